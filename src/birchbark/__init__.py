@@ -1,0 +1,66 @@
+"""Birchbark ranks documents with BERT and shows the evidence.
+
+The names below are the public surface; each is loaded from its room when first used, so that
+`import birchbark` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from birchbark._version import __version__
+
+if TYPE_CHECKING:
+    from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top
+    from birchbark.combine.interpolate import Interpolation
+    from birchbark.errors import BirchbarkError, InputError
+    from birchbark.evaluate.measures import measure
+    from birchbark.index.build import build_index
+    from birchbark.index.reader import Index
+    from birchbark.pipeline import rerank, search
+    from birchbark.records import Document, Qrels, Query, Ranking, Run, Segment
+    from birchbark.retrieve.bm25 import BM25, Match
+    from birchbark.retrieve.first_stage import first_stage
+    from birchbark.retrieve.rm3 import RM3
+    from birchbark.score.model import load_scorer
+
+_HOME = {
+    "Aggregation": "combine.aggregate",
+    "First": "combine.aggregate",
+    "Max": "combine.aggregate",
+    "Mean": "combine.aggregate",
+    "Sum": "combine.aggregate",
+    "Top": "combine.aggregate",
+    "Interpolation": "combine.interpolate",
+    "BirchbarkError": "errors",
+    "InputError": "errors",
+    "measure": "evaluate.measures",
+    "build_index": "index.build",
+    "Index": "index.reader",
+    "rerank": "pipeline",
+    "search": "pipeline",
+    "Document": "records",
+    "Qrels": "records",
+    "Query": "records",
+    "Ranking": "records",
+    "Run": "records",
+    "Segment": "records",
+    "BM25": "retrieve.bm25",
+    "Match": "retrieve.bm25",
+    "first_stage": "retrieve.first_stage",
+    "RM3": "retrieve.rm3",
+    "load_scorer": "score.model",
+}
+
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'birchbark' has no attribute {name!r}")
+    return getattr(import_module(f"birchbark.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

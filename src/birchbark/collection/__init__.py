@@ -1,0 +1,1 @@
+"""How do files become Documents, Queries, Qrels and Runs, and go back? One reader a format."""

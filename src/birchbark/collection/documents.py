@@ -1,0 +1,82 @@
+"""Which reader reads a collection, and what must hold for every collection, whatever its format?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from birchbark.collection.folder import read_folder
+from birchbark.collection.intake import Intake
+from birchbark.collection.jsonl import read_jsonl
+from birchbark.collection.pydocs import read_pydocs
+from birchbark.collection.trec import read_trec
+from birchbark.collection.tsv import read_tsv
+from birchbark.errors import InputError
+from birchbark.records import Document
+
+Reader = Callable[[Path, Intake], Iterator[tuple[str, Document]]]
+
+READERS: dict[str, Reader] = {
+    "jsonl": read_jsonl,
+    "tsv": read_tsv,
+    "trec": read_trec,
+    "folder": read_folder,
+}
+FORMATS = (*READERS, "pydocs")
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".json": "jsonl",
+    ".ndjson": "jsonl",
+    ".tsv": "tsv",
+    ".trec": "trec",
+    ".sgml": "trec",
+    ".sgm": "trec",
+}
+
+
+def read_collection(
+    collection: str, intake: Intake, format_name: str | None = None
+) -> Iterator[Document]:
+    """Documents of `collection`: a file, a folder, or the word `pydocs`.
+
+    The format is guessed from the name where `format_name` is not given. A doc_id that is empty or
+    appears twice is a bad record; a collection without any document is an InputError.
+    """
+    located = (
+        read_pydocs(None, intake)
+        if collection == "pydocs" and format_name in (None, "pydocs")
+        else READERS[format_name or detect_format(Path(collection))](Path(collection), intake)
+    )
+    seen: set[str] = set()
+    for place, document in located:
+        if not document.doc_id.strip():
+            intake.bad(InputError("document has an empty id", where=place))
+        elif document.doc_id in seen:
+            intake.bad(InputError(f"a second document with the id {document.doc_id}", where=place))
+        else:
+            seen.add(document.doc_id)
+            yield document
+    if not seen:
+        raise InputError(
+            "no documents",
+            where=collection,
+            found=f"{len(intake.skipped)} bad records" if intake.skipped else "",
+            remedy="; ".join(intake.notes) or "check the path and --format",
+        )
+
+
+def detect_format(path: Path) -> str:
+    """The format that the name of `path` stands for; InputError if it stands for none."""
+    if path.is_dir():
+        return "folder"
+    if not path.exists():
+        raise InputError("no such file or folder", where=str(path))
+    suffixes = [s.lower() for s in path.suffixes]
+    suffix = next((s for s in reversed(suffixes) if s != ".gz"), "")
+    if suffix not in SUFFIXES:
+        raise InputError(
+            "cannot tell the format from the name",
+            where=str(path),
+            remedy=f"give --format: one of {', '.join(READERS)}",
+        )
+    return SUFFIXES[suffix]

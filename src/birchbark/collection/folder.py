@@ -1,0 +1,50 @@
+"""How does a folder of .txt, .md and .html files become Documents, one a file?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from birchbark.collection.intake import Intake
+from birchbark.collection.lines import binary_lines, decode
+from birchbark.collection.markup import plain_text
+from birchbark.errors import InputError
+from birchbark.records import Document
+
+SUFFIXES = {".txt", ".md", ".markdown", ".rst", ".html", ".htm", ".xhtml"}
+
+
+def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
+    """One Document for each text file below `path` (`.gz` as well), in the order of the names.
+
+    The doc_id is the path below the folder, with white space written as %20 (runs and qrels are
+    separated by white space). The title of HTML is its <title>, of Markdown its first heading;
+    plain text has none. Files of other kinds and hidden files are noted, not read.
+    """
+    for file in sorted(p for p in path.rglob("*") if p.is_file()):
+        relative = file.relative_to(path)
+        suffix = Path(file.stem).suffix if file.suffix == ".gz" else file.suffix
+        if any(part.startswith(".") for part in relative.parts):
+            intake.note("hidden file not read")
+        elif suffix.lower() not in SUFFIXES:
+            intake.note(f"file of another kind not read: {file.suffix or 'no suffix'}")
+        else:
+            try:
+                text = "\n".join(decode(raw, intake.encoding) for _, raw in binary_lines(file))
+            except InputError as error:
+                intake.bad(error.at(str(file)))
+                continue
+            doc_id = re.sub(r"\s", "%20", relative.as_posix())
+            yield str(file), Document(doc_id, _fields(suffix.lower(), text))
+
+
+def _fields(suffix: str, text: str) -> dict[str, str]:
+    if suffix in {".html", ".htm", ".xhtml"}:
+        title, text = plain_text(text)
+        return {"title": title, "text": text}
+    if suffix in {".md", ".markdown"}:
+        heading = re.match(r"\s*#+[ \t]+(.+?)[ \t]*#*(?:\n|$)", text)
+        if heading:
+            return {"title": heading[1], "text": text[heading.end() :]}
+    return {"title": "", "text": text}

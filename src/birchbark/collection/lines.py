@@ -1,0 +1,85 @@
+"""How is a text file, plain or gzipped, read line by line so that each fault names its line?"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, TypeVar, cast
+
+from birchbark.collection.intake import Intake
+from birchbark.errors import InputError
+
+GZIP_MAGIC = b"\x1f\x8b"
+UTF8_MARK = b"\xef\xbb\xbf"
+
+T = TypeVar("T")
+
+
+def binary_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Number (from 1) and bytes of each line of `path`, without its end; gzip is seen through."""
+    with _open(path) as stream:
+        number = 0
+        while True:
+            try:
+                line = stream.readline()
+            except (EOFError, gzip.BadGzipFile, zlib.error) as broken:
+                raise InputError(
+                    f"broken gzip stream: {broken}",
+                    where=f"{path}:{number + 1}",
+                    remedy="the file was cut off or damaged; fetch it again",
+                ) from broken
+            if not line:
+                return
+            number += 1
+            yield number, (line.removeprefix(UTF8_MARK) if number == 1 else line).rstrip(b"\r\n")
+
+
+def _open(path: Path) -> IO[bytes]:
+    try:
+        stream = path.open("rb")
+    except FileNotFoundError:
+        raise InputError("no such file", where=str(path)) from None
+    except IsADirectoryError:
+        raise InputError("is a folder", where=str(path), wanted="a file") from None
+    except PermissionError:
+        raise InputError("may not be read", where=str(path), remedy="check its mode") from None
+    if stream.peek(2)[:2] == GZIP_MAGIC:
+        return cast(IO[bytes], gzip.open(stream))  # noqa: SIM115
+    return stream
+
+
+def decode(raw: bytes, encoding: str = "utf-8") -> str:
+    """The text of `raw`; InputError shows the first byte that does not fit."""
+    try:
+        return raw.decode(encoding)
+    except UnicodeDecodeError as wrong:
+        raise InputError(
+            "wrong encoding",
+            wanted=encoding.upper(),
+            found=f"byte 0x{raw[wrong.start]:02x} at position {wrong.start + 1} of the line",
+            remedy="name the right one with --encoding, for example --encoding latin-1",
+        ) from None
+    except LookupError:
+        raise InputError(f"unknown encoding {encoding!r}", remedy="try utf-8 or latin-1") from None
+
+
+def parsed_lines(
+    path: Path, parse: Callable[[str], T], intake: Intake
+) -> Iterator[tuple[str, T]]:
+    """Place (`file:line`) and record of each line that is not blank.
+
+    `parse` raises InputError for a bad line; `intake` decides what follows.
+    """
+    for number, raw in binary_lines(path):
+        place = f"{path}:{number}"
+        try:
+            line = decode(raw, intake.encoding)
+            if not line.strip():
+                continue
+            record = parse(line)
+        except InputError as error:
+            intake.bad(error.at(place))
+            continue
+        yield place, record

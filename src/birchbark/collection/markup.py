@@ -1,0 +1,59 @@
+"""What is left of HTML or XML when the markup is taken away?"""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+UNREAD = {"script", "style", "template", "noscript"}
+INLINE = set(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q ruby s samp "
+    "small span strike strong sub sup time tt u var wbr".split()
+)
+
+
+class _Text(HTMLParser):
+    """Collects text; every tag that is not inline ends a line."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.title: list[str] = []
+        self.body: list[str] = []
+        self._unread = 0
+        self._in_title = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._unread += tag in UNREAD
+        self._in_title |= tag == "title"
+        if tag not in INLINE:
+            self.body.append("\n")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in INLINE:
+            self.body.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._unread = max(0, self._unread - (tag in UNREAD))
+        self._in_title &= tag != "title"
+        if tag not in INLINE:
+            self.body.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if not self._unread:
+            (self.title if self._in_title else self.body).append(data)
+
+
+def plain_text(markup: str) -> tuple[str, str]:
+    """Title and text of `markup`: tags gone, entities resolved, scripts and styles left out.
+
+    Blocks stand on lines of their own; other runs of white space become one space.
+    """
+    parser = _Text()
+    parser.feed(markup)
+    parser.close()
+    return _squeeze("".join(parser.title)).replace("\n", " "), _squeeze("".join(parser.body))
+
+
+def _squeeze(text: str) -> str:
+    lines = (re.sub(r"\s+", " ", line).strip() for line in text.split("\n"))
+    return "\n".join(line for line in lines if line)

@@ -1,0 +1,92 @@
+"""How does the documentation inside this Python's standard library become Documents?
+
+The sources are parsed with `ast`; none of them is imported. What is written in C (builtins,
+itertools, …) has no source here and is no part of the collection.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+from birchbark.collection.intake import Intake
+from birchbark.errors import InputError
+from birchbark.records import Document
+
+NOT_LIBRARY = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo"}
+
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def read_pydocs(library: Path | None, intake: Intake) -> Iterator[tuple[str, Document]]:
+    """One Document for each public module, class, function and method that has a docstring.
+
+    doc_id is the qualified name (`heapq.nlargest`), `title` the kind and the name, `text` the
+    signature and the docstring, `kind` one of module, class, function, method. Names that start
+    with an underscore are private and left out. A name defined twice keeps its first definition.
+
+    Raises InputError if the sources of the standard library are not installed.
+    """
+    root = library or Path(sysconfig.get_path("stdlib"))
+    sources = sorted(p for p in root.rglob("*.py") if _is_public(p.relative_to(root)))
+    if not sources:
+        raise InputError("no Python sources", where=str(root), remedy="install them, or use --from")
+    for source in sources:
+        parts = source.relative_to(root).with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        try:
+            tree = ast.parse(source.read_bytes())
+        except (SyntaxError, ValueError) as broken:
+            intake.bad(InputError(f"not valid Python: {broken}", where=str(source)))
+            continue
+        seen: set[str] = set()
+        for document in _documents(tree, module):
+            if document.doc_id not in seen:
+                seen.add(document.doc_id)
+                yield str(source), document
+
+
+def _is_public(relative: Path) -> bool:
+    parts = relative.with_suffix("").parts
+    names = parts[:-1] if parts[-1] == "__init__" else parts
+    return not NOT_LIBRARY.intersection(parts) and not any(n.startswith("_") for n in names)
+
+
+def _documents(tree: ast.Module, module: str) -> Iterator[Document]:
+    if doc := ast.get_docstring(tree):
+        yield Document(module, {"title": f"module {module}", "text": doc, "kind": "module"})
+    yield from _members(tree, module, within_class=False)
+
+
+def _members(node: ast.AST, name: str, *, within_class: bool) -> Iterator[Document]:
+    for child in _definitions(node):
+        if child.name.startswith("_"):
+            continue
+        qualified = f"{name}.{child.name}"
+        is_class = isinstance(child, ast.ClassDef)
+        if doc := ast.get_docstring(child):
+            kind = "class" if is_class else "method" if within_class else "function"
+            text = f"{_signature(child, qualified)}\n{inspect.cleandoc(doc)}"
+            fields = {"title": f"{kind} {qualified}", "text": text, "kind": kind}
+            yield Document(qualified, fields)
+        if is_class:
+            yield from _members(child, qualified, within_class=True)
+
+
+def _definitions(node: ast.AST) -> Iterator[Definition]:
+    """Definitions in `node`, those under an `if` or `try` included."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Definition):
+            yield child
+        elif isinstance(child, ast.If | ast.Try | ast.ExceptHandler):
+            yield from _definitions(child)
+
+
+def _signature(node: Definition, qualified: str) -> str:
+    if isinstance(node, ast.ClassDef):
+        bases = ", ".join(ast.unparse(base) for base in node.bases)
+        return f"class {qualified}({bases})" if bases else f"class {qualified}"
+    return f"{qualified}({ast.unparse(node.args)})"

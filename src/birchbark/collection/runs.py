@@ -1,0 +1,79 @@
+"""How are runs read and written?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from birchbark.artifact import new_file
+from birchbark.collection.intake import Intake
+from birchbark.collection.lines import parsed_lines
+from birchbark.errors import InputError
+from birchbark.records import Ranking, Run
+
+
+def read_run(path: Path) -> Run:
+    """A run in TREC form: `query_id Q0 doc_id rank score tag`.
+
+    The order is that of the scores under the tie rule (records.py); the rank column is not used, as
+    in trec_eval. The tag is that of the first line. Raises InputError for a line of another form, a
+    score that is not finite, a document listed twice for one query, or an empty file.
+    """
+    doc_ids: dict[str, list[str]] = {}
+    scores: dict[str, list[float]] = {}
+    tag = ""
+    for _, (query_id, doc_id, score, line_tag) in parsed_lines(path, _parse, Intake()):
+        doc_ids.setdefault(query_id, []).append(doc_id)
+        scores.setdefault(query_id, []).append(score)
+        tag = tag or line_tag
+    if not doc_ids:
+        raise InputError("no ranked documents", where=str(path))
+    rankings = {}
+    for query_id, ids in doc_ids.items():
+        try:
+            rankings[query_id] = Ranking.of(ids, scores[query_id])
+        except InputError as error:
+            raise error.at(f"{path}, query {query_id}") from None
+    return Run(rankings, tag)
+
+
+def _parse(line: str) -> tuple[str, str, float, str]:
+    columns = line.split()
+    if len(columns) != 6:
+        hint = "missing tag?" if len(columns) == 5 else "query_id Q0 doc_id rank score tag"
+        raise InputError(
+            "wrong number of fields", wanted="6", found=str(len(columns)), remedy=hint
+        )
+    query_id, _, doc_id, _, score, tag = columns
+    try:
+        return query_id, doc_id, float(score), tag
+    except ValueError:
+        raise InputError("score is no number", found=repr(score)) from None
+
+
+def write_run(run: Run, path: Path) -> None:
+    """Write `run` in TREC form, whole or not at all; scores are the shortest that read back equal.
+
+    Raises InputError for a query_id, doc_id or tag that holds white space, which the form cannot
+    carry.
+    """
+    with new_file(path) as out:
+        for query_id, ranking in run.rankings.items():
+            bad = next((s for s in (query_id, run.tag, *ranking.doc_ids) if not _is_word(s)), None)
+            if bad is not None:
+                raise InputError(
+                    f"run files cannot carry {bad!r}: fields are separated by white space",
+                    where=str(path),
+                    remedy="use ids and tags without white space",
+                )
+            scores = ranking.scores.astype(str).tolist()
+            out.writelines(
+                f"{query_id} Q0 {doc_id} {rank} {score} {run.tag}\n"
+                for rank, (doc_id, score) in enumerate(
+                    zip(ranking.doc_ids, scores, strict=True), 1
+                )
+            )
+
+
+def _is_word(text: str) -> bool:
+    return bool(text) and not re.search(r"\s", text)

@@ -1,0 +1,1 @@
+"""How do segment scores become document scores, and those a ranking?"""

@@ -1,0 +1,116 @@
+"""How do the scores of a document's segments become one score?
+
+Each aggregation turns scores (n,) in document order into weights (n,): the document's score is
+Σ weight · score, and the weights say how much each segment counted. No segments, no score: 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.errors import InputError
+from birchbark.records import Float32s
+
+Weights = NDArray[np.float64]
+
+
+class Aggregation(Protocol):
+    """Segments → document."""
+
+    def weights(self, scores: Float32s) -> Weights:
+        """Weight (n,) of each segment, for scores (n,) in document order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """Σ w_i · s_i over the highest scores, s_1 the highest: the birch paper's equation 3.2.
+
+    Of equal scores, the earlier segment counts as the higher.
+    """
+
+    by_rank: tuple[float, ...] = (1.0, 0.5, 0.25)
+
+    def __post_init__(self) -> None:
+        if not self.by_rank or min(self.by_rank) < 0:
+            raise InputError("weights of the top segments must be 0 or more, and at least one")
+
+    def weights(self, scores: Float32s) -> Weights:
+        """The i-th highest score gets the i-th weight, all others 0."""
+        best = np.argsort(-scores, kind="stable")[: len(self.by_rank)]
+        weights = np.zeros(len(scores))
+        weights[best] = self.by_rank[: len(best)]
+        return weights
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first segment's score (FirstP)."""
+
+    def weights(self, scores: Float32s) -> Weights:
+        """1 for the first segment."""
+        return np.eye(1, len(scores))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Max:
+    """The highest score (MaxP)."""
+
+    def weights(self, scores: Float32s) -> Weights:
+        """1 for the highest score; for the earliest of equals."""
+        return Top((1.0,)).weights(scores)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The sum of all scores (SumP)."""
+
+    def weights(self, scores: Float32s) -> Weights:
+        """1 for every segment."""
+        return np.ones(len(scores))
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean of all scores (MeanP)."""
+
+    def weights(self, scores: Float32s) -> Weights:
+        """1/n for every segment."""
+        return np.full(len(scores), 1 / max(1, len(scores)))
+
+
+BY_NAME: dict[str, Callable[[], Aggregation]] = {
+    "first": First,
+    "max": Max,
+    "sum": Sum,
+    "mean": Mean,
+}
+
+
+def parse_aggregation(text: str) -> Aggregation:
+    """The aggregation that `text` names: first, max, sum, mean, or top:W1,W2,…"""
+    if text in BY_NAME:
+        return BY_NAME[text]()
+    name, _, weights = text.partition(":")
+    if name == "top" and weights:
+        try:
+            return Top(tuple(float(w) for w in weights.split(",")))
+        except ValueError:
+            pass
+    raise InputError(
+        f"unknown aggregation {text!r}",
+        remedy=f"one of {', '.join(BY_NAME)}, or top:1,0.5,0.25 with weights of your choice",
+    )
+
+
+def aggregate(scores: Float32s, weights: Weights) -> float:
+    """Σ weight · score in float64, added up from the largest product to the smallest.
+
+    So the sum does not depend on the order of the segments where the weights do not.
+    """
+    return float(np.sort(weights * scores.astype(np.float64))[::-1].sum())

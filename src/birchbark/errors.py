@@ -1,0 +1,64 @@
+"""Which errors can birchbark raise, and how is each one worded?
+
+    BirchbarkError             every error raised on purpose; the command line prints it and exits
+    ├── InputError             a file, option or argument is not what was asked for (exit code 2)
+    ├── ArtifactError          a stored directory is missing, damaged or from another version
+    ├── CheckpointError        a model directory cannot be read, or is no model we know
+    └── MissingPackageError    an optional package is needed and not installed
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+
+class BirchbarkError(Exception):
+    """What went wrong, where, what was found, what was wanted, and what to do about it.
+
+    Every part but the first may be left empty. The message reads
+    ``where: what: expected WANTED, found FOUND (remedy)``.
+    """
+
+    exit_code = 1
+
+    def __init__(
+        self, what: str, *, where: str = "", found: str = "", wanted: str = "", remedy: str = ""
+    ) -> None:
+        self.what, self.where, self.found = what, where, found
+        self.wanted, self.remedy = wanted, remedy
+        super().__init__(what, where, found, wanted, remedy)
+
+    def at(self, where: str) -> Self:
+        """The same error, told where it happened, unless it knows already."""
+        self.where = self.where or where
+        return self
+
+    def __str__(self) -> str:
+        contrast = ", ".join(
+            part
+            for part in (
+                f"expected {self.wanted}" if self.wanted else "",
+                f"found {self.found}" if self.found else "",
+            )
+            if part
+        )
+        message = ": ".join(part for part in (self.where, self.what, contrast) if part)
+        return f"{message} ({self.remedy})" if self.remedy else message
+
+
+class InputError(BirchbarkError):
+    """A file, option or argument is not what was asked for."""
+
+    exit_code = 2
+
+
+class ArtifactError(BirchbarkError):
+    """A stored directory is missing, damaged, in the way, or from another version."""
+
+
+class CheckpointError(BirchbarkError):
+    """A model directory cannot be read, or holds no model we know."""
+
+
+class MissingPackageError(BirchbarkError):
+    """An optional package is needed for this step and is not installed."""

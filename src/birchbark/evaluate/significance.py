@@ -1,0 +1,91 @@
+"""Can the difference between two runs be trusted? Paired t-test, Bonferroni, bootstrap interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from birchbark.errors import InputError, MissingPackageError
+from birchbark.evaluate.measures import Results
+
+RESAMPLES = 10_000
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """System minus baseline on one measure, over the same queries.
+
+    low, high: 95 % interval of the mean difference (BCa bootstrap over queries). p: two-sided
+    paired t-test. corrected_p: Bonferroni over all comparisons made together, 1 at most. better,
+    worse: share of queries that gained and lost.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    corrected_p: float
+    better: float
+    worse: float
+
+
+def compare(
+    baseline: Results, systems: Sequence[Results], *, seed: int = 0, resamples: int = RESAMPLES
+) -> list[Mapping[str, Difference]]:
+    """For each of `systems`: measure → Difference from `baseline`.
+
+    The Bonferroni family is every (system, measure) pair compared here. seed: of the bootstrap.
+    Raises MissingPackageError without scipy (extra `study`), and InputError if the results do not
+    share their queries or if there are fewer than two.
+    """
+    if not systems:
+        return []
+    family = len(systems) * len(baseline.values)
+    return [
+        {
+            name: _difference(baseline, system, name, family, seed, resamples)
+            for name in baseline.values
+        }
+        for system in systems
+    ]
+
+
+def _difference(
+    baseline: Results, system: Results, name: str, family: int, seed: int, resamples: int
+) -> Difference:
+    queries = baseline.values[name]
+    if system.values[name].keys() != queries.keys() or len(queries) < 2:
+        raise InputError("runs can only be compared over the same two or more judged queries")
+    delta = np.array([system.values[name][q] - queries[q] for q in queries])
+    better, worse = float(np.mean(delta > 0)), float(np.mean(delta < 0))
+    if np.ptp(delta) == 0:  # no spread: neither test nor bootstrap is defined
+        even = float(delta[0])
+        p = 1.0 if even == 0 else 0.0
+        return Difference(even, even, even, p, p, better, worse)
+    try:
+        from scipy import stats  # noqa: PLC0415
+    except ImportError:
+        raise MissingPackageError(
+            "tests and intervals need scipy", remedy="pip install 'birchbark[study]'"
+        ) from None
+    p = float(stats.ttest_1samp(delta, 0).pvalue)
+    interval = stats.bootstrap(
+        (delta,),
+        np.mean,
+        n_resamples=resamples,
+        confidence_level=CONFIDENCE,
+        method="BCa",
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return Difference(
+        float(delta.mean()),
+        float(interval.low),
+        float(interval.high),
+        p,
+        min(1.0, p * family),
+        better,
+        worse,
+    )

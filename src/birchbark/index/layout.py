@@ -1,0 +1,101 @@
+"""What lies where in an index on disk?
+
+    INDEX/
+      manifest.json          version, analyzer, indexed fields, and the list of parts
+      part-000000/           an immutable piece of the index, with statistics of its own
+        doc_ids.*            a string table (strings.py): document number → doc_id
+        texts.*              the stored fields (texts.py): document number → fields
+        field-0/             one folder for each indexed field, in the manifest's order
+          terms.*            a sorted string table: term number → term
+          postings.npy       uint64 (terms + 1): where each term's postings start
+          docs.npy, tfs.npy  document numbers, rising within a term, and term frequencies
+          lengths.npy        uint32 (documents): terms in this field of each document
+          forward*.npy       the same postings turned round: document → terms, frequencies
+
+An index is what its manifest says: parts that the manifest does not list do not exist. Parts never
+change; a change writes new parts and then swaps the manifest by one atomic rename.
+(Lucene says "segment" for a part; here a segment is a piece of a document.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from birchbark.artifact import origin, read_json, write_json
+from birchbark.errors import ArtifactError
+
+FORMAT, VERSION = "birchbark index", 1
+MANIFEST = "manifest.json"
+CONTENTS = "contents"
+DEFAULT_FIELDS = {CONTENTS: ("title", "text")}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTotals:
+    """Statistics of one indexed field: over a part, or summed over an index.
+
+    documents: those with at least one term in the field (Lucene's docCount). tokens: all terms of
+    all documents. BM25's average length is tokens / documents.
+    """
+
+    documents: int
+    tokens: int
+
+    def __add__(self, other: FieldTotals) -> FieldTotals:
+        return FieldTotals(self.documents + other.documents, self.tokens + other.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class PartEntry:
+    """One line of the manifest: a part's folder, its number of documents, totals of its fields."""
+
+    name: str
+    documents: int
+    fields: tuple[FieldTotals, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """All that must be known before a part is opened.
+
+    fields: indexed field → names of the document fields whose texts it joins.
+    """
+
+    analyzer: str
+    fields: dict[str, tuple[str, ...]]
+    parts: tuple[PartEntry, ...]
+
+    def write(self, directory: Path) -> None:
+        """Put this manifest in the place of the present one, whole or not at all."""
+        head = {"format": FORMAT, "version": VERSION, "made_by": origin()}
+        write_json(directory / MANIFEST, head | asdict(self))
+
+    @classmethod
+    def read(cls, directory: Path) -> Manifest:
+        """The manifest in `directory`; ArtifactError if it is missing, damaged or of another kind."""
+        values = read_json(directory / MANIFEST, "index")
+        if not isinstance(values, dict) or values.get("format") != FORMAT:
+            raise ArtifactError("not an index", where=str(directory))
+        if values.get("version") != VERSION:
+            raise ArtifactError(
+                "index of another version",
+                where=str(directory),
+                wanted=str(VERSION),
+                found=str(values.get("version")),
+                remedy="build it again with this birchbark",
+            )
+        try:
+            return cls._from(values)
+        except (KeyError, TypeError, AttributeError) as broken:
+            raise ArtifactError(f"damaged manifest: {broken!r}", where=str(directory)) from broken
+
+    @classmethod
+    def _from(cls, values: dict[str, Any]) -> Manifest:
+        parts = tuple(
+            PartEntry(p["name"], p["documents"], tuple(FieldTotals(**f) for f in p["fields"]))
+            for p in values["parts"]
+        )
+        fields = {name: tuple(sources) for name, sources in values["fields"].items()}
+        return cls(values["analyzer"], fields, parts)

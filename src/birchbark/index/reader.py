@@ -1,0 +1,157 @@
+"""What can be asked of an index on disk?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.errors import ArtifactError, InputError
+from birchbark.index.layout import FieldTotals, Manifest, PartEntry
+from birchbark.index.strings import StringTable, map_array
+from birchbark.index.texts import TextReader
+from birchbark.records import Document
+from birchbark.text.analyzer import Analyzer, analyzer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Postings:
+    """Where one term occurs in one part: document numbers (rising) and frequencies, both (df,)."""
+
+    docs: NDArray[Any]
+    tfs: NDArray[Any]
+
+
+class FieldPart:
+    """One indexed field of one part."""
+
+    def __init__(self, directory: Path) -> None:
+        """Map the arrays in `directory` (layout.py)."""
+        self.terms = StringTable(directory / "terms")
+        self.lengths = map_array(directory / "lengths.npy")
+        self._postings = map_array(directory / "postings.npy")
+        self._docs = map_array(directory / "docs.npy")
+        self._tfs = map_array(directory / "tfs.npy")
+        self._forward = map_array(directory / "forward.npy")
+        self._forward_terms = map_array(directory / "forward_terms.npy")
+        self._forward_tfs = map_array(directory / "forward_tfs.npy")
+
+    def document_frequency(self, term: str) -> int:
+        """In how many documents of this part `term` occurs."""
+        number = self.terms.find(term)
+        return 0 if number is None else int(self._postings[number + 1] - self._postings[number])
+
+    def postings(self, term: str) -> Postings | None:
+        """The postings of `term`, or None where it does not occur."""
+        number = self.terms.find(term)
+        if number is None:
+            return None
+        start, end = int(self._postings[number]), int(self._postings[number + 1])
+        return Postings(self._docs[start:end], self._tfs[start:end])
+
+    def vector(self, number: int) -> dict[str, int]:
+        """Term → frequency in the document `number`, terms in sorted order."""
+        start, end = int(self._forward[number]), int(self._forward[number + 1])
+        terms = self.terms.take(self._forward_terms[start:end].tolist())
+        return dict(zip(terms, self._forward_tfs[start:end].tolist(), strict=True))
+
+
+class Part:
+    """One immutable piece of an index; documents are numbered from 0 within it."""
+
+    def __init__(self, directory: Path, entry: PartEntry) -> None:
+        """Map the part that `entry` describes; ArtifactError if a file is missing or damaged."""
+        path = directory / entry.name
+        self.documents = entry.documents
+        self.totals = entry.fields
+        try:
+            self.doc_ids = StringTable(path / "doc_ids")
+            self.texts = TextReader(path / "texts")
+            self.fields = [FieldPart(path / f"field-{i}") for i in range(len(entry.fields))]
+        except (OSError, ValueError) as broken:
+            raise ArtifactError(
+                f"damaged index: {broken}", where=str(path), remedy="build the index again"
+            ) from broken
+
+
+class Index:
+    """A snapshot of an index: what its manifest said when it was opened."""
+
+    def __init__(self, directory: Path | str) -> None:
+        """Open the index in `directory`; ArtifactError if there is none or it is damaged."""
+        self.directory = Path(directory)
+        self._manifest = Manifest.read(self.directory)
+        self.parts = [Part(self.directory, entry) for entry in self._manifest.parts]
+
+    def __len__(self) -> int:
+        """The number of documents."""
+        return sum(part.documents for part in self.parts)
+
+    @cached_property
+    def analyzer(self) -> Analyzer:
+        """The analyzer its texts went through; queries must go through it too."""
+        return analyzer(self._manifest.analyzer)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the indexed fields."""
+        return tuple(self._manifest.fields)
+
+    def field_number(self, field: str) -> int:
+        """Position of `field` in each part's `fields`; InputError lists the fields there are."""
+        if field not in self.fields:
+            raise InputError(
+                f"no indexed field {field!r}",
+                where=str(self.directory),
+                remedy=f"one of {', '.join(self.fields)}",
+            )
+        return self.fields.index(field)
+
+    def totals(self, field: str) -> FieldTotals:
+        """Documents and tokens of `field` over all parts."""
+        number = self.field_number(field)
+        return reduce(add, (part.totals[number] for part in self.parts))
+
+    def document_frequency(self, term: str, field: str) -> int:
+        """In how many documents `term` occurs in `field`."""
+        number = self.field_number(field)
+        return sum(part.fields[number].document_frequency(term) for part in self.parts)
+
+    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
+        """The documents with these ids, in this order; InputError for an id that is not there."""
+        wanted: dict[int, dict[int, str]] = {}
+        for doc_id in doc_ids:
+            part, number = self.locate(doc_id)
+            wanted.setdefault(part, {})[number] = doc_id
+        found = {
+            numbers[number]: Document(numbers[number], fields)
+            for part, numbers in wanted.items()
+            for number, fields in self.parts[part].texts.take(numbers).items()
+        }
+        return [found[doc_id] for doc_id in doc_ids]
+
+    def locate(self, doc_id: str) -> tuple[int, int]:
+        """Position of the part that holds `doc_id`, and the document's number in it."""
+        for position, part in enumerate(self.parts):
+            number = part.doc_ids.find(doc_id)
+            if number is not None:
+                return position, number
+        raise InputError(
+            f"no document {doc_id}",
+            where=str(self.directory),
+            remedy="was the run made from another collection?",
+        )
+
+    def __iter__(self) -> Iterator[Document]:
+        """Every document, in the order of indexing."""
+        for part in self.parts:
+            for start in range(0, part.documents, 256):
+                numbers = range(start, min(start + 256, part.documents))
+                for number, fields in part.texts.take(numbers).items():
+                    yield Document(part.doc_ids[number], fields)

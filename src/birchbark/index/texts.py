@@ -1,0 +1,90 @@
+"""How are the stored fields of documents kept small, yet read one document at a time?
+
+Documents are JSON lines in blocks of about 16 KB, each block compressed on its own by zlib.
+`NAME.blocks` holds the blocks end to end; `NAME.starts.npy`, uint64 (blocks + 1, 2), where each
+block starts in that file and the number of its first document.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from birchbark.errors import ArtifactError
+from birchbark.index.strings import map_array
+
+BLOCK_BYTES = 16 * 1024
+
+
+class TextWriter:
+    """Writes stored fields, document after document."""
+
+    def __init__(self, path: Path) -> None:
+        """Start the files under the name `path`."""
+        self._path = path
+        self._out = path.with_suffix(".blocks").open("wb")
+        self._lines: list[bytes] = []
+        self._bytes = 0
+        self._documents = 0
+        self._starts = [(0, 0)]
+
+    def add(self, fields: Mapping[str, str]) -> None:
+        """Store the fields of the next document."""
+        line = json.dumps(dict(fields), ensure_ascii=False).encode()
+        self._lines.append(line)
+        self._bytes += len(line)
+        self._documents += 1
+        if self._bytes >= BLOCK_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self._lines:
+            self._flush()
+        self._out.close()
+        np.save(self._path.with_suffix(".starts.npy"), np.array(self._starts, np.uint64))
+
+    def _flush(self) -> None:
+        self._out.write(zlib.compress(b"\n".join(self._lines), 1))
+        self._starts.append((self._out.tell(), self._documents))
+        self._lines, self._bytes = [], 0
+
+
+class TextReader:
+    """Reads stored fields by document number."""
+
+    def __init__(self, path: Path) -> None:
+        """Map the files that a TextWriter wrote under the name `path`."""
+        self._path = path.with_suffix(".blocks")
+        starts = map_array(path.with_suffix(".starts.npy"))
+        self._offsets, self._first = starts[:, 0].tolist(), starts[:, 1].tolist()
+        empty = self._path.stat().st_size == 0
+        self._bytes = memoryview(b"" if empty else np.memmap(self._path, np.uint8, "r"))
+
+    def take(self, numbers: Iterable[int]) -> dict[int, dict[str, str]]:
+        """Document number → fields, for `numbers`; each block is unpacked once."""
+        found: dict[int, dict[str, str]] = {}
+        lines: list[bytes] = []
+        block = -1
+        for number in sorted(numbers):
+            here = bisect_right(self._first, number) - 1
+            if here != block:
+                block, lines = here, self._block(here)
+            found[number] = json.loads(lines[number - self._first[block]])
+        return found
+
+    def _block(self, block: int) -> list[bytes]:
+        packed = self._bytes[self._offsets[block] : self._offsets[block + 1]]
+        try:
+            return zlib.decompress(packed).split(b"\n")
+        except zlib.error as broken:
+            raise ArtifactError(
+                f"block {block} is damaged: {broken}",
+                where=str(self._path),
+                remedy="build the index again",
+            ) from broken

@@ -1,0 +1,163 @@
+"""How do the rooms work together? retrieve → segment → score → combine: the only composer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from birchbark.combine.aggregate import Aggregation, Top, aggregate
+from birchbark.combine.interpolate import Interpolation
+from birchbark.errors import InputError
+from birchbark.index.reader import Index
+from birchbark.records import Document, Query, Ranking, Run, Segment
+from birchbark.retrieve.bm25 import BM25, Match
+from birchbark.retrieve.first_stage import rank_query
+from birchbark.retrieve.rm3 import RM3
+from birchbark.score.scorer import Scorer
+from birchbark.segment.fit import fit
+from birchbark.segment.sentences import sentences
+
+DEPTH = 100
+Segmenter = Callable[[Document], list[Segment]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    """All choices of the second stage in one value.
+
+    scorer: reads query and segment. segmenter: document → segments. aggregation: segment scores →
+    evidence. interpolation: evidence and first stage → score. depth: how many candidates of the
+    first stage are re-ranked; those below keep their order, under the re-ranked ones.
+    """
+
+    scorer: Scorer
+    segmenter: Segmenter = sentences
+    aggregation: Aggregation = field(default_factory=Top)
+    interpolation: Interpolation = field(default_factory=Interpolation)
+    depth: int = DEPTH
+
+    def __post_init__(self) -> None:
+        if self.depth < 1:
+            raise InputError("depth is out of range", wanted="1 or more", found=str(self.depth))
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One segment's part in its document's score: weight (after aggregation) times score."""
+
+    segment: Segment
+    score: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A ranked document, and why it is where it is.
+
+    score = first_stage + evidence, where first_stage is a · s_doc and evidence (1 − a) · Σ w · s.
+    segments: those with a weight above 0, the highest share first.
+    """
+
+    document: Document
+    score: float
+    first_stage: float
+    evidence: float
+    segments: tuple[Evidence, ...]
+
+
+def search(
+    index: Index,
+    text: str,
+    ranker: Ranker,
+    *,
+    model: BM25 = BM25(),  # noqa: B008
+    match: Match = Match.OR,
+    expansion: RM3 | None = None,
+    top: int = 10,
+) -> list[Hit]:
+    """The `top` best hits for `text`, best first: first stage, then every candidate re-ranked."""
+    candidates = rank_query(
+        index, text, model, match=match, expansion=expansion, depth=max(top, ranker.depth)
+    )
+    hits = score_candidates(index, Query("", text), candidates.head(ranker.depth), ranker)
+    order = {hit.document.doc_id: hit for hit in hits}
+    best = Ranking.of(list(order), [hit.score for hit in hits], top)
+    return [order[doc_id] for doc_id in best.doc_ids]
+
+
+def rerank(
+    index: Index,
+    run: Run,
+    queries: Sequence[Query],
+    ranker: Ranker,
+    *,
+    tag: str | None = None,
+    advance: Callable[[int], object] = lambda done: None,
+) -> Run:
+    """`run` re-ranked for each of `queries`, in their order; advance: called with 1 after each.
+
+    Raises InputError if the run has a query that is not in `queries`. A query without ranking gets
+    an empty one.
+    """
+    texts = {query.query_id for query in queries}
+    if unknown := [query_id for query_id in run.rankings if query_id not in texts]:
+        raise InputError(
+            f"the run ranks a query without a text: {unknown[0]}",
+            found=f"{len(unknown)} such queries",
+            remedy="give the queries that the run was made for",
+        )
+    rankings = {}
+    for query in queries:
+        candidates = run.rankings.get(query.query_id, Ranking.of([], []))
+        rankings[query.query_id] = rerank_query(index, query, candidates, ranker)
+        advance(1)
+    return Run(rankings, tag or f"{run.tag}+bert")
+
+
+def rerank_query(index: Index, query: Query, candidates: Ranking, ranker: Ranker) -> Ranking:
+    """One ranking re-ranked: the first `depth` candidates by their new scores, then the rest.
+
+    Candidates below the depth keep their order; their scores are moved below the lowest new one.
+    """
+    hits = score_candidates(index, query, candidates.head(ranker.depth), ranker)
+    head = Ranking.of([h.document.doc_id for h in hits], [h.score for h in hits])
+    rest = candidates.doc_ids[len(head) :]
+    if not rest:
+        return head
+    lowest = float(head.scores.min())
+    below = lowest - np.arange(1, len(rest) + 1) * max(1e-3, abs(lowest) * 1e-3)
+    return Ranking.of([*head.doc_ids, *rest], [*head.scores.tolist(), *below.tolist()])
+
+
+def score_candidates(index: Index, query: Query, candidates: Ranking, ranker: Ranker) -> list[Hit]:
+    """A Hit for each candidate, in the order of `candidates`."""
+    documents = index.documents(candidates.doc_ids)
+    room = ranker.scorer.room(query.text)
+    per_document = [
+        list(fit(ranker.segmenter(document), room, ranker.scorer.spans)) for document in documents
+    ]
+    texts = [segment.text for segments in per_document for segment in segments]
+    scores = ranker.scorer.score(query.text, texts)
+    cuts = np.cumsum([len(segments) for segments in per_document])[:-1]
+    of_document = np.split(scores, cuts) if per_document else []
+    weights = [ranker.aggregation.weights(s) for s in of_document]
+    evidence = np.array([aggregate(s, w) for s, w in zip(of_document, weights, strict=True)])
+    first = ranker.interpolation.first_stage_parts(candidates.scores)
+    second = ranker.interpolation.evidence_parts(evidence)
+    return [
+        Hit(document, float(f + e), float(f), float(e), _shares(segments, s, w))
+        for document, f, e, segments, s, w in zip(
+            documents, first, second, per_document, of_document, weights, strict=True
+        )
+    ]
+
+
+def _shares(segments: list[Segment], scores: Iterable[float], weights: Iterable[float]) -> tuple[Evidence, ...]:
+    counted = [
+        Evidence(segment, float(score), float(weight))
+        for segment, score, weight in zip(segments, scores, weights, strict=True)
+        if weight > 0
+    ]
+    return tuple(sorted(counted, key=lambda e: -e.weight * e.score))

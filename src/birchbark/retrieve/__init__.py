@@ -1,0 +1,1 @@
+"""Which documents should BERT see? (Index, Query) → first-stage Ranking."""

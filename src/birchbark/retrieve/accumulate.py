@@ -1,0 +1,29 @@
+"""How are the postings of one term added to the scores of its documents? Compiled by numba."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def add_bm25(
+    scores: NDArray[np.float64],
+    docs: NDArray[Any],
+    tfs: NDArray[Any],
+    lengths: NDArray[Any],
+    weight: float,
+    floor: float,
+    slope: float,
+) -> None:
+    """Add weight · tf / (tf + floor + slope · length) to the score of each document in `docs`.
+
+    With floor = k1·(1 − b) and slope = k1·b / average length this is BM25's term frequency part.
+    """
+    for i in range(len(docs)):
+        doc = docs[i]
+        tf = np.float64(tfs[i])
+        scores[doc] += weight * tf / (tf + floor + slope * lengths[doc])

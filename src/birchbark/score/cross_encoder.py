@@ -1,0 +1,67 @@
+"""How relevant is a segment when BERT reads it together with the query?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from birchbark.records import Float32s
+from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.scorer import check_room, too_long
+from birchbark.score.session import Session
+from birchbark.score.tokenizer import WordPieces
+
+QUERY_ROOM = 64
+
+
+class CrossEncoderScorer:
+    """Probability of relevance: sigmoid of the log-odds on [CLS] query [SEP] segment [SEP].
+
+    Nogueira & Cho 2019; the birch paper's relevance classifier.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, threads: int | None = None) -> None:
+        """Load `checkpoint`, whose head is one logit or two."""
+        self.name = f"{checkpoint.directory.name} cross-encoder"
+        self._checkpoint = checkpoint
+        self._pieces = WordPieces(checkpoint)
+        self._session = Session(checkpoint, threads)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See Checkpoint.fingerprint."""
+        return self._checkpoint.fingerprint
+
+    def room(self, query: str) -> int:
+        """Tokens left for a segment: 64 are kept for the query, more where it is longer.
+
+        So all but very long queries cut over-long sentences at the same places. A query may take
+        up to half of the input.
+        """
+        length, most = len(self.spans(query)), self._checkpoint.max_length - 3
+        if length > most // 2:
+            raise too_long(query, length, most // 2)
+        return most - max(length, min(QUERY_ROOM, most // 2))
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """See Scorer."""
+        return self._pieces.spans(text)
+
+    def score(self, query: str, texts: Sequence[str]) -> Float32s:
+        """Probabilities in [0, 1], float32 (n,)."""
+        logits = self.logits(query, texts)
+        return (1 / (1 + np.exp(-logits.astype(np.float64)))).astype(np.float32)
+
+    def logits(self, query: str, texts: Sequence[str]) -> Float32s:
+        """Log-odds of relevance, float32 (n,); equal texts are run once."""
+        distinct = list(dict.fromkeys(texts))
+        head, *pieces = self._pieces.encode([query, *distinct])
+        head = [self._pieces.cls, *head, self._pieces.sep]
+        room = self._checkpoint.max_length - len(head) - 1
+        check_room([len(p) for p in pieces], distinct, room)
+        ids = [[*head, *p, self._pieces.sep] for p in pieces]
+        types = [[0] * len(head) + [1] * (len(p) + 1) for p in pieces]
+        logit = dict(zip(distinct, self._session.run(ids, types), strict=True))
+        return np.array([logit[text] for text in texts], np.float32)

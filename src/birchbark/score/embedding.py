@@ -1,0 +1,66 @@
+"""How similar are query and segment as sentence embeddings?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from birchbark.records import Float32s
+from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.scorer import check_room, too_long
+from birchbark.score.session import Session
+from birchbark.score.tokenizer import WordPieces
+
+REMEMBERED = 100_000
+
+
+class EmbeddingScorer:
+    """Cosine of the query's and the segment's embedding; negative values become 0.
+
+    Segment vectors are remembered, the last 100,000 of them (150 MB at 384 dimensions), so that a
+    sentence met again, for this or another query, costs nothing.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, threads: int | None = None) -> None:
+        """Load `checkpoint`, whose head is Head.MEAN."""
+        self.name = f"cosine of {checkpoint.directory.name} embeddings"
+        self._checkpoint = checkpoint
+        self._pieces = WordPieces(checkpoint)
+        self._session = Session(checkpoint, threads)
+        self._vectors: dict[str, Float32s] = {}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See Checkpoint.fingerprint."""
+        return self._checkpoint.fingerprint
+
+    def room(self, query: str) -> int:
+        """The model's length without [CLS] and [SEP]; the query has an input of its own."""
+        most = self._checkpoint.max_length - 2
+        length = len(self.spans(query))
+        if length > most:
+            raise too_long(query, length, most)
+        return most
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """See Scorer."""
+        return self._pieces.spans(text)
+
+    def score(self, query: str, texts: Sequence[str]) -> Float32s:
+        """Cosines in [0, 1], float32 (n,)."""
+        if not texts:
+            return np.empty(0, np.float32)
+        cosines = np.einsum("nh,h->n", self.embed(texts), self.embed([query])[0])
+        return np.clip(cosines, 0, 1).astype(np.float32)
+
+    def embed(self, texts: Sequence[str]) -> Float32s:
+        """Unit vectors (n, hidden) of `texts`."""
+        new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
+        pieces = self._pieces.encode(new)
+        check_room([len(p) for p in pieces], new, self._checkpoint.max_length - 2)
+        inputs = [[self._pieces.cls, *p, self._pieces.sep] for p in pieces]
+        known = self._vectors | dict(zip(new, self._session.run(inputs), strict=True))
+        self._vectors = dict(list(known.items())[-REMEMBERED:]) if len(known) > REMEMBERED else known
+        return np.stack([known[text] for text in texts])

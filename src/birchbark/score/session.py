@@ -1,0 +1,56 @@
+"""How are batches of token ids run through the lean graph?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.score.batches import TOKENS, equal_lengths
+from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.graph import build_graph
+
+Floats = NDArray[np.float32]
+
+
+class Session:
+    """A checkpoint ready to run on this machine's processors, in float32."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, threads: int | None = None, batch_tokens: int = TOKENS
+    ) -> None:
+        """Build the graph and load it. threads: all processors this process may use, if None."""
+        import onnxruntime  # noqa: PLC0415
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads or len(os.sched_getaffinity(0))
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        # The graph is lean already: the optimiser makes it no faster, but makes bits depend on the
+        # batch (ARCHITECTURE.md, "Scores that do not drift").
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        graph, weights = build_graph(checkpoint)
+        self._weights = weights  # the runtime reads these arrays where they are
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in weights.values()]
+        options.add_external_initializers(list(weights), values)
+        self._session = onnxruntime.InferenceSession(
+            graph, options, providers=["CPUExecutionProvider"]
+        )
+        self._batch_tokens = batch_tokens
+
+    def run(
+        self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
+    ) -> Floats:
+        """The graph's output for each input, in the order given: (n,) or (n, hidden)."""
+        out: Floats | None = None
+        for batch in equal_lengths([len(i) for i in ids], self._batch_tokens):
+            feed = {"ids": np.array([ids[i] for i in batch], np.int64)}
+            if types is not None:
+                feed["types"] = np.array([types[i] for i in batch], np.int64)
+            rows = self._session.run(["out"], feed)[0]
+            if out is None:
+                out = np.empty((len(ids), *rows.shape[1:]), np.float32)
+            out[batch] = rows
+        return np.empty(0, np.float32) if out is None else out

@@ -1,0 +1,84 @@
+"""Which analyzers are there, and what does each do to a token?
+
+    plain     lower case
+    porter    lower case, Porter stem
+    english   possessive 's off, lower case, Lucene's 33 stop words out, Porter stem
+              (Lucene's EnglishAnalyzer, Anserini's default)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from birchbark.errors import InputError
+from birchbark.text.words import words
+
+STOP_WORDS = frozenset(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then "
+    "there these they this to was will with".split()
+)
+LONGEST_TERM = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Analyzer:
+    """Text to terms in two steps: `tokens` splits, `normalise` maps one token to its terms.
+
+    `normalise` depends on the token alone, so that callers may remember its answers.
+    """
+
+    name: str
+    tokens: Callable[[str], list[str]]
+    normalise: Callable[[str], tuple[str, ...]]
+
+    def terms(self, text: str) -> list[str]:
+        """The index terms of `text`, in order, repeated as often as they occur."""
+        return [term for token in self.tokens(text) for term in self.normalise(token)]
+
+
+def analyzer(name: str) -> Analyzer:
+    """The analyzer called `name`; InputError lists the names there are."""
+    if name not in NORMALISERS:
+        raise InputError(
+            f"unknown analyzer {name!r}", remedy=f"one of {', '.join(sorted(NORMALISERS))}"
+        )
+    return Analyzer(name, words, NORMALISERS[name])
+
+
+def plain(token: str) -> tuple[str, ...]:
+    """Lower case; tokens over 255 characters are cut into pieces of that length, as in Lucene."""
+    lowered = token.lower()
+    if len(lowered) <= LONGEST_TERM:
+        return (lowered,)
+    return tuple(
+        lowered[i : i + LONGEST_TERM] for i in range(0, len(lowered), LONGEST_TERM)
+    )
+
+
+def porter(token: str) -> tuple[str, ...]:
+    """Lower case, then Porter's stemmer of 1980."""
+    return tuple(_stem(term) for term in plain(token))
+
+
+def english(token: str) -> tuple[str, ...]:
+    """Lucene's EnglishAnalyzer: possessive, lower case, stop words, Porter."""
+    if token[-2:] in {"'s", "'S", "’s", "’S", "＇s", "＇S"}:
+        token = token[:-2]
+    return tuple(_stem(term) for term in plain(token) if term not in STOP_WORDS)
+
+
+NORMALISERS = {"plain": plain, "porter": porter, "english": english}
+
+
+def _stem(term: str) -> str:
+    """Porter's stem; terms of one or two letters stay, as in Porter's own programs."""
+    return term if len(term) < 3 else _stemmer()(term)
+
+
+@cache
+def _stemmer() -> Callable[[str], str]:
+    from Stemmer import Stemmer  # noqa: PLC0415
+
+    return Stemmer("porter").stemWord  # type: ignore[no-any-return]
