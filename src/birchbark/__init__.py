@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from birchbark.evaluate.measures import measure
     from birchbark.index.build import build_index
     from birchbark.index.reader import Index
-    from birchbark.pipeline import rerank, search
+    from birchbark.pipeline import Evidence, Hit, Ranker, rerank, search
     from birchbark.records import Document, Qrels, Query, Ranking, Run, Segment
     from birchbark.retrieve.bm25 import BM25, Match
-    from birchbark.retrieve.first_stage import first_stage
+    from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
     from birchbark.retrieve.rm3 import RM3
     from birchbark.score.model import load_scorer
 
@@ -38,6 +38,9 @@ _HOME = {
     "measure": "evaluate.measures",
     "build_index": "index.build",
     "Index": "index.reader",
+    "Evidence": "pipeline",
+    "Hit": "pipeline",
+    "Ranker": "pipeline",
     "rerank": "pipeline",
     "search": "pipeline",
     "Document": "records",
@@ -48,12 +51,14 @@ _HOME = {
     "Segment": "records",
     "BM25": "retrieve.bm25",
     "Match": "retrieve.bm25",
-    "first_stage": "retrieve.first_stage",
+    "FirstStage": "retrieve.first_stage",
+    "rank_queries": "retrieve.first_stage",
+    "rank_query": "retrieve.first_stage",
     "RM3": "retrieve.rm3",
     "load_scorer": "score.model",
 }
 
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+__all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:

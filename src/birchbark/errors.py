@@ -1,10 +1,10 @@
 """Which errors can birchbark raise, and how is each one worded?
 
-    BirchbarkError             every error raised on purpose; the command line prints it and exits
-    ├── InputError             a file, option or argument is not what was asked for (exit code 2)
-    ├── ArtifactError          a stored directory is missing, damaged or from another version
-    ├── CheckpointError        a model directory cannot be read, or is no model we know
-    └── MissingPackageError    an optional package is needed and not installed
+BirchbarkError             every error raised on purpose; the command line prints it and exits
+├── InputError             a file, option or argument is not what was asked for (exit code 2)
+├── ArtifactError          a stored directory is missing, damaged or from another version
+├── CheckpointError        a model directory cannot be read, or is no model we know
+└── MissingPackageError    an optional package is needed and not installed
 """
 
 from __future__ import annotations

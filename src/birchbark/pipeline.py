@@ -12,9 +12,7 @@ from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
 from birchbark.index.reader import Index
 from birchbark.records import Document, Query, Ranking, Run, Segment
-from birchbark.retrieve.bm25 import BM25, Match
-from birchbark.retrieve.first_stage import rank_query
-from birchbark.retrieve.rm3 import RM3
+from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.score.scorer import Scorer
 from birchbark.segment.fit import fit
 from birchbark.segment.sentences import sentences
@@ -71,20 +69,15 @@ def search(
     index: Index,
     text: str,
     ranker: Ranker,
-    *,
-    model: BM25 = BM25(),  # noqa: B008
-    match: Match = Match.OR,
-    expansion: RM3 | None = None,
+    stage: FirstStage = FirstStage(),
     top: int = 10,
 ) -> list[Hit]:
     """The `top` best hits for `text`, best first: first stage, then every candidate re-ranked."""
-    candidates = rank_query(
-        index, text, model, match=match, expansion=expansion, depth=max(top, ranker.depth)
-    )
-    hits = score_candidates(index, Query("", text), candidates.head(ranker.depth), ranker)
-    order = {hit.document.doc_id: hit for hit in hits}
-    best = Ranking.of(list(order), [hit.score for hit in hits], top)
-    return [order[doc_id] for doc_id in best.doc_ids]
+    candidates = rank_query(index, text, stage, ranker.depth)
+    hits = score_candidates(index, Query("", text), candidates, ranker)
+    by_id = {hit.document.doc_id: hit for hit in hits}
+    best = Ranking.of(list(by_id), [hit.score for hit in hits], top)
+    return [by_id[doc_id] for doc_id in best.doc_ids]
 
 
 def rerank(
@@ -154,7 +147,9 @@ def score_candidates(index: Index, query: Query, candidates: Ranking, ranker: Ra
     ]
 
 
-def _shares(segments: list[Segment], scores: Iterable[float], weights: Iterable[float]) -> tuple[Evidence, ...]:
+def _shares(
+    segments: list[Segment], scores: Iterable[float], weights: Iterable[float]
+) -> tuple[Evidence, ...]:
     counted = [
         Evidence(segment, float(score), float(weight))
         for segment, score, weight in zip(segments, scores, weights, strict=True)

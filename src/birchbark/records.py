@@ -71,16 +71,14 @@ class Segment:
 class Ranking:
     """The documents of one query, best first.
 
-    doc_ids: n distinct ids. scores: float32 (n,), not rising, read-only. Make one with `Ranking.of`.
+    doc_ids: n distinct ids. scores: float32 (n,), not rising, read-only. Made by `Ranking.of`.
     """
 
     doc_ids: tuple[str, ...]
     scores: Float32s
 
     @classmethod
-    def of(
-        cls, doc_ids: Sequence[str], scores: ArrayLike, depth: int | None = None
-    ) -> Ranking:
+    def of(cls, doc_ids: Sequence[str], scores: ArrayLike, depth: int | None = None) -> Ranking:
         """Rank `doc_ids` by `scores` under the tie rule and keep the first `depth`.
 
         Raises InputError for a doc_id that appears twice and for a score that is not finite.

@@ -15,7 +15,7 @@ class Intake:
     skip_bad: keep going after a bad record (it is counted and its error kept in `skipped`);
     otherwise the first one is raised.
     encoding: of the files to be read.
-    remedy: what to tell the user to do about a bad record, where its error has no remedy of its own.
+    remedy: advice about a bad record, where its error has none of its own.
     notes: things that are no fault but that the user should know, with how often they occurred.
     """
 

@@ -46,7 +46,7 @@ def _open(path: Path) -> IO[bytes]:
     except PermissionError:
         raise InputError("may not be read", where=str(path), remedy="check its mode") from None
     if stream.peek(2)[:2] == GZIP_MAGIC:
-        return cast(IO[bytes], gzip.open(stream))  # noqa: SIM115
+        return cast(IO[bytes], gzip.open(stream))
     return stream
 
 
@@ -65,9 +65,7 @@ def decode(raw: bytes, encoding: str = "utf-8") -> str:
         raise InputError(f"unknown encoding {encoding!r}", remedy="try utf-8 or latin-1") from None
 
 
-def parsed_lines(
-    path: Path, parse: Callable[[str], T], intake: Intake
-) -> Iterator[tuple[str, T]]:
+def parsed_lines(path: Path, parse: Callable[[str], T], intake: Intake) -> Iterator[tuple[str, T]]:
     """Place (`file:line`) and record of each line that is not blank.
 
     `parse` raises InputError for a bad line; `intake` decides what follows.

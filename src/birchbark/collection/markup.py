@@ -6,9 +6,11 @@ import re
 from html.parser import HTMLParser
 
 UNREAD = {"script", "style", "template", "noscript"}
-INLINE = set(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q ruby s samp "
-    "small span strike strong sub sup time tt u var wbr".split()
+INLINE = frozenset(
+    (
+        "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q ruby "
+        "s samp small span strike strong sub sup time tt u var wbr"
+    ).split()
 )
 
 

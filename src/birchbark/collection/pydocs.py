@@ -13,10 +13,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from birchbark.collection.intake import Intake
+from birchbark.collection.qrels import read_qrels
+from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError
-from birchbark.records import Document
+from birchbark.records import Document, Qrels, Query
 
-NOT_LIBRARY = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo"}
+QUESTIONS = Path(__file__).with_name("pydocs_questions")
+
+NOT_LIBRARY = {
+    "site-packages",
+    "dist-packages",
+    "test",
+    "tests",
+    "idlelib",
+    "lib2to3",
+    "turtledemo",
+}
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -90,3 +102,13 @@ def _signature(node: Definition, qualified: str) -> str:
         bases = ", ".join(ast.unparse(base) for base in node.bases)
         return f"class {qualified}({bases})" if bases else f"class {qualified}"
     return f"{qualified}({ast.unparse(node.args)})"
+
+
+def pydocs_queries() -> list[Query]:
+    """The questions about this collection that ship with the package."""
+    return read_queries(QUESTIONS / "topics.txt")
+
+
+def pydocs_qrels() -> Qrels:
+    """Their judgments, grades 0 to 3; topics.txt says how they were made."""
+    return read_qrels(QUESTIONS / "qrels.txt")

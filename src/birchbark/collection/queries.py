@@ -110,7 +110,9 @@ def _classic_parts(text: str) -> list[tuple[str, dict[str, str]]]:
     topics = []
     for block in re.split(r"<top>", text, flags=re.I)[1:]:
         pieces = _CLASSIC.split(re.split(r"</top>", block, flags=re.I)[0])
-        found = {tag.lower(): _clean(body) for tag, body in zip(pieces[1::2], pieces[2::2], strict=True)}
+        found = {
+            tag.lower(): _clean(body) for tag, body in zip(pieces[1::2], pieces[2::2], strict=True)
+        }
         number = re.sub(r"^MB0*(?=\d)", "", found.pop("num", ""))
         topics.append((number, {_TAGS.get(tag, tag): body for tag, body in found.items()}))
     return topics

@@ -41,9 +41,7 @@ def _parse(line: str) -> tuple[str, str, float, str]:
     columns = line.split()
     if len(columns) != 6:
         hint = "missing tag?" if len(columns) == 5 else "query_id Q0 doc_id rank score tag"
-        raise InputError(
-            "wrong number of fields", wanted="6", found=str(len(columns)), remedy=hint
-        )
+        raise InputError("wrong number of fields", wanted="6", found=str(len(columns)), remedy=hint)
     query_id, _, doc_id, _, score, tag = columns
     try:
         return query_id, doc_id, float(score), tag
@@ -69,9 +67,7 @@ def write_run(run: Run, path: Path) -> None:
             scores = ranking.scores.astype(str).tolist()
             out.writelines(
                 f"{query_id} Q0 {doc_id} {rank} {score} {run.tag}\n"
-                for rank, (doc_id, score) in enumerate(
-                    zip(ranking.doc_ids, scores, strict=True), 1
-                )
+                for rank, (doc_id, score) in enumerate(zip(ranking.doc_ids, scores, strict=True), 1)
             )
 
 

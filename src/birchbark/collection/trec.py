@@ -69,9 +69,7 @@ def parse_document(sgml: str) -> Document:
     if number is None or not number[1]:
         raise InputError("document has no number", wanted="<DOCNO>…</DOCNO>")
     title_match = next((m for tag in TITLE_TAGS if (m := _ELEMENT[tag].search(sgml))), None)
-    texts = sorted(
-        (m.start(), m[1]) for tag in TEXT_TAGS for m in _ELEMENT[tag].finditer(sgml)
-    )
+    texts = sorted((m.start(), m[1]) for tag in TEXT_TAGS for m in _ELEMENT[tag].finditer(sgml))
     if texts:
         body = "\n".join(text for _, text in texts)
     else:

@@ -42,7 +42,7 @@ class Interpolation:
             )
 
     def first_stage_parts(self, scores: Float32s) -> NDArray[np.float64]:
-        """a · s_doc for each candidate, after scaling: (n,)."""
+        """A · s_doc for each candidate, after scaling: (n,)."""
         return self.first_stage_weight * _scaled(scores.astype(np.float64), self.scale)
 
     def evidence_parts(self, evidence: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -56,7 +56,8 @@ def _scaled(scores: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
     low = scores.min() if scale is Scale.MINMAX else 0.0
     span = scores.max() - low
     if span > 0:
-        return (scores - low) / span
+        scaled: NDArray[np.float64] = (scores - low) / span
+        return scaled
     if scale is Scale.MAX and scores.max() < 0:
         raise InputError(
             "first-stage scores below 0 cannot be divided by their highest",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -50,10 +51,12 @@ def measure(
     judged_only: documents without a judgment are taken out of the ranking first.
     Raises InputError for an unknown measure, or if no query of the run is judged.
     """
-    import ir_measures  # noqa: PLC0415
+    import ir_measures
 
     parsed = {name: _parse(name) for name in names}
-    ranked = {query_id: run.rankings[query_id] for query_id in qrels.grades if query_id in run.rankings}
+    ranked = {
+        query_id: run.rankings[query_id] for query_id in qrels.grades if query_id in run.rankings
+    }
     if not ranked:
         raise InputError(
             "no query of the run is judged",
@@ -81,8 +84,8 @@ def measure(
     )
 
 
-def _parse(name: str) -> object:
-    import ir_measures  # noqa: PLC0415
+def _parse(name: str) -> Any:
+    import ir_measures
 
     try:
         parsed = ir_measures.parse_measure(name)
@@ -91,7 +94,8 @@ def _parse(name: str) -> object:
             f"unknown measure {name!r}: {unknown}",
             remedy="spell it as ir-measures does: AP, nDCG@10, P@20, RR@10, R@1000, Bpref",
         ) from None
-    if not ir_measures.DefaultPipeline.supports(parsed):
+    supports: Any = ir_measures.DefaultPipeline.supports
+    if not supports(parsed):
         raise InputError(
             f"measure {name!r} needs a package that is not installed",
             remedy="see the providers of ir-measures: https://ir-measur.es",

@@ -66,7 +66,7 @@ def _difference(
         p = 1.0 if even == 0 else 0.0
         return Difference(even, even, even, p, p, better, worse)
     try:
-        from scipy import stats  # noqa: PLC0415
+        from scipy import stats
     except ImportError:
         raise MissingPackageError(
             "tests and intervals need scipy", remedy="pip install 'birchbark[study]'"

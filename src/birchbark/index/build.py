@@ -6,6 +6,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,7 +124,7 @@ class _Field:
         )
         forward, forward_terms, forward_tfs = transpose(starts, docs, tfs, len(lengths))
         write_strings(directory / "terms", terms)
-        for name, values in {
+        arrays: dict[str, NDArray[Any]] = {
             "postings": starts.astype(np.uint64),
             "docs": docs,
             "tfs": _narrow(tfs),
@@ -131,7 +132,8 @@ class _Field:
             "forward": forward.astype(np.uint64),
             "forward_terms": forward_terms,
             "forward_tfs": _narrow(forward_tfs),
-        }.items():
+        }
+        for name, values in arrays.items():
             np.save(directory / f"{name}.npy", values)
         return FieldTotals(int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.int64)))
 

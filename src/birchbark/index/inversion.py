@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 UInts = NDArray[np.uint32]
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def invert(
     tokens: UInts, doc_starts: Ints, term_starts: Ints, token_terms: UInts, terms: int
 ) -> tuple[Ints, UInts, UInts, UInts]:
@@ -65,10 +65,8 @@ def invert(
     return starts, docs, tfs, lengths
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def transpose(
-    starts: Ints, docs: UInts, tfs: UInts, documents: int
-) -> tuple[Ints, UInts, UInts]:
+@numba.njit(cache=True)
+def transpose(starts: Ints, docs: UInts, tfs: UInts, documents: int) -> tuple[Ints, UInts, UInts]:
     """The forward index of postings: starts (documents + 1,), terms (p,) rising, tfs (p,)."""
     counts = np.zeros(documents + 1, np.int64)
     for doc in docs:

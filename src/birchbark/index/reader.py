@@ -9,7 +9,6 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import ArtifactError, InputError

@@ -43,7 +43,7 @@ class StringTable:
         blob = _sibling(path, ".bytes")
         empty = blob.stat().st_size == 0
         self._bytes = np.zeros(0, np.uint8) if empty else np.memmap(blob, np.uint8, "r")
-        self._view = memoryview(self._bytes)
+        self._view = memoryview(self._bytes)  # type: ignore[arg-type]
         self._offsets = map_array(_sibling(path, ".offsets.npy"))
         order = _sibling(path, ".order.npy")
         self._order = map_array(order) if order.exists() else None

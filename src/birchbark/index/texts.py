@@ -64,7 +64,7 @@ class TextReader:
         starts = map_array(path.with_suffix(".starts.npy"))
         self._offsets, self._first = starts[:, 0].tolist(), starts[:, 1].tolist()
         empty = self._path.stat().st_size == 0
-        self._bytes = memoryview(b"" if empty else np.memmap(self._path, np.uint8, "r"))
+        self._bytes = memoryview(b"" if empty else np.memmap(self._path, np.uint8, "r"))  # type: ignore[arg-type]
 
     def take(self, numbers: Iterable[int]) -> dict[int, dict[str, str]]:
         """Document number → fields, for `numbers`; each block is unpacked once."""

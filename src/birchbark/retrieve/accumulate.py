@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def add_bm25(
     scores: NDArray[np.float64],
     docs: NDArray[Any],

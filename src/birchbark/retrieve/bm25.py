@@ -51,13 +51,13 @@ class BM25:
 
 def term_weights(index: Index, text: str) -> dict[str, float]:
     """The query's terms after the index's analyzer, weighted by how often each occurs."""
-    return dict(Counter[str](index.analyzer.terms(text)))  # type: ignore[arg-type]
+    return dict(Counter[str](index.analyzer.terms(text)))
 
 
 def rank(
     index: Index,
     weights: Mapping[str, float],
-    model: BM25 = BM25(),  # noqa: B008
+    model: BM25 = BM25(),
     *,
     required: Collection[str] = (),
     field: str = CONTENTS,

@@ -1,8 +1,10 @@
-"""How does a set of queries become the first-stage run that BERT re-ranks?"""
+"""How does a query become the first-stage ranking that BERT re-ranks?"""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from birchbark.index.layout import CONTENTS
 from birchbark.index.reader import Index
@@ -11,49 +13,55 @@ from birchbark.retrieve.bm25 import BM25, DEPTH, Match, rank, term_weights
 from birchbark.retrieve.rm3 import RM3, expand
 
 
-def first_stage(
+@dataclass(frozen=True, slots=True)
+class FirstStage:
+    """All choices of the first stage in one value.
+
+    match: whether a candidate holds any or all terms of the original query. expansion: RM3 over a
+    first BM25 ranking; none by default. field: the indexed field that is searched.
+    """
+
+    model: BM25 = dataclasses.field(default_factory=BM25)
+    match: Match = Match.OR
+    expansion: RM3 | None = None
+    field: str = CONTENTS
+
+    @property
+    def name(self) -> str:
+        """What runs of this first stage are called."""
+        return "bm25+rm3" if self.expansion else "bm25"
+
+
+def rank_query(
+    index: Index, text: str, stage: FirstStage = FirstStage(), depth: int = DEPTH
+) -> Ranking:
+    """The `depth` best documents for `text`; none if it has no terms or nothing matches."""
+    weights = term_weights(index, text)
+    required = set(weights) if stage.match is Match.AND else set()
+    if stage.expansion:
+        seen = stage.expansion.documents
+        feedback = rank(
+            index, weights, stage.model, required=required, field=stage.field, depth=seen
+        )
+        weights = expand(index, weights, feedback, stage.expansion, stage.field)
+    return rank(index, weights, stage.model, required=required, field=stage.field, depth=depth)
+
+
+def rank_queries(
     index: Index,
     queries: Iterable[Query],
-    model: BM25 = BM25(),  # noqa: B008
+    stage: FirstStage = FirstStage(),
     *,
-    match: Match = Match.OR,
-    expansion: RM3 | None = None,
-    field: str = CONTENTS,
     depth: int = DEPTH,
     tag: str | None = None,
     advance: Callable[[int], object] = lambda done: None,
 ) -> Run:
     """A run of the `depth` best documents for each of `queries`, in their order.
 
-    match: whether a candidate holds any or all terms of the original query. expansion: RM3 over a
-    first BM25 ranking. advance: called with 1 after each query. A query without terms, or without
-    candidates, has an empty ranking.
+    advance: called with 1 after each query. A query without candidates has an empty ranking.
     """
     rankings = {}
     for query in queries:
-        rankings[query.query_id] = rank_query(
-            index, query.text, model, match=match, expansion=expansion, field=field, depth=depth
-        )
+        rankings[query.query_id] = rank_query(index, query.text, stage, depth)
         advance(1)
-    return Run(rankings, tag or ("bm25+rm3" if expansion else "bm25"))
-
-
-def rank_query(
-    index: Index,
-    text: str,
-    model: BM25 = BM25(),  # noqa: B008
-    *,
-    match: Match = Match.OR,
-    expansion: RM3 | None = None,
-    field: str = CONTENTS,
-    depth: int = DEPTH,
-) -> Ranking:
-    """The first-stage ranking of one query text; arguments as in `first_stage`."""
-    weights = term_weights(index, text)
-    required = set(weights) if match is Match.AND else set()
-    if expansion:
-        feedback = rank(
-            index, weights, model, required=required, field=field, depth=expansion.documents
-        )
-        weights = expand(index, weights, feedback, expansion, field)
-    return rank(index, weights, model, required=required, field=field, depth=depth)
+    return Run(rankings, tag or stage.name)

@@ -41,7 +41,7 @@ def expand(
     index: Index,
     weights: Mapping[str, float],
     feedback: Ranking,
-    model: RM3 = RM3(),  # noqa: B008
+    model: RM3 = RM3(),
     field: str = CONTENTS,
 ) -> dict[str, float]:
     """The query `weights` mixed with the relevance model of the best documents in `feedback`.

@@ -1,4 +1,4 @@
-"""What is in a model directory? Its shape, its head, its weights: read from config and safetensors."""
+"""What is in a model directory? Its shape, its head and its weights, read without torch."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ class Checkpoint:
         kind = config.get("model_type")
         if kind not in KNOWN:
             raise CheckpointError(
-                "unknown architecture", where=str(directory), wanted=" or ".join(KNOWN), found=str(kind)
+                "unknown architecture",
+                where=str(directory),
+                wanted=" or ".join(KNOWN),
+                found=str(kind),
             )
         if config.get("hidden_act", "gelu") not in ACTIVATIONS:
             raise CheckpointError(
@@ -106,8 +109,8 @@ class Checkpoint:
 
     def tensors(self) -> Tensors:
         """All weights as float32 by their names, without the prefix `bert.`."""
-        from safetensors import SafetensorError  # noqa: PLC0415
-        from safetensors.numpy import load_file  # noqa: PLC0415
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
 
         try:
             loaded = load_file(self.weights)

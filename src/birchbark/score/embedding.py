@@ -53,7 +53,8 @@ class EmbeddingScorer:
         if not texts:
             return np.empty(0, np.float32)
         cosines = np.einsum("nh,h->n", self.embed(texts), self.embed([query])[0])
-        return np.clip(cosines, 0, 1).astype(np.float32)
+        clipped: Float32s = np.clip(cosines, 0, 1).astype(np.float32)
+        return clipped
 
     def embed(self, texts: Sequence[str]) -> Float32s:
         """Unit vectors (n, hidden) of `texts`."""
@@ -62,5 +63,7 @@ class EmbeddingScorer:
         check_room([len(p) for p in pieces], new, self._checkpoint.max_length - 2)
         inputs = [[self._pieces.cls, *p, self._pieces.sep] for p in pieces]
         known = self._vectors | dict(zip(new, self._session.run(inputs), strict=True))
-        self._vectors = dict(list(known.items())[-REMEMBERED:]) if len(known) > REMEMBERED else known
+        self._vectors = (
+            dict(list(known.items())[-REMEMBERED:]) if len(known) > REMEMBERED else known
+        )
         return np.stack([known[text] for text in texts])

@@ -43,7 +43,7 @@ class _Graph:
         return value.astype(np.float32, copy=False)
 
     def constant(self, value: NDArray[Any]) -> str:
-        from onnx import numpy_helper  # noqa: PLC0415
+        from onnx import numpy_helper
 
         name = f"c{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(value, name))
@@ -51,7 +51,7 @@ class _Graph:
 
     def weight(self, value: Floats) -> str:
         """Weights stay outside of the graph, so that they are never copied into it."""
-        from onnx import StringStringEntryProto, TensorProto  # noqa: PLC0415
+        from onnx import StringStringEntryProto, TensorProto
 
         name = f"w{len(self.weights)}"
         self.weights[name] = np.ascontiguousarray(value)
@@ -65,14 +65,14 @@ class _Graph:
         return self.add_many(op, 1, *inputs, **attributes)[0]
 
     def add_many(self, op: str, outputs: int, *inputs: str, **attributes: Any) -> list[str]:
-        from onnx import helper  # noqa: PLC0415
+        from onnx import helper
 
         names = [f"n{len(self.nodes)}_{i}" for i in range(outputs)]
         self.nodes.append(helper.make_node(op, inputs, names, **attributes))
         return names
 
     def dense(self, x: str, weight: Floats, bias: Floats) -> str:
-        """x · weightᵀ + bias, as torch stores a linear layer."""
+        """X · weightᵀ + bias, as torch stores a linear layer."""
         return self.add("Add", self.add("MatMul", x, self.weight(weight.T)), self.weight(bias))
 
     def linear(self, x: str, name: str, out: int, inner: int) -> str:
@@ -92,7 +92,7 @@ def build_graph(checkpoint: Checkpoint) -> tuple[bytes, dict[str, Floats]]:
     query's tokens and 1 for the segment's. Output `out`, float32: unit vectors (batch, hidden) for
     an embedding, log-odds of relevance (batch,) for a classifier.
     """
-    from onnx import TensorProto, helper  # noqa: PLC0415
+    from onnx import TensorProto, helper
 
     shape, pairs = checkpoint.shape, checkpoint.head is not Head.MEAN
     graph = _Graph(checkpoint.tensors(), str(checkpoint.weights))

@@ -17,10 +17,14 @@ class Scorer(Protocol):
     """
 
     name: str
-    fingerprint: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for scorers that give equal scores."""
+        ...
 
     def room(self, query: str) -> int:
-        """How many tokens a segment may have beside `query`; InputError if the query is too long."""
+        """Tokens that a segment may have beside `query`; InputError if the query is too long."""
         ...
 
     def spans(self, text: str) -> list[tuple[int, int]]:

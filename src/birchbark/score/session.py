@@ -22,7 +22,7 @@ class Session:
         self, checkpoint: Checkpoint, threads: int | None = None, batch_tokens: int = TOKENS
     ) -> None:
         """Build the graph and load it. threads: all processors this process may use, if None."""
-        import onnxruntime  # noqa: PLC0415
+        import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or len(os.sched_getaffinity(0))

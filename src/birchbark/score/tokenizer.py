@@ -11,8 +11,6 @@ from birchbark.score.checkpoint import Checkpoint
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-SPECIAL = {"cls_token": "[CLS]", "sep_token": "[SEP]"}
-
 
 class WordPieces:
     """A checkpoint's own tokeniser, with truncation and padding off: nothing is ever cut here."""
@@ -30,12 +28,13 @@ class WordPieces:
                 wanted=f"at most {checkpoint.shape.vocabulary} tokens, as in config.json",
                 found=str(size),
             )
-        ends = [self._tokenizer.token_to_id(token) for token in SPECIAL.values()]
-        if None in ends:
-            raise CheckpointError(
-                "vocabulary has no [CLS] or no [SEP]", where=str(checkpoint.directory)
-            )
-        self.cls, self.sep = ends
+        self.cls, self.sep = (self._special(token, checkpoint) for token in ("[CLS]", "[SEP]"))
+
+    def _special(self, token: str, checkpoint: Checkpoint) -> int:
+        number = self._tokenizer.token_to_id(token)
+        if number is None:
+            raise CheckpointError(f"vocabulary has no {token}", where=str(checkpoint.directory))
+        return int(number)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of each text, without special tokens."""
@@ -44,13 +43,15 @@ class WordPieces:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Start and end of each token in `text`, in characters."""
-        spans: list[tuple[int, int]] = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        spans: list[tuple[int, int]] = self._tokenizer.encode(
+            text, add_special_tokens=False
+        ).offsets
         return spans
 
 
 def _load(checkpoint: Checkpoint) -> Tokenizer:
-    from tokenizers import Tokenizer  # noqa: PLC0415
-    from tokenizers.implementations import BertWordPieceTokenizer  # noqa: PLC0415
+    from tokenizers import Tokenizer
+    from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
 
     whole, vocabulary = (checkpoint.directory / name for name in ("tokenizer.json", "vocab.txt"))
     try:
@@ -59,5 +60,7 @@ def _load(checkpoint: Checkpoint) -> Tokenizer:
         if vocabulary.exists():
             return BertWordPieceTokenizer(str(vocabulary), lowercase=True)._tokenizer
     except Exception as broken:  # tokenizers raises bare Exception
-        raise CheckpointError(f"damaged tokeniser: {broken}", where=str(checkpoint.directory)) from broken
+        raise CheckpointError(
+            f"damaged tokeniser: {broken}", where=str(checkpoint.directory)
+        ) from broken
     raise CheckpointError("no tokenizer.json and no vocab.txt", where=str(checkpoint.directory))

@@ -89,7 +89,7 @@ def _softened(run: re.Match[str]) -> str:
 
 @cache
 def _punkt() -> Any:
-    from nupunkt import PunktSentenceTokenizer  # noqa: PLC0415
-    from nupunkt.models import get_default_model_path  # noqa: PLC0415
+    from nupunkt import PunktSentenceTokenizer
+    from nupunkt.models import get_default_model_path
 
     return PunktSentenceTokenizer.load(get_default_model_path())

@@ -1,9 +1,9 @@
 """Which analyzers are there, and what does each do to a token?
 
-    plain     lower case
-    porter    lower case, Porter stem
-    english   possessive 's off, lower case, Lucene's 33 stop words out, Porter stem
-              (Lucene's EnglishAnalyzer, Anserini's default)
+plain     lower case
+porter    lower case, Porter stem
+english   possessive 's off, lower case, Lucene's 33 stop words out, Porter stem
+(Lucene's EnglishAnalyzer, Anserini's default)
 """
 
 from __future__ import annotations
@@ -16,8 +16,41 @@ from birchbark.errors import InputError
 from birchbark.text.words import words
 
 STOP_WORDS = frozenset(
-    "a an and are as at be but by for if in into is it no not of on or such that the their then "
-    "there these they this to was will with".split()
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "but",
+        "by",
+        "for",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "no",
+        "not",
+        "of",
+        "on",
+        "or",
+        "such",
+        "that",
+        "the",
+        "their",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "to",
+        "was",
+        "will",
+        "with",
+    ]
 )
 LONGEST_TERM = 255
 
@@ -52,9 +85,7 @@ def plain(token: str) -> tuple[str, ...]:
     lowered = token.lower()
     if len(lowered) <= LONGEST_TERM:
         return (lowered,)
-    return tuple(
-        lowered[i : i + LONGEST_TERM] for i in range(0, len(lowered), LONGEST_TERM)
-    )
+    return tuple(lowered[i : i + LONGEST_TERM] for i in range(0, len(lowered), LONGEST_TERM))
 
 
 def porter(token: str) -> tuple[str, ...]:
@@ -79,6 +110,6 @@ def _stem(term: str) -> str:
 
 @cache
 def _stemmer() -> Callable[[str], str]:
-    from Stemmer import Stemmer  # noqa: PLC0415
+    from Stemmer import Stemmer
 
     return Stemmer("porter").stemWord  # type: ignore[no-any-return]

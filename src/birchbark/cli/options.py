@@ -1,0 +1,159 @@
+"""Which options do several verbs share, and what do their words stand for?"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from birchbark.errors import InputError
+
+if TYPE_CHECKING:
+    from birchbark.pipeline import Ranker, Segmenter
+    from birchbark.records import Query
+    from birchbark.retrieve.first_stage import FirstStage
+
+Command = Callable[..., Any]
+FILE = click.Path(path_type=Path)
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+FIRST_STAGE_OPTIONS = ("k1", "b", "match", "rm3", "rm3_documents", "rm3_terms", "rm3_weight")
+
+
+def grouped(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator, shown by --help in the order given."""
+    return lambda command: functools.reduce(lambda c, option: option(c), reversed(options), command)
+
+
+query_options = grouped(
+    click.option(
+        "--queries", required=True, type=FILE, help="TSV (id TAB text), JSONL or TREC topics."
+    ),
+    click.option(
+        "--topic-field",
+        "topic_fields",
+        multiple=True,
+        default=("title",),
+        show_default=True,
+        metavar="PART",
+        help="TREC topics: part to search with; repeat to join several.",
+    ),
+)
+
+first_stage_options = grouped(
+    click.option("--k1", default=0.9, show_default=True, help="BM25: term frequency saturation."),
+    click.option("--b", default=0.4, show_default=True, help="BM25: length normalisation, 0 to 1."),
+    click.option(
+        "--match",
+        type=click.Choice(["or", "and"]),
+        default="or",
+        show_default=True,
+        help="Candidates hold any or all of the query's terms.",
+    ),
+    click.option("--rm3", is_flag=True, help="Expand the query by RM3."),
+    click.option("--rm3-documents", default=10, show_default=True, help="RM3: feedback documents."),
+    click.option("--rm3-terms", default=10, show_default=True, help="RM3: terms added."),
+    click.option(
+        "--rm3-weight", default=0.5, show_default=True, help="RM3: share of the original query."
+    ),
+)
+
+ranker_options = grouped(
+    click.option(
+        "--model",
+        default=DEFAULT_MODEL,
+        show_default=True,
+        help="A model directory, or the name of a packaged model.",
+    ),
+    click.option("--depth", default=100, show_default=True, help="Candidates to re-rank."),
+    click.option(
+        "--segments",
+        default="sentences",
+        show_default=True,
+        metavar="HOW",
+        help="sentences, or windows:SIZE/OVERLAP in words.",
+    ),
+    click.option(
+        "--aggregate",
+        default="top:1,0.5,0.25",
+        show_default=True,
+        metavar="HOW",
+        help="first, max, sum, mean, or top:W1,W2,… for the best segments.",
+    ),
+    click.option(
+        "--first-stage-weight",
+        default=0.5,
+        show_default=True,
+        metavar="A",
+        help="a in a·first stage + (1 - a)·evidence.",
+    ),
+    click.option(
+        "--first-stage-scale",
+        type=click.Choice(["raw", "max", "minmax"]),
+        default="max",
+        show_default=True,
+        help="How first-stage scores are scaled before.",
+    ),
+    click.option("--threads", type=int, help="Processors for BERT.  [default: all]"),
+)
+
+
+def first_stage(
+    k1: float,
+    b: float,
+    match: str,
+    rm3: bool,
+    rm3_documents: int,
+    rm3_terms: int,
+    rm3_weight: float,
+) -> FirstStage:
+    """The FirstStage that the options above describe."""
+    from birchbark.retrieve.bm25 import BM25, Match
+    from birchbark.retrieve.first_stage import FirstStage
+    from birchbark.retrieve.rm3 import RM3
+
+    expansion = RM3(rm3_documents, rm3_terms, rm3_weight) if rm3 else None
+    return FirstStage(BM25(k1, b), Match(match), expansion)
+
+
+def ranker(
+    model: str,
+    depth: int,
+    segments: str,
+    aggregate: str,
+    first_stage_weight: float,
+    first_stage_scale: str,
+    threads: int | None,
+) -> Ranker:
+    """The Ranker that the options above describe."""
+    from birchbark.combine.aggregate import parse_aggregation
+    from birchbark.combine.interpolate import Interpolation, Scale
+    from birchbark.pipeline import Ranker
+    from birchbark.score.model import load_scorer
+
+    interpolation = Interpolation(first_stage_weight, Scale(first_stage_scale))
+    aggregation, segmenter = parse_aggregation(aggregate), parse_segmenter(segments)
+    return Ranker(load_scorer(model, threads), segmenter, aggregation, interpolation, depth)
+
+
+def parse_segmenter(text: str) -> Segmenter:
+    """The segmenter that `text` names: sentences, or windows:SIZE/OVERLAP."""
+    from birchbark.segment.sentences import sentences
+    from birchbark.segment.windows import Windows
+
+    if text == "sentences":
+        return sentences
+    name, _, numbers = text.partition(":")
+    size, _, overlap = (numbers or "150/50").partition("/")
+    if name == "windows" and size.isdecimal() and overlap.isdecimal():
+        return Windows(int(size), int(overlap))
+    raise InputError(f"unknown segments {text!r}", remedy="sentences, or windows:150/50")
+
+
+def load_queries(path: Path, topic_fields: tuple[str, ...]) -> list[Query]:
+    """The queries in `path`."""
+    from birchbark.collection.queries import read_queries
+
+    return read_queries(path, topic_fields)

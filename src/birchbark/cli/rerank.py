@@ -1,0 +1,48 @@
+"""`birchbark rerank`: a run is ranked anew by the evidence that BERT finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from birchbark.cli.options import FILE, load_queries, query_options, ranker, ranker_options
+from birchbark.cli.talk import progress, say
+
+
+@click.command(
+    epilog="Example: birchbark rerank articles.index --run rm3.run --queries queries.tsv "
+    "--output bert.run",
+    short_help="Re-rank a run by BERT.",
+)
+@click.argument("index", type=FILE)
+@click.option("--run", "run_file", required=True, type=FILE, help="The run to re-rank.")
+@query_options
+@click.option("--output", required=True, type=FILE, help="The new run.")
+@ranker_options
+@click.option("--tag", help="Names the run.  [default: the old tag and +bert]")
+def command(
+    index: Path,
+    run_file: Path,
+    queries: Path,
+    topic_fields: tuple[str, ...],
+    output: Path,
+    tag: str | None,
+    **ranker_choices: Any,
+) -> None:
+    """Re-rank a run over INDEX: score = a·first stage + (1 - a)·evidence of the segments.
+
+    Candidates below --depth keep their order, under the re-ranked ones.
+    """
+    from birchbark.collection.runs import read_run, write_run
+    from birchbark.index.reader import Index
+    from birchbark.pipeline import rerank
+
+    opened, asked = Index(index), load_queries(queries, topic_fields)
+    run, chosen = read_run(run_file), ranker(**ranker_choices)
+    with progress("scoring", len(asked)) as advance:
+        ranked = rerank(opened, run, asked, chosen, tag=tag, advance=advance)
+    write_run(ranked, output)
+    pairs = sum(min(len(r), chosen.depth) for r in run.rankings.values())
+    say(f"re-ranked {pairs:,} documents for {len(run.rankings):,} queries by {chosen.scorer.name}")

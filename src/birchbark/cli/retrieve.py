@@ -1,0 +1,52 @@
+"""`birchbark retrieve`: queries become a first-stage run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from birchbark.cli.options import (
+    FILE,
+    first_stage,
+    first_stage_options,
+    load_queries,
+    query_options,
+)
+from birchbark.cli.talk import progress, say
+
+
+@click.command(
+    epilog="Example: birchbark retrieve articles.index --queries q.tsv --rm3 --output rm3.run",
+    short_help="Rank by BM25, with RM3 if asked.",
+)
+@click.argument("index", type=FILE)
+@query_options
+@click.option("--output", required=True, type=FILE, help="The run, in TREC form.")
+@first_stage_options
+@click.option("--depth", default=1000, show_default=True, help="Documents a query.")
+@click.option("--tag", help="Names the run.  [default: bm25 or bm25+rm3]")
+def command(
+    index: Path,
+    queries: Path,
+    topic_fields: tuple[str, ...],
+    output: Path,
+    depth: int,
+    tag: str | None,
+    **first_stage_choices: Any,
+) -> None:
+    """Rank the documents of INDEX for each query, by BM25."""
+    from birchbark.collection.runs import write_run
+    from birchbark.index.reader import Index
+    from birchbark.retrieve.first_stage import rank_queries
+
+    opened, asked = Index(index), load_queries(queries, topic_fields)
+    stage = first_stage(**first_stage_choices)
+    with progress("retrieving", len(asked)) as advance:
+        run = rank_queries(opened, asked, stage, depth=depth, tag=tag, advance=advance)
+    write_run(run, output)
+    empty = [query_id for query_id, ranking in run.rankings.items() if not len(ranking)]
+    say(f"ranked {sum(map(len, run.rankings.values())):,} documents for {len(asked):,} queries")
+    if empty:
+        say(f"  note: {len(empty)} queries matched nothing: {', '.join(empty[:5])}")

@@ -1,0 +1,81 @@
+"""How do figures and hits look in a terminal?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from birchbark.evaluate.measures import Results
+    from birchbark.evaluate.significance import Difference
+    from birchbark.pipeline import Hit
+
+SIGNIFICANT = 0.05
+
+
+def console() -> Console:
+    """Standard output; as wide as it takes where it is not a terminal."""
+    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+
+
+def show_results(
+    results: Sequence[Results], differences: Sequence[Mapping[str, Difference] | None]
+) -> None:
+    """A row a run: means, and under them the difference from the baseline where there is one."""
+    names = list(results[0].values)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("run", overflow="fold")
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for result, difference in zip(results, differences, strict=True):
+        cells = [
+            _cell(result.means[name], difference[name] if difference else None) for name in names
+        ]
+        table.add_row(Text(result.tag), *cells)
+    out = console()
+    out.print(table)
+    compared = [d for d in differences if d]
+    if compared:
+        count = len(compared) * len(names)
+        out.print(
+            f"Under each figure: difference from the first run and its 95 % interval (bootstrap "
+            f"over queries);\np of the paired t-test, times {count} comparisons (Bonferroni). "
+            f"† p < {SIGNIFICANT}."
+        )
+
+
+def _cell(mean: float, difference: Difference | None) -> Text:
+    if difference is None:
+        return Text(f"{mean:.4f} ")
+    mark = "†" if difference.corrected_p < SIGNIFICANT else " "
+    d = difference
+    return Text(
+        f"{mean:.4f}{mark}\n{d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}] \np {_p(d.corrected_p)} "
+    )
+
+
+def _p(p: float) -> str:
+    return "< .0001" if p < 0.0001 else f"= {p:.4f}"
+
+
+def show_hits(hits: Sequence[Hit]) -> None:
+    """Each hit with its parts and the segments that made it rank."""
+    out = console()
+    for rank, hit in enumerate(hits, 1):
+        head = Text(f"{rank:>2}. ", style="bold")
+        head.append(hit.document.doc_id, style="bold cyan")
+        head.append(f"  {hit.score:.3f}", style="bold")
+        head.append(f" = {hit.first_stage:.3f} first stage + {hit.evidence:.3f} evidence", "dim")
+        out.print(head)
+        if hit.document.title:
+            out.print(Text(f"    {hit.document.title}"), no_wrap=True, overflow="ellipsis")
+        for share in hit.segments:
+            line = Text(f"    {share.score:.3f} × {share.weight:.2f}  ", style="green")
+            line.append(" ".join(share.segment.text.split()), style="default")
+            out.print(line, no_wrap=True, overflow="ellipsis")

@@ -1,0 +1,70 @@
+"""How does the command line speak to people? On standard error, with progress where one watches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from birchbark.collection.intake import Intake
+
+T = TypeVar("T")
+
+
+def say(text: str) -> None:
+    """Tell the user something."""
+    click.echo(text, err=True)
+
+
+@contextmanager
+def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """A progress bar; call what it yields with the number of steps done.
+
+    No bar where standard error is not a terminal. total: None if it is not known before.
+    """
+    if not sys.stderr.isatty():
+        yield lambda steps: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda steps: bar.advance(task, steps)
+
+
+def counted(items: Iterable[T], advance: Callable[[int], None]) -> Iterator[T]:
+    """`items`, with one step of progress each."""
+    for item in items:
+        yield item
+        advance(1)
+
+
+def report_intake(intake: Intake) -> None:
+    """Tell what a reader skipped and noted."""
+    for note, times in intake.notes.most_common():
+        say(f"  note: {note} ({times} times)" if times > 1 else f"  note: {note}")
+    if intake.skipped:
+        say(f"  skipped {len(intake.skipped)} bad records:")
+        for error in intake.skipped[:5]:
+            say(f"    {error}")
+        if len(intake.skipped) > 5:
+            say(f"    … and {len(intake.skipped) - 5} more")

@@ -1,0 +1,148 @@
+"""What do all tests share? Small collections, tiny random BERTs, and real data where it is."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from safetensors.numpy import save_file
+
+from birchbark.index.build import build_index
+from birchbark.index.reader import Index
+from birchbark.records import Document, Float32s
+
+settings.register_profile("birchbark", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("birchbark")
+
+DATA = Path(os.environ.get("BIRCHBARK_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+WORDS = (
+    "the a birch bark canoe river paddle tree forest bee honey dance flower stone bridge arch "
+    "iron steam engine . , ! ?"
+).split()
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "##s", "##ing"]
+
+DOCUMENTS = (
+    Document("canoe", {"title": "Birch canoe", "text": "A canoe of birch bark. It rides the river."}),
+    Document("bees", {"title": "Bees", "text": "Bees dance. The dance tells of a flower."}),
+    Document("bridge", {"title": "", "text": "An iron bridge crosses the river. Stone arches end it."}),
+    Document("engine", {"title": "Steam engine", "text": "Steam drives the engine.\n\nIron holds it."}),
+    Document("forest", {"title": "Forest", "text": "Birch trees stand in the forest by the river."}),
+)
+
+
+@pytest.fixture(scope="session")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """DOCUMENTS, indexed."""
+    return build_index(DOCUMENTS, tmp_path_factory.mktemp("small") / "index")
+
+
+@pytest.fixture(scope="session")
+def data() -> Callable[[str], Path]:
+    """Path of a file or folder of the real collections; the test is skipped where it is missing."""
+
+    def find(name: str) -> Path:
+        if not (DATA / name).exists():
+            pytest.skip(f"real data not here: {DATA / name} (set BIRCHBARK_DATA)")
+        return DATA / name
+
+    return find
+
+
+@pytest.fixture
+def bert(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a tiny BERT with random weights and gives its directory; see `write_bert`."""
+
+    def write(**choices: object) -> Path:
+        directory = tmp_path / f"bert-{len(list(tmp_path.iterdir()))}"
+        return write_bert(directory, **choices)  # type: ignore[arg-type]
+
+    return write
+
+
+def write_bert(
+    directory: Path, *, labels: int | None = None, layers: int = 2, positions: int = 32, seed: int = 0
+) -> Path:
+    """A BERT of 16 dimensions. labels: logits of its classifier; None for a mean-pooled embedding."""
+    directory.mkdir(parents=True)
+    hidden, heads, inner = 16, 4, 24
+    config = {
+        "model_type": "bert",
+        "hidden_act": "gelu",
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "num_attention_heads": heads,
+        "intermediate_size": inner,
+        "vocab_size": len(VOCABULARY),
+        "max_position_embeddings": positions,
+        "type_vocab_size": 2,
+        "layer_norm_eps": 1e-12,
+    }
+    (directory / "config.json").write_text(json.dumps(config))
+    (directory / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
+    shapes = {
+        "embeddings.word_embeddings.weight": (len(VOCABULARY), hidden),
+        "embeddings.position_embeddings.weight": (positions, hidden),
+        "embeddings.token_type_embeddings.weight": (2, hidden),
+        **_norm("embeddings.LayerNorm", hidden),
+    }
+    for i in range(layers):
+        name = f"encoder.layer.{i}"
+        for part in ("query", "key", "value"):
+            shapes |= _linear(f"{name}.attention.self.{part}", hidden, hidden)
+        shapes |= _linear(f"{name}.attention.output.dense", hidden, hidden)
+        shapes |= _norm(f"{name}.attention.output.LayerNorm", hidden)
+        shapes |= _linear(f"{name}.intermediate.dense", inner, hidden)
+        shapes |= _linear(f"{name}.output.dense", hidden, inner)
+        shapes |= _norm(f"{name}.output.LayerNorm", hidden)
+    if labels is None:
+        (directory / "1_Pooling").mkdir()
+        pooling = {"pooling_mode_mean_tokens": True}
+        (directory / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    else:
+        shapes |= _linear("pooler.dense", hidden, hidden) | _linear("classifier", labels, hidden)
+    random = np.random.default_rng(seed)
+    prefix = "" if labels is None else "bert."
+    tensors = {
+        (name if name.startswith("classifier") else prefix + name): random.normal(
+            1 if "LayerNorm.weight" in name else 0, 0.3, shape
+        ).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+    save_file(tensors, directory / "model.safetensors")
+    return directory
+
+
+def _linear(name: str, out: int, inner: int) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (out, inner), f"{name}.bias": (out,)}
+
+
+def _norm(name: str, size: int) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (size,), f"{name}.bias": (size,)}
+
+
+class WordScorer:
+    """A scorer without BERT: the share of the query's words that a segment holds."""
+
+    name, fingerprint = "share of the query's words", "words"
+
+    def __init__(self, room: int = 8) -> None:
+        self._room = room
+
+    def room(self, query: str) -> int:
+        return self._room
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        import re
+
+        return [match.span() for match in re.finditer(r"\S+", text)]
+
+    def score(self, query: str, texts: Sequence[str]) -> Float32s:
+        wanted = set(query.lower().split())
+        shares = [len(wanted & set(text.lower().split())) / len(wanted) for text in texts]
+        return np.array(shares, np.float32)

@@ -1,0 +1,93 @@
+"""Does each room import only what ARCHITECTURE.md lets it?"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import birchbark
+
+SOURCE = Path(birchbark.__file__).parent
+EVERYONE = {"records", "errors", "_version"}
+ROOMS = {
+    "_version": set(),
+    "errors": set(),
+    "records": {"errors"},
+    "artifact": {"errors"},
+    "collection": {"artifact"},
+    "text": set(),
+    "index": {"artifact", "text"},
+    "retrieve": {"index"},
+    "segment": {"text"},
+    "score": {"artifact"},
+    "combine": set(),
+    "evaluate": set(),
+    "pipeline": {"index", "retrieve", "segment", "score", "combine"},
+    "cli": {"collection", "index", "retrieve", "segment", "score", "combine", "evaluate", "pipeline"},
+    "__init__": {"index", "retrieve", "score", "combine", "evaluate", "pipeline"},
+    "__main__": {"cli"},
+}
+PACKAGES = {
+    "click": {"cli"},
+    "rich": {"cli"},
+    "numba": {"index", "retrieve"},
+    "regex": {"text"},
+    "Stemmer": {"text"},
+    "nupunkt": {"segment"},
+    "onnx": {"score"},
+    "onnxruntime": {"score"},
+    "safetensors": {"score"},
+    "tokenizers": {"score"},
+    "ir_measures": {"evaluate"},
+    "scipy": {"evaluate"},
+    "torch": set(),
+    "transformers": set(),
+}
+
+
+def imports() -> list[tuple[str, str, str]]:
+    """File, its room, and the dotted name of each import in the package."""
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        relative = path.relative_to(SOURCE)
+        room = relative.parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            found += [(str(relative), room, name) for name in names]
+    return found
+
+
+def test_every_room_is_known() -> None:
+    """A new room must be entered in the table, and so in the plan."""
+    rooms = {room for _, room, _ in imports()}
+    assert rooms - ROOMS.keys() == set()
+    assert not rooms & {"utils", "helpers", "common", "core"}
+
+
+def test_rooms_import_only_what_they_may() -> None:
+    """Data flows one way through the house."""
+    wrong = []
+    for file, room, name in imports():
+        if name.startswith("birchbark."):
+            target = name.split(".")[1]
+            if target != room and target not in ROOMS[room] | EVERYONE:
+                wrong.append(f"{file} imports {name}")
+    assert not wrong
+
+
+def test_each_package_is_used_in_its_room() -> None:
+    """A dependency stays behind the room that it was taken in for; torch has no room yet."""
+    wrong = [
+        f"{file} imports {name}"
+        for file, room, name in imports()
+        if (package := name.split(".")[0]) in PACKAGES and room not in PACKAGES[package]
+    ]
+    assert not wrong
+
+
+def test_every_file_says_what_it_answers() -> None:
+    """The first line of each file states its question."""
+    for path in SOURCE.rglob("*.py"):
+        assert ast.get_docstring(ast.parse(path.read_text())), path
