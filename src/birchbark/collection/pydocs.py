@@ -29,6 +29,8 @@ NOT_LIBRARY = {
     "lib2to3",
     "turtledemo",
 }
+# Implementations under private names, in some versions of Python, and what they are imported as.
+PUBLIC = {"_pydatetime": "datetime", "pathlib._local": "pathlib", "zipfile._path": "zipfile"}
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -36,35 +38,39 @@ Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 def read_pydocs(library: Path | None, intake: Intake) -> Iterator[tuple[str, Document]]:
     """One Document for each public module, class, function and method that has a docstring.
 
-    doc_id is the qualified name (`heapq.nlargest`), `title` the kind and the name, `text` the
-    signature and the docstring, `kind` one of module, class, function, method. Names that start
-    with an underscore are private and left out. A name defined twice keeps its first definition.
+    doc_id is the qualified name (`heapq.nlargest`), `title` the kind and the signature, `text` the
+    docstring, `kind` one of module, class, function, method. Names that start with an underscore
+    are private and left out. A name defined twice keeps its first definition.
 
     Raises InputError if the sources of the standard library are not installed.
     """
     root = library or Path(sysconfig.get_path("stdlib"))
-    sources = sorted(p for p in root.rglob("*.py") if _is_public(p.relative_to(root)))
-    if not sources:
-        raise InputError("no Python sources", where=str(root), remedy="install them, or use --from")
-    for source in sources:
-        parts = source.relative_to(root).with_suffix("").parts
-        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    sources = [(p, _module(p.relative_to(root))) for p in sorted(root.rglob("*.py"))]
+    public = [(path, module) for path, module in sources if module]
+    if not public:
+        raise InputError("no Python sources", where=str(root), remedy="install the library's sources")
+    seen: set[str] = set()
+    for source, module in public:
         try:
             tree = ast.parse(source.read_bytes())
         except (SyntaxError, ValueError) as broken:
             intake.bad(InputError(f"not valid Python: {broken}", where=str(source)))
             continue
-        seen: set[str] = set()
         for document in _documents(tree, module):
             if document.doc_id not in seen:
                 seen.add(document.doc_id)
                 yield str(source), document
 
 
-def _is_public(relative: Path) -> bool:
+def _module(relative: Path) -> str:
+    """The name that the file at `relative` is imported by; empty if it is not public."""
     parts = relative.with_suffix("").parts
     names = parts[:-1] if parts[-1] == "__init__" else parts
-    return not NOT_LIBRARY.intersection(parts) and not any(n.startswith("_") for n in names)
+    name = ".".join(names)
+    if name in PUBLIC:
+        return PUBLIC[name]
+    private = any(part.startswith("_") for part in names) or NOT_LIBRARY.intersection(parts)
+    return "" if private else name
 
 
 def _documents(tree: ast.Module, module: str) -> Iterator[Document]:
@@ -81,8 +87,8 @@ def _members(node: ast.AST, name: str, *, within_class: bool) -> Iterator[Docume
         is_class = isinstance(child, ast.ClassDef)
         if doc := ast.get_docstring(child):
             kind = "class" if is_class else "method" if within_class else "function"
-            text = f"{_signature(child, qualified)}\n{inspect.cleandoc(doc)}"
-            fields = {"title": f"{kind} {qualified}", "text": text, "kind": kind}
+            title = f"{kind} {_signature(child, qualified)}"
+            fields = {"title": title, "text": inspect.cleandoc(doc), "kind": kind}
             yield Document(qualified, fields)
         if is_class:
             yield from _members(child, qualified, within_class=True)
@@ -100,7 +106,7 @@ def _definitions(node: ast.AST) -> Iterator[Definition]:
 def _signature(node: Definition, qualified: str) -> str:
     if isinstance(node, ast.ClassDef):
         bases = ", ".join(ast.unparse(base) for base in node.bases)
-        return f"class {qualified}({bases})" if bases else f"class {qualified}"
+        return f"{qualified}({bases})" if bases else qualified
     return f"{qualified}({ast.unparse(node.args)})"
 
 

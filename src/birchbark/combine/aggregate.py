@@ -54,7 +54,9 @@ class First:
 
     def weights(self, scores: Float32s) -> Weights:
         """1 for the first segment."""
-        return np.array([1.0, *np.zeros(len(scores) - 1)][: len(scores)])
+        weights = np.zeros(len(scores))
+        weights[:1] = 1
+        return weights
 
 
 @dataclass(frozen=True, slots=True)

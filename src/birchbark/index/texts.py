@@ -27,7 +27,8 @@ class TextWriter:
     def __init__(self, path: Path) -> None:
         """Start the files under the name `path`."""
         self._path = path
-        self._out = path.with_suffix(".blocks").open("wb")
+        self._blocks = path.with_suffix(".blocks")
+        self._blocks.touch(exist_ok=False)
         self._lines: list[bytes] = []
         self._bytes = 0
         self._documents = 0
@@ -46,12 +47,12 @@ class TextWriter:
         """Write what is left."""
         if self._lines:
             self._flush()
-        self._out.close()
         np.save(self._path.with_suffix(".starts.npy"), np.array(self._starts, np.uint64))
 
     def _flush(self) -> None:
-        self._out.write(zlib.compress(b"\n".join(self._lines), 1))
-        self._starts.append((self._out.tell(), self._documents))
+        with self._blocks.open("ab") as out:
+            out.write(zlib.compress(b"\n".join(self._lines), 1))
+            self._starts.append((out.tell(), self._documents))
         self._lines, self._bytes = [], 0
 
 

@@ -46,16 +46,20 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A BERT model on disk. max_length counts tokens of an input, special tokens included."""
+    """A BERT model on disk.
+
+    name: what people call it. max_length counts tokens of an input, special tokens included.
+    """
 
     directory: Path
+    name: str
     shape: Shape
     head: Head
     max_length: int
 
     @classmethod
-    def open(cls, directory: Path | str) -> Checkpoint:
-        """Read what `directory` holds, weights aside.
+    def open(cls, directory: Path | str, name: str | None = None) -> Checkpoint:
+        """Read what `directory` holds, weights aside. name: the directory's, if not given.
 
         Raises CheckpointError if it is no model directory, if the architecture or head is not known
         (the message lists those that are), or if the weights are a pickle.
@@ -93,7 +97,8 @@ class Checkpoint:
                 f"config.json says nothing of {missing}", where=str(directory)
             ) from None
         weights = _weights_file(directory)
-        return cls(directory, shape, _head(directory, weights), _max_length(directory, shape))
+        head, max_length = _head(directory, weights), _max_length(directory, shape)
+        return cls(directory, name or directory.name, shape, head, max_length)
 
     @property
     def weights(self) -> Path:

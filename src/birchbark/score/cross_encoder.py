@@ -24,7 +24,7 @@ class CrossEncoderScorer:
 
     def __init__(self, checkpoint: Checkpoint, threads: int | None = None) -> None:
         """Load `checkpoint`, whose head is one logit or two."""
-        self.name = f"{checkpoint.directory.name} cross-encoder"
+        self.name = f"{checkpoint.name} cross-encoder"
         self._checkpoint = checkpoint
         self._pieces = WordPieces(checkpoint)
         self._session = Session(checkpoint, threads)

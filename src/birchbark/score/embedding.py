@@ -25,7 +25,7 @@ class EmbeddingScorer:
 
     def __init__(self, checkpoint: Checkpoint, threads: int | None = None) -> None:
         """Load `checkpoint`, whose head is Head.MEAN."""
-        self.name = f"cosine of {checkpoint.directory.name} embeddings"
+        self.name = f"cosine of {checkpoint.name} embeddings"
         self._checkpoint = checkpoint
         self._pieces = WordPieces(checkpoint)
         self._session = Session(checkpoint, threads)

@@ -22,7 +22,7 @@ def load_scorer(model: str | Path = DEFAULT_MODEL, threads: int | None = None) -
     never used. Raises CheckpointError for a directory that cannot be read and MissingPackageError
     for a packaged model whose package is not installed.
     """
-    checkpoint = Checkpoint.open(locate(str(model)))
+    checkpoint = Checkpoint.open(locate(str(model)), Path(model).name)
     if checkpoint.head is Head.MEAN:
         return EmbeddingScorer(checkpoint, threads)
     return CrossEncoderScorer(checkpoint, threads)

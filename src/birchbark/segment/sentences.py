@@ -16,6 +16,7 @@ from birchbark.records import Document, Segment
 
 STRETCH = 8000
 RUN = 24
+TITLES = "lt col maj capt sgt cpl adm brig cmdr sen rep gov hon rev lieut mme mlle".split()
 
 _BLOCK_END = re.compile(
     r"\n[^\S\n]*(?:\n[^\S\n]*)+"  # blank lines
@@ -92,4 +93,7 @@ def _punkt() -> Any:
     from nupunkt import PunktSentenceTokenizer
     from nupunkt.models import get_default_model_path
 
-    return PunktSentenceTokenizer.load(get_default_model_path())
+    tokenizer = PunktSentenceTokenizer.load(get_default_model_path())
+    for title in TITLES:
+        tokenizer.add_abbreviation(title)
+    return tokenizer

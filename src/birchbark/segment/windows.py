@@ -45,7 +45,7 @@ class Windows:
         contents = document.contents
         words = [match.span() for match in _WORD.finditer(contents, begin)]
         if not words and prefix:
-            return [Segment(document.doc_id, 0, begin, prefix.rstrip("\n"))]
+            return [Segment(document.doc_id, 0, begin, document.title)]
         step = size - self.overlap
         last = max(1, len(words) - self.overlap)
         return [

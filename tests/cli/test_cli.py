@@ -1,0 +1,182 @@
+"""Does the command line do what --help says, and fail as it promises?"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from birchbark.cli import VERBS, group
+from birchbark.cli.options import parse_segmenter
+from birchbark.collection.runs import read_run
+from birchbark.errors import InputError
+from birchbark.segment.windows import Windows
+from conftest import DOCUMENTS, write_bert
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a collection, queries, judgments and a tiny model."""
+    monkeypatch.chdir(tmp_path)
+    lines = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    (tmp_path / "q.tsv").write_text("1\tbirch river\n2\tiron engine\n3\tzeppelin\n")
+    (tmp_path / "qrels.txt").write_text("1 0 canoe 2\n1 0 forest 1\n2 0 engine 1\n2 0 bees 0\n")
+    write_bert(tmp_path / "model", labels=1, positions=64)
+    return tmp_path
+
+
+def birchbark(*arguments: str, status: int = 0) -> tuple[str, str]:
+    """Standard output and error of a whole process."""
+    command = [sys.executable, "-m", "birchbark", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout, done.stderr
+
+
+def test_the_whole_way(here: Path) -> None:
+    """index, retrieve, rerank, evaluate, search: files in, files out."""
+    assert "indexed 5 documents" in birchbark("index", "docs.jsonl", "--to", "i")[1]
+    asked = ("--queries", "q.tsv")
+    said = birchbark("retrieve", "i", *asked, "--rm3", "--output", "rm3.run")[1]
+    assert "1 queries matched nothing: 3" in said
+    birchbark(
+        "rerank", "i", "--run", "rm3.run", *asked, "--output", "bert.run", "--model", "model",
+        "--segments", "windows:6/2", "--aggregate", "max", "--first-stage-weight", "0.3",
+    )  # fmt: skip
+    first, second = read_run(Path("rm3.run")), read_run(Path("bert.run"))
+    assert (first.tag, second.tag) == ("bm25+rm3", "bm25+rm3+bert")
+    assert {q: set(r.doc_ids) for q, r in first.rankings.items()} == {
+        q: set(r.doc_ids) for q, r in second.rankings.items()
+    }
+    table = birchbark("evaluate", "qrels.txt", "rm3.run", "bert.run")[0]
+    assert all(word in table for word in ("bm25+rm3+bert", "nDCG@10", "Bonferroni"))
+    shown = birchbark("search", "i", "birch river", "--model", "model", "--top", "2")[0]
+    assert " 1. " in shown
+    assert " 2. " in shown
+    assert " 3. " not in shown
+
+
+def test_json_output_is_json(here: Path) -> None:
+    """For programs: every part of every hit, and of every figure."""
+    birchbark("index", "docs.jsonl", "--to", "i")
+    out = birchbark("search", "i", "birch", "--model", "model", "--json")[0]
+    hits = [json.loads(line) for line in out.splitlines()]
+    assert {h["doc_id"] for h in hits} == {"canoe", "forest"}
+    for hit in hits:
+        assert hit["score"] == pytest.approx(hit["first_stage"] + hit["evidence"])
+    birchbark("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
+    (report,) = json.loads(birchbark("evaluate", "qrels.txt", "a.run", "--json", "-m", "AP")[0])
+    assert report["per_query"]["AP"]["2"] == 1.0
+    assert report["unjudged"] == 0
+    rows = birchbark("evaluate", "qrels.txt", "a.run", "--per-query", "-m", "AP")[0].splitlines()
+    assert [row.split("\t")[:2] for row in rows] == [["1", "AP"], ["2", "AP"]]
+
+
+def test_the_same_command_writes_the_same_bytes(here: Path) -> None:
+    """Whatever the number of threads."""
+    birchbark("index", "docs.jsonl", "--to", "i")
+    birchbark("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
+    for threads in ("1", "2"):
+        birchbark(
+            "rerank", "i", "--run", "a.run", "--queries", "q.tsv", "--model", "model",
+            "--threads", threads, "--output", f"{threads}.run",
+        )  # fmt: skip
+    assert Path("1.run").read_bytes() == Path("2.run").read_bytes()
+
+
+def test_bad_records_stop_or_are_counted(here: Path) -> None:
+    """Never skipped in silence."""
+    with Path("docs.jsonl").open("a") as out:
+        out.write('\n{"id": "canoe", "text": "again"}\nnot json\n')
+    said = birchbark("index", "docs.jsonl", "--to", "i", status=2)[1]
+    assert "docs.jsonl:6: a second document with the id canoe" in said
+    assert "--skip-bad" in said
+    assert not Path("i").exists()
+    said = birchbark("index", "docs.jsonl", "--to", "i", "--skip-bad")[1]
+    assert "indexed 5 documents" in said
+    assert "skipped 2 bad records" in said
+    assert "docs.jsonl:7: broken JSON" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("index", "none", "--to", "i"), 2, "none: no such file or folder"),
+        (("index", "q.dat", "--to", "i"), 2, "cannot tell the format"),
+        (("index", "empty", "--to", "i"), 2, "empty: no documents"),
+        (("index", "docs.jsonl", "--to", "model"), 2, "model: already exists"),
+        (("index", "docs.jsonl", "--to", "model", "--replace"), 1, "model: no index here"),
+        (("retrieve", "model", "--queries", "q.tsv", "--output", "x"), 1, "no index here"),
+        (("search", "model", "x"), 1, "no index here"),
+        (("evaluate", "qrels.txt", "none.run"), 2, "none.run: no such file"),
+        (("evaluate", "qrels.txt", "qrels.txt"), 2, "qrels.txt:1: wrong number of fields"),
+        (("evaluate", "q.tsv", "x.run"), 2, "q.tsv:1: wrong number of columns"),
+        (("index", "docs.jsonl"), 2, "Missing option '--to'"),
+        (("fly",), 2, "No such command 'fly'"),
+    ],
+)
+def test_wrong_input_is_told_in_one_line(
+    here: Path, arguments: tuple[str, ...], status: int, message: str
+) -> None:
+    """Exit code 2 for wrong input, 1 for failures, and never a traceback."""
+    (here / "empty").mkdir()
+    (here / "q.dat").write_text("?")
+    assert message in birchbark(*arguments, status=status)[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--segments", "pages"), "unknown segments 'pages'"),
+        (("--segments", "windows:9/9"), "windows cannot overlap so far"),
+        (("--aggregate", "best"), "unknown aggregation 'best'"),
+        (("--first-stage-weight", "2"), "first-stage weight is out of range"),
+        (("--k1", "-1"), "k1 is out of range"),
+        (("--depth", "0"), "depth is out of range"),
+        (("--model", "nowhere"), "nowhere: no such model"),
+    ],
+)
+def test_wrong_choices_are_told(here: Path, options: tuple[str, ...], message: str) -> None:
+    """Each option says what it takes."""
+    birchbark("index", "docs.jsonl", "--to", "i")
+    arguments = ("search", "i", "birch", "--model", "model", *options)
+    result = CliRunner().invoke(group, arguments)
+    assert message in str(result.exception)
+
+
+def test_a_killed_run_leaves_no_half_file(here: Path) -> None:
+    """A run that cannot be written leaves what was there."""
+    birchbark("index", "docs.jsonl", "--to", "i")
+    Path("a.run").write_text("old")
+    birchbark("retrieve", "i", "--queries", "q.tsv", "--tag", "two words", "--output", "a.run", status=2)
+    assert Path("a.run").read_text() == "old"
+    assert not list(here.glob(".tmp-*"))
+
+
+def test_gzipped_collections_are_read(here: Path) -> None:
+    """As they come."""
+    Path("docs.jsonl.gz").write_bytes(gzip.compress(Path("docs.jsonl").read_bytes()))
+    assert "indexed 5 documents" in birchbark("index", "docs.jsonl.gz", "--to", "i")[1]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_shows_an_example(verb: str) -> None:
+    """Which begins like a command."""
+    shown = CliRunner().invoke(group, [verb, "--help"]).output
+    assert f"Example: birchbark {verb}" in shown
+
+
+def test_names_of_segmenters() -> None:
+    """As the command line spells them."""
+    assert parse_segmenter("windows") == Windows(150, 50)
+    assert parse_segmenter("windows:20/5") == Windows(20, 5)
+    for bad in ("", "windows:x/y", "windows:20", "sentence"):
+        with pytest.raises(InputError, match="unknown segments"):
+            parse_segmenter(bad)

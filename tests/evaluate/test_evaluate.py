@@ -1,0 +1,220 @@
+"""Are measures trec_eval's, tests the textbook's, and intervals what they promise?"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from birchbark.collection.qrels import read_qrels
+from birchbark.collection.runs import read_run
+from birchbark.errors import InputError, MissingPackageError
+from birchbark.evaluate.measures import Results, measure
+from birchbark.evaluate.significance import compare
+from birchbark.records import Qrels, Ranking, Run
+
+QRELS = Qrels({"1": {"a": 1, "b": 0, "c": 2}, "2": {"x": 1}})
+
+
+def run(**rankings: str) -> Run:
+    """A run of one-letter documents, best first."""
+    return Run(
+        {q[1:]: Ranking.of(list(d), -np.arange(len(d), dtype=float)) for q, d in rankings.items()}
+    )
+
+
+def test_measures_by_hand() -> None:
+    """AP, P, RR, nDCG of a small ranking."""
+    found = measure(QRELS, run(q1="bca", q2="yx"), ["AP", "P@2", "RR", "nDCG@2", "R@1"]).means
+    ndcg = (2 / np.log2(3)) / (2 + 1 / np.log2(3))
+    expected = {
+        "AP": ((1 / 2 + 2 / 3) / 2 + 1 / 2) / 2,
+        "P@2": 0.5,
+        "RR": 0.5,
+        "nDCG@2": (ndcg + 1 / np.log2(3)) / 2,
+        "R@1": 0.0,
+    }
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_every_measure_sees_the_one_order() -> None:
+    """Tools break ties in their own ways; here none is left to break."""
+    tied = Run({"1": Ranking.of(["a", "b", "c"], [1, 1, 1])})
+    found = measure(Qrels({"1": {"c": 1}}), tied, ["RR", "RR@10", "P@1", "AP", "Success@1"])
+    assert set(found.means.values()) == {1.0}
+
+
+def test_the_same_evaluation_twice_gives_the_same() -> None:
+    """Nothing is used up."""
+    ranked = run(q1="ca", q2="x")
+    assert measure(QRELS, ranked) == measure(QRELS, ranked)
+
+
+def test_unranked_queries_count_0_and_unjudged_are_left_out() -> None:
+    """And both are counted."""
+    found = measure(QRELS, run(q1="ca", q9="a"), ["AP"])
+    assert found.values["AP"] == {"1": 1.0, "2": 0.0}
+    assert (found.unranked, found.unjudged) == (1, 1)
+
+
+def test_empty_rankings_count_0() -> None:
+    """A query that matched nothing is judged like any other."""
+    assert measure(QRELS, run(q1="ca", q2=""), ["AP"]).means["AP"] == 0.5
+
+
+def test_judged_only_takes_the_unjudged_out() -> None:
+    """Ranks close up."""
+    ranked = run(q1="zyca", q2="x")
+    assert measure(QRELS, ranked, ["RR"]).values["RR"]["1"] == pytest.approx(1 / 3)
+    assert measure(QRELS, ranked, ["RR"], judged_only=True).values["RR"]["1"] == 1
+
+
+def test_qrels_and_run_must_belong_together() -> None:
+    """All zeros would look like a bad system."""
+    with pytest.raises(InputError, match=r"no query of the run is judged.*found 7 in the run, 1, 2"):
+        measure(QRELS, run(q7="a"))
+
+
+@pytest.mark.parametrize("name", ["MAPP", "nDCG@", "AP(", "", "import os"])
+def test_unknown_measures_are_refused(name: str) -> None:
+    """With the spelling that is wanted."""
+    with pytest.raises(InputError, match=r"measure.*nDCG@10|needs a package"):
+        measure(QRELS, run(q1="a"), [name])
+
+
+def results(values: list[float], tag: str = "x") -> Results:
+    return Results(tag, {"AP": {str(i): v for i, v in enumerate(values)}}, 0, 0)
+
+
+def test_p_is_the_paired_t_tests_and_bonferronis() -> None:
+    """p times the number of comparisons, at most 1."""
+    random = np.random.default_rng(1)
+    a, b, c = (random.uniform(size=30).tolist() for _ in range(3))
+    found = compare(results(a), [results(b), results(c)])
+    for difference, other in zip(found, (b, c), strict=True):
+        expected = stats.ttest_rel(other, a).pvalue
+        assert difference["AP"].p == pytest.approx(expected)
+        assert difference["AP"].corrected_p == pytest.approx(min(1, 2 * expected))
+        assert difference["AP"].mean == pytest.approx(np.mean(other) - np.mean(a))
+        assert difference["AP"].low < difference["AP"].mean < difference["AP"].high
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    """95 % intervals of a known mean, over 100 drawn samples: expected 95, allowed 85 and more."""
+    random, covered = np.random.default_rng(3), 0
+    for _ in range(100):
+        delta = random.normal(0.1, 0.2, 40)
+        found = compare(results([0.0] * 40), [results(delta.tolist())], resamples=300)[0]["AP"]
+        covered += found.low <= 0.1 <= found.high
+    assert covered >= 85
+
+
+def test_the_same_seed_gives_the_same_interval() -> None:
+    """Chance is an argument."""
+    random = np.random.default_rng(2)
+    a, b = (results(random.uniform(size=30).tolist()) for _ in range(2))
+    assert compare(a, [b], seed=4) == compare(a, [b], seed=4)
+    assert compare(a, [b], seed=4) != compare(a, [b], seed=5)
+
+
+def test_a_run_does_not_differ_from_itself() -> None:
+    """No spread, no test: p is 1 and the interval is 0."""
+    found = compare(results([0.1, 0.5]), [results([0.1, 0.5])])[0]["AP"]
+    assert (found.mean, found.low, found.high, found.p, found.corrected_p) == (0, 0, 0, 1, 1)
+
+
+def test_runs_must_share_their_queries() -> None:
+    """Paired tests need pairs."""
+    with pytest.raises(InputError, match="same two or more judged queries"):
+        compare(results([0.1, 0.5]), [results([0.1, 0.5, 0.7])])
+    with pytest.raises(InputError, match="same two or more judged queries"):
+        compare(results([0.1]), [results([0.2])])
+
+
+def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measures still work; only the comparison needs it."""
+    real = builtins.__import__
+
+    def without(name: str, *rest: object) -> object:
+        if name.startswith("scipy"):
+            raise ImportError(name)
+        return real(name, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingPackageError, match=r"birchbark\[study\]"):
+        compare(results([0.1, 0.5]), [results([0.2, 0.3])])
+
+
+def published() -> list[tuple[str, str, dict[str, str]]]:
+    """Run, qrels, and the figures published for them; from the real collections' README files."""
+    covid = ("AP", "P@20", "nDCG@20", "Bpref")
+    rows = [
+        (4, "r4.fusion1", ".2666 .5611 .5244 .5014"),
+        (4, "covidex.r4.duot5", ".3283 .6922 .6877 .5576"),
+        (4, "OHSU_totalfusion_avg", ".2638 .5778 .5458 .5073"),
+        (5, "r5.fusion1", ".2314 .5840 .5313 .4237"),
+        (5, "r5.fusion2", ".2734 .6440 .6007 .4576"),
+        (5, "covidex.r5.1s", ".3119 .7070 .6960 .5043"),
+        (5, "covidex.r5.2s", ".3212 .7610 .7457 .5052"),
+        (5, "uogTrDPH_QE_RF_SB_CB", ".3901 .8420 .7913 .5709"),
+    ]
+    cases = [
+        (
+            f"checks/trec-covid/runs/{name}",
+            f"checks/trec-covid/qrels.covid-round{round_}.txt",
+            dict(zip(covid, figures.split(), strict=True)),
+        )
+        for round_, name, figures in rows
+    ]
+    codec = "checks/codec/runs/document_bm25+rm3-tuned.dedup.run"
+    cases += [
+        (codec, "checks/codec/document_binary.qrels", {"AP": ".2333", "R@1000": ".8004"}),
+        (codec, "checks/codec/document_ndcg.qrels", {"nDCG@10": ".3272"}),
+        (
+            "checks/robust04/cedr.all.test.run",
+            "checks/robust04/qrels.robust04.relevant-only.binary.txt",
+            {"AP": ".2241", "P@20": ".3586"},
+        ),
+        (
+            "checks/core18/core18_title_rm3.run",
+            "checks/core18/qrels.core18.txt",
+            {"AP": ".3075", "P@20": ".4590", "nDCG@20": ".4434"},
+        ),
+    ]
+    for name, figure in {
+        "BM25.5bcc39": ".5058",
+        "BM25_RM3.2ffea3": ".5216",
+        "D_BERT_KD_TASB.282633": ".7210",
+        "SPLADE_P_P_ENSEMBLE_DISTIL.f5a6c6": ".7308",
+        "OPEN_AI_ADA2.f96642": ".7035",
+        "REP_LLAMA.d18257": ".7384",
+    }.items():
+        folder = "trec-dl19-passage"
+        cases.append(
+            (f"{folder}/runs/{name}.top100.run", f"{folder}/qrels.txt", {"nDCG@10": figure})
+        )
+    for name, ap, p30 in [
+        ("run.microblog2011.QL", ".3576", ".4000"),
+        ("run.microblog2012.QL", ".2091", ".3311"),
+        ("run.microblog2013.RM3", ".2766", ".4733"),
+        ("run.microblog2014.RM3", ".4480", ".6339"),
+        ("mphcnn_trec_2013_pred", ".2818", ".5222"),
+        ("mphcnn_trec_2014_pred", ".4304", ".6297"),
+    ]:
+        year = next(y for y in ("2011", "2012", "2013", "2014") if y in name)
+        qrels = f"mb/qrels.microblog{year}.txt"
+        cases.append((f"mb/runs/{name}.txt", qrels, {"AP": ap, "P@30": p30}))
+    return cases
+
+
+@pytest.mark.parametrize(("run_file", "qrels_file", "figures"), published())
+def test_published_figures_to_four_decimals(
+    data: Callable[[str], Path], run_file: str, qrels_file: str, figures: dict[str, str]
+) -> None:
+    """Real runs, real judgments, the figures their makers printed."""
+    found = measure(read_qrels(data(qrels_file)), read_run(data(run_file)), list(figures))
+    assert {n: f"{v:.4f}".lstrip("0") for n, v in found.means.items()} == figures

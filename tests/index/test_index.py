@@ -1,0 +1,206 @@
+"""Does an index give back what went in, however it is divided and wherever it is opened?"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.errors import ArtifactError, InputError
+from birchbark.index.build import build_index
+from birchbark.index.layout import MANIFEST, Manifest
+from birchbark.index.reader import Index
+from birchbark.records import Document
+from birchbark.text.analyzer import analyzer
+from conftest import DOCUMENTS, WORDS
+
+TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), min_size=1, max_size=9)
+
+
+@given(texts=TEXTS, part_tokens=st.sampled_from([1, 10, 1000]))
+def test_postings_say_what_the_texts_say(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], part_tokens: int
+) -> None:
+    """Frequencies, lengths and forward vectors are those of counting by hand, in any division."""
+    documents = [Document(f"d{i}", {"text": text}) for i, text in enumerate(texts)]
+    directory = tmp_path_factory.mktemp("law") / "i"
+    index = build_index(documents, directory, part_tokens=part_tokens)
+    counts = [Counter(analyzer("english").terms(text)) for text in texts]
+    for document, count in zip(documents, counts, strict=True):
+        part, number = index.locate(document.doc_id)
+        field = index.parts[part].fields[0]
+        assert field.vector(number) == dict(sorted(count.items()))
+        assert field.lengths[number] == sum(count.values())
+        for term, tf in count.items():
+            postings = field.postings(term)
+            assert postings is not None
+            assert postings.tfs[postings.docs.tolist().index(number)] == tf
+    for term in set().union(*counts):
+        assert index.document_frequency(term, "contents") == sum(term in c for c in counts)
+    assert index.totals("contents").tokens == sum(sum(c.values()) for c in counts)
+    assert index.totals("contents").documents == sum(bool(c) for c in counts)
+    assert [d.doc_id for d in index] == [d.doc_id for d in documents]
+
+
+def test_texts_come_back_in_the_order_asked(index: Index) -> None:
+    """Every field, exactly."""
+    wanted = [DOCUMENTS[3], DOCUMENTS[0], DOCUMENTS[4]]
+    assert index.documents([d.doc_id for d in wanted]) == wanted
+
+
+ODD = ["a b", "tab\tid", "é日本", "x" * 300, "nul\0", "\N{HONEYBEE}", "'", "../up"]
+
+
+def test_odd_ids_and_texts_survive(tmp_path: Path) -> None:
+    """Ids are data, never paths; texts may hold anything that is Unicode."""
+    documents = [Document(odd, {"title": odd, "text": f"bee {odd}\n\r\0"}) for odd in ODD]
+    index = build_index(documents, tmp_path / "i")
+    assert index.documents(ODD) == documents
+
+
+def test_long_collections_span_blocks_and_parts(tmp_path: Path) -> None:
+    """Stored texts are found in every block of every part."""
+    documents = [Document(f"{i:05}", {"text": f"word{i} " * 40}) for i in range(500)]
+    index = build_index(documents, tmp_path / "i", part_tokens=6000)
+    assert len(index.parts) == 4
+    assert len(index) == 500
+    assert index.documents(["00499", "00000", "00250"]) == [
+        documents[499],
+        documents[0],
+        documents[250],
+    ]
+
+
+def test_documents_without_terms_are_kept(tmp_path: Path) -> None:
+    """They have no postings, but they are there, and do not count in the average length."""
+    index = build_index([Document("a", {"text": ""}), Document("b", {"text": "the"})], tmp_path / "i")
+    assert len(index) == 2
+    assert index.totals("contents").documents == 0
+
+
+def test_each_field_is_indexed_for_itself(tmp_path: Path) -> None:
+    """Indexed fields join the document fields they are made of."""
+    fields = {"title": ["title"], "all": ["title", "text"]}
+    index = build_index(DOCUMENTS, tmp_path / "i", fields=fields)
+    assert index.fields == ("title", "all")
+    assert index.document_frequency("river", "title") == 0
+    assert index.document_frequency("river", "all") == 3
+    with pytest.raises(InputError, match=r"no indexed field 'body'.*title, all"):
+        index.totals("body")
+
+
+def test_a_term_more_frequent_than_65535(tmp_path: Path) -> None:
+    """Frequencies are not capped."""
+    index = build_index([Document("d", {"text": "bee " * 70_000})], tmp_path / "i")
+    assert index.parts[0].fields[0].vector(0) == {"bee": 70_000}
+
+
+def test_duplicate_ids_are_refused_and_leave_nothing(tmp_path: Path) -> None:
+    """Also across parts."""
+    documents = [Document("a", {"text": "bee"}), Document("b", {"text": "bee"}), DOCUMENTS[0]] * 2
+    with pytest.raises(InputError, match="second document with the id a"):
+        build_index(documents, tmp_path / "i", part_tokens=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_collection_is_refused(tmp_path: Path) -> None:
+    """An index of nothing is a mistake."""
+    with pytest.raises(InputError, match="no documents"):
+        build_index([], tmp_path / "i")
+
+
+def test_an_index_is_replaced_only_when_asked(tmp_path: Path) -> None:
+    """And a folder that is no index is never replaced."""
+    build_index(DOCUMENTS, tmp_path / "i")
+    with pytest.raises(InputError, match="already exists"):
+        build_index(DOCUMENTS[:1], tmp_path / "i")
+    assert len(build_index(DOCUMENTS[:1], tmp_path / "i", replace=True)) == 1
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("years of work")
+    with pytest.raises(ArtifactError, match="no index here"):
+        build_index(DOCUMENTS, tmp_path / "mine", replace=True)
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+
+
+def test_a_failing_reader_leaves_the_old_index(tmp_path: Path) -> None:
+    """All or nothing."""
+
+    def broken():  # type: ignore[no-untyped-def]
+        yield DOCUMENTS[0]
+        raise InputError("line 2 is broken")
+
+    build_index(DOCUMENTS, tmp_path / "i")
+    with pytest.raises(InputError, match="line 2"):
+        build_index(broken(), tmp_path / "i", replace=True)
+    assert len(Index(tmp_path / "i")) == len(DOCUMENTS)
+
+
+def test_the_same_collection_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Nothing of the time or the machine is in the arrays."""
+    for name in ("a", "b"):
+        build_index(DOCUMENTS, tmp_path / name)
+    files = sorted(p.relative_to(tmp_path / "a") for p in (tmp_path / "a").rglob("*.*"))
+    assert files
+    for file in files:
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "damaged index"),
+        ("{}", "not an index"),
+        ('{"format": "birchbark index", "version": 99}', "another version: expected 1, found 99"),
+        ('{"format": "birchbark index", "version": 1}', "damaged manifest"),
+    ],
+)
+def test_a_wrong_manifest_is_told(tmp_path: Path, content: str, message: str) -> None:
+    """Damage, another kind, another version."""
+    (tmp_path / MANIFEST).write_text(content)
+    with pytest.raises(ArtifactError, match=message):
+        Index(tmp_path)
+
+
+def test_missing_and_damaged_files_are_told(index: Index, tmp_path: Path) -> None:
+    """The part is named; nothing is read as if it were whole."""
+    shutil.copytree(index.directory, tmp_path / "i")
+    lengths = next((tmp_path / "i").rglob("lengths.npy"))
+    lengths.write_bytes(b"not an array")
+    with pytest.raises(ArtifactError, match="part-000000: damaged index"):
+        Index(tmp_path / "i")
+    lengths.unlink()
+    with pytest.raises(ArtifactError, match="damaged index"):
+        Index(tmp_path / "i")
+
+
+def test_a_damaged_text_block_is_told(index: Index, tmp_path: Path) -> None:
+    """A block that does not unpack is no document."""
+    shutil.copytree(index.directory, tmp_path / "i")
+    blocks = next((tmp_path / "i").rglob("texts.blocks"))
+    blocks.write_bytes(b"\0" * blocks.stat().st_size)
+    with pytest.raises(ArtifactError, match="block 0 is damaged"):
+        Index(tmp_path / "i").documents(["canoe"])
+
+
+def test_an_unknown_document_is_told(index: Index) -> None:
+    """With the usual reason."""
+    with pytest.raises(InputError, match=r"no document nessie.*another collection"):
+        index.documents(["canoe", "nessie"])
+
+
+def test_manifest_round_trips(index: Index, tmp_path: Path) -> None:
+    """What is written is read."""
+    manifest = Manifest.read(index.directory)
+    manifest.write(tmp_path)
+    assert Manifest.read(tmp_path) == manifest
+
+
+def test_arrays_are_mapped_not_loaded(index: Index) -> None:
+    """An index may be larger than memory."""
+    base = index.parts[0].fields[0].lengths.base
+    assert isinstance(base, np.memmap)

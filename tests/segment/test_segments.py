@@ -1,0 +1,130 @@
+"""Is every word of a document in some segment, and every segment where it says it is?"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.errors import InputError
+from birchbark.records import Document, Segment
+from birchbark.segment.fit import fit
+from birchbark.segment.sentences import sentence_spans, sentences
+from birchbark.segment.windows import Windows
+
+PIECES = st.sampled_from(
+    ["Bees dance. ", "U.S. ", "e.g. ", "\n\n", "\r\n", "...", "!?", "- item\n", "1. one\n", " ", "é", "x",
+     "“Oh!” ", "\t", "日本。", ">>> f(1)\n", "\0", "\u2028", "a" * 50]
+)  # fmt: skip
+TEXTS = st.lists(PIECES, max_size=30).map("".join)
+SEGMENTERS = [sentences, Windows(), Windows(3, 1), Windows(2, 0), Windows(20, 5, 10)]
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    return [m.span() for m in re.finditer(r"\S+", text)]
+
+
+@pytest.mark.parametrize("segmenter", SEGMENTERS)
+@given(title=TEXTS, text=TEXTS)
+def test_segments_cover_the_document(segmenter, title: str, text: str) -> None:  # type: ignore[no-untyped-def]
+    """Every character but white space is in some segment, and segments are in order."""
+    document = Document("d", {"title": title, "text": text})
+    segments = segmenter(document)
+    covered = {i for s in segments for i in range(s.start, s.end)}
+    contents = document.contents
+    left = [contents[i] for i in range(len(contents)) if i not in covered]
+    in_front = title.split() and segments and segments[0].start >= len(title)
+    in_front = in_front and isinstance(segmenter, Windows)
+    if in_front:  # the title is read with every window
+        assert all(s.text.startswith(title) for s in segments)
+        left = [contents[i] for i in range(len(title), len(contents)) if i not in covered]
+    assert "".join(left).strip() == ""
+    assert segments == sorted(segments, key=lambda s: s.start)
+    assert all(s.text.endswith(contents[s.start : s.end]) for s in segments)
+
+
+@given(text=TEXTS, room=st.integers(1, 6))
+def test_fitted_segments_cover_every_token(text: str, room: int) -> None:
+    """However long a sentence is, each of its tokens is in one chunk of at most `room` tokens."""
+    document = Document("d", {"text": text})
+    whole = sentences(document)
+    pieces = list(fit(whole, room, word_spans))
+    assert all(len(word_spans(p.text)) <= room for p in pieces)
+    assert [w for p in pieces for w in p.text.split()] == [w for s in whole for w in s.text.split()]
+    assert all(p.text == document.contents[p.start : p.end] for p in pieces)
+
+
+def test_a_title_in_front_is_cut_but_not_lost() -> None:
+    """Offsets of the chunks stay those of the text behind the title."""
+    document = Document("d", {"title": "one two", "text": "three four five"})
+    (window,) = Windows()(document)
+    pieces = list(fit([window], 2, word_spans))
+    assert [p.text.split() for p in pieces] == [["one", "two"], ["three", "four"], ["five"]]
+    assert document.contents[pieces[1].start : pieces[1].end].split() == ["three", "four"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Bees dance. They tell of flowers.", ["Bees dance.", "They tell of flowers."]),
+        ("Dr. Smith saw the U.S. fleet. It left.", ["Dr. Smith saw the U.S. fleet.", "It left."]),
+        ("It costs 3.50 dollars. Cheap!", ["It costs 3.50 dollars.", "Cheap!"]),
+        ("A heading\n\nA paragraph.", ["A heading", "A paragraph."]),
+        ("List:\n- one\n- two", ["List:", "- one", "- two"]),
+        ("a line that is wrapped\nby hand. Next.", ["a line that is wrapped\nby hand.", "Next."]),
+        (
+            "THE U.S. SAID NO. IT WAS (TIME, DEC. 28). MR. MACMILLAN AGREED.",
+            ["THE U.S. SAID NO.", "IT WAS (TIME, DEC. 28).", "MR. MACMILLAN AGREED."],
+        ),
+        ("", []),
+        (" \n\t ", []),
+    ],
+)
+def test_sentences_as_people_see_them(text: str, expected: list[str]) -> None:
+    """Abbreviations, numbers, lists, wrapped lines, upper-case news."""
+    assert [text[start:end] for start, end in sentence_spans(text)] == expected
+
+
+def test_the_title_is_a_sentence_of_its_own() -> None:
+    """Even without a stop."""
+    document = Document("d", {"title": "Birch canoe", "text": "It floats."})
+    assert [s.text for s in sentences(document)] == ["Birch canoe", "It floats."]
+
+
+@pytest.mark.parametrize("unit", ["\n", " \n", "!?", ".", ".)", "a", "a ", "Mr. ", '"'])
+def test_long_runs_take_no_quadratic_time(unit: str) -> None:
+    """200,000 characters of anything are cut up at once, and covered."""
+    text = unit * (200_000 // len(unit))
+    covered = sum(len(text[start:end].split()) for start, end in sentence_spans(text))
+    assert covered >= len(text.split())
+
+
+def test_windows_overlap_as_asked() -> None:
+    """150 words, 50 of them shared, to the last word."""
+    words = [f"w{i}" for i in range(320)]
+    segments = Windows()(Document("d", {"text": " ".join(words)}))
+    spans = [(s.text.split()[0], s.text.split()[-1]) for s in segments]
+    assert spans == [("w0", "w149"), ("w100", "w249"), ("w200", "w319")]
+
+
+def test_a_title_counts_towards_the_window() -> None:
+    """147 words of text beside a title of 3; a long title is text."""
+    words = [f"w{i}" for i in range(200)]
+    segments = Windows()(Document("d", {"title": "a short title", "text": " ".join(words)}))
+    assert [len(s.text.split()) for s in segments] == [150, 3 + 200 - 97]
+    long_title = Document("d", {"title": "t " * 49 + "t", "text": " ".join(words)})
+    assert Windows()(long_title)[0].text.split()[:50] == ["t"] * 50
+
+
+def test_a_document_of_a_title_alone() -> None:
+    """Is one window."""
+    assert Windows()(Document("d", {"title": "Bees"})) == [Segment("d", 0, 4, "Bees")]
+    assert Windows()(Document("d", {})) == []
+
+
+def test_windows_must_move_on() -> None:
+    """An overlap of the whole window would never end."""
+    with pytest.raises(InputError, match="0 <= overlap < size"):
+        Windows(50, 50)

@@ -1,0 +1,130 @@
+"""Do the rooms work together as the equations say?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.combine.aggregate import Max, Top
+from birchbark.combine.interpolate import Interpolation, Scale
+from birchbark.errors import InputError
+from birchbark.index.reader import Index
+from birchbark.pipeline import Ranker, rerank, rerank_query, score_candidates, search
+from birchbark.records import Query, Ranking, Run
+from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
+from birchbark.retrieve.rm3 import RM3
+from birchbark.score.model import load_scorer
+from birchbark.segment.windows import Windows
+from conftest import WordScorer
+
+QUERIES = [Query("1", "birch river"), Query("2", "iron engine"), Query("3", "zeppelin")]
+
+
+@given(scale=st.sampled_from(Scale), depth=st.integers(1, 6), query=st.sampled_from(QUERIES))
+def test_a_1_keeps_the_first_stage_order(
+    index: Index, scale: Scale, depth: int, query: Query
+) -> None:
+    """The whole ranking, at any depth and scale."""
+    first = rank_query(index, query.text)
+    ranker = Ranker(WordScorer(), interpolation=Interpolation(1, scale), depth=depth)
+    assert rerank_query(index, query, first, ranker).doc_ids == first.doc_ids
+
+
+def test_a_0_ranks_by_evidence_alone(index: Index) -> None:
+    """First-stage scores have no say among the candidates."""
+    ranker = Ranker(WordScorer(), aggregation=Max(), interpolation=Interpolation(0))
+    hits = score_candidates(index, QUERIES[0], rank_query(index, "birch river"), ranker)
+    assert [h.score for h in hits] == [h.evidence for h in hits]
+    assert {h.document.doc_id: h.evidence for h in hits}["forest"] == 0.5
+
+
+def test_a_hit_adds_up(index: Index) -> None:
+    """Score = first stage + evidence; evidence = (1 − a) · Σ weight · score of what is shown."""
+    ranker = Ranker(WordScorer(), aggregation=Top((1, 0.5)), interpolation=Interpolation(0.3))
+    for hit in search(index, "birch river canoe", ranker):
+        assert hit.score == pytest.approx(hit.first_stage + hit.evidence)
+        shown = sum(e.weight * e.score for e in hit.segments)
+        assert hit.evidence == pytest.approx(0.7 * shown)
+        for e in hit.segments:
+            assert hit.document.contents[e.segment.start : e.segment.end] == e.segment.text
+        shares = [e.weight * e.score for e in hit.segments]
+        assert shares == sorted(shares, reverse=True)
+
+
+def test_candidates_below_the_depth_keep_their_order(index: Index) -> None:
+    """Under all that were re-ranked."""
+    first = rank_query(index, "birch river iron bee")
+    ranked = rerank_query(index, QUERIES[0], first, Ranker(WordScorer(), depth=2))
+    assert len(ranked) == len(first)
+    assert set(ranked.doc_ids[:2]) == set(first.doc_ids[:2])
+    assert ranked.doc_ids[2:] == first.doc_ids[2:]
+    assert (np.diff(ranked.scores) <= 0).all()
+
+
+def test_search_and_rerank_agree(index: Index) -> None:
+    """The hits of search are the head of the re-ranked run."""
+    ranker, stage = Ranker(WordScorer()), FirstStage(expansion=RM3())
+    run = rerank(index, rank_queries(index, QUERIES, stage), QUERIES, ranker)
+    for query in QUERIES:
+        hits = search(index, query.text, ranker, stage, top=3)
+        assert tuple(h.document.doc_id for h in hits) == run.rankings[query.query_id].doc_ids[:3]
+
+
+def test_every_query_has_a_ranking_even_if_empty(index: Index) -> None:
+    """In the order of the queries; progress is told for each."""
+    steps: list[int] = []
+    run = rank_queries(index, QUERIES)
+    ranked = rerank(index, run, QUERIES, Ranker(WordScorer()), advance=steps.append)
+    assert list(ranked.rankings) == ["1", "2", "3"]
+    assert len(ranked.rankings["3"]) == 0
+    assert steps == [1, 1, 1]
+
+
+def test_a_run_for_other_queries_is_refused(index: Index) -> None:
+    """Without its text a query cannot be scored."""
+    run = Run({"7": Ranking.of(["canoe"], [1.0])})
+    with pytest.raises(InputError, match="query without a text: 7"):
+        rerank(index, run, QUERIES, Ranker(WordScorer()))
+
+
+def test_depth_is_at_least_1() -> None:
+    """A second stage of nothing is a mistake."""
+    with pytest.raises(InputError, match="depth is out of range"):
+        Ranker(WordScorer(), depth=0)
+
+
+@pytest.mark.parametrize("segmenter", [None, Windows(4, 1)])
+@pytest.mark.parametrize("labels", [None, 1])
+def test_with_bert_results_do_not_depend_on_company(
+    index: Index, bert: Callable[..., Path], labels: int | None, segmenter: Windows | None
+) -> None:
+    """One query alone, or all; each on a scorer of its own: the same bits."""
+    directory = bert(labels=labels)
+    choices = {"segmenter": segmenter} if segmenter else {}
+    run = rank_queries(index, QUERIES)
+    whole = rerank(index, run, QUERIES, Ranker(load_scorer(directory), **choices))  # type: ignore[arg-type]
+    for query in QUERIES:
+        ranker = Ranker(load_scorer(directory, threads=1), **choices)  # type: ignore[arg-type]
+        alone = rerank_query(index, query, run.rankings[query.query_id], ranker)
+        assert alone == whole.rankings[query.query_id]
+
+
+def test_long_sentences_are_cut_into_chunks_not_off(index: Index) -> None:
+    """With room for two tokens a segment, every word of a document is still scored."""
+    seen: list[str] = []
+
+    class Listener(WordScorer):
+        def score(self, query: str, texts):  # type: ignore[no-untyped-def]
+            seen.extend(texts)
+            return super().score(query, texts)
+
+    candidates = Ranking.of(["canoe"], [1.0])
+    score_candidates(index, QUERIES[0], candidates, Ranker(Listener(room=2)))
+    words = index.documents(["canoe"])[0].contents.split()
+    assert " ".join(seen).split() == words
+    assert all(len(text.split()) <= 2 for text in seen)
