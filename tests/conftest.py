@@ -28,11 +28,19 @@ WORDS = (
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "##s", "##ing"]
 
 DOCUMENTS = (
-    Document("canoe", {"title": "Birch canoe", "text": "A canoe of birch bark. It rides the river."}),
+    Document(
+        "canoe", {"title": "Birch canoe", "text": "A canoe of birch bark. It rides the river."}
+    ),
     Document("bees", {"title": "Bees", "text": "Bees dance. The dance tells of a flower."}),
-    Document("bridge", {"title": "", "text": "An iron bridge crosses the river. Stone arches end it."}),
-    Document("engine", {"title": "Steam engine", "text": "Steam drives the engine.\n\nIron holds it."}),
-    Document("forest", {"title": "Forest", "text": "Birch trees stand in the forest by the river."}),
+    Document(
+        "bridge", {"title": "", "text": "An iron bridge crosses the river. Stone arches end it."}
+    ),
+    Document(
+        "engine", {"title": "Steam engine", "text": "Steam drives the engine.\n\nIron holds it."}
+    ),
+    Document(
+        "forest", {"title": "Forest", "text": "Birch trees stand in the forest by the river."}
+    ),
 )
 
 
@@ -66,9 +74,14 @@ def bert(tmp_path: Path) -> Callable[..., Path]:
 
 
 def write_bert(
-    directory: Path, *, labels: int | None = None, layers: int = 2, positions: int = 32, seed: int = 0
+    directory: Path,
+    *,
+    labels: int | None = None,
+    layers: int = 2,
+    positions: int = 32,
+    seed: int = 0,
 ) -> Path:
-    """A BERT of 16 dimensions. labels: logits of its classifier; None for a mean-pooled embedding."""
+    """A BERT of 16 dimensions. labels: logits of its classifier; None for a mean embedding."""
     directory.mkdir(parents=True)
     hidden, heads, inner = 16, 4, 24
     config = {
@@ -129,7 +142,7 @@ def _norm(name: str, size: int) -> dict[str, tuple[int, ...]]:
 class WordScorer:
     """A scorer without BERT: the share of the query's words that a segment holds."""
 
-    name, fingerprint = "share of the query's words", "words"
+    name, kind, fingerprint = "share of the query's words", "words", "words"
 
     def __init__(self, room: int = 8) -> None:
         self._room = room

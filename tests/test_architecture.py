@@ -23,7 +23,16 @@ ROOMS = {
     "combine": set(),
     "evaluate": set(),
     "pipeline": {"index", "retrieve", "segment", "score", "combine"},
-    "cli": {"collection", "index", "retrieve", "segment", "score", "combine", "evaluate", "pipeline"},
+    "cli": {
+        "collection",
+        "index",
+        "retrieve",
+        "segment",
+        "score",
+        "combine",
+        "evaluate",
+        "pipeline",
+    },
     "__init__": {"index", "retrieve", "score", "combine", "evaluate", "pipeline"},
     "__main__": {"cli"},
 }

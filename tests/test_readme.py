@@ -18,13 +18,13 @@ def blocks(language: str) -> list[str]:
 
 
 def test_every_command_of_the_readme_works(tmp_path: Path) -> None:
-    """In an empty folder, with the environment active; then the Python example on what they made."""
+    """In an empty folder; then the Python example on what they made."""
     shell = "\n".join(b for b in blocks("sh")).replace(". .venv/bin/activate\n", "")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     out = run(["bash", "-euc", shell], tmp_path, path)
     assert "1. returns.txt" in out
     assert "Parcels can be sent back within thirty days." in out
-    assert "bm25+rm3+bert" in out
+    assert "bm25+rm3+embedding" in out
     (example,) = blocks("python")
     assert "returns.txt" in run([sys.executable, "-c", example], tmp_path, path)
 
@@ -32,7 +32,12 @@ def test_every_command_of_the_readme_works(tmp_path: Path) -> None:
 def run(command: list[str], where: Path, path: str) -> str:
     """Standard output of `command`, which must end well."""
     done = subprocess.run(
-        command, cwd=where, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+        command,
+        cwd=where,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -16,8 +16,12 @@ IDS = st.lists(st.text("abcé1", min_size=1, max_size=3), unique=True, min_size=
 @given(IDS, st.data())
 def test_ranking_follows_trec_evals_order(ids: list[str], data: st.DataObject) -> None:
     """Score descending, then doc_id descending by bytes, as trec_eval sorts."""
-    scores = data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=len(ids), max_size=len(ids)))
-    expected = sorted(zip(ids, scores, strict=True), key=lambda p: (p[1], p[0].encode()), reverse=True)
+    scores = data.draw(
+        st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=len(ids), max_size=len(ids))
+    )
+    expected = sorted(
+        zip(ids, scores, strict=True), key=lambda p: (p[1], p[0].encode()), reverse=True
+    )
     assert list(Ranking.of(ids, scores)) == expected
 
 

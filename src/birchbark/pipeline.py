@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from birchbark.segment.fit import fit
 from birchbark.segment.sentences import sentences
 
 DEPTH = 100
+REMEMBERED = 5000
 Segmenter = Callable[[Document], list[Segment]]
 
 
@@ -101,12 +102,27 @@ def rerank(
             found=f"{len(unknown)} such queries",
             remedy="give the queries that the run was made for",
         )
+    ranker = replace(ranker, segmenter=_remembering(ranker.segmenter))
     rankings = {}
     for query in queries:
         candidates = run.rankings.get(query.query_id, Ranking.of([], []))
         rankings[query.query_id] = rerank_query(index, query, candidates, ranker)
         advance(1)
-    return Run(rankings, tag or f"{run.tag}+bert")
+    return Run(rankings, tag or f"{run.tag}+{ranker.scorer.kind}")
+
+
+def _remembering(segmenter: Segmenter) -> Segmenter:
+    """`segmenter`, which cuts a document that many queries find only once."""
+    known: dict[str, list[Segment]] = {}
+
+    def segments(document: Document) -> list[Segment]:
+        if document.doc_id not in known:
+            if len(known) == REMEMBERED:
+                known.clear()
+            known[document.doc_id] = segmenter(document)
+        return known[document.doc_id]
+
+    return segments
 
 
 def rerank_query(index: Index, query: Query, candidates: Ranking, ranker: Ranker) -> Ranking:

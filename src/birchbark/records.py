@@ -83,7 +83,8 @@ class Ranking:
 
         Raises InputError for a doc_id that appears twice and for a score that is not finite.
         """
-        values = np.asarray(scores).astype(np.float32)
+        with np.errstate(over="ignore"):  # too large for float32 is infinite, and refused below
+            values = np.asarray(scores).astype(np.float32)
         if values.shape != (len(doc_ids),):
             raise InputError(
                 "cannot rank", wanted=f"{len(doc_ids)} scores", found=f"shape {values.shape}"

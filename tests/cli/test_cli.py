@@ -51,12 +51,12 @@ def test_the_whole_way(here: Path) -> None:
         "--segments", "windows:6/2", "--aggregate", "max", "--first-stage-weight", "0.3",
     )  # fmt: skip
     first, second = read_run(Path("rm3.run")), read_run(Path("bert.run"))
-    assert (first.tag, second.tag) == ("bm25+rm3", "bm25+rm3+bert")
+    assert (first.tag, second.tag) == ("bm25+rm3", "bm25+rm3+cross-encoder")
     assert {q: set(r.doc_ids) for q, r in first.rankings.items()} == {
         q: set(r.doc_ids) for q, r in second.rankings.items()
     }
     table = birchbark("evaluate", "qrels.txt", "rm3.run", "bert.run")[0]
-    assert all(word in table for word in ("bm25+rm3+bert", "nDCG@10", "Bonferroni"))
+    assert all(word in table for word in ("bm25+rm3+cross-encoder", "nDCG@10", "Bonferroni"))
     shown = birchbark("search", "i", "birch river", "--model", "model", "--top", "2")[0]
     assert " 1. " in shown
     assert " 2. " in shown
@@ -155,7 +155,9 @@ def test_a_killed_run_leaves_no_half_file(here: Path) -> None:
     """A run that cannot be written leaves what was there."""
     birchbark("index", "docs.jsonl", "--to", "i")
     Path("a.run").write_text("old")
-    birchbark("retrieve", "i", "--queries", "q.tsv", "--tag", "two words", "--output", "a.run", status=2)
+    birchbark(
+        "retrieve", "i", "--queries", "q.tsv", "--tag", "two words", "--output", "a.run", status=2
+    )
     assert Path("a.run").read_text() == "old"
     assert not list(here.glob(".tmp-*"))
 

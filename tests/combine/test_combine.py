@@ -68,7 +68,7 @@ def test_of_equal_segments_the_earlier_is_shown() -> None:
 
 
 def test_equation_3_2_by_hand() -> None:
-    """a · s_doc + (1 − a) · Σ w_i · s_i."""
+    """A · s_doc + (1 − a) · Σ w_i · s_i."""
     mix = Interpolation(0.6, Scale.RAW)
     evidence = score(Top((1, 0.5)), np.array([0.2, 0.8, 0.4], np.float32))
     first = mix.first_stage_parts(np.array([10.0], np.float32))
@@ -77,7 +77,7 @@ def test_equation_3_2_by_hand() -> None:
 
 
 def test_scales() -> None:
-    """raw as it is, max from the highest, minmax from 0 to 1; one candidate or none do no harm."""
+    """Raw as it is, max from the highest, minmax from 0 to 1; one candidate or none do no harm."""
     scores = np.array([8, 6, 4], np.float32)
     parts = {s: Interpolation(1, s).first_stage_parts(scores).tolist() for s in Scale}
     assert parts == {Scale.RAW: [8, 6, 4], Scale.MAX: [1, 0.75, 0.5], Scale.MINMAX: [1, 0.5, 0]}

@@ -75,7 +75,9 @@ def test_judged_only_takes_the_unjudged_out() -> None:
 
 def test_qrels_and_run_must_belong_together() -> None:
     """All zeros would look like a bad system."""
-    with pytest.raises(InputError, match=r"no query of the run is judged.*found 7 in the run, 1, 2"):
+    with pytest.raises(
+        InputError, match=r"no query of the run is judged.*found 7 in the run, 1, 2"
+    ):
         measure(QRELS, run(q7="a"))
 
 
@@ -91,7 +93,7 @@ def results(values: list[float], tag: str = "x") -> Results:
 
 
 def test_p_is_the_paired_t_tests_and_bonferronis() -> None:
-    """p times the number of comparisons, at most 1."""
+    """P times the number of comparisons, at most 1."""
     random = np.random.default_rng(1)
     a, b, c = (random.uniform(size=30).tolist() for _ in range(3))
     found = compare(results(a), [results(b), results(c)])

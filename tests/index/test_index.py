@@ -19,7 +19,9 @@ from birchbark.records import Document
 from birchbark.text.analyzer import analyzer
 from conftest import DOCUMENTS, WORDS
 
-TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), min_size=1, max_size=9)
+TEXTS = st.lists(
+    st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), min_size=1, max_size=9
+)
 
 
 @given(texts=TEXTS, part_tokens=st.sampled_from([1, 10, 1000]))
@@ -78,7 +80,9 @@ def test_long_collections_span_blocks_and_parts(tmp_path: Path) -> None:
 
 def test_documents_without_terms_are_kept(tmp_path: Path) -> None:
     """They have no postings, but they are there, and do not count in the average length."""
-    index = build_index([Document("a", {"text": ""}), Document("b", {"text": "the"})], tmp_path / "i")
+    index = build_index(
+        [Document("a", {"text": ""}), Document("b", {"text": "the"})], tmp_path / "i"
+    )
     assert len(index) == 2
     assert index.totals("contents").documents == 0
 

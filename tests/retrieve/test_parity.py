@@ -36,7 +36,7 @@ def test_published_first_stage_figures(
     tolerance: float,
     part_tokens: int,
 ) -> None:
-    """k1 0.9, b 0.4, `english`; what remains comes from Lucene's rounded lengths and its HTML text."""
+    """What remains comes from Lucene's rounded lengths and its reading of HTML."""
     documents = read_collection(str(data(f"{folder}/{corpus}")), Intake())
     index = build_index(documents, tmp_path / "i", part_tokens=part_tokens)
     queries = read_queries(data(f"{folder}/queries.tsv"))

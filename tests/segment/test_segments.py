@@ -15,9 +15,28 @@ from birchbark.segment.sentences import sentence_spans, sentences
 from birchbark.segment.windows import Windows
 
 PIECES = st.sampled_from(
-    ["Bees dance. ", "U.S. ", "e.g. ", "\n\n", "\r\n", "...", "!?", "- item\n", "1. one\n", " ", "é", "x",
-     "“Oh!” ", "\t", "日本。", ">>> f(1)\n", "\0", "\u2028", "a" * 50]
-)  # fmt: skip
+    [
+        "Bees dance. ",
+        "U.S. ",
+        "e.g. ",
+        "\n\n",
+        "\r\n",
+        "...",
+        "!?",
+        "- item\n",
+        "1. one\n",
+        " ",
+        "é",
+        "x",
+        "“Oh!” ",
+        "\t",
+        "日本。",
+        ">>> f(1)\n",
+        "\x00",
+        "\u2028",
+        "a" * 50,
+    ]
+)
 TEXTS = st.lists(PIECES, max_size=30).map("".join)
 SEGMENTERS = [sentences, Windows(), Windows(3, 1), Windows(2, 0), Windows(20, 5, 10)]
 

@@ -11,7 +11,7 @@ from birchbark.cli.evaluate import compared
 from birchbark.cli.options import DEFAULT_MODEL, FILE
 from birchbark.cli.talk import counted, progress, say
 
-SHOWN = "q01"
+SHOWN = "q55"
 
 
 @click.command(
@@ -58,7 +58,7 @@ def command(directory: Path, model: str) -> None:
         bm25 = rank_queries(index, queries, advance=advance)
         rm3 = rank_queries(index, queries, expanded, advance=advance)
     with progress("BERT", len(queries)) as advance:
-        bert = rerank(index, rm3, queries, ranker, tag="bm25+rm3+evidence", advance=advance)
+        bert = rerank(index, rm3, queries, ranker, advance=advance)
     for run in (bm25, rm3, bert):
         write_run(run, directory / f"{run.tag}.run")
     say(f"Ranked {len(queries)} questions; evidence: {ranker.scorer.name}, best sentences.\n")

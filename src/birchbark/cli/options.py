@@ -84,7 +84,7 @@ ranker_options = grouped(
     ),
     click.option(
         "--first-stage-weight",
-        default=0.5,
+        default=0.4,
         show_default=True,
         metavar="A",
         help="a in a·first stage + (1 - a)·evidence.",

@@ -21,7 +21,7 @@ from birchbark.cli.talk import progress, say
 @query_options
 @click.option("--output", required=True, type=FILE, help="The new run.")
 @ranker_options
-@click.option("--tag", help="Names the run.  [default: the old tag and +bert]")
+@click.option("--tag", help="Names the run.  [default: the old one, + and the kind of model]")
 def command(
     index: Path,
     run_file: Path,

@@ -8,7 +8,7 @@ from pathlib import Path
 from birchbark.collection.folder import read_folder
 from birchbark.collection.intake import Intake
 from birchbark.collection.jsonl import read_jsonl
-from birchbark.collection.pydocs import read_pydocs
+from birchbark.collection.pydocs import read_pydocs, standard_library
 from birchbark.collection.trec import read_trec
 from birchbark.collection.tsv import read_tsv
 from birchbark.errors import InputError
@@ -21,8 +21,8 @@ READERS: dict[str, Reader] = {
     "tsv": read_tsv,
     "trec": read_trec,
     "folder": read_folder,
+    "pydocs": read_pydocs,
 }
-FORMATS = (*READERS, "pydocs")
 SUFFIXES = {
     ".jsonl": "jsonl",
     ".json": "jsonl",
@@ -42,17 +42,18 @@ def read_collection(
     The format is guessed from the name where `format_name` is not given. A doc_id that is empty or
     appears twice is a bad record; a collection without any document is an InputError.
     """
-    located = (
-        read_pydocs(None, intake)
-        if collection == "pydocs" and format_name in (None, "pydocs")
-        else READERS[format_name or detect_format(Path(collection))](Path(collection), intake)
-    )
+    path = Path(collection)
+    if collection == "pydocs" and format_name in (None, "pydocs"):
+        path, format_name = standard_library(), "pydocs"
+    name = format_name or detect_format(path)
+    if name not in READERS:
+        raise InputError(f"unknown format {name!r}", remedy=f"one of {', '.join(READERS)}")
+    if not path.exists():
+        raise InputError("no such file or folder", where=collection)
     seen: set[str] = set()
-    for place, document in located:
-        if not document.doc_id.strip():
-            intake.bad(InputError("document has an empty id", where=place))
-        elif document.doc_id in seen:
-            intake.bad(InputError(f"a second document with the id {document.doc_id}", where=place))
+    for place, document in READERS[name](path, intake):
+        if fault := _fault(document, seen):
+            intake.bad(InputError(fault, where=place))
         else:
             seen.add(document.doc_id)
             yield document
@@ -63,6 +64,20 @@ def read_collection(
             found=f"{len(intake.skipped)} bad records" if intake.skipped else "",
             remedy="; ".join(intake.notes) or "check the path and --format",
         )
+
+
+def _fault(document: Document, seen: set[str]) -> str:
+    """What is wrong with `document`; nothing, if all is well."""
+    if not document.doc_id.strip():
+        return "document has an empty id"
+    if document.doc_id in seen:
+        return f"a second document with the id {document.doc_id}"
+    try:
+        for text in (document.doc_id, *document.fields, *document.fields.values()):
+            text.encode()
+    except UnicodeEncodeError:
+        return "text holds half a character (a lone surrogate)"
+    return ""
 
 
 def detect_format(path: Path) -> str:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import binary_lines, decode
+from birchbark.collection.lines import decoded_lines
 from birchbark.collection.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Document
 
 SUFFIXES = {".txt", ".md", ".markdown", ".rst", ".html", ".htm", ".xhtml"}
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*")
 
 
 def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
@@ -31,9 +32,9 @@ def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
             intake.note(f"file of another kind not read: {file.suffix or 'no suffix'}")
         else:
             try:
-                text = "\n".join(decode(raw, intake.encoding) for _, raw in binary_lines(file))
+                text = "\n".join(decoded_lines(file, intake.encoding))
             except InputError as error:
-                intake.bad(error.at(str(file)))
+                intake.bad(error)
                 continue
             doc_id = re.sub(r"\s", "%20", relative.as_posix())
             yield str(file), Document(doc_id, _fields(suffix.lower(), text))
@@ -44,7 +45,18 @@ def _fields(suffix: str, text: str) -> dict[str, str]:
         title, text = plain_text(text)
         return {"title": title, "text": text}
     if suffix in {".md", ".markdown"}:
-        heading = re.match(r"\s*#+[ \t]+(.+?)[ \t]*#*(?:\n|$)", text)
-        if heading:
-            return {"title": heading[1], "text": text[heading.end() :]}
+        return _markdown(text)
+    return {"title": "", "text": text}
+
+
+def _markdown(text: str) -> dict[str, str]:
+    """The first heading outside of fenced code as title, everything else as text."""
+    lines = text.split("\n")
+    fenced = False
+    for number, line in enumerate(lines):
+        fenced ^= line.lstrip().startswith(("```", "~~~"))
+        heading = _HEADING.fullmatch(line)
+        if heading and not fenced:
+            rest = lines[:number] + lines[number + 1 :]
+            return {"title": heading[1], "text": "\n".join(rest).lstrip("\n")}
     return {"title": "", "text": text}

@@ -51,6 +51,8 @@ def json_object(line: str) -> dict[str, Any]:
         values = json.loads(line)
     except json.JSONDecodeError as broken:
         raise InputError(f"broken JSON at column {broken.colno}: {broken.msg}") from None
+    except (RecursionError, ValueError) as beyond:
+        raise InputError(f"JSON too deep or with too long a number: {beyond}") from None
     if not isinstance(values, dict):
         raise InputError(
             "not a JSON object", wanted="{...} on each line", found=type(values).__name__
@@ -60,7 +62,7 @@ def json_object(line: str) -> dict[str, Any]:
 
 def take_id(values: dict[str, Any], names: tuple[str, ...]) -> str:
     """Remove and return the id: the first of `names` in `values`, a string or a whole number."""
-    name = next((name for name in names if name in values), None)
+    name = next((name for name in names if values.get(name) is not None), None)
     if name is None:
         raise InputError(
             "no id",
@@ -72,7 +74,10 @@ def take_id(values: dict[str, Any], names: tuple[str, ...]) -> str:
         raise InputError(
             f"field {name} is no id", wanted="a string or whole number", found=json.dumps(value)
         )
-    return str(value)
+    try:
+        return str(value)
+    except ValueError:
+        raise InputError(f"field {name} is no id: the number is too long") from None
 
 
 def _as_text(value: object) -> str:

@@ -19,40 +19,40 @@ T = TypeVar("T")
 
 def binary_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Number (from 1) and bytes of each line of `path`, without its end; gzip is seen through."""
-    with _open(path) as stream:
-        number = 0
-        while True:
-            try:
-                line = stream.readline()
-            except (EOFError, gzip.BadGzipFile, zlib.error) as broken:
-                raise InputError(
-                    f"broken gzip stream: {broken}",
-                    where=f"{path}:{number + 1}",
-                    remedy="the file was cut off or damaged; fetch it again",
-                ) from broken
-            if not line:
-                return
-            number += 1
-            yield number, (line.removeprefix(UTF8_MARK) if number == 1 else line).rstrip(b"\r\n")
-
-
-def _open(path: Path) -> IO[bytes]:
+    number = 0
     try:
-        stream = path.open("rb")
+        with _open(path) as stream:
+            for number, line in enumerate(stream, 1):
+                bare = line.removeprefix(UTF8_MARK) if number == 1 else line
+                yield number, bare.rstrip(b"\r\n")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as broken:
+        raise InputError(
+            f"broken gzip stream: {broken}",
+            where=f"{path}:{number + 1}",
+            remedy="the file was cut off or damaged; fetch it again",
+        ) from broken
     except FileNotFoundError:
         raise InputError("no such file", where=str(path)) from None
     except IsADirectoryError:
         raise InputError("is a folder", where=str(path), wanted="a file") from None
-    except PermissionError:
-        raise InputError("may not be read", where=str(path), remedy="check its mode") from None
-    if stream.peek(2)[:2] == GZIP_MAGIC:
-        return cast(IO[bytes], gzip.open(stream))
-    return stream
+    except OSError as refused:
+        raise InputError(f"cannot be read: {refused.strerror}", where=str(path)) from None
+
+
+def _open(path: Path) -> IO[bytes]:
+    with path.open("rb") as stream:
+        packed = stream.read(2) == GZIP_MAGIC
+    return cast(IO[bytes], gzip.open(path)) if packed else path.open("rb")
 
 
 def decode(raw: bytes, encoding: str = "utf-8") -> str:
-    """The text of `raw`; InputError shows the first byte that does not fit."""
+    """The text of a line; InputError shows the first byte that does not fit."""
     try:
+        if "\n".encode(encoding) != b"\n":
+            raise InputError(
+                f"files in {encoding} cannot be read line by line",
+                remedy="convert them to UTF-8 first, for example with iconv",
+            )
         return raw.decode(encoding)
     except UnicodeDecodeError as wrong:
         raise InputError(
@@ -61,8 +61,17 @@ def decode(raw: bytes, encoding: str = "utf-8") -> str:
             found=f"byte 0x{raw[wrong.start]:02x} at position {wrong.start + 1} of the line",
             remedy="name the right one with --encoding, for example --encoding latin-1",
         ) from None
-    except LookupError:
+    except (LookupError, ValueError):  # what codecs raise for odd names
         raise InputError(f"unknown encoding {encoding!r}", remedy="try utf-8 or latin-1") from None
+
+
+def decoded_lines(path: Path, encoding: str = "utf-8") -> Iterator[str]:
+    """The lines of `path` as text; an InputError names the line."""
+    for number, raw in binary_lines(path):
+        try:
+            yield decode(raw, encoding)
+        except InputError as error:
+            raise error.at(f"{path}:{number}") from None
 
 
 def parsed_lines(path: Path, parse: Callable[[str], T], intake: Intake) -> Iterator[tuple[str, T]]:

@@ -26,7 +26,7 @@ class _Text(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._unread += tag in UNREAD
-        self._in_title |= tag == "title"
+        self._in_title |= tag == "title" and not self.title  # drawings have titles too
         if tag not in INLINE:
             self.body.append("\n")
 
@@ -39,6 +39,17 @@ class _Text(HTMLParser):
         self._in_title &= tag != "title"
         if tag not in INLINE:
             self.body.append("\n")
+
+    def parse_marked_section(self, i: int, report: int = 1) -> int:
+        """CDATA is text; html.parser stumbles over other marked sections, which are not."""
+        is_text = self.rawdata.startswith("<![CDATA[", i)
+        mark = "]]>" if is_text else ">"
+        end = self.rawdata.find(mark, i)
+        if end < 0:
+            return -1
+        if is_text:
+            self.handle_data(self.rawdata[i + 9 : end])
+        return end + len(mark)
 
     def handle_data(self, data: str) -> None:
         if not self._unread:

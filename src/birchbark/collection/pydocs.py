@@ -7,8 +7,8 @@ itertools, …) has no source here and is no part of the collection.
 from __future__ import annotations
 
 import ast
-import inspect
 import sysconfig
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,8 +35,10 @@ PUBLIC = {"_pydatetime": "datetime", "pathlib._local": "pathlib", "zipfile._path
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def read_pydocs(library: Path | None, intake: Intake) -> Iterator[tuple[str, Document]]:
-    """One Document for each public module, class, function and method that has a docstring.
+def read_pydocs(library: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
+    """One Document for each public module, class, function and method below `library`.
+
+    Those without a docstring are no documentation and left out.
 
     doc_id is the qualified name (`heapq.nlargest`), `title` the kind and the signature, `text` the
     docstring, `kind` one of module, class, function, method. Names that start with an underscore
@@ -44,22 +46,34 @@ def read_pydocs(library: Path | None, intake: Intake) -> Iterator[tuple[str, Doc
 
     Raises InputError if the sources of the standard library are not installed.
     """
-    root = library or Path(sysconfig.get_path("stdlib"))
-    sources = [(p, _module(p.relative_to(root))) for p in sorted(root.rglob("*.py"))]
-    public = [(path, module) for path, module in sources if module]
+    sources = [(p, _module(p.relative_to(library))) for p in sorted(library.rglob("*.py"))]
+    public = [(path, module) for path, module in sources if module and path.is_file()]
     if not public:
-        raise InputError("no Python sources", where=str(root), remedy="install the library's sources")
+        raise InputError(
+            "no Python sources", where=str(library), remedy="install the library's sources"
+        )
     seen: set[str] = set()
     for source, module in public:
         try:
-            tree = ast.parse(source.read_bytes())
-        except (SyntaxError, ValueError) as broken:
+            tree = _parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as broken:
             intake.bad(InputError(f"not valid Python: {broken}", where=str(source)))
             continue
         for document in _documents(tree, module):
             if document.doc_id not in seen:
                 seen.add(document.doc_id)
                 yield str(source), document
+
+
+def standard_library() -> Path:
+    """Where the sources of the running Python's standard library lie."""
+    return Path(sysconfig.get_path("stdlib"))
+
+
+def _parse(source: Path) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # escapes that Python frowns upon are no fault of the user
+        return ast.parse(source.read_bytes())
 
 
 def _module(relative: Path) -> str:
@@ -88,7 +102,7 @@ def _members(node: ast.AST, name: str, *, within_class: bool) -> Iterator[Docume
         if doc := ast.get_docstring(child):
             kind = "class" if is_class else "method" if within_class else "function"
             title = f"{kind} {_signature(child, qualified)}"
-            fields = {"title": title, "text": inspect.cleandoc(doc), "kind": kind}
+            fields = {"title": title, "text": doc, "kind": kind}
             yield Document(qualified, fields)
         if is_class:
             yield from _members(child, qualified, within_class=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import parsed_lines
 from birchbark.errors import InputError
 from birchbark.records import Qrels
+
+_GRADE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 
 
 def read_qrels(path: Path) -> Qrels:
@@ -36,7 +39,6 @@ def _parse(line: str) -> tuple[str, str, int]:
     if len(columns) != 4:
         raise InputError("wrong number of columns", wanted="4", found=str(len(columns)))
     query_id, _, doc_id, grade = columns
-    try:
-        return query_id, doc_id, int(grade)
-    except ValueError:
-        raise InputError("grade is no whole number", found=repr(grade)) from None
+    if not _GRADE.fullmatch(grade):
+        raise InputError("grade is no whole number", found=repr(grade))
+    return query_id, doc_id, int(grade)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from birchbark.collection.intake import Intake
 from birchbark.collection.jsonl import json_object, take_id
-from birchbark.collection.lines import binary_lines, decode, parsed_lines
+from birchbark.collection.lines import binary_lines, decoded_lines, parsed_lines
 from birchbark.collection.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Query
@@ -80,10 +80,7 @@ def _from_json(line: str) -> Query:
 
 
 def _topics(path: Path, fields: tuple[str, ...], encoding: str) -> list[tuple[str, Query]]:
-    try:
-        text = "\n".join(decode(raw, encoding) for _, raw in binary_lines(path))
-    except InputError as error:
-        raise error.at(str(path)) from None
+    text = "\n".join(decoded_lines(path, encoding))
     parts = [(m[1], _xml_parts(m[2])) for m in _XML_TOPIC.finditer(text)] or _classic_parts(text)
     located = []
     for number, found in parts:

@@ -44,9 +44,12 @@ def _parse(line: str) -> tuple[str, str, float, str]:
         raise InputError("wrong number of fields", wanted="6", found=str(len(columns)), remedy=hint)
     query_id, _, doc_id, _, score, tag = columns
     try:
-        return query_id, doc_id, float(score), tag
+        number = float(score)
     except ValueError:
-        raise InputError("score is no number", found=repr(score)) from None
+        number = None
+    if number is None or "_" in score:  # Python reads 1_0 as 10
+        raise InputError("score is no number", found=repr(score))
+    return query_id, doc_id, number, tag
 
 
 def write_run(run: Run, path: Path) -> None:
@@ -60,9 +63,9 @@ def write_run(run: Run, path: Path) -> None:
             bad = next((s for s in (query_id, run.tag, *ranking.doc_ids) if not _is_word(s)), None)
             if bad is not None:
                 raise InputError(
-                    f"run files cannot carry {bad!r}: fields are separated by white space",
+                    f"run files cannot carry {bad!r}",
                     where=str(path),
-                    remedy="use ids and tags without white space",
+                    wanted="ids and tags of whole characters without white space",
                 )
             scores = ranking.scores.astype(str).tolist()
             out.writelines(
@@ -72,4 +75,4 @@ def write_run(run: Run, path: Path) -> None:
 
 
 def _is_word(text: str) -> bool:
-    return bool(text) and not re.search(r"\s", text)
+    return re.fullmatch(r"[^\s\ud800-\udfff\ufeff][^\s\ud800-\udfff]*", text) is not None

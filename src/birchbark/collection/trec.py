@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from birchbark.collection.intake import Intake
@@ -31,36 +31,56 @@ def read_trec(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     for file in files:
-        for place, lines in _blocks(file, intake):
-            try:
-                yield place, parse_document("\n".join(decode(x, intake.encoding) for x in lines))
-            except InputError as error:
-                intake.bad(error.at(place))
+        try:
+            for place, lines in _blocks(file, intake):
+                try:
+                    yield place, parse_document("\n".join(lines))
+                except InputError as error:
+                    intake.bad(error.at(place))
+        except InputError as error:
+            if not intake.skip_bad:
+                raise
+            intake.bad(error)
 
 
-def _blocks(file: Path, intake: Intake) -> Iterator[tuple[str, list[bytes]]]:
-    """Where each <DOC> starts, and its lines; anything but blanks between them is a fault."""
-    block: list[bytes] | None = None
+def _blocks(file: Path, intake: Intake) -> Iterator[tuple[str, list[str]]]:
+    """Where each <DOC> starts, and its lines; anything but blanks between them is a fault.
+
+    A document with a line that cannot be decoded is a bad record.
+    """
+    block: list[str] | None = None
+    fault: InputError | None = None
     place = ""
-    for number, line in binary_lines(file):
-        mark = line.strip().upper()
+    for number, raw in binary_lines(file):
+        mark = raw.strip().upper()
         if mark == b"<DOC>":
             if block is not None:
                 intake.bad(InputError("<DOC> is not closed before the next <DOC>", where=place))
-            block, place = [], f"{file}:{number}"
+            block, fault, place = [], None, f"{file}:{number}"
         elif block is None:
             if mark and not mark.startswith((b"<?XML", b"<!")):
-                shown = line[:40].decode("utf-8", "replace")
-                fault = InputError("text outside of any document", where=f"{file}:{number}")
-                fault.wanted, fault.found = "<DOC> on a line of its own", repr(shown)
-                intake.bad(fault)
+                intake.bad(_stray(raw).at(f"{file}:{number}"))
         elif mark == b"</DOC>":
-            yield place, block
+            if fault:
+                intake.bad(fault)
+            else:
+                yield place, block
             block = None
         else:
-            block.append(line)
+            try:
+                block.append(decode(raw, intake.encoding))
+            except InputError as error:
+                fault = fault or error.at(f"{file}:{number}")
     if block is not None:
         intake.bad(InputError("<DOC> is not closed at the end of the file", where=place))
+
+
+def _stray(raw: bytes) -> InputError:
+    return InputError(
+        "text outside of any document",
+        wanted="<DOC> on a line of its own",
+        found=repr(raw[:40].decode("utf-8", "replace")),
+    )
 
 
 def parse_document(sgml: str) -> Document:
@@ -69,12 +89,21 @@ def parse_document(sgml: str) -> Document:
     if number is None or not number[1]:
         raise InputError("document has no number", wanted="<DOCNO>…</DOCNO>")
     title_match = next((m for tag in TITLE_TAGS if (m := _ELEMENT[tag].search(sgml))), None)
-    texts = sorted((m.start(), m[1]) for tag in TEXT_TAGS for m in _ELEMENT[tag].finditer(sgml))
+    texts = _outermost(m for tag in TEXT_TAGS for m in _ELEMENT[tag].finditer(sgml))
     if texts:
-        body = "\n".join(text for _, text in texts)
+        body = "\n".join(match[1] for match in texts)
     else:
         body = _DOCNO.sub("", sgml)
         if title_match:
             body = body.replace(title_match[0], "")
     title = " ".join(plain_text(title_match[1])[1].split()) if title_match else ""
     return Document(number[1], {"title": title, "text": plain_text(body)[1]})
+
+
+def _outermost(matches: Iterable[re.Match[str]]) -> list[re.Match[str]]:
+    """In order, without those that lie inside another."""
+    kept: list[re.Match[str]] = []
+    for match in sorted(matches, key=lambda m: (m.start(), -m.end())):
+        if not kept or match.start() >= kept[-1].end():
+            kept.append(match)
+    return kept

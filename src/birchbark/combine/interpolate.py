@@ -30,7 +30,7 @@ class Interpolation:
     first_stage_weight is a: 1 keeps the first-stage order, 0 leaves the evidence alone.
     """
 
-    first_stage_weight: float = 0.5
+    first_stage_weight: float = 0.4
     scale: Scale = Scale.MAX
 
     def __post_init__(self) -> None:

@@ -22,6 +22,8 @@ class CrossEncoderScorer:
     Nogueira & Cho 2019; the birch paper's relevance classifier.
     """
 
+    kind = "cross-encoder"
+
     def __init__(self, checkpoint: Checkpoint, threads: int | None = None) -> None:
         """Load `checkpoint`, whose head is one logit or two."""
         self.name = f"{checkpoint.name} cross-encoder"

@@ -23,6 +23,8 @@ class EmbeddingScorer:
     sentence met again, for this or another query, costs nothing.
     """
 
+    kind = "embedding"
+
     def __init__(self, checkpoint: Checkpoint, threads: int | None = None) -> None:
         """Load `checkpoint`, whose head is Head.MEAN."""
         self.name = f"cosine of {checkpoint.name} embeddings"

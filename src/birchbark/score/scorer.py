@@ -12,11 +12,13 @@ from birchbark.records import Float32s
 class Scorer(Protocol):
     """Scores segments for a query, in [0, 1], higher is better.
 
+    name: what reports call it. kind: one word for the tags of runs.
     A score depends on the query and the segment's text alone: not on the batch, on the number of
     threads or on what else is scored.
     """
 
     name: str
+    kind: str
 
     @property
     def fingerprint(self) -> str:

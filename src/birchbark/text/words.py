@@ -29,17 +29,22 @@ def _unicode() -> Any:
     import regex
 
     extend = r"[\p{WB=Extend}\p{WB=Format}\p{WB=ZWJ}]*+"
-    letter = rf"[\p{{WB=ALetter}}\p{{WB=Hebrew_Letter}}]{extend}"
-    mid_letter = rf"[\p{{WB=MidLetter}}\p{{WB=MidNumLet}}\p{{WB=Single_Quote}}]{extend}"
-    digit = rf"\p{{WB=Numeric}}{extend}"
-    mid_digit = rf"[\p{{WB=MidNum}}\p{{WB=MidNumLet}}\p{{WB=Single_Quote}}]{extend}"
-    joiner = rf"\p{{WB=ExtendNumLet}}{extend}"
-    next_letter = r"(?=[\p{WB=ALetter}\p{WB=Hebrew_Letter}])"
+    hebrew, any_letter = r"\p{WB=Hebrew_Letter}", r"[\p{WB=ALetter}\p{WB=Hebrew_Letter}]"
+    between_letters = r"[\p{WB=MidLetter}\p{WB=MidNumLet}\p{WB=Single_Quote}]"
+    between_digits = r"[\p{WB=MidNum}\p{WB=MidNumLet}\p{WB=Single_Quote}]"
+    letter = (
+        rf"{any_letter}{extend}(?:{between_letters}{extend}(?={any_letter})"
+        rf"|(?<={hebrew}{extend})(?:\p{{WB=Double_Quote}}{extend}(?={hebrew})"
+        rf"|\p{{WB=Single_Quote}}{extend}))?+"
+    )
+    digit = rf"\p{{WB=Numeric}}{extend}(?:{between_digits}{extend}(?=\p{{WB=Numeric}}))?+"
+    run = rf"(?:(?:{letter}|{digit})++|(?:\p{{WB=Katakana}}{extend})++)"
+    joiner = rf"(?:\p{{WB=ExtendNumLet}}{extend})"
+    flag = rf"\p{{Regional_Indicator}}{extend}\p{{Regional_Indicator}}{extend}"
+    pictograph = rf"\p{{Extended_Pictographic}}{extend}"
     return regex.compile(
-        rf"(?:{letter}(?:{mid_letter}{next_letter})?+"
-        rf"|{digit}(?:{mid_digit}(?=\p{{WB=Numeric}}))?+|{joiner})++"
-        rf"|(?:\p{{WB=Katakana}}{extend}|{joiner})++"
-        rf"|\p{{Script=Han}}{extend}|\p{{Script=Hiragana}}{extend}"
+        rf"{joiner}*+{run}(?:{joiner}++{run})*+{joiner}*+"
+        rf"|\p{{Ideographic}}{extend}|\p{{Script=Hiragana}}{extend}"
         rf"|(?:\p{{Line_Break=Complex_Context}}{extend})++"
-        rf"|\p{{Extended_Pictographic}}{extend}(?:(?<=\u200d)\p{{Extended_Pictographic}}{extend})*+"
+        rf"|{flag}|{pictograph}(?:(?<=\u200d){pictograph})*+"
     )

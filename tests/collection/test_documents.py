@@ -1,0 +1,240 @@
+"""What holds for every collection, whatever its format: formats seen, ids distinct, faults told?"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.collection.documents import READERS, detect_format, read_collection
+from birchbark.collection.intake import Intake
+from birchbark.errors import InputError
+from birchbark.records import Document
+
+GOOD = st.integers(0, 3).map(lambda number: json.dumps({"id": number, "text": "x"}))
+BAD = st.sampled_from(
+    ["{", "[]", '{"text": "x"}', '{"id": "a"}', '{"id": " ", "text": "x"}', "\xff"]
+)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A place for one file, written anew by each example."""
+    return tmp_path_factory.mktemp("documents") / "file.jsonl"
+
+
+def read(path: Path, raw: str | bytes, intake: Intake | None = None) -> list[Document]:
+    """The documents of a file that holds `raw`."""
+    path.write_bytes(raw if isinstance(raw, bytes) else raw.encode())
+    return list(read_collection(str(path), intake or Intake()))
+
+
+@given(st.lists(GOOD | BAD, max_size=8))
+def test_each_record_is_kept_or_counted(file: Path, lines: list[str]) -> None:
+    """With bad records skipped, the good ones are kept in order and the others all counted."""
+    intake = Intake(skip_bad=True)
+    ids = [line[7] for line in lines if line.startswith('{"id": ') and line[7].isdigit()]
+    kept = list(dict.fromkeys(ids))
+    raw = "".join(f"{line}\n" for line in lines).encode("latin-1")
+    try:
+        found = [document.doc_id for document in read(file, raw, intake)]
+    except InputError as error:
+        assert "no documents" in str(error)
+        found = []
+    assert found == kept
+    assert len(intake.skipped) == len(lines) - len(kept)
+    assert all(re.search(r":\d+$", error.where) for error in intake.skipped)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
+@given(st.binary(), st.sampled_from(sorted(READERS)))
+def test_any_bytes_are_documents_or_an_input_error(
+    file: Path, raw: bytes, format_name: str
+) -> None:
+    """Whatever the file, and whatever the format it is taken for."""
+    file.write_bytes(raw)
+    try:
+        list(read_collection(str(file), Intake(), format_name))
+    except InputError as error:
+        assert str(file) in str(error)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
+@given(st.lists(st.integers(), unique=True, min_size=1))
+def test_compression_changes_nothing(file: Path, ids: list[int]) -> None:
+    """A gzipped collection holds the documents of the plain one."""
+    raw = "".join(json.dumps({"id": n, "text": "x"}) + "\n" for n in ids).encode()
+    assert read(file, gzip.compress(raw)) == read(file, raw)
+
+
+@pytest.mark.parametrize(
+    ("name", "format_name"),
+    [
+        ("c.jsonl", "jsonl"),
+        ("c.json", "jsonl"),
+        ("c.ndjson", "jsonl"),
+        ("c.JSONL.GZ", "jsonl"),
+        ("c.v2.tsv.gz", "tsv"),
+        ("c.tsv", "tsv"),
+        ("c.trec", "trec"),
+        ("c.sgml.gz", "trec"),
+        ("c.sgm", "trec"),
+    ],
+)
+def test_the_format_is_told_by_the_name(tmp_path: Path, name: str, format_name: str) -> None:
+    """The last suffix counts, .gz aside, in capitals or not."""
+    (tmp_path / name).touch()
+    assert detect_format(tmp_path / name) == format_name
+
+
+def test_a_folder_is_a_folder_of_texts(tmp_path: Path) -> None:
+    """Even one with a suffix."""
+    (tmp_path / "c.jsonl").mkdir()
+    assert detect_format(tmp_path / "c.jsonl") == "folder"
+
+
+@pytest.mark.parametrize("name", ["c", "c.gz", "c.csv", "jsonl", "c.jsonl.bak"])
+def test_an_unknown_suffix_lists_the_formats(tmp_path: Path, name: str) -> None:
+    """No guess is made; --format is asked for."""
+    (tmp_path / name).touch()
+    with pytest.raises(
+        InputError, match=r"cannot tell the format.*--format: one of jsonl, tsv, trec"
+    ):
+        detect_format(tmp_path / name)
+
+
+@pytest.mark.parametrize("format_name", [None, "jsonl", "tsv", "trec"])
+def test_a_missing_path_is_named(tmp_path: Path, format_name: str | None) -> None:
+    """With the format given or not."""
+    with pytest.raises(InputError, match=r"c\.jsonl: no such file"):
+        list(read_collection(str(tmp_path / "c.jsonl"), Intake(), format_name))
+
+
+@pytest.mark.parametrize("format_name", ["jsonl", "tsv"])
+def test_a_folder_is_no_file(tmp_path: Path, format_name: str) -> None:
+    """Formats of one file refuse a folder."""
+    with pytest.raises(InputError, match="is a folder: expected a file"):
+        list(read_collection(str(tmp_path), Intake(), format_name))
+
+
+@pytest.mark.parametrize(
+    "format_name",
+    [
+        *READERS,
+        "pydocs",
+    ],
+)
+def test_every_format_refuses_a_missing_path(tmp_path: Path, format_name: str) -> None:
+    """Each of the formats on offer ends in an InputError, pydocs of another place too."""
+    with pytest.raises(InputError):
+        list(read_collection(str(tmp_path / "no"), Intake(), format_name))
+
+
+def test_a_format_nobody_knows_is_an_input_error(tmp_path: Path) -> None:
+    """Programs have no list of choices in front of them, as the command line has."""
+    with pytest.raises(InputError):
+        list(read_collection(str(tmp_path), Intake(), "parquet"))
+
+
+def test_the_format_given_goes_before_the_name(tmp_path: Path) -> None:
+    """A collection may be called anything."""
+    (tmp_path / "c.txt").write_text("1\tx\n")
+    documents = list(read_collection(str(tmp_path / "c.txt"), Intake(), "tsv"))
+    assert documents == [Document("1", {"text": "x"})]
+
+
+def test_a_file_called_pydocs_needs_a_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The word stands for the library; a format makes it a file again."""
+    library = [("shop.py", Document("shop", {"text": "A shop."}))]
+    monkeypatch.setitem(READERS, "pydocs", lambda *_: iter(library))
+    monkeypatch.chdir(tmp_path)
+    Path("pydocs").write_text("1\tx\n")
+    assert [d.doc_id for d in read_collection("pydocs", Intake(), "tsv")] == ["1"]
+    assert [d.doc_id for d in read_collection("pydocs", Intake(), "pydocs")] == ["shop"]
+    assert [d.doc_id for d in read_collection("pydocs", Intake())] == ["shop"]
+
+
+def test_a_second_document_of_one_id_is_refused(tmp_path: Path) -> None:
+    """The place of the second one is named."""
+    path = tmp_path / "c.tsv"
+    with pytest.raises(
+        InputError, match=rf"^{re.escape(str(path))}:3: a second document with the id a$"
+    ):
+        read(path, "a\tx\n\na\tx\n")
+
+
+@pytest.mark.parametrize("doc_id", ["", " ", "\\t"])
+def test_an_empty_id_is_refused(tmp_path: Path, doc_id: str) -> None:
+    """An id of blanks alone is empty too."""
+    with pytest.raises(InputError, match=r"c\.jsonl:1: document has an empty id"):
+        read(tmp_path / "c.jsonl", f'{{"id": "{doc_id}", "text": "x"}}')
+
+
+@pytest.mark.parametrize("name", ["c.jsonl", "c.tsv", "c.trec"])
+def test_an_empty_collection_is_refused(tmp_path: Path, name: str) -> None:
+    """An index of nothing would answer every question with nothing."""
+    with pytest.raises(InputError, match=rf"{name}: no documents \(check the path and --format\)"):
+        read(tmp_path / name, "\n\n")
+
+
+def test_an_empty_folder_tells_what_was_not_read(tmp_path: Path) -> None:
+    """The notes say why nothing was found."""
+    (tmp_path / "a.pdf").touch()
+    with pytest.raises(InputError, match=r"no documents \(file of another kind not read: \.pdf\)"):
+        list(read_collection(str(tmp_path), Intake()))
+
+
+def test_bad_records_alone_are_no_collection(tmp_path: Path) -> None:
+    """Skipping everything is told with the number skipped."""
+    with pytest.raises(InputError, match="no documents: found 2 bad records"):
+        read(tmp_path / "c.jsonl", "{\n{\n", Intake(skip_bad=True))
+
+
+def test_skipping_counts_faults_of_every_kind(tmp_path: Path) -> None:
+    """Broken, incomplete, wrongly encoded, doubled and nameless records, each with its line."""
+    raw = (
+        b'{"id": "a", "text": "x"}\n{oops\n{"id": "b"}\n{"id": "caf\xe9", "text": "x"}\n\n'
+        b'{"id": "a", "text": "again"}\n{"id": "", "text": "x"}\n{"id": "c", "text": "y"}\n'
+    )
+    intake = Intake(skip_bad=True)
+    assert [d.doc_id for d in read(tmp_path / "c.jsonl", raw, intake)] == ["a", "c"]
+    lines = [int(error.where.rpartition(":")[2]) for error in intake.skipped]
+    assert lines == [2, 3, 4, 6, 7]
+
+
+def test_documents_come_one_at_a_time(tmp_path: Path) -> None:
+    """A collection is streamed: a fault in line two does not keep line one from its reader."""
+    path = tmp_path / "c.tsv"
+    path.write_text("a\tx\nbroken\n")
+    documents = read_collection(str(path), Intake())
+    assert next(documents).doc_id == "a"
+    with pytest.raises(InputError, match=r"c\.tsv:2"):
+        next(documents)
+
+
+def test_half_a_character_is_refused(tmp_path: Path) -> None:
+    """A lone surrogate (\\ud800) is no text: no index and no run can be written with it."""
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"id": "a", "text": "x"}\n{"id": "b", "text": "\\ud800"}\n')
+    with pytest.raises(InputError, match=r"c\.jsonl:2: text holds half a character"):
+        list(read_collection(str(path), Intake()))
+
+
+def test_a_file_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    """A file name in Latin-1 must not become an id that no index or run can be written with."""
+    (tmp_path / "good.txt").write_text("x")
+    try:
+        (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("x")
+    except (OSError, UnicodeError):
+        pytest.skip("this file system takes no such name")
+    intake = Intake(skip_bad=True)
+    assert [d.doc_id for d in read_collection(str(tmp_path), intake)] == ["good.txt"]
+    assert len(intake.skipped) == 1

@@ -1,0 +1,183 @@
+"""Does every text file of a folder become a Document, and is every other file spoken of?"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.collection.folder import SUFFIXES, read_folder
+from birchbark.collection.intake import Intake
+from birchbark.errors import InputError
+from birchbark.records import Document
+
+LINE = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\ufeff"), max_size=6)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for one file, written anew by each example."""
+    return tmp_path_factory.mktemp("folder")
+
+
+def fill(folder: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Write `files` (name → contents) below `folder`."""
+    for name, contents in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(contents if isinstance(contents, bytes) else contents.encode())
+    return folder
+
+
+def read(folder: Path, intake: Intake | None = None) -> list[Document]:
+    """The documents below `folder`."""
+    return [document for _, document in read_folder(folder, intake or Intake())]
+
+
+@given(st.lists(LINE, min_size=1).map("\n".join))
+def test_plain_text_is_kept_to_the_letter(folder: Path, text: str) -> None:
+    """All lines, blank ones and indented ones too; only the file's last line end goes."""
+    fill(folder, {"a.txt": f"{text}\n"})
+    assert read(folder) == [Document("a.txt", {"title": "", "text": text})]
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
+@given(st.sampled_from(sorted(SUFFIXES)), st.binary())
+def test_any_bytes_are_a_document_or_an_input_error(folder: Path, suffix: str, raw: bytes) -> None:
+    """One file, one document or one fault, whatever is in it."""
+    for old in folder.iterdir():
+        old.unlink()
+    fill(folder, {f"a{suffix}": raw})
+    intake = Intake(skip_bad=True)
+    assert len(read(folder, intake)) + len(intake.skipped) == 1
+
+
+@given(
+    st.lists(st.sampled_from(["a.txt", "b/a.md", "b.pdf", ".c.txt", "d", ".git/x.md"]), unique=True)
+)
+def test_every_file_is_a_document_or_a_note(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str]
+) -> None:
+    """No file is passed over in silence."""
+    intake = Intake()
+    documents = read(fill(tmp_path_factory.mktemp("files"), dict.fromkeys(names, "x")), intake)
+    assert len(documents) + intake.notes.total() == len(names)
+
+
+def test_files_of_other_kinds_are_noted(tmp_path: Path) -> None:
+    """Each kind with its number, hidden files apart."""
+    files = dict.fromkeys(["a.pdf", "b.pdf", "Makefile", ".hidden.txt", ".git/a.txt", "c.txt"], "x")
+    intake = Intake()
+    assert [d.doc_id for d in read(fill(tmp_path, files), intake)] == ["c.txt"]
+    assert dict(intake.notes) == {
+        "file of another kind not read: .pdf": 2,
+        "file of another kind not read: no suffix": 1,
+        "hidden file not read": 2,
+    }
+
+
+def test_ids_are_paths_below_the_folder_in_order(tmp_path: Path) -> None:
+    """Sorted by name, nested folders with slashes, and the place is the file."""
+    fill(tmp_path, dict.fromkeys(["b.txt", "a/z.txt", "a/b/c.md"], "x"))
+    located = list(read_folder(tmp_path, Intake()))
+    assert [document.doc_id for _, document in located] == ["a/b/c.md", "a/z.txt", "b.txt"]
+    assert located[0][0] == str(tmp_path / "a/b/c.md")
+
+
+def test_white_space_in_names_is_written_as_in_addresses(tmp_path: Path) -> None:
+    """Runs and qrels are separated by white space, so no id may hold any."""
+    fill(tmp_path, dict.fromkeys(["my notes/of may.txt", "tab\there.txt", "line\nend.txt"], "x"))
+    ids = {document.doc_id for document in read(tmp_path)}
+    assert ids == {"my%20notes/of%20may.txt", "tab%20here.txt", "line%20end.txt"}
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
+def test_gzipped_files_are_seen_through(tmp_path: Path) -> None:
+    """The suffix before .gz says what it is; gzip of another kind is noted like that kind."""
+    html = gzip.compress(b"<title>T</title>x")
+    fill(tmp_path, {"a.html.gz": html, "b.txt": gzip.compress(b"y"), "c.tar.gz": b"", "d.gz": b""})
+    intake = Intake()
+    assert read(tmp_path, intake) == [
+        Document("a.html.gz", {"title": "T", "text": "x"}),
+        Document("b.txt", {"title": "", "text": "y"}),
+    ]
+    assert intake.notes.total() == 2
+
+
+def test_suffixes_in_capitals_are_the_same(tmp_path: Path) -> None:
+    """Old cameras and older disks shout."""
+    fill(tmp_path, {"A.HTM": "<title>T</title>x", "B.TXT": "y", "C.MD": "# H\nz"})
+    assert [document.title for document in read(tmp_path)] == ["T", "", "H"]
+
+
+def test_html_loses_its_markup(tmp_path: Path) -> None:
+    """Title apart, scripts left out, blocks on lines of their own."""
+    page = (
+        "<!DOCTYPE html><html><head><title>Birch &amp; bark</title><style>p {}</style></head>"
+        "<body><h1>One</h1><p>two <b>th</b>ree</p><script>if (a < b) {}</script><p>four</body>"
+    )
+    assert read(fill(tmp_path, {"a.html": page})) == [
+        Document("a.html", {"title": "Birch & bark", "text": "One\ntwo three\nfour"})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "rest"),
+    [
+        ("# Birch bark\n\nA text.\n", "Birch bark", "A text."),
+        ("\n\n##  Birch ##\nA text.", "Birch", "A text."),
+        ("# Birch", "Birch", ""),
+        ("#hashtag\nA text.", "", "#hashtag\nA text."),
+        ("A text.", "", "A text."),
+        ("# C#\nA text.", "C#", "A text."),
+    ],
+)
+def test_the_first_heading_of_markdown_is_its_title(
+    tmp_path: Path, text: str, title: str, rest: str
+) -> None:
+    """The heading leaves the text, so that no word counts twice."""
+    assert read(fill(tmp_path, {"a.md": text})) == [
+        Document("a.md", {"title": title, "text": rest})
+    ]
+
+
+@pytest.mark.parametrize("before", ["A word first.\n\n", "---\nlayout: post\n---\n"])
+def test_a_heading_further_down_is_the_title_too(tmp_path: Path, before: str) -> None:
+    """The first heading is the title even where front matter or a badge stands before it."""
+    assert read(fill(tmp_path, {"a.md": f"{before}# Birch\nA text."}))[0].title == "Birch"
+
+
+def test_byte_order_mark_and_line_ends_of_windows_go(tmp_path: Path) -> None:
+    """A heading is seen behind the mark, and no carriage return is left in the text."""
+    fill(tmp_path, {"a.md": b"\xef\xbb\xbf# T\r\nx\r\ny\r\n"})
+    assert read(tmp_path) == [Document("a.md", {"title": "T", "text": "x\ny"})]
+
+
+def test_wrong_encoding_names_file_and_line(tmp_path: Path) -> None:
+    """The position counts within a line, so the line must be named."""
+    fill(tmp_path, {"a.txt": b"one\ntwo\ncaf\xe9\n"})
+    with pytest.raises(
+        InputError, match=r"a\.txt:3: wrong encoding.*0xe9 at position 4 of the line"
+    ):
+        read(tmp_path)
+
+
+def test_the_encoding_asked_for_is_used(tmp_path: Path) -> None:
+    """One encoding for all files of the folder."""
+    fill(tmp_path, {"a.txt": b"caf\xe9", "b.html": b"<p>caf\xe9"})
+    assert [d.text for d in read(tmp_path, Intake(encoding="latin-1"))] == ["café", "café"]
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
+def test_a_bad_file_is_named_and_can_be_skipped(tmp_path: Path) -> None:
+    """One damaged file of thousands does not stop the others."""
+    cut = gzip.compress(b"one\ntwo\n")[:-4]
+    fill(tmp_path, {"a.txt": "x", "b.txt": b"\xff", "c.txt.gz": cut, "d.txt": "y"})
+    with pytest.raises(InputError, match=r"b\.txt.*: wrong encoding"):
+        read(tmp_path)
+    intake = Intake(skip_bad=True)
+    assert [document.doc_id for document in read(tmp_path, intake)] == ["a.txt", "d.txt"]
+    assert [Path(error.where).name.split(".")[0] for error in intake.skipped] == ["b", "c"]

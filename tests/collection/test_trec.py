@@ -1,0 +1,197 @@
+"""Is TREC's SGML read as its tracks mean it, and every fault told with its line?"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import html
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.collection.intake import Intake
+from birchbark.collection.lines import GZIP_MAGIC
+from birchbark.collection.trec import TITLE_TAGS, parse_document, read_trec
+from birchbark.errors import InputError
+from birchbark.records import Document
+
+WORD = st.text(
+    st.characters(codec="utf-8", categories=("L", "N", "P", "S")), min_size=1, max_size=5
+)
+TEXT = st.lists(st.lists(WORD, min_size=1).map(" ".join), max_size=3).map("\n".join)
+PIECES = st.sampled_from(
+    b"<DOC>\n|</DOC>\n|<DOCNO>|</DOCNO>|<TEXT>|</TEXT>\n|<TITLE>|</TITLE>|<!--|a|1|\n|&amp;".split(
+        b"|"
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A place for one file, written anew by each example."""
+    return tmp_path_factory.mktemp("trec") / "file.trec"
+
+
+def read(path: Path, sgml: str | bytes, intake: Intake | None = None) -> list[Document]:
+    """The documents of a file that holds `sgml`."""
+    path.write_bytes(sgml if isinstance(sgml, bytes) else sgml.encode())
+    return [document for _, document in read_trec(path, intake or Intake())]
+
+
+def sgml(*documents: Document) -> str:
+    """The documents as SGML."""
+    return "".join(
+        f"<DOC>\n<DOCNO> {html.escape(d.doc_id)} </DOCNO>\n<TITLE>{html.escape(d.title)}</TITLE>\n"
+        f"<TEXT>\n{html.escape(d.text)}\n</TEXT>\n</DOC>\n\n"
+        for d in documents
+    )
+
+
+@given(st.lists(st.tuples(st.lists(WORD).map(" ".join), TEXT), max_size=4))
+def test_documents_round_trip(file: Path, values: list[tuple[str, str]]) -> None:
+    """Titles and texts come back with their lines, in the order of the file."""
+    documents = [
+        Document(f"D-{number}", {"title": title, "text": text})
+        for number, (title, text) in enumerate(values)
+    ]
+    assert read(file, sgml(*documents)) == documents
+
+
+@given(st.lists(PIECES).map(b"".join) | st.binary().filter(lambda b: b[:2] != GZIP_MAGIC))
+def test_any_bytes_are_documents_or_an_input_error(file: Path, raw: bytes) -> None:
+    """Skipping what is bad, nothing stops the reader; not skipping, only an InputError does."""
+    intake = Intake(skip_bad=True)
+    documents = read(file, raw, intake)
+    try:
+        assert read(file, raw) == documents
+    except InputError:
+        assert intake.skipped
+    else:
+        assert not intake.skipped
+
+
+@given(st.binary())
+def test_nothing_between_documents_is_passed_over(file: Path, raw: bytes) -> None:
+    """What is not inside of a document is blank, a declaration, or a fault."""
+    intake = Intake(skip_bad=True)
+    assert read(file, b"<DOC>\n<DOCNO>a</DOCNO>\n</DOC>\n" + raw, intake)[0].doc_id == "a"
+    stray = [x for x in raw.split(b"\n") if x.strip() and not x.strip().startswith(b"<")]
+    assert bool(intake.skipped) >= bool(stray)
+
+
+@pytest.mark.parametrize("tag", TITLE_TAGS)
+def test_titles_have_many_tags(tag: str) -> None:
+    """Each newspaper names its headline differently; it is one line without markup."""
+    document = parse_document(
+        f"<DOCNO>1</DOCNO>\n<{tag}>\n<P>A\n&amp; B</P>\n</{tag}>\n<TEXT>x</TEXT>"
+    )
+    assert document == Document("1", {"title": "A & B", "text": "x"})
+
+
+def test_the_first_title_tag_of_the_list_wins() -> None:
+    """The order of the tags decides, not their order in the document."""
+    document = parse_document(
+        "<DOCNO>1</DOCNO><TITLE>t</TITLE><HEADLINE>h</HEADLINE><TEXT>x</TEXT>"
+    )
+    assert document.title == "h"
+
+
+def test_several_texts_are_put_together_in_order() -> None:
+    """Lead paragraphs, texts and captions follow each other as they stand."""
+    document = parse_document(
+        "<DOCNO>1</DOCNO>\n<GRAPHIC>one</GRAPHIC>\n<TEXT>two <b>2</b></TEXT>\n<LP>three</LP>\n"
+        "<TEXT TYPE=a>\n<P>four\n</P>\n<P>five</P></TEXT >\n<BYLINE>no</BYLINE>"
+    )
+    assert document.text == "one\ntwo 2\nthree\nfour\nfive"
+
+
+def test_text_within_text_is_read_once() -> None:
+    """A caption inside of the text is a part of it, not a second copy."""
+    document = parse_document("<DOCNO>1</DOCNO><TEXT>one <GRAPHIC>two</GRAPHIC> three</TEXT>")
+    assert document.text == "one\ntwo\nthree"
+
+
+def test_without_text_tags_all_but_number_and_title_is_text() -> None:
+    """No document loses its words for want of a tag."""
+    document = parse_document(
+        "<DOCNO>1</DOCNO>\n<HEAD>h</HEAD>\n<DATE>1994</DATE>\n<BODY>x &lt; y</BODY>\nz"
+    )
+    assert document == Document("1", {"title": "h", "text": "1994\nx < y\nz"})
+
+
+def test_entities_and_case(tmp_path: Path) -> None:
+    """Tags may be in lower case and indented, numbers surrounded by blanks or lines."""
+    raw = "<?xml version='1.0'?>\n<!DOCTYPE x>\n  <doc>\n<docno>\n FT-1 \n</docno>\n<text>R&amp;D"
+    documents = read(tmp_path / "c.trec", f"{raw} &#233;</text>\n</doc>\n")
+    assert documents == [Document("FT-1", {"title": "", "text": "R&D é"})]
+
+
+@pytest.mark.parametrize("number", ["", "<DOCNO></DOCNO>", "<DOCNO> </DOCNO>", "<DOCNO>1"])
+def test_a_document_needs_a_number(tmp_path: Path, number: str) -> None:
+    """The error names the line where the document starts."""
+    with pytest.raises(InputError, match=r"c\.trec:2: document has no number: expected <DOCNO>"):
+        read(tmp_path / "c.trec", f"\n<DOC>\n{number}\n<TEXT>x</TEXT>\n</DOC>\n")
+
+
+def test_an_unclosed_document_is_told_by_its_start(tmp_path: Path) -> None:
+    """At the end of the file and before the next document alike."""
+    first = "<DOC>\n<DOCNO>1</DOCNO>\n"
+    with pytest.raises(InputError, match=r":1: <DOC> is not closed at the end of the file"):
+        read(tmp_path / "c.trec", first)
+    with pytest.raises(InputError, match=r":1: <DOC> is not closed before the next <DOC>"):
+        read(tmp_path / "c.trec", first + first + "</DOC>\n")
+
+
+def test_after_an_unclosed_document_the_next_is_read(tmp_path: Path) -> None:
+    """Skipping a bad document costs no good one."""
+    intake = Intake(skip_bad=True)
+    raw = "<DOC>\n<DOCNO>1</DOCNO>\n<DOC>\n<DOCNO>2</DOCNO>\n</DOC>\n<DOC>\n"
+    assert [d.doc_id for d in read(tmp_path / "c.trec", raw, intake)] == ["2"]
+    assert [error.where[-2:] for error in intake.skipped] == [":1", ":6"]
+
+
+def test_text_outside_of_documents_is_refused(tmp_path: Path) -> None:
+    """The line is shown, so that a file of another format is seen as what it is."""
+    with pytest.raises(
+        InputError,
+        match=r":1: text outside of any document: expected <DOC> on a line of its own, found '{",
+    ):
+        read(tmp_path / "c.trec", '{"id": "a", "text": "x"}\n')
+
+
+def test_wrong_encoding_names_the_very_line(tmp_path: Path) -> None:
+    """The position counts within a line, so that line must be named, not the document's first."""
+    raw = b"<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>\ncaf\xe9\n</TEXT>\n</DOC>\n"
+    with pytest.raises(
+        InputError, match=r"c\.trec:4: wrong encoding.*0xe9 at position 4 of the line"
+    ):
+        read(tmp_path / "c.trec", raw)
+    assert read(tmp_path / "c.trec", raw, Intake(encoding="latin-1"))[0].text == "café"
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
+def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
+    """The disks of TREC are folders of folders; gzipped files are seen through."""
+    for name, doc_id in (("b/2", "B2"), ("a/1.gz", "A1"), ("c", "C")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        raw = sgml(Document(doc_id, {"title": "", "text": "x"})).encode()
+        (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)
+    located = list(read_trec(tmp_path, Intake()))
+    assert [document.doc_id for _, document in located] == ["A1", "B2", "C"]
+    assert located[1][0] == f"{tmp_path / 'b' / '2'}:1"
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
+def test_a_damaged_file_of_a_folder_can_be_skipped(tmp_path: Path) -> None:
+    """One cut-off file of thousands does not stop the others, as in a folder of texts."""
+    for name in ("1", "2", "3"):
+        raw = sgml(Document(name, {"title": "", "text": "x"})).encode()
+        (tmp_path / name).write_bytes(gzip.compress(raw)[:-4] if name == "2" else raw)
+    intake, ids = Intake(skip_bad=True), set()
+    with contextlib.suppress(InputError):
+        for _, document in read_trec(tmp_path, intake):
+            ids.add(document.doc_id)
+    assert {"1", "3"} <= ids
+    assert len(intake.skipped) == 1

@@ -1,0 +1,175 @@
+"""Does each analyzer do to a token what its table says, and nothing else?"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.errors import InputError
+from birchbark.text.analyzer import (
+    LONGEST_TERM,
+    NORMALISERS,
+    STOP_WORDS,
+    analyzer,
+    english,
+    plain,
+    porter,
+)
+
+NAMES = st.sampled_from(sorted(NORMALISERS))
+TEXT = st.text() | st.text("aBs1_.' ’\nİßéЖ日🐝\ud800") | st.sampled_from(sorted(STOP_WORDS))
+TOKEN = st.text("abcdegilnorsty", min_size=1, max_size=12)
+
+
+@given(NAMES, TEXT)
+def test_terms_are_the_normalised_tokens(name: str, text: str) -> None:
+    """An analyzer is its two steps, one after the other."""
+    chosen = analyzer(name)
+    expected = [term for token in chosen.tokens(text) for term in chosen.normalise(token)]
+    assert chosen.terms(text) == expected
+
+
+@given(NAMES, TEXT, TEXT)
+def test_terms_of_a_text_are_those_of_its_parts(name: str, left: str, right: str) -> None:
+    """Each token is treated alone, so that answers may be remembered."""
+    terms = analyzer(name).terms
+    assert terms(f"{left} {right}") == terms(left) + terms(right)
+
+
+@given(NAMES, TEXT)
+def test_terms_are_short_and_not_empty(name: str, text: str) -> None:
+    """No term is empty, longer than Lucene's limit, or in capitals."""
+    for term in analyzer(name).terms(text):
+        assert 0 < len(term) <= LONGEST_TERM
+        assert term.lower() == term
+
+
+@given(NAMES, st.text("aBcs'-. ", max_size=30))
+def test_case_does_not_matter(name: str, text: str) -> None:
+    """A question in capitals finds what one in small letters finds."""
+    assert analyzer(name).terms(text.upper()) == analyzer(name).terms(text.lower())
+
+
+@given(st.text(min_size=1, max_size=600))
+def test_plain_lowers_and_cuts(token: str) -> None:
+    """The pieces put together are the token in lower case, all but the last of full length."""
+    pieces = plain(token)
+    assert "".join(pieces) == token.lower()
+    assert {len(piece) for piece in pieces[:-1]} <= {LONGEST_TERM}
+
+
+@given(TOKEN)
+def test_english_is_porter_without_stop_words(token: str) -> None:
+    """Where there is no possessive, nothing else tells them apart."""
+    assert english(token) == (() if token in STOP_WORDS else porter(token))
+
+
+@given(TOKEN, st.sampled_from(["'s", "'S", "’s", "’S", "＇s", "＇S"]))
+def test_english_takes_the_possessive_off(token: str, ending: str) -> None:
+    """Straight, curly and full-width apostrophes; what is left is treated as if it stood alone."""
+    assert english(token + ending) == english(token)
+
+
+@given(st.text("abcdegilnorsty", min_size=1, max_size=2))
+def test_short_words_are_not_stemmed(token: str) -> None:
+    """As in Porter's own programs."""
+    assert porter(token) == (token,)
+
+
+@pytest.mark.parametrize(
+    ("word", "stem"),
+    [
+        ("caresses", "caress"),
+        ("ponies", "poni"),
+        ("ties", "ti"),
+        ("cats", "cat"),
+        ("feed", "feed"),
+        ("agreed", "agre"),
+        ("plastered", "plaster"),
+        ("motoring", "motor"),
+        ("sing", "sing"),
+        ("conflated", "conflat"),
+        ("hopping", "hop"),
+        ("falling", "fall"),
+        ("filing", "file"),
+        ("happy", "happi"),
+        ("sky", "sky"),
+        ("relational", "relat"),
+        ("conditional", "condit"),
+        ("vietnamization", "vietnam"),
+        ("triplicate", "triplic"),
+        ("adjustment", "adjust"),
+        ("probate", "probat"),
+        ("controlling", "control"),
+        ("generalizations", "gener"),
+        ("oscillators", "oscil"),
+        ("is", "is"),
+        ("as", "as"),
+    ],
+)
+def test_stems_are_those_of_porters_paper(word: str, stem: str) -> None:
+    """Examples of An algorithm for suffix stripping (1980)."""
+    assert porter(word) == porter(word.upper()) == (stem,)
+
+
+def test_the_stop_words_are_lucenes() -> None:
+    """Thirty-three words in lower case, each of them dropped by english and by no other."""
+    assert len(STOP_WORDS) == 33
+    text = " ".join(sorted(STOP_WORDS)).title()
+    assert analyzer("english").terms(text) == []
+    assert len(analyzer("porter").terms(text)) == len(analyzer("plain").terms(text)) == 33
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("plain", "the ponies and the bridge's relational arches weren't in u.s.a"),
+        ("porter", "the poni and the bridge' relat arch weren't in u.s.a"),
+        ("english", "poni bridg relat arch weren't u.s.a"),
+    ],
+)
+def test_analyzers_differ_as_documented(name: str, expected: str) -> None:
+    """One sentence through all three."""
+    text = "The ponies and the bridge's relational arches weren't in U.S.A."
+    assert analyzer(name).terms(text) == expected.split()
+
+
+def test_the_possessive_goes_before_stop_words_are_looked_up() -> None:
+    """It's is It, and that is a stop word."""
+    assert analyzer("english").terms("It's that's The's boss's s's") == ["boss", "s"]
+
+
+def test_terms_are_repeated_in_order() -> None:
+    """Counts and positions can be taken from them."""
+    assert analyzer("plain").terms("b a B_1 a") == ["b", "a", "b_1", "a"]
+
+
+def test_long_tokens_are_cut_before_stemming() -> None:
+    """255 and 256 characters make one term and two."""
+    assert plain("A" * 255) == ("a" * 255,)
+    assert plain("A" * 256) == ("a" * 255, "a")
+    assert porter("a" * 252 + "ing" + "ponies") == ("a" * 252, "poni")
+    assert english("a" * 255 + "the") == ("a" * 255,)
+
+
+def test_other_scripts_pass_through_the_stemmer() -> None:
+    """Porter knows English; what is not English stays."""
+    assert analyzer("english").terms("Привет 日本 テスト") == ["привет", "日", "本", "テスト"]
+
+
+@pytest.mark.parametrize("name", ["", "English", "wordpiece", "klingon"])
+def test_an_unknown_analyzer_lists_those_there_are(name: str) -> None:
+    """So that the next try succeeds."""
+    message = re.escape(f"unknown analyzer {name!r} (one of english, plain, porter")
+    with pytest.raises(InputError, match=message):
+        analyzer(name)
+
+
+@pytest.mark.parametrize("name", sorted(NORMALISERS))
+def test_an_analyzer_knows_its_name(name: str) -> None:
+    """The index writes it down, and a query is analysed with the same."""
+    assert analyzer(name).name == name
+    assert analyzer(name) == analyzer(name)

@@ -1,0 +1,129 @@
+"""Are words found where Unicode and Lucene find them, in every script?"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.text.words import _ASCII, _unicode, words
+
+ASCII = st.text(st.characters(max_codepoint=127)) | st.text("aB1_.,:;' -")
+SCRIPTS = "aé1_.:,;'’\"·- \n\u0301\u200d\ufe0fЖא日の゛テーไ한🐝👩🏽©🇩½²\ud800"
+# But for half-width voice marks, and ideographs that are not Han (a test of their own).
+LETTERS = st.characters(max_codepoint=0x16FFF, exclude_characters="\uff9e\uff9f\u3006")
+ANY = st.text() | st.text(SCRIPTS)
+
+
+@given(ASCII)
+def test_the_fast_path_for_ascii_finds_the_same_words(text: str) -> None:
+    """Which of the two patterns is used cannot be told from the words."""
+    found = [[w for w in p.findall(text) if w.strip("_")] for p in (_ASCII, _unicode())]
+    assert found[0] == found[1] == words(text)
+
+
+@given(ANY)
+def test_words_stand_in_the_text_in_order(text: str) -> None:
+    """Each word is a piece of the text behind the word before."""
+    end = 0
+    for word in words(text):
+        assert word
+        start = text.find(word, end)
+        assert start >= 0
+        end = start + len(word)
+
+
+@given(st.text(LETTERS) | st.text(SCRIPTS))
+def test_no_letter_or_digit_is_lost(text: str) -> None:
+    """Letters and digits of every script are in some word, once."""
+    kept = re.sub(r"[\W_]", "", "".join(words(text)))
+    assert [c for c in text if c.isalpha() or c.isdecimal()] == [
+        c for c in kept if c.isalpha() or c.isdecimal()
+    ]
+
+
+@given(ANY, ANY, st.sampled_from([" ", "\n", "\t", " - ", "!"]))
+def test_white_space_ends_every_word(left: str, right: str, between: str) -> None:
+    """Text can be cut at blanks and each piece be tokenised on its own."""
+    assert words(f"{left}{between}{right}") == words(left) + words(right)
+
+
+@given(ANY)
+def test_a_word_is_one_word(text: str) -> None:
+    """What was found as a word is found again, whole, when it stands alone."""
+    for word in words(text):
+        assert words(word) == [word]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" \t\n.,;", []),
+        ("The birch-bark canoe.", ["The", "birch", "bark", "canoe"]),
+        ("don't 'quoted' dogs'", ["don't", "quoted", "dogs"]),
+        ("rock''n roll", ["rock", "n", "roll"]),
+        ("U.S.A. and U.S.A", ["U.S.A", "and", "U.S.A"]),
+        ("a:b e.g. x..y", ["a:b", "e.g", "x", "y"]),
+        ("3.14 1,000;5 1'000 10:30", ["3.14", "1,000;5", "1'000", "10", "30"]),
+        ("v1.2 1.b a.1 B2B", ["v1.2", "1", "b", "a", "1", "B2B"]),
+        ("a_b __init__ _ __ _1", ["a_b", "__init__", "_1"]),
+        ("http://a.org/b?c=d", ["http", "a.org", "b", "c", "d"]),
+        ("me@site.com C++ C#", ["me", "site.com", "C", "C"]),
+        ("café’s naïve", ["café’s", "naïve"]),
+        ("cafe\u0301 x\u0308y", ["cafe\u0301", "x\u0308y"]),
+        ("soft\u00adhyphen", ["soft\u00adhyphen"]),
+        ("l·l Straße", ["l·l", "Straße"]),
+        ("日本語", ["日", "本", "語"]),
+        ("ひらがな", ["ひ", "ら", "が", "な"]),
+        ("テスト テープ", ["テスト", "テープ"]),
+        ("日本のテスト", ["日", "本", "の", "テスト"]),
+        ("한국어 검색", ["한국어", "검색"]),
+        ("ไทย ภาษา", ["ไทย", "ภาษา"]),
+        ("ພາສາ ខ្មែរ", ["ພາສາ", "ខ្មែរ"]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("Привет, мир", ["Привет", "мир"]),
+        ("שלום עולם", ["שלום", "עולם"]),
+        ("שָׁלוֹם", ["שָׁלוֹם"]),
+        ("١٢٫٥ １２", ["١٢٫٥", "１２"]),
+        ("bees 🐝🐝 fly", ["bees", "🐝", "🐝", "fly"]),
+        ("👩\u200d👩\u200d👧x", ["👩\u200d👩\u200d👧", "x"]),
+        ("👍🏽 ❤\ufe0f", ["👍🏽", "❤\ufe0f"]),
+    ],
+)
+def test_words_are_found_as_documented(text: str, expected: list[str]) -> None:
+    """Examples of every kind of word that the module speaks of."""
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param('צה"ל', ['צה"ל'], id="gershayim"),
+        pytest.param("ג'", ["ג'"], id="geresh"),
+        pytest.param("ג'ירפה", ["ג'ירפה"], id="apostrophe"),
+        pytest.param('"שלום"', ["שלום"], id="quoted"),
+    ],
+)
+def test_hebrew_keeps_its_quotes(text: str, expected: list[str]) -> None:
+    """Rules WB7a to WB7c: an acronym's quote and an apostrophe at the end are parts of a word."""
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize("text", ["\U00017000", "\U0001b170", "\U00018b00", "\u3006"])
+def test_each_ideograph_is_a_token(text: str) -> None:
+    """Tangut, Nushu and Khitan signs are ideographs (Ideographic=Yes) as Han signs are."""
+    assert words(text + text) == [text, text]
+
+
+def test_a_flag_is_an_emoji() -> None:
+    """Two regional indicators are one emoji, and Lucene's one token."""
+    assert words("in 🇩🇪🇫🇷") == ["in", "🇩🇪", "🇫🇷"]
+
+
+@pytest.mark.parametrize("text", ["テ_a", "a_テ", "_テ", "テ_1_ト"])
+def test_underscores_join_katakana_and_letters(text: str) -> None:
+    """Rules WB13a and WB13b: an underscore joins letters, digits and katakana alike."""
+    assert words(text) == [text]
