@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import os
 import re
 import warnings
 from pathlib import Path
@@ -228,3 +229,13 @@ def test_a_bad_line_is_skipped_or_raised_with_its_place(tmp_path: Path) -> None:
     assert [error.where for error in intake.skipped] == [f"{tmp_path / 'c'}:{n}" for n in (2, 4)]
     with pytest.raises(InputError, match=r"c:2: bad line"):
         list(parsed_lines(tmp_path / "c", parse, Intake()))
+
+
+def test_pipes_are_read_from_their_start() -> None:
+    """`<(zcat run.gz)` in a shell: opened once, never sought."""
+    for content in (b"a\nb\n", gzip.compress(b"a\nb\n")):
+        reading, writing = os.pipe()
+        os.write(writing, content)
+        os.close(writing)
+        assert list(binary_lines(Path(f"/dev/fd/{reading}"))) == [(1, b"a"), (2, b"b")]
+        os.close(reading)

@@ -156,7 +156,7 @@ def test_form_is_seen_by_its_start_not_its_name(tmp_path: Path) -> None:
 def test_a_line_without_tab_is_refused(tmp_path: Path) -> None:
     """Where, what was wanted, what was found."""
     with pytest.raises(
-        InputError, match=r"q:2: wrong number of columns: expected id TAB text, found no"
+        InputError, match=r"q:2: wrong number of columns: expected 2: id TAB text, found 1"
     ):
         read(tmp_path / "q", "1\tbirch\n2 bark\n")
 

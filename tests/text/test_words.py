@@ -127,3 +127,8 @@ def test_a_flag_is_an_emoji() -> None:
 def test_underscores_join_katakana_and_letters(text: str) -> None:
     """Rules WB13a and WB13b: an underscore joins letters, digits and katakana alike."""
     assert words(text) == [text]
+
+
+def test_long_runs_of_underscores_take_no_quadratic_time() -> None:
+    """Form lines in web pages, beside any letter that is not ASCII."""
+    assert words("é " + "_" * 200_000 + " x") == ["é", "x"]

@@ -23,6 +23,8 @@ def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     separated by white space). The title of HTML is its <title>, of Markdown its first heading;
     plain text has none. Files of other kinds and hidden files are noted, not read.
     """
+    if not path.is_dir():
+        raise InputError("is a file", where=str(path), wanted="a folder")
     for file in sorted(p for p in path.rglob("*") if p.is_file()):
         relative = file.relative_to(path)
         suffix = Path(file.stem).suffix if file.suffix == ".gz" else file.suffix

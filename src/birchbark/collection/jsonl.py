@@ -50,12 +50,16 @@ def json_object(line: str) -> dict[str, Any]:
     try:
         values = json.loads(line)
     except json.JSONDecodeError as broken:
-        raise InputError(f"broken JSON at column {broken.colno}: {broken.msg}") from None
+        part = line.strip() == "{" or line.lstrip().startswith("[")
+        raise InputError(
+            f"broken JSON at column {broken.colno}: {broken.msg}",
+            remedy="write one whole object on each line" if part else "",
+        ) from None
     except (RecursionError, ValueError) as beyond:
         raise InputError(f"JSON too deep or with too long a number: {beyond}") from None
     if not isinstance(values, dict):
         raise InputError(
-            "not a JSON object", wanted="{...} on each line", found=type(values).__name__
+            "not a JSON object", wanted="one whole object on each line", found=type(values).__name__
         )
     return values
 

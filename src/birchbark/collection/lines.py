@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO, TypeVar, cast
 
@@ -21,7 +23,7 @@ def binary_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Number (from 1) and bytes of each line of `path`, without its end; gzip is seen through."""
     number = 0
     try:
-        with _open(path) as stream:
+        with path.open("rb") as raw, _unpacked(raw) as stream:
             for number, line in enumerate(stream, 1):
                 bare = line.removeprefix(UTF8_MARK) if number == 1 else line
                 yield number, bare.rstrip(b"\r\n")
@@ -39,16 +41,17 @@ def binary_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise InputError(f"cannot be read: {refused.strerror}", where=str(path)) from None
 
 
-def _open(path: Path) -> IO[bytes]:
-    with path.open("rb") as stream:
-        packed = stream.read(2) == GZIP_MAGIC
-    return cast(IO[bytes], gzip.open(path)) if packed else path.open("rb")
+def _unpacked(raw: io.BufferedReader) -> AbstractContextManager[IO[bytes]]:
+    """`raw`, opened once and never sought, so that pipes are read as well."""
+    if raw.peek(2)[:2] == GZIP_MAGIC:
+        return cast(IO[bytes], gzip.open(raw))
+    return nullcontext(raw)
 
 
 def decode(raw: bytes, encoding: str = "utf-8") -> str:
     """The text of a line; InputError shows the first byte that does not fit."""
     try:
-        if "\n".encode(encoding) != b"\n":
+        if "\n".encode(encoding).removeprefix(UTF8_MARK) != b"\n":
             raise InputError(
                 f"files in {encoding} cannot be read line by line",
                 remedy="convert them to UTF-8 first, for example with iconv",

@@ -61,8 +61,10 @@ def _checked(located: Iterable[tuple[str, Query]], path: Path) -> list[Query]:
 
 def _from_tsv(line: str) -> Query:
     columns = line.split("\t")
-    if len(columns) < 2:
-        raise InputError("wrong number of columns", wanted="id TAB text", found="no tab")
+    if len(columns) != 2:
+        raise InputError(
+            "wrong number of columns", wanted="2: id TAB text", found=str(len(columns))
+        )
     return Query(columns[0].strip(), columns[1].strip())
 
 

@@ -43,7 +43,7 @@ def _unicode() -> Any:
     flag = rf"\p{{Regional_Indicator}}{extend}\p{{Regional_Indicator}}{extend}"
     pictograph = rf"\p{{Extended_Pictographic}}{extend}"
     return regex.compile(
-        rf"{joiner}*+{run}(?:{joiner}++{run})*+{joiner}*+"
+        rf"(?<!\p{{WB=ExtendNumLet}}){joiner}*+{run}(?:{joiner}++{run})*+{joiner}*+"
         rf"|\p{{Ideographic}}{extend}|\p{{Script=Hiragana}}{extend}"
         rf"|(?:\p{{Line_Break=Complex_Context}}{extend})++"
         rf"|{flag}|{pictograph}(?:(?<=\u200d){pictograph})*+"
