@@ -11,9 +11,11 @@
           docs.npy, tfs.npy  document numbers, rising within a term, and term frequencies
           lengths.npy        uint32 (documents): terms in this field of each document
           forward*.npy       the same postings turned round: document → terms, frequencies
+        deleted-000007.npy   numbers of documents deleted by then; the manifest names the file
 
-An index is what its manifest says: parts that the manifest does not list do not exist. Parts never
-change; a change writes new parts and then swaps the manifest by one atomic rename.
+An index is what its manifest says: files that the manifest does not name do not exist. Files never
+change; a change writes new ones and then swaps the manifest by one atomic rename. Readers keep the
+files they have opened.
 (Lucene says "segment" for a part; here a segment is a piece of a document.)
 """
 
@@ -49,23 +51,33 @@ class FieldTotals:
 
 @dataclass(frozen=True, slots=True)
 class PartEntry:
-    """One line of the manifest: a part's folder, its number of documents, totals of its fields."""
+    """One line of the manifest: a part's folder and what is in it.
+
+    documents: as stored, the deleted ones included. fields: totals without the deleted ones.
+    checksum: over the files written with the part. deleted: the file of deleted documents, empty if
+    there are none, and its checksum.
+    """
 
     name: str
     documents: int
     fields: tuple[FieldTotals, ...]
+    checksum: str
+    deleted: str = ""
+    deleted_checksum: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """All that must be known before a part is opened.
 
-    fields: indexed field → names of the document fields whose texts it joins.
+    fields: indexed field → names of the document fields whose texts it joins. generation: how many
+    times the index was changed.
     """
 
     analyzer: str
     fields: dict[str, tuple[str, ...]]
     parts: tuple[PartEntry, ...]
+    generation: int = 0
 
     def write(self, directory: Path) -> None:
         """Put this manifest in the place of the present one, whole or not at all."""
@@ -94,8 +106,8 @@ class Manifest:
     @classmethod
     def _from(cls, values: dict[str, Any]) -> Manifest:
         parts = tuple(
-            PartEntry(p["name"], p["documents"], tuple(FieldTotals(**f) for f in p["fields"]))
+            PartEntry(**p | {"fields": tuple(FieldTotals(**f) for f in p["fields"])})
             for p in values["parts"]
         )
         fields = {name: tuple(sources) for name, sources in values["fields"].items()}
-        return cls(values["analyzer"], fields, parts)
+        return cls(values["analyzer"], fields, parts, values["generation"])

@@ -9,6 +9,7 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import ArtifactError, InputError
@@ -30,29 +31,32 @@ class Postings:
 class FieldPart:
     """One indexed field of one part."""
 
-    def __init__(self, directory: Path) -> None:
-        """Map the arrays in `directory` (layout.py)."""
+    def __init__(self, directory: Path, deleted: NDArray[np.bool_] | None) -> None:
+        """Map the arrays in `directory` (layout.py). deleted: of the part."""
         self.terms = StringTable(directory / "terms")
         self.lengths = map_array(directory / "lengths.npy")
-        self._postings = map_array(directory / "postings.npy")
-        self._docs = map_array(directory / "docs.npy")
-        self._tfs = map_array(directory / "tfs.npy")
+        self.starts = map_array(directory / "postings.npy")
+        self.docs = map_array(directory / "docs.npy")
+        self.tfs = map_array(directory / "tfs.npy")
         self._forward = map_array(directory / "forward.npy")
         self._forward_terms = map_array(directory / "forward_terms.npy")
         self._forward_tfs = map_array(directory / "forward_tfs.npy")
+        self._deleted = deleted
 
     def document_frequency(self, term: str) -> int:
-        """In how many documents of this part `term` occurs."""
-        number = self.terms.find(term)
-        return 0 if number is None else int(self._postings[number + 1] - self._postings[number])
+        """In how many documents of this part `term` occurs, deleted ones left out."""
+        postings = self.postings(term)
+        if postings is None or self._deleted is None:
+            return 0 if postings is None else len(postings.docs)
+        return len(postings.docs) - int(np.count_nonzero(self._deleted[postings.docs]))
 
     def postings(self, term: str) -> Postings | None:
-        """The postings of `term`, or None where it does not occur."""
+        """The postings of `term`, deleted documents included; None where there are none."""
         number = self.terms.find(term)
         if number is None:
             return None
-        start, end = int(self._postings[number]), int(self._postings[number + 1])
-        return Postings(self._docs[start:end], self._tfs[start:end])
+        start, end = int(self.starts[number]), int(self.starts[number + 1])
+        return Postings(self.docs[start:end], self.tfs[start:end])
 
     def vector(self, number: int) -> dict[str, int]:
         """Term → frequency in the document `number`, terms in sorted order."""
@@ -62,21 +66,51 @@ class FieldPart:
 
 
 class Part:
-    """One immutable piece of an index; documents are numbered from 0 within it."""
+    """One immutable piece of an index; documents are numbered from 0 within it.
+
+    documents: how many are stored. deleted: bool (documents,), or None if none is.
+    """
 
     def __init__(self, directory: Path, entry: PartEntry) -> None:
         """Map the part that `entry` describes; ArtifactError if a file is missing or damaged."""
         path = directory / entry.name
+        self.name = entry.name
         self.documents = entry.documents
         self.totals = entry.fields
         try:
+            self.deleted = _mask(path / entry.deleted, entry.documents) if entry.deleted else None
             self.doc_ids = StringTable(path / "doc_ids")
             self.texts = TextReader(path / "texts")
-            self.fields = [FieldPart(path / f"field-{i}") for i in range(len(entry.fields))]
-        except (OSError, ValueError) as broken:
+            fields = range(len(entry.fields))
+            self.fields = [FieldPart(path / f"field-{i}", self.deleted) for i in fields]
+        except (OSError, ValueError, IndexError) as broken:
             raise ArtifactError(
                 f"damaged index: {broken}", where=str(path), remedy="build the index again"
             ) from broken
+
+    def __len__(self) -> int:
+        """The number of documents that are not deleted."""
+        return self.documents - (0 if self.deleted is None else int(self.deleted.sum()))
+
+    def find(self, doc_id: str) -> int | None:
+        """The document's number, or None if it is not here or deleted."""
+        number = self.doc_ids.find(doc_id)
+        gone = number is not None and self.deleted is not None and self.deleted[number]
+        return None if gone else number
+
+    def live_documents(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Id and fields of each document that is not deleted, in order."""
+        for start in range(0, self.documents, 256):
+            numbers = range(start, min(start + 256, self.documents))
+            live = [n for n in numbers if self.deleted is None or not self.deleted[n]]
+            for number, fields in self.texts.take(live).items():
+                yield self.doc_ids[number], fields
+
+
+def _mask(path: Path, documents: int) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = np.zeros(documents, bool)
+    mask[np.load(path)] = True
+    return mask
 
 
 class Index:
@@ -86,11 +120,20 @@ class Index:
         """Open the index in `directory`; ArtifactError if there is none or it is damaged."""
         self.directory = Path(directory)
         self._manifest = Manifest.read(self.directory)
-        self.parts = [Part(self.directory, entry) for entry in self._manifest.parts]
+        while True:
+            try:
+                self.parts = [Part(self.directory, entry) for entry in self._manifest.parts]
+            except ArtifactError:
+                newer = Manifest.read(self.directory)
+                if newer == self._manifest:
+                    raise
+                self._manifest = newer  # a writer came between: its files are there now
+            else:
+                return
 
     def __len__(self) -> int:
         """The number of documents."""
-        return sum(part.documents for part in self.parts)
+        return sum(map(len, self.parts))
 
     @cached_property
     def analyzer(self) -> Analyzer:
@@ -115,7 +158,7 @@ class Index:
     def totals(self, field: str) -> FieldTotals:
         """Documents and tokens of `field` over all parts."""
         number = self.field_number(field)
-        return reduce(add, (part.totals[number] for part in self.parts))
+        return reduce(add, (part.totals[number] for part in self.parts), FieldTotals(0, 0))
 
     def document_frequency(self, term: str, field: str) -> int:
         """In how many documents `term` occurs in `field`."""
@@ -137,20 +180,25 @@ class Index:
 
     def locate(self, doc_id: str) -> tuple[int, int]:
         """Position of the part that holds `doc_id`, and the document's number in it."""
+        found = self.find(doc_id)
+        if found is None:
+            raise InputError(
+                f"no document {doc_id}",
+                where=str(self.directory),
+                remedy="was the run made from another collection?",
+            )
+        return found
+
+    def find(self, doc_id: str) -> tuple[int, int] | None:
+        """As `locate`, but None where there is no such document."""
         for position, part in enumerate(self.parts):
-            number = part.doc_ids.find(doc_id)
+            number = part.find(doc_id)
             if number is not None:
                 return position, number
-        raise InputError(
-            f"no document {doc_id}",
-            where=str(self.directory),
-            remedy="was the run made from another collection?",
-        )
+        return None
 
     def __iter__(self) -> Iterator[Document]:
-        """Every document, in the order of indexing."""
+        """Every document, in the order of indexing; an updated one where it was last added."""
         for part in self.parts:
-            for start in range(0, part.documents, 256):
-                numbers = range(start, min(start + 256, part.documents))
-                for number, fields in part.texts.take(numbers).items():
-                    yield Document(part.doc_ids[number], fields)
+            for doc_id, fields in part.live_documents():
+                yield Document(doc_id, fields)

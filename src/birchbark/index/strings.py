@@ -7,7 +7,7 @@ Nothing is read before it is needed: both files are memory-mapped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -54,23 +54,30 @@ class StringTable:
     def __getitem__(self, number: int) -> str:
         return str(self._raw(number), "utf-8")
 
+    def __iter__(self) -> Iterator[str]:
+        """All strings, in the order of their numbers."""
+        return iter(self.take(range(len(self))))
+
     def take(self, numbers: Iterable[int]) -> list[str]:
         """The strings of `numbers`, in that order."""
         return [str(self._raw(number), "utf-8") for number in numbers]
 
     def find(self, string: str) -> int | None:
-        """The number of `string`, or None if it is not in the table. Time: log2 of the table."""
+        """The number of `string`, the last of several; None where it is not in the table.
+
+        Time: log2 of the table.
+        """
         wanted, order = string.encode("utf-8", "surrogatepass"), self._order
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
-            if bytes(self._raw(middle if order is None else int(order[middle]))) < wanted:
-                low = middle + 1
-            else:
+            if wanted < bytes(self._raw(middle if order is None else int(order[middle]))):
                 high = middle
-        if low == len(self):
+            else:
+                low = middle + 1
+        if low == 0:
             return None
-        number = low if order is None else int(order[low])
+        number = low - 1 if order is None else int(order[low - 1])
         return number if self._raw(number) == wanted else None
 
     def _raw(self, number: int) -> memoryview:

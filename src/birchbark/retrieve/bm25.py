@@ -84,11 +84,13 @@ def rank(
                 add_bm25(
                     total, postings.docs, postings.tfs, field_part.lengths, weight, floor, slope
                 )
+        if part.deleted is not None:
+            total[part.deleted] = 0
         hits = _candidates(total, (field_part.postings(term) for term in sorted(required)))
         best = _best(total[hits].astype(np.float32), depth)
         doc_ids += part.doc_ids.take(hits[best].tolist())
         scores.append(total[hits[best]])
-    return Ranking.of(doc_ids, np.concatenate(scores), depth)
+    return Ranking.of(doc_ids, np.concatenate([*scores, []]), depth)
 
 
 def _idfs(

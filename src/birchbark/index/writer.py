@@ -1,0 +1,220 @@
+"""How does an index on disk change, so that every reader sees all of a change or none?"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from birchbark.artifact import TEMPORARY, fingerprint, flush
+from birchbark.errors import ArtifactError
+from birchbark.index.layout import Manifest, PartEntry
+from birchbark.index.merge import merge_parts, worth_merging
+from birchbark.index.part import PartBuilder, field_totals
+from birchbark.index.reader import Index
+from birchbark.records import Document
+from birchbark.text.analyzer import analyzer
+
+PART_TOKENS = 40_000_000
+LOCK = "write.lock"
+
+
+class IndexWriter:
+    """Adds, updates and deletes documents, and merges parts. One writer at a time.
+
+    Nothing is seen by readers, or survives a crash, before `commit`; everything committed does.
+    As a context manager it commits at the end of the block, or gives up the changes since the last
+    commit if the block raises. A lock left by a dead process does no harm.
+    """
+
+    def __init__(self, directory: Path | str, part_tokens: int = PART_TOKENS) -> None:
+        """Open the index in `directory` for writing.
+
+        part_tokens: a part is closed when it holds this many tokens. Raises ArtifactError if there
+        is no index, or if another process is writing to it.
+        """
+        self.directory = Path(directory)
+        self._part_tokens = part_tokens
+        Manifest.read(self.directory)
+        self._lock = (self.directory / LOCK).open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.close()
+            raise ArtifactError(
+                "another process is writing to this index",
+                where=str(self.directory),
+                remedy="wait until it is done, and try again",
+            ) from None
+        try:
+            self._start(Manifest.read(self.directory))
+            self._clean()
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def _start(self, manifest: Manifest) -> None:
+        """Begin with nothing changed since `manifest`."""
+        self._manifest = manifest
+        self._index = Index(self.directory)
+        self._deleted: dict[str, set[int]] = {}  # part name → numbers deleted since the commit
+        self._closed: list[PartEntry] = []  # written since the commit
+        self._new: dict[str, tuple[str, int]] = {}  # doc_id → part and number, since the commit
+        self._builder: PartBuilder | None = None
+        self._serial = 0
+
+    def __contains__(self, doc_id: str) -> bool:
+        """Whether the document is there, changes not yet committed included."""
+        return self._locate(doc_id) is not None
+
+    def __len__(self) -> int:
+        """The number of documents, changes not yet committed included."""
+        old = {part.name for part in self._index.parts}
+        gone = sum(len(numbers) for name, numbers in self._deleted.items() if name in old)
+        return len(self._index) - gone + len(self._new)
+
+    def add(self, document: Document) -> None:
+        """Add `document`; one with the same id is replaced."""
+        self.delete(document.doc_id)
+        if self._builder and self._builder.tokens >= self._part_tokens:
+            self._close_part()
+        if not self._builder:
+            chosen = analyzer(self._manifest.analyzer)
+            path = self.directory / self._next_name()
+            self._builder = PartBuilder(path, chosen, self._manifest.fields)
+        self._new[document.doc_id] = (self._next_name(), len(self._builder))
+        self._builder.add(document)
+
+    def delete(self, doc_id: str) -> bool:
+        """Delete the document; False if it is not there."""
+        place = self._locate(doc_id)
+        if place is None:
+            return False
+        part, number = place
+        self._deleted.setdefault(part, set()).add(number)
+        self._new.pop(doc_id, None)
+        return True
+
+    def commit(self) -> None:
+        """Make all changes durable and visible at once; parts are merged where it pays."""
+        self._close_part()
+        if self._closed or self._deleted:
+            entries = [*self._manifest.parts, *self._closed]
+            self._publish([self._with_deletions(entry) for entry in entries])
+        while group := worth_merging(self._manifest.parts):
+            self._merge(group)
+
+    def merge(self) -> None:
+        """Commit, then rewrite the index as a single part without deleted documents."""
+        self.commit()
+        parts = self._manifest.parts
+        if len(parts) > 1 or any(part.deleted for part in parts):
+            self._merge(parts)
+
+    def close(self) -> None:
+        """Give up what was not committed, and let the next writer in."""
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self.commit()
+        finally:
+            self.close()
+
+    def _locate(self, doc_id: str) -> tuple[str, int] | None:
+        """Name of the part that holds the document, and its number there."""
+        if doc_id in self._new:
+            return self._new[doc_id]
+        found = self._index.find(doc_id)
+        if found is None:
+            return None
+        name, number = self._index.parts[found[0]].name, found[1]
+        return None if number in self._deleted.get(name, ()) else (name, number)
+
+    def _next_name(self) -> str:
+        return f"part-{self._manifest.generation + 1:06}-{self._serial:03}"
+
+    def _close_part(self) -> None:
+        if self._builder:
+            self._closed.append(self._builder.close())
+            self._builder = None
+            self._serial += 1
+
+    def _with_deletions(self, entry: PartEntry) -> PartEntry:
+        """`entry` with the documents deleted since the commit taken off."""
+        numbers = self._deleted.get(entry.name)
+        if not numbers:
+            return entry
+        folder = self.directory / entry.name
+        if entry.deleted:
+            numbers = numbers.union(np.load(folder / entry.deleted).tolist())
+        path = folder / f"deleted-{self._manifest.generation + 1:06}.npy"
+        gone = np.array(sorted(numbers), np.uint32)
+        np.save(path, gone)
+        flush(path)
+        flush(folder)
+        totals = []
+        for field in range(len(entry.fields)):
+            lengths = np.load(folder / f"field-{field}" / "lengths.npy")
+            lengths[gone] = 0
+            totals.append(field_totals(lengths))
+        return replace(
+            entry, fields=tuple(totals), deleted=path.name, deleted_checksum=fingerprint(path)
+        )
+
+    def _publish(self, entries: Iterable[PartEntry]) -> None:
+        """Swap the manifest; parts without a document left are dropped."""
+        kept = tuple(entry for entry in entries if self._live(entry))
+        flush(self.directory)
+        manifest = replace(self._manifest, parts=kept, generation=self._manifest.generation + 1)
+        manifest.write(self.directory)
+        self._start(manifest)
+        self._clean()
+
+    def _live(self, entry: PartEntry) -> int:
+        gone = np.load(self.directory / entry.name / entry.deleted) if entry.deleted else ()
+        return entry.documents - len(gone)
+
+    def _merge(self, group: Iterable[PartEntry]) -> None:
+        """Put one part in the place of those in `group`, which are neighbours."""
+        names = {entry.name for entry in group}
+        parts = [part for part in self._index.parts if part.name in names]
+        merged = merge_parts(parts, self.directory / self._next_name())
+        entries: list[PartEntry] = []
+        for entry in self._manifest.parts:
+            if entry.name not in names:
+                entries.append(entry)
+            elif merged not in entries:
+                entries.append(merged)
+        self._publish(entries)
+
+    def _clean(self) -> None:
+        """Remove files that the manifest does not name: left by a crash, or replaced."""
+        parts = {entry.name: entry for entry in self._manifest.parts}
+        for path in self.directory.iterdir():
+            entry = parts.get(path.name)
+            if entry:
+                for old in path.glob("deleted-*"):
+                    if old.name != entry.deleted:
+                        old.unlink()
+            elif path.name.startswith("part-"):
+                shutil.rmtree(path)
+            elif path.name.startswith(TEMPORARY):
+                with suppress(FileNotFoundError):
+                    path.unlink()

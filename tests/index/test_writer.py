@@ -1,0 +1,292 @@
+"""Does an index that changed answer as one built afresh, and survive whatever happens meanwhile?"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.errors import ArtifactError, InputError
+from birchbark.index.build import build_index
+from birchbark.index.layout import Manifest
+from birchbark.index.reader import Index
+from birchbark.index.verify import damage
+from birchbark.index.writer import IndexWriter
+from birchbark.records import Document
+from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.retrieve.rm3 import RM3
+from conftest import DOCUMENTS, WORDS
+
+IDS = st.sampled_from("abcdefgh")
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+STEPS = st.lists(
+    st.tuples(st.just("add"), IDS, TEXTS)
+    | st.tuples(st.just("delete"), IDS, st.just(""))
+    | st.tuples(st.sampled_from(["commit", "merge", "reopen"]), st.just(""), st.just("")),
+    max_size=25,
+)
+QUERIES = ["birch bark canoe", "river bee honey dance", "iron", "stone arch steam engine tree"]
+
+
+def assert_equal(found: Index, fresh: Index) -> None:
+    """Same documents, statistics and rankings, to the last bit."""
+    documents = sorted(fresh, key=lambda d: d.doc_id)
+    assert sorted(found, key=lambda d: d.doc_id) == documents
+    assert found.totals("contents") == fresh.totals("contents")
+    assert found.documents([d.doc_id for d in documents]) == documents
+    for query in QUERIES:
+        for stage in (FirstStage(), FirstStage(expansion=RM3(max_df_share=1, documents=3))):
+            assert rank_query(found, query, stage) == rank_query(fresh, query, stage)
+
+
+@given(steps=STEPS, part_tokens=st.sampled_from([1, 12, 1000]))
+def test_any_history_gives_the_index_built_afresh(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]], part_tokens: int
+) -> None:
+    """Adds, updates, deletes, commits, merges, reopenings in any order."""
+    where = tmp_path_factory.mktemp("history")
+    build_index(DOCUMENTS[:1], where / "i")
+    texts = {DOCUMENTS[0].doc_id: dict(DOCUMENTS[0].fields)}
+    writer = IndexWriter(where / "i", part_tokens)
+    for step, doc_id, text in steps:
+        if step == "add":
+            writer.add(Document(doc_id, {"text": text}))
+            texts[doc_id] = {"text": text}
+        elif step == "delete":
+            assert writer.delete(doc_id) == (texts.pop(doc_id, None) is not None)
+        elif step == "commit":
+            writer.commit()
+        elif step == "merge":
+            writer.merge()
+            assert len(Index(where / "i").parts) <= 1
+        else:
+            writer.commit()
+            writer.close()
+            writer = IndexWriter(where / "i", part_tokens)
+        assert len(writer) == len(texts)
+        assert all(doc_id in writer for doc_id in texts)
+    writer.commit()
+    writer.close()
+    assert damage(where / "i") == []
+    if texts:
+        documents = [Document(doc_id, fields) for doc_id, fields in texts.items()]
+        assert_equal(Index(where / "i"), build_index(documents, where / "fresh"))
+    else:
+        assert len(Index(where / "i")) == 0
+        assert len(rank_query(Index(where / "i"), "birch")) == 0
+
+
+def test_many_commits_keep_few_parts(tmp_path: Path) -> None:
+    """Ten neighbours of one size become one; the answers stay."""
+    build_index(DOCUMENTS[:1], tmp_path / "i")
+    documents = [Document(f"d{n:03}", {"text": f"{WORDS[n % 20]} bee"}) for n in range(120)]
+    with IndexWriter(tmp_path / "i") as writer:
+        for document in documents:
+            writer.add(document)
+            writer.commit()
+    index = Index(tmp_path / "i")
+    assert len(index.parts) < 30
+    assert_equal(index, build_index([DOCUMENTS[0], *documents], tmp_path / "fresh"))
+
+
+def test_a_merged_index_has_the_bytes_of_one_built_afresh(tmp_path: Path) -> None:
+    """Nothing of its history is left in the arrays."""
+    build_index(DOCUMENTS[:2], tmp_path / "i")
+    with IndexWriter(tmp_path / "i") as writer:
+        writer.add(Document("gone", {"text": "zeppelin"}))
+        writer.commit()
+        for document in DOCUMENTS[2:]:
+            writer.add(document)
+        writer.delete("gone")
+        writer.merge()
+    fresh = build_index(DOCUMENTS, tmp_path / "fresh")
+    ours, theirs = Index(tmp_path / "i").parts[0].name, fresh.parts[0].name
+    files = [p for p in (tmp_path / "fresh" / theirs).rglob("*") if p.is_file()]
+    assert len(files) > 10
+    for file in files:
+        twin = tmp_path / "i" / ours / file.relative_to(tmp_path / "fresh" / theirs)
+        assert twin.read_bytes() == file.read_bytes(), file.name
+
+
+def test_nothing_is_seen_before_the_commit(tmp_path: Path) -> None:
+    """And a block that raises changes nothing."""
+    build_index(DOCUMENTS[:2], tmp_path / "i")
+    with pytest.raises(RuntimeError), IndexWriter(tmp_path / "i") as writer:
+        writer.add(DOCUMENTS[2])
+        writer.delete("canoe")
+        assert [d.doc_id for d in Index(tmp_path / "i")] == ["canoe", "bees"]
+        raise RuntimeError
+    assert [d.doc_id for d in Index(tmp_path / "i")] == ["canoe", "bees"]
+    IndexWriter(tmp_path / "i").close()
+    assert len(list((tmp_path / "i").glob("part-*"))) == 1
+
+
+def test_readers_keep_their_snapshot(tmp_path: Path) -> None:
+    """While a writer updates, deletes, merges and removes the old files."""
+    old = build_index(DOCUMENTS, tmp_path / "i")
+    before = rank_query(old, "birch river")
+    with IndexWriter(tmp_path / "i") as writer:
+        writer.delete("canoe")
+        writer.add(Document("forest", {"text": "no trees"}))
+        writer.merge()
+    assert rank_query(old, "birch river") == before
+    assert old.documents(["forest", "canoe"]) == [DOCUMENTS[4], DOCUMENTS[0]]
+    assert "canoe" not in rank_query(Index(tmp_path / "i"), "birch river").doc_ids
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    """The second is told; after the first is gone, it may."""
+    build_index(DOCUMENTS, tmp_path / "i")
+    with IndexWriter(tmp_path / "i"), pytest.raises(ArtifactError, match="another process"):
+        IndexWriter(tmp_path / "i")
+    IndexWriter(tmp_path / "i").close()
+
+
+def test_writing_needs_an_index(tmp_path: Path) -> None:
+    """A folder without one gets no lock file either."""
+    with pytest.raises(ArtifactError, match="no index here"):
+        IndexWriter(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_damage_is_named(tmp_path: Path) -> None:
+    """One changed byte anywhere, a missing file, a wrong list of deletions."""
+    build_index(DOCUMENTS, tmp_path / "i")
+    with IndexWriter(tmp_path / "i") as writer:
+        writer.delete("canoe")
+    assert damage(tmp_path / "i") == []
+    files = [p for p in (tmp_path / "i").glob("part-*/**/*") if p.is_file()]
+    for file in files:
+        whole = file.read_bytes()
+        at = len(whole) // 2
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        (found,) = damage(tmp_path / "i")
+        assert ("deletions" if "deleted" in file.name else "part-") in found
+        file.write_bytes(whole)
+    assert damage(tmp_path / "i") == []
+
+
+def test_an_id_is_found_in_its_newest_form_only(tmp_path: Path) -> None:
+    """Updated twice before one commit, and again after."""
+    build_index(DOCUMENTS, tmp_path / "i")
+    with IndexWriter(tmp_path / "i") as writer:
+        for text in ("one", "two", "three"):
+            writer.add(Document("bees", {"text": text}))
+        assert writer.delete("canoe")
+        assert not writer.delete("canoe")
+        assert len(writer) == 4
+    (found,) = Index(tmp_path / "i").documents(["bees"])
+    assert found.text == "three"
+    with pytest.raises(InputError, match="no document canoe"):
+        Index(tmp_path / "i").documents(["canoe"])
+
+
+CHILD = """
+import random, sys
+from birchbark.index.writer import IndexWriter
+from birchbark.records import Document
+seed, directory = int(sys.argv[1]), sys.argv[2]
+chance = random.Random(seed)
+with IndexWriter(directory, part_tokens=200) as writer:
+    print("ready", flush=True)
+    for step in range(10_000):
+        for _ in range(chance.randint(1, 8)):
+            doc_id = f"d{chance.randint(0, 40)}"
+            if chance.random() < 0.3:
+                writer.delete(doc_id)
+                print("-", doc_id, flush=True)
+            else:
+                text = f"seed{seed} step{step} " + "bee " * chance.randint(0, 50)
+                writer.add(Document(doc_id, {"text": text}))
+                print("+", doc_id, text.strip(), flush=True)
+        writer.merge() if chance.random() < 0.2 else writer.commit()
+        print("acknowledged", flush=True)
+"""
+
+
+def replay(lines: list[str], state: dict[str, str]) -> list[dict[str, str]]:
+    """The state after each acknowledged commit, and after the one that may have been under way."""
+    states = [dict(state)]
+    now = dict(state)
+    for line in lines:
+        sign, _, rest = line.partition(" ")
+        if sign == "acknowledged":
+            states.append(dict(now))
+        elif sign == "-":
+            now.pop(rest, None)
+        elif sign == "+":
+            doc_id, _, text = rest.partition(" ")
+            now[doc_id] = text
+    return [*states, dict(now)]
+
+
+@pytest.mark.slow
+def test_a_hundred_kills_lose_nothing_acknowledged(tmp_path: Path) -> None:
+    """kill -9 at random moments of add, delete, commit and merge; each time all or nothing."""
+    directory = tmp_path / "i"
+    build_index(DOCUMENTS[:1], directory)
+    with IndexWriter(directory) as writer:
+        writer.delete("canoe")
+    state: dict[str, str] = {}
+    chance, commits = random.Random(7), 0
+    for seed in range(100):
+        child = subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(seed), str(directory)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(chance.uniform(0, 0.8))
+        os.kill(child.pid, signal.SIGKILL)
+        lines = child.stdout.read().split("\n")[:-1]
+        child.wait()
+        child.stdout.close()
+        assert damage(directory) == []
+        found = {d.doc_id: d.text.strip() for d in Index(directory)}
+        states = replay(lines, state)
+        commits += len(states) - 2
+        assert found in states[-2:], seed
+        state = found
+    assert commits > 100
+    assert len(list(directory.glob("part-*"))) >= len(Manifest.read(directory).parts)
+    IndexWriter(directory).close()
+    assert len(list(directory.glob("part-*"))) == len(Manifest.read(directory).parts)
+
+
+def test_a_full_disk_keeps_the_last_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever write fails, readers see the old state whole, and the next writer goes on."""
+    build_index(DOCUMENTS[:2], tmp_path / "i")
+    real, failures = np.save, 0
+
+    for allowed in range(12):
+        left = allowed
+
+        def save(path: object, values: object) -> None:
+            nonlocal left, failures
+            left -= 1
+            if left < 0:
+                failures += 1
+                raise OSError(28, "No space left on device")
+            real(path, values)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(np, "save", save)
+        try:
+            with IndexWriter(tmp_path / "i") as writer:
+                writer.add(DOCUMENTS[2])
+                writer.delete("canoe")
+        except OSError:
+            assert [d.doc_id for d in Index(tmp_path / "i")] == ["canoe", "bees"]
+            assert damage(tmp_path / "i") == []
+        monkeypatch.setattr(np, "save", real)
+    assert failures >= 8
+    assert [d.doc_id for d in Index(tmp_path / "i")] == ["bees", "bridge"]
