@@ -182,3 +182,28 @@ def test_names_of_segmenters() -> None:
     for bad in ("", "windows:x/y", "windows:20", "sentence"):
         with pytest.raises(InputError, match="unknown segments"):
             parse_segmenter(bad)
+
+
+def test_an_index_changes_and_is_checked(here: Path) -> None:
+    """add, delete, merge, stats, verify."""
+    birchbark("index", "build", "docs.jsonl", "--to", "i")
+    Path("more.tsv").write_text("bees\tBees sleep.\nwasps\tWasps sting.\n")
+    assert (
+        "added 1 documents and replaced 1; 6 in i" in birchbark("index", "add", "i", "more.tsv")[1]
+    )
+    said = birchbark("index", "delete", "i", "canoe", "nessie", status=2)[1]
+    assert "no document nessie (nothing changed)" in said
+    Path("ids.txt").write_text("canoe\n\nforest\n")
+    assert "deleted 2 documents; 4 in i" in birchbark("index", "delete", "i", "--ids", "ids.txt")[1]
+    figures = dict(row.split("\t") for row in birchbark("index", "stats", "i")[0].splitlines())
+    assert (figures["documents"], figures["parts"]) == ("4", "2")
+    assert figures["deleted, not yet merged away"] == "3"
+    assert "4 documents in one part" in birchbark("index", "merge", "i")[1]
+    figures = dict(row.split("\t") for row in birchbark("index", "stats", "i")[0].splitlines())
+    assert (figures["parts"], figures["deleted, not yet merged away"]) == ("1", "0")
+    assert "all checksums hold" in birchbark("index", "verify", "i")[1]
+    docs = next(Path("i").rglob("docs.npy"))
+    docs.write_bytes(docs.read_bytes()[:-1] + b"\7")
+    out, said = birchbark("index", "verify", "i", status=1)
+    assert out.startswith("i/part-")
+    assert "i: damaged" in said

@@ -1,4 +1,4 @@
-"""`birchbark index`: a collection becomes an index on disk."""
+"""`birchbark index`: a collection becomes an index on disk, and the index changes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,47 @@ import click
 
 from birchbark.cli.options import FILE
 from birchbark.cli.talk import counted, progress, report_intake, say
+from birchbark.errors import ArtifactError, InputError
 
-
-@click.command(
-    epilog="Example: birchbark index articles/ --to articles.index",
-    short_help="Index a collection.",
-)
-@click.argument("collection")
-@click.option("--to", "directory", required=True, type=FILE, help="Where the index is written.")
-@click.option(
+INDEX = click.argument("index", type=FILE)
+FORMAT = click.option(
     "--format",
     "format_name",
     type=click.Choice(["jsonl", "tsv", "trec", "folder", "pydocs"]),
     help="Told from the name where not given.",
 )
+ENCODING = click.option(
+    "--encoding", default="utf-8", show_default=True, help="Of the collection's files."
+)
+SKIP_BAD = click.option("--skip-bad", is_flag=True, help="Count and report bad records, and go on.")
+REMEDY = "mend it, or leave out bad records with --skip-bad"
+
+
+class _Verbs(click.Group):
+    """Without one of its verbs, `birchbark index` builds."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in {*self.commands, "-h", "--help"}:
+            args = ["build", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(
+    cls=_Verbs,
+    epilog="Example: birchbark index articles/ --to articles.index",
+    short_help="Index a collection; change, check, describe an index.",
+)
+def command() -> None:
+    """Build an index from a collection, or change, check or describe one.
+
+    `birchbark index COLLECTION --to INDEX` is short for `birchbark index build …`.
+    """
+
+
+@command.command(epilog="Example: birchbark index articles/ --to articles.index")
+@click.argument("collection")
+@click.option("--to", "directory", required=True, type=FILE, help="Where the index is written.")
+@FORMAT
 @click.option(
     "--analyzer",
     type=click.Choice(["english", "porter", "plain"]),
@@ -29,10 +56,10 @@ from birchbark.cli.talk import counted, progress, report_intake, say
     show_default=True,
     help="How text becomes terms; queries go through the same.",
 )
-@click.option("--encoding", default="utf-8", show_default=True, help="Of the collection's files.")
-@click.option("--skip-bad", is_flag=True, help="Count and report bad records, and go on.")
+@ENCODING
+@SKIP_BAD
 @click.option("--replace", is_flag=True, help="Replace the index that is there.")
-def command(
+def build(
     collection: str,
     directory: Path,
     format_name: str | None,
@@ -54,11 +81,104 @@ def command(
     from birchbark.collection.intake import Intake
     from birchbark.index.build import build_index
 
-    remedy = "mend it, or leave out bad records with --skip-bad"
-    intake = Intake(skip_bad, encoding, remedy)
+    if directory.exists() and not replace:
+        raise InputError(
+            "already exists",
+            where=str(directory),
+            remedy="choose another name; or --replace it; or birchbark index add",
+        )
+    intake = Intake(skip_bad, encoding, REMEDY)
     with progress("indexing") as advance:
         documents = counted(read_collection(collection, intake, format_name), advance)
         index = build_index(documents, directory, analyzer_name=analyzer, replace=replace)
     totals = index.totals(index.fields[0])
     say(f"indexed {len(index):,} documents, {totals.tokens:,} terms, in {directory}")
     report_intake(intake)
+
+
+@command.command(epilog="Example: birchbark index add articles.index new-articles/")
+@INDEX
+@click.argument("collection")
+@FORMAT
+@ENCODING
+@SKIP_BAD
+def add(
+    index: Path, collection: str, format_name: str | None, encoding: str, skip_bad: bool
+) -> None:
+    """Add the documents of COLLECTION to INDEX; those with a known id are replaced."""
+    from birchbark.collection.documents import read_collection
+    from birchbark.collection.intake import Intake
+    from birchbark.index.writer import IndexWriter
+
+    intake = Intake(skip_bad, encoding, REMEDY)
+    with IndexWriter(index) as writer:
+        before, read = len(writer), 0
+        with progress("adding") as advance:
+            for document in counted(read_collection(collection, intake, format_name), advance):
+                writer.add(document)
+                read += 1
+        new = len(writer) - before
+    say(f"added {new:,} documents and replaced {read - new:,}; {before + new:,} in {index}")
+    report_intake(intake)
+
+
+@command.command(epilog="Example: birchbark index delete articles.index --ids withdrawn.txt")
+@INDEX
+@click.argument("doc_ids", nargs=-1)
+@click.option("--ids", type=FILE, help="File of doc_ids, one a line.")
+def delete(index: Path, doc_ids: tuple[str, ...], ids: Path | None) -> None:
+    """Delete documents from INDEX; all of them must be there."""
+    from birchbark.collection.lines import decoded_lines
+    from birchbark.index.writer import IndexWriter
+
+    listed = [line for line in decoded_lines(ids) if line.strip()] if ids else []
+    wanted = list(dict.fromkeys([*doc_ids, *listed]))
+    with IndexWriter(index) as writer:
+        for doc_id in wanted:
+            if not writer.delete(doc_id):
+                raise InputError(
+                    f"no document {doc_id}", where=str(index), remedy="nothing changed"
+                )
+                    f"no document {doc_id}", where=str(index), remedy="nothing changed"
+                )
+        left = len(writer)
+    say(f"deleted {len(wanted):,} documents; {left:,} in {index}")
+
+
+@command.command(epilog="Example: birchbark index merge articles.index")
+@INDEX
+def merge(index: Path) -> None:
+    """Rewrite INDEX as one part, without what was deleted; readers are not disturbed."""
+    from birchbark.index.writer import IndexWriter
+
+    with IndexWriter(index) as writer:
+        writer.merge()
+        say(f"{len(writer):,} documents in one part in {index}")
+
+
+@command.command(epilog="Example: birchbark index verify articles.index")
+@INDEX
+def verify(index: Path) -> None:
+    """Check that every file of INDEX is as it was written; name what is damaged."""
+    from birchbark.index.layout import Manifest
+    from birchbark.index.verify import damage
+
+    with progress("checking", len(Manifest.read(index).parts)) as advance:
+        found = damage(index, advance)
+    for line in found:
+        click.echo(line)
+    if found:
+        raise ArtifactError("damaged", where=str(index), remedy="build the index again")
+    say(f"{index}: all checksums hold")
+
+
+@command.command(epilog="Example: birchbark index stats articles.index")
+@INDEX
+def stats(index: Path) -> None:
+    """Print sizes, fields, terms and lengths of INDEX."""
+    from birchbark.index.describe import describe
+    from birchbark.index.reader import Index
+
+    for name, value in describe(Index(index)).items():
+        shown = f"{value:,}" if isinstance(value, int) else value
+        click.echo(f"{name}\t{shown}")

@@ -52,7 +52,7 @@ def merge_parts(parts: Sequence[Part], directory: Path) -> PartEntry:
 
 def _merge_field(parts: Sequence[Part], field: int, directory: Path) -> FieldTotals:
     pieces = [part.fields[field] for part in parts]
-    terms = _union(pieces)
+    terms = union(pieces)
     number = {term: i for i, term in enumerate(terms)}
     terms_of = [np.array([number[term] for term in piece.terms], np.int64) for piece in pieces]
     places = _new_numbers(parts)
@@ -74,7 +74,7 @@ def _merge_field(parts: Sequence[Part], field: int, directory: Path) -> FieldTot
     return write_field(directory, kept, starts, docs, tfs, lengths)
 
 
-def _union(pieces: Sequence[FieldPart]) -> list[str]:
+def union(pieces: Sequence[FieldPart]) -> list[str]:
     """All terms, sorted by bytes."""
     ordered = heapq.merge(*([term.encode() for term in piece.terms] for piece in pieces))
     return [term.decode() for term, _ in groupby(ordered)]

@@ -1,0 +1,44 @@
+"""What is in an index, in figures?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from birchbark.index.layout import Manifest
+from birchbark.index.merge import union
+from birchbark.index.reader import Index
+
+
+def describe(index: Index) -> dict[str, str | int]:
+    """Name → figure, in the order of reading: documents, parts, bytes, and each field's own.
+
+    Terms of deleted documents count until they are merged away.
+    """
+    manifest = Manifest.read(index.directory)
+    sizes = {path: path.stat().st_size for path in index.directory.rglob("*") if path.is_file()}
+    stored = sum(size for path, size in sizes.items() if path.name.startswith("texts."))
+    forward = sum(size for path, size in sizes.items() if path.name.startswith("forward"))
+    found: dict[str, str | int] = {
+        "documents": len(index),
+        "deleted, not yet merged away": sum(p.documents - len(p) for p in index.parts),
+        "parts": len(index.parts),
+        "generation": manifest.generation,
+        "analyzer": manifest.analyzer,
+        "bytes": sum(sizes.values()),
+        "bytes of stored texts": stored,
+        "bytes of forward index": forward,
+    }
+    for number, field in enumerate(index.fields):
+        totals = index.totals(field)
+        lengths = np.concatenate(
+            [p.fields[number].lengths for p in index.parts] or [np.zeros(0, np.uint32)]
+        )
+        found |= {
+            f"{field}: made of": "+".join(manifest.fields[field]),
+            f"{field}: documents with terms": totals.documents,
+            f"{field}: tokens": totals.tokens,
+            f"{field}: distinct terms": len(union([p.fields[number] for p in index.parts])),
+            f"{field}: average length": f"{totals.tokens / max(1, totals.documents):.1f}",
+            f"{field}: longest": int(lengths.max(initial=0)),
+        }
+    return found
