@@ -17,7 +17,7 @@ ROOMS = {
     "collection": {"artifact"},
     "text": set(),
     "index": {"artifact", "text"},
-    "retrieve": {"index"},
+    "retrieve": {"index", "text"},
     "segment": {"text"},
     "score": {"artifact"},
     "combine": set(),

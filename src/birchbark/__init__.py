@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from birchbark.evaluate.measures import measure
     from birchbark.index.build import build_index
     from birchbark.index.reader import Index
+    from birchbark.index.writer import IndexWriter
     from birchbark.pipeline import Evidence, Hit, Ranker, rerank, search
     from birchbark.records import Document, Qrels, Query, Ranking, Run, Segment
-    from birchbark.retrieve.bm25 import BM25, Match
+    from birchbark.retrieve.bm25 import BM25
     from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
+    from birchbark.retrieve.match import AND, OR, Match
     from birchbark.retrieve.rm3 import RM3
     from birchbark.score.model import load_scorer
 
@@ -38,6 +40,7 @@ _HOME = {
     "measure": "evaluate.measures",
     "build_index": "index.build",
     "Index": "index.reader",
+    "IndexWriter": "index.writer",
     "Evidence": "pipeline",
     "Hit": "pipeline",
     "Ranker": "pipeline",
@@ -50,7 +53,9 @@ _HOME = {
     "Run": "records",
     "Segment": "records",
     "BM25": "retrieve.bm25",
-    "Match": "retrieve.bm25",
+    "AND": "retrieve.match",
+    "OR": "retrieve.match",
+    "Match": "retrieve.match",
     "FirstStage": "retrieve.first_stage",
     "rank_queries": "retrieve.first_stage",
     "rank_query": "retrieve.first_stage",

@@ -207,3 +207,16 @@ def test_an_index_changes_and_is_checked(here: Path) -> None:
     out, said = birchbark("index", "verify", "i", status=1)
     assert out.startswith("i/part-")
     assert "i: damaged" in said
+
+
+def test_fields_are_chosen_on_the_command_line(here: Path) -> None:
+    """Indexed one by one or joined, searched with weights, matched by number."""
+    fields = ("--field", "title", "--field", "all=title+text")
+    birchbark("index", "docs.jsonl", "--to", "i", *fields)
+    asked = ("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
+    birchbark(*asked, "--field", "title=0.25", "--field", "all", "--match", "2")
+    assert set(read_run(Path("a.run")).rankings["1"].doc_ids) == {"canoe", "forest"}
+    said = birchbark(*asked, "--field", "body", status=2)[1]
+    assert "no indexed field 'body' (one of title, all)" in said
+    assert "no indexed field 'contents'" in birchbark(*asked, status=2)[1]
+    assert "not a field weight" in birchbark(*asked, "--field", "all=x", status=2)[1]

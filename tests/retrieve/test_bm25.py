@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 from birchbark.errors import InputError
 from birchbark.index.build import build_index
 from birchbark.index.reader import Index
-from birchbark.records import Document
-from birchbark.retrieve.bm25 import BM25, Match, rank, term_weights
-from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.index.statistics import shared_statistics
+from birchbark.records import Document, Ranking
+from birchbark.retrieve.bm25 import BM25
+from birchbark.retrieve.first_stage import FirstStage, match_ratio, rank_query
+from birchbark.retrieve.match import ALL, AND, OR, Match, parse_match
+from birchbark.retrieve.query import format_weighted, parse_weighted, query_terms
+from birchbark.retrieve.rank import gather, rank
 from birchbark.text.analyzer import analyzer
 from conftest import DOCUMENTS, WORDS
 
@@ -81,14 +85,14 @@ def test_deeper_rankings_begin_alike(index: Index) -> None:
 def test_and_keeps_the_documents_with_all_terms(index: Index) -> None:
     """With the same scores as OR gives them."""
     either = dict(rank_query(index, "birch river"))
-    both = dict(rank_query(index, "birch river", FirstStage(match=Match.AND)))
+    both = dict(rank_query(index, "birch river", FirstStage(match=AND)))
     assert set(both) == {"canoe", "forest"}
     assert both == {doc_id: either[doc_id] for doc_id in both}
 
 
 def test_and_with_an_unknown_term_matches_nothing(index: Index) -> None:
     """No document holds all of the terms."""
-    assert len(rank_query(index, "birch zeppelin", FirstStage(match=Match.AND))) == 0
+    assert len(rank_query(index, "birch zeppelin", FirstStage(match=AND))) == 0
 
 
 @pytest.mark.parametrize("query", ["", "the of and", "zeppelin", "?!"])
@@ -103,10 +107,11 @@ def test_a_term_counts_as_often_as_it_is_asked(index: Index) -> None:
     assert twice == pytest.approx({d: 2 * s for d, s in once.items()})
 
 
-def test_weights_must_not_be_negative(index: Index) -> None:
+@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf])
+def test_weights_out_of_range_are_refused(index: Index, weight: float) -> None:
     """A score must not fall because a document matches."""
-    with pytest.raises(InputError, match="negative weight"):
-        rank(index, {"river": -1.0})
+    with pytest.raises(InputError, match="weight of term 'river' is out of range"):
+        rank_query(index, {"river": weight})
 
 
 @pytest.mark.parametrize(("k1", "b"), [(-0.1, 0.4), (math.nan, 0.4), (0.9, 1.1), (0.9, -0.1)])
@@ -120,7 +125,7 @@ def test_fields_have_statistics_of_their_own(tmp_path: Path) -> None:
     """A title is ranked among titles."""
     fields = {"title": ["title"], "text": ["text"]}
     index = build_index(DOCUMENTS, tmp_path / "i", fields=fields)
-    found = rank_query(index, "birch", FirstStage(field="title"))
+    found = rank_query(index, "birch", FirstStage(fields={"title": 1}))
     assert found.doc_ids == ("canoe",)
     titles = [d.title for d in DOCUMENTS]
     by_hand = bm25_by_hand(titles, "birch", 0.9, 0.4)
@@ -129,9 +134,106 @@ def test_fields_have_statistics_of_their_own(tmp_path: Path) -> None:
 
 def test_query_terms_go_through_the_indexs_analyzer(index: Index) -> None:
     """Stemmed, stopped, counted."""
-    assert term_weights(index, "The bees' dances, dancing!") == {"bee": 1, "danc": 2}
+    assert query_terms(index.analyzer, "The bees' dances, dancing!") == {"bee": 1, "danc": 2}
 
 
 def test_scores_are_float32(index: Index) -> None:
     """As trec_eval holds them."""
     assert rank_query(index, "river").scores.dtype == np.float32
+
+
+def sum_by_hand(
+    documents: list[Document], query: str, weights: dict[str, float]
+) -> dict[str, float]:
+    """Σ w_j · BM25(field_j), each field a collection of its own."""
+    total: dict[str, float] = {}
+    for field, weight in weights.items():
+        texts = [d.fields.get(field, "") for d in documents]
+        for doc_id, score in bm25_by_hand(texts, query, 0.9, 0.4).items():
+            total[doc_id] = total.get(doc_id, 0) + weight * score
+    return total
+
+
+def test_field_scores_are_added_with_their_weights(tmp_path: Path) -> None:
+    """Lengths and frequencies are each field's own; models may differ by field."""
+    documents = [Document(f"d{i}", d.fields) for i, d in enumerate(DOCUMENTS)]
+    fields = {"title": ["title"], "text": ["text"]}
+    index = build_index(documents, tmp_path / "i", fields=fields, part_tokens=9)
+    weights = {"title": 0.25, "text": 2.0}
+    found = dict(rank_query(index, "birch river steam", FirstStage(fields=weights)))
+    assert found == pytest.approx(sum_by_hand(documents, "birch river steam", weights), rel=1e-6)
+    flat = FirstStage(fields=weights, field_models={"title": BM25(0, 0), "text": BM25()})
+    assert dict(rank_query(index, "birch", flat)) != dict(
+        rank_query(index, "birch", FirstStage(fields=weights))
+    )
+
+
+def test_matches_count_terms_over_all_fields(tmp_path: Path) -> None:
+    """A term in the title and one in the text are two; a term in both is one."""
+    fields = {"title": ["title"], "text": ["text"]}
+    index = build_index(DOCUMENTS, tmp_path / "i", fields=fields)
+    both = {"title": 1.0, "text": 1.0}
+
+    def found(query: str, match: Match) -> set[str]:
+        return set(rank_query(index, query, FirstStage(fields=both, match=match)).doc_ids)
+
+    assert found("birch bark stands", Match(2)) == {"canoe", "forest"}
+    assert found("birch bark stands", Match(3)) == set()
+    assert found("forest tree", AND) == {"forest"}
+    assert found("birch", Match(2)) == set()
+    assert found("zeppelin", ALL) == {d.doc_id for d in DOCUMENTS}
+    assert found("zeppelin", OR) == set()
+    assert found("", ALL) == {d.doc_id for d in DOCUMENTS}
+    assert found("", AND) == set()
+
+
+def test_match_ratio_is_the_share_of_candidates(index: Index) -> None:
+    """Whatever the depth."""
+    assert match_ratio(index, "river") == 3 / 5
+    assert match_ratio(index, "birch river", FirstStage(match=AND)) == 2 / 5
+    assert match_ratio(index, "", FirstStage(match=ALL)) == 1
+
+
+def test_names_of_matches() -> None:
+    """As the command line spells them."""
+    assert [parse_match(t) for t in ("or", "and", "all", "2")] == [OR, AND, ALL, Match(2)]
+    for bad in ("", "any", "-1", "1.5"):
+        with pytest.raises(InputError, match="unknown match"):
+            parse_match(bad)
+
+
+def test_weighted_queries_come_from_outside(index: Index) -> None:
+    """Printed and read back, and ranked as they stand: index terms, not words."""
+    weights = {"birch": 0.5, "river": 0.25, "a^b": 1e-9}
+    assert parse_weighted(format_weighted(weights)) == weights
+    assert format_weighted(weights).startswith("birch^0.5 river^0.25")
+    plain, halved = (
+        rank_query(index, {"birch": 2.0, "river": 2.0}),
+        rank_query(index, "birch river"),
+    )
+    assert dict(plain) == pytest.approx({d: 2 * s for d, s in halved})
+    for bad in ("birch", "birch^", "^1", "birch^x"):
+        with pytest.raises(InputError, match="not a weighted term"):
+            parse_weighted(bad)
+
+
+@given(texts=TEXTS, query=st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join))
+def test_shards_with_shared_statistics_score_as_one(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], query: str
+) -> None:
+    """To the last bit: statistics are a value that is added up and passed in."""
+    where = tmp_path_factory.mktemp("shards")
+    documents = [Document(f"d{i}", {"text": text}) for i, text in enumerate(texts)]
+    whole = build_index(documents, where / "whole")
+    halves = [documents[::2], documents[1::2]]
+    shards = [build_index(half, where / f"{i}") for i, half in enumerate(halves) if half]
+    weights = query_terms(whole.analyzer, query)
+    shared = {"contents": shared_statistics(shards, "contents", weights)}
+    assert shared == gather(whole, ["contents"], weights)
+    lists = [
+        rank(s, weights, {"contents": (1, BM25())}, shared, match=OR, matched_terms=weights)
+        for s in shards
+    ]
+    pairs = [pair for ranking in lists for pair in ranking]
+    merged = Ranking.of([d for d, _ in pairs], [s for _, s in pairs])
+    assert merged == rank_query(whole, query)

@@ -56,6 +56,14 @@ def command() -> None:
     show_default=True,
     help="How text becomes terms; queries go through the same.",
 )
+@click.option(
+    "--field",
+    "fields",
+    multiple=True,
+    metavar="NAME[=PART+PART]",
+    help="Indexed field and the document's fields it joins; repeat for several.  "
+    "[default: contents=title+text]",
+)
 @ENCODING
 @SKIP_BAD
 @click.option("--replace", is_flag=True, help="Replace the index that is there.")
@@ -64,6 +72,7 @@ def build(
     directory: Path,
     format_name: str | None,
     analyzer: str,
+    fields: tuple[str, ...],
     encoding: str,
     skip_bad: bool,
     replace: bool,
@@ -90,10 +99,18 @@ def build(
     intake = Intake(skip_bad, encoding, REMEDY)
     with progress("indexing") as advance:
         documents = counted(read_collection(collection, intake, format_name), advance)
-        index = build_index(documents, directory, analyzer_name=analyzer, replace=replace)
+        index = build_index(
+            documents, directory, analyzer_name=analyzer, fields=_parts(fields), replace=replace
+        )
     totals = index.totals(index.fields[0])
     say(f"indexed {len(index):,} documents, {totals.tokens:,} terms, in {directory}")
     report_intake(intake)
+
+
+def _parts(fields: tuple[str, ...]) -> dict[str, list[str]] | None:
+    """Indexed field → the document's fields it joins: itself, where nothing else is said."""
+    pairs = [field.partition("=") for field in fields]
+    return {name: (parts or name).split("+") for name, _, parts in pairs} or None
 
 
 @command.command(epilog="Example: birchbark index add articles.index new-articles/")
@@ -137,8 +154,6 @@ def delete(index: Path, doc_ids: tuple[str, ...], ids: Path | None) -> None:
         for doc_id in wanted:
             if not writer.delete(doc_id):
                 raise InputError(
-                    f"no document {doc_id}", where=str(index), remedy="nothing changed"
-                )
                     f"no document {doc_id}", where=str(index), remedy="nothing changed"
                 )
         left = len(writer)

@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 FILE = click.Path(path_type=Path)
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
-FIRST_STAGE_OPTIONS = ("k1", "b", "match", "rm3", "rm3_documents", "rm3_terms", "rm3_weight")
+FIRST_STAGE_OPTIONS = (
+    "k1",
+    "b",
+    "match",
+    "fields",
+    "rm3",
+    "rm3_documents",
+    "rm3_terms",
+    "rm3_weight",
+)
 
 
 def grouped(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -47,10 +56,19 @@ first_stage_options = grouped(
     click.option("--b", default=0.4, show_default=True, help="BM25: length normalisation, 0 to 1."),
     click.option(
         "--match",
-        type=click.Choice(["or", "and"]),
         default="or",
         show_default=True,
-        help="Candidates hold any or all of the query's terms.",
+        metavar="HOW",
+        help="Candidates hold any (or), every (and) or at least so many (a number) of the query's "
+        "terms; all: every document is one.",
+    ),
+    click.option(
+        "--field",
+        "fields",
+        multiple=True,
+        metavar="NAME[=W]",
+        help="Indexed field to search and its weight; repeat to add up several.  "
+        "[default: contents=1]",
     ),
     click.option("--rm3", is_flag=True, help="Expand the query by RM3."),
     click.option("--rm3-documents", default=10, show_default=True, help="RM3: feedback documents."),
@@ -104,18 +122,33 @@ def first_stage(
     k1: float,
     b: float,
     match: str,
+    fields: tuple[str, ...],
     rm3: bool,
     rm3_documents: int,
     rm3_terms: int,
     rm3_weight: float,
 ) -> FirstStage:
     """The FirstStage that the options above describe."""
-    from birchbark.retrieve.bm25 import BM25, Match
+    from birchbark.retrieve.bm25 import BM25
     from birchbark.retrieve.first_stage import FirstStage
+    from birchbark.retrieve.match import parse_match
     from birchbark.retrieve.rm3 import RM3
 
     expansion = RM3(rm3_documents, rm3_terms, rm3_weight) if rm3 else None
-    return FirstStage(BM25(k1, b), Match(match), expansion)
+    weights = parse_fields(fields or ("contents",))
+    return FirstStage(BM25(k1, b), weights, match=parse_match(match), expansion=expansion)
+
+
+def parse_fields(fields: tuple[str, ...]) -> dict[str, float]:
+    """Field → weight from NAME=WEIGHT; 1 where no weight is given."""
+    found = {}
+    for field in fields:
+        name, _, weight = field.partition("=")
+        try:
+            found[name] = float(weight or 1)
+        except ValueError:
+            raise InputError("not a field weight", found=field, wanted="NAME=WEIGHT") from None
+    return found
 
 
 def ranker(

@@ -1,32 +1,18 @@
-"""Which documents hold the query's terms, and how does BM25 rank them?"""
+"""How does BM25 score the documents that hold a query's terms?"""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import InputError
-from birchbark.index.layout import CONTENTS
-from birchbark.index.reader import Index, Postings
-from birchbark.records import Ranking
+from birchbark.index.reader import FieldPart
+from birchbark.index.statistics import Statistics
 from birchbark.retrieve.accumulate import add_bm25
-
-DEPTH = 1000
-Array = NDArray[Any]
-
-
-class Match(StrEnum):
-    """Which documents are candidates: those with any of the query's terms, or with all of them."""
-
-    OR = "or"
-    AND = "and"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +22,7 @@ class BM25:
     score(q, d) = Σ_t w_t · idf_t · tf / (tf + k1·(1 − b + b·|d|/avg)), with
     idf_t = ln(1 + (N − df + ½)/(df + ½)). Robertson & Zaragoza's factor (k1 + 1) is left out, as in
     Lucene: it changes no ranking. Lengths are exact (Lucene rounds them to one byte).
-    The defaults are Anserini's.
+    The defaults are Anserini's; the passages paper has k1 1.2, b 0.75.
     """
 
     k1: float = 0.9
@@ -48,78 +34,24 @@ class BM25:
         if not 0 <= self.b <= 1:
             raise InputError("b is out of range", wanted="0 to 1", found=str(self.b))
 
-
-def term_weights(index: Index, text: str) -> dict[str, float]:
-    """The query's terms after the index's analyzer, weighted by how often each occurs."""
-    return dict(Counter[str](index.analyzer.terms(text)))
-
-
-def rank(
-    index: Index,
-    weights: Mapping[str, float],
-    model: BM25 = BM25(),
-    *,
-    required: Collection[str] = (),
-    field: str = CONTENTS,
-    depth: int = DEPTH,
-) -> Ranking:
-    """The `depth` best documents by BM25 over weighted terms.
-
-    weights: term → weight > 0; terms of weight 0 are ignored. required: a candidate holds all of
-    these terms; without them, any term of `weights`. Terms are added up in sorted order and in
-    float64, so the scores do not depend on how the index is divided into parts.
-    """
-    number, totals = index.field_number(field), index.totals(field)
-    average = totals.tokens / max(1, totals.documents)
-    floor, slope = model.k1 * (1 - model.b), model.k1 * model.b / max(average, 1e-9)
-    idf = _idfs(index, field, totals.documents, weights)
-    doc_ids: list[str] = []
-    scores: list[Array] = []
-    for part in index.parts:
-        field_part = part.fields[number]
-        total = np.zeros(part.documents)
-        for term in sorted(idf):
-            if postings := field_part.postings(term):
-                weight = weights[term] * idf[term]
-                add_bm25(
-                    total, postings.docs, postings.tfs, field_part.lengths, weight, floor, slope
-                )
-        if part.deleted is not None:
-            total[part.deleted] = 0
-        hits = _candidates(total, (field_part.postings(term) for term in sorted(required)))
-        best = _best(total[hits].astype(np.float32), depth)
-        doc_ids += part.doc_ids.take(hits[best].tolist())
-        scores.append(total[hits[best]])
-    return Ranking.of(doc_ids, np.concatenate([*scores, []]), depth)
+    def add(
+        self,
+        scores: NDArray[np.float64],
+        part: FieldPart,
+        weights: Mapping[str, float],
+        statistics: Statistics,
+    ) -> None:
+        """Add each document's score to `scores` (documents of the part,), term by sorted term."""
+        average = max(statistics.average_length, 1e-9)
+        floor, slope = self.k1 * (1 - self.b), self.k1 * self.b / average
+        for term in sorted(weights):
+            postings = part.postings(term)
+            if postings is not None and weights[term]:
+                weight = weights[term] * idf(statistics, term)
+                add_bm25(scores, postings.docs, postings.tfs, part.lengths, weight, floor, slope)
 
 
-def _idfs(
-    index: Index, field: str, documents: int, weights: Mapping[str, float]
-) -> dict[str, float]:
-    """Lucene's idf of each term that has a weight and occurs in the index."""
-    if negative := [term for term, weight in weights.items() if weight < 0]:
-        raise InputError(f"term {negative[0]!r} has a negative weight")
-    frequencies = {t: index.document_frequency(t, field) for t, weight in weights.items() if weight}
-    return {
-        term: math.log(1 + (documents - df + 0.5) / (df + 0.5))
-        for term, df in frequencies.items()
-        if df
-    }
-
-
-def _candidates(total: Array, required: Iterable[Postings | None]) -> Array:
-    """Numbers of the documents with a score that are in all the required postings."""
-    matching = total > 0
-    for postings in required:
-        here = np.zeros_like(matching)
-        if postings:
-            here[postings.docs] = True
-        matching &= here
-    return np.flatnonzero(matching)
-
-
-def _best(scores: Array, depth: int) -> Array:
-    """Positions of all scores that reach the depth-th best one: ties at the cut stay in."""
-    if len(scores) <= depth:
-        return np.arange(len(scores))
-    return np.flatnonzero(scores >= np.partition(scores, len(scores) - depth)[len(scores) - depth])
+def idf(statistics: Statistics, term: str) -> float:
+    """ln(1 + (N − df + ½)/(df + ½))."""
+    df = statistics.frequencies.get(term, 0)
+    return math.log(1 + (statistics.totals.documents - df + 0.5) / (df + 0.5))

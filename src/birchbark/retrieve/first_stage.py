@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from birchbark.errors import InputError
 from birchbark.index.layout import CONTENTS
 from birchbark.index.reader import Index
 from birchbark.records import Query, Ranking, Run
-from birchbark.retrieve.bm25 import BM25, DEPTH, Match, rank, term_weights
+from birchbark.retrieve.bm25 import BM25
+from birchbark.retrieve.match import OR, Match
+from birchbark.retrieve.query import query_terms
+from birchbark.retrieve.rank import DEPTH, Model, gather, rank
 from birchbark.retrieve.rm3 import RM3, expand
 
 
@@ -17,34 +21,51 @@ from birchbark.retrieve.rm3 import RM3, expand
 class FirstStage:
     """All choices of the first stage in one value.
 
-    match: whether a candidate holds any or all terms of the original query. expansion: RM3 over a
-    first BM25 ranking; none by default. field: the indexed field that is searched.
+    model: BM25 or TfIdf. fields: indexed field → weight; a document's score is Σ weight · score of
+    the field, each with lengths and frequencies of its own. field_models: models of single fields,
+    where they differ. match: which documents are candidates, by the terms of the original query.
+    expansion: RM3 over a first ranking, read from the first field; none by default.
     """
 
-    model: BM25 = dataclasses.field(default_factory=BM25)
-    match: Match = Match.OR
+    model: Model = dataclasses.field(default_factory=BM25)
+    fields: Mapping[str, float] = dataclasses.field(default_factory=lambda: {CONTENTS: 1.0})
+    field_models: Mapping[str, Model] = dataclasses.field(default_factory=dict)
+    match: Match = OR
     expansion: RM3 | None = None
-    field: str = CONTENTS
+
+    def __post_init__(self) -> None:
+        if not self.fields or min(self.fields.values()) < 0:
+            raise InputError("search needs at least one field, and field weights of 0 or more")
 
     @property
     def name(self) -> str:
         """What runs of this first stage are called."""
-        return "bm25+rm3" if self.expansion else "bm25"
+        model = type(self.model).__name__.lower()
+        return f"{model}+rm3" if self.expansion else model
+
+
+def expanded_query(
+    index: Index, weights: Mapping[str, float], stage: FirstStage = FirstStage()
+) -> dict[str, float]:
+    """The weighted query that is ranked in the end: `weights`, after RM3 if the stage has it."""
+    if not stage.expansion:
+        return dict(weights)
+    feedback = _rank(index, weights, weights, stage, stage.expansion.documents)
+    return expand(index, weights, feedback, stage.expansion, next(iter(stage.fields)))
 
 
 def rank_query(
-    index: Index, text: str, stage: FirstStage = FirstStage(), depth: int = DEPTH
+    index: Index,
+    query: str | Mapping[str, float],
+    stage: FirstStage = FirstStage(),
+    depth: int = DEPTH,
 ) -> Ranking:
-    """The `depth` best documents for `text`; none if it has no terms or nothing matches."""
-    weights = term_weights(index, text)
-    required = set(weights) if stage.match is Match.AND else set()
-    if stage.expansion:
-        seen = stage.expansion.documents
-        feedback = rank(
-            index, weights, stage.model, required=required, field=stage.field, depth=seen
-        )
-        weights = expand(index, weights, feedback, stage.expansion, stage.field)
-    return rank(index, weights, stage.model, required=required, field=stage.field, depth=depth)
+    """The `depth` best documents; none if the query has no terms or nothing matches.
+
+    query: a text, or index terms with weights of 0 or more.
+    """
+    weights = query_terms(index.analyzer, query) if isinstance(query, str) else query
+    return _rank(index, expanded_query(index, weights, stage), weights, stage, depth)
 
 
 def rank_queries(
@@ -65,3 +86,32 @@ def rank_queries(
         rankings[query.query_id] = rank_query(index, query.text, stage, depth)
         advance(1)
     return Run(rankings, tag or stage.name)
+
+
+def match_ratio(index: Index, text: str, stage: FirstStage = FirstStage()) -> float:
+    """Share of all documents that are candidates for `text`, 0 to 1."""
+    terms = set(query_terms(index.analyzer, text))
+    numbers = [index.field_number(field) for field in stage.fields]
+    found = sum(len(stage.match.candidates(part, numbers, terms)) for part in index.parts)
+    return found / max(1, len(index))
+
+
+def _rank(
+    index: Index,
+    weights: Mapping[str, float],
+    original: Mapping[str, float],
+    stage: FirstStage,
+    depth: int,
+) -> Ranking:
+    """Rank by `weights`; with OR any of their terms makes a candidate, else only original ones."""
+    models = {f: (w, stage.field_models.get(f, stage.model)) for f, w in stage.fields.items()}
+    matched = weights if stage.match == OR else original
+    return rank(
+        index,
+        weights,
+        models,
+        gather(index, list(models), list(weights)),
+        match=stage.match,
+        matched_terms=[term for term in matched if matched[term]],
+        depth=depth,
+    )

@@ -1,0 +1,63 @@
+"""Which documents are candidates for ranking?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.errors import InputError
+from birchbark.index.reader import Part
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Candidates hold at least `minimum` of the query's distinct terms, all of them if None.
+
+    Match.OR: any term. Match.AND: every term. Match.ALL: every document, be there a term or not.
+    A term counts as held if it is in any of the fields that are searched.
+    """
+
+    minimum: int | None = 1
+
+    def __post_init__(self) -> None:
+        if self.minimum is not None and self.minimum < 0:
+            raise InputError("a match needs 0 terms or more", found=str(self.minimum))
+
+    def candidates(
+        self, part: Part, fields: Sequence[int], terms: Collection[str]
+    ) -> NDArray[np.int64]:
+        """Numbers of the candidates in `part`, rising; deleted documents are none."""
+        held = np.zeros(part.documents, np.uint32)
+        for term in sorted(terms):
+            _count(held, [part.fields[field].postings(term) for field in fields])
+        wanted = len(terms) if self.minimum is None else self.minimum
+        matching = held >= wanted if terms or self.minimum == 0 else np.zeros(len(held), bool)
+        if part.deleted is not None:
+            matching &= ~part.deleted
+        return np.flatnonzero(matching)
+
+
+def _count(held: NDArray[np.uint32], postings: list[Any]) -> None:
+    """One more for each document in any of `postings`."""
+    found = [p.docs for p in postings if p is not None]
+    if len(found) == 1:
+        held[found[0]] += 1
+    elif found:
+        held[np.unique(np.concatenate(found))] += 1
+
+
+OR, AND, ALL = Match(1), Match(None), Match(0)
+
+
+def parse_match(text: str) -> Match:
+    """The match that `text` names: or, and, all, or the least number of terms."""
+    named = {"or": OR, "and": AND, "all": ALL}
+    if text in named:
+        return named[text]
+    if text.isdecimal():
+        return Match(int(text))
+    raise InputError(f"unknown match {text!r}", remedy="or, and, all, or a number of terms")
