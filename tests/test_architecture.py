@@ -24,6 +24,7 @@ ROOMS = {
     "evaluate": set(),
     "pipeline": {"index", "retrieve", "segment", "score", "combine"},
     "cli": {
+        "artifact",
         "collection",
         "index",
         "retrieve",
@@ -63,7 +64,9 @@ def imports() -> list[tuple[str, str, str]]:
         for node in ast.walk(ast.parse(path.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
-                names = [node.module or ""]
+                assert node.level == 0, f"{relative}: relative import"
+                bare = node.module == "birchbark"  # then each name is a room, or public
+                names = [f"birchbark.{a.name}" for a in node.names] if bare else [node.module or ""]
             found += [(str(relative), room, name) for name in names]
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_json_round_trip_and_damage(tmp_path: Path) -> None:
     path.write_text("{")
     with pytest.raises(ArtifactError, match=r"m\.json: damaged thing"):
         read_json(path, "thing")
-    with pytest.raises(ArtifactError, match="no thing here"):
+    with pytest.raises(InputError, match="no thing here"):
         read_json(tmp_path / "none.json", "thing")
 
 
@@ -63,3 +64,52 @@ def test_fingerprint_tells_files_apart(tmp_path: Path) -> None:
     c.write_text("12")
     assert fingerprint(a, b) != fingerprint(b, a)
     assert fingerprint(a, b) != fingerprint(c, a)
+
+
+def test_what_appears_meanwhile_is_not_deleted(tmp_path: Path) -> None:
+    """Somebody made the target while we were working: it stays, and we say so."""
+    with pytest.raises(InputError, match="already exists"), new_directory(tmp_path / "x"):
+        (tmp_path / "x").mkdir()
+        (tmp_path / "x" / "thesis").write_text("precious")
+    assert (tmp_path / "x" / "thesis").read_text() == "precious"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_replacing_is_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Directories are exchanged, not renamed one after the other, where the system can."""
+    with new_directory(tmp_path / "x"):
+        pass
+    monkeypatch.setattr(Path, "rename", None)
+    with new_directory(tmp_path / "x", replace=True) as scratch:
+        (scratch / "new").write_text("")
+    assert [p.name for p in (tmp_path / "x").iterdir()] == ["new"]
+
+
+def test_links_and_pipes_are_written_through(tmp_path: Path) -> None:
+    """A link keeps pointing where it did; what is no file is not replaced by one."""
+    (tmp_path / "there").write_text("old")
+    (tmp_path / "link").symlink_to("there")
+    with new_file(tmp_path / "link") as out:
+        out.write("new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "there").read_text() == "new"
+    reading, writing = os.pipe()
+    with new_file(Path(f"/dev/fd/{writing}")) as out:
+        out.write("through")
+    os.close(writing)
+    assert os.read(reading, 100) == b"through"
+    os.close(reading)
+
+
+def test_modes_follow_the_umask(tmp_path: Path) -> None:
+    """Files of a private user stay private."""
+    old = os.umask(0o077)
+    try:
+        with new_file(tmp_path / "f") as out:
+            out.write("x")
+        with new_directory(tmp_path / "d"):
+            pass
+    finally:
+        os.umask(old)
+    assert (tmp_path / "f").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "d").stat().st_mode & 0o777 == 0o700

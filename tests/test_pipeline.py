@@ -44,12 +44,12 @@ def test_a_0_ranks_by_evidence_alone(index: Index) -> None:
 
 
 def test_a_hit_adds_up(index: Index) -> None:
-    """Score = first stage + evidence; evidence = (1 − a) · Σ weight · score of what is shown."""
+    """Score = first stage + evidence; evidence = Σ weight · score of what is shown."""
     ranker = Ranker(WordScorer(), aggregation=Top((1, 0.5)), interpolation=Interpolation(0.3))
     for hit in search(index, "birch river canoe", ranker):
         assert hit.score == pytest.approx(hit.first_stage + hit.evidence)
         shown = sum(e.weight * e.score for e in hit.segments)
-        assert hit.evidence == pytest.approx(0.7 * shown)
+        assert hit.evidence == pytest.approx(shown)
         for e in hit.segments:
             assert hit.document.contents[e.segment.start : e.segment.end] == e.segment.text
         shares = [e.weight * e.score for e in hit.segments]
@@ -128,3 +128,24 @@ def test_long_sentences_are_cut_into_chunks_not_off(index: Index) -> None:
     words = index.documents(["canoe"])[0].contents.split()
     assert " ".join(seen).split() == words
     assert all(len(text.split()) <= 2 for text in seen)
+
+
+def test_top_and_depth_are_at_least_1(index: Index) -> None:
+    """And `top` hits are found even below the ranker's depth."""
+    ranker = Ranker(WordScorer(), depth=1)
+    assert len(search(index, "birch river iron bee", ranker, top=4)) == 4
+    for top in (0, -1):
+        with pytest.raises(InputError, match="top is out of range"):
+            search(index, "birch", ranker, top=top)
+        with pytest.raises(InputError, match="depth is out of range"):
+            rank_query(index, "birch", depth=top)
+
+
+def test_a_query_too_long_is_told_before_any_work(index: Index, bert: Callable[..., Path]) -> None:
+    """With its id; a run is not scored in vain."""
+    ranker = Ranker(load_scorer(bert(labels=1)))
+    queries = [QUERIES[0], Query("9", "bee " * 40)]
+    steps: list[int] = []
+    with pytest.raises(InputError, match="query 9: query is too long"):
+        rerank(index, rank_queries(index, queries), queries, ranker, advance=steps.append)
+    assert steps == []

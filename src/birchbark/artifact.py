@@ -6,6 +6,7 @@ and renamed. What a killed process leaves behind starts with `.tmp-` and is neve
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
@@ -21,30 +22,28 @@ from birchbark._version import __version__
 from birchbark.errors import ArtifactError, InputError
 
 TEMPORARY = ".tmp-"
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 
 
 @contextmanager
 def new_directory(target: Path, *, replace: bool = False) -> Iterator[Path]:
     """A directory to fill; it appears at `target` when the block ends well, else it is removed.
 
-    Raises InputError if `target` exists and `replace` is false.
+    Raises InputError if `target` exists, before or after the block, and `replace` is false.
     """
-    if target.exists() and not replace:
-        raise InputError(
-            "already exists", where=str(target), remedy="choose another name, or replace it"
-        )
+    _refuse_existing(target, replace)
+    target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=target.parent))
     try:
         yield scratch
-        scratch.chmod(0o755)
+        scratch.chmod(0o777 & ~_umask())
         for path in (*scratch.rglob("*"), scratch):
             flush(path)
+        _refuse_existing(target, replace)
         if target.exists():
-            doomed = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=target.parent))
-            target.rename(doomed / target.name)
-            scratch.rename(target)
-            shutil.rmtree(doomed)
+            _exchange(scratch, target)
+            shutil.rmtree(scratch)
         else:
             scratch.rename(target)
         flush(target.parent)
@@ -53,9 +52,36 @@ def new_directory(target: Path, *, replace: bool = False) -> Iterator[Path]:
         raise
 
 
+def _refuse_existing(target: Path, replace: bool) -> None:
+    if target.exists() and not replace:
+        raise InputError(
+            "already exists", where=str(target), remedy="choose another name, or ask to replace it"
+        )
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Swap two directories in one step where the system can, else in three."""
+    renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
+    names = (os.fsencode(one), os.fsencode(other))
+    if renameat2 and renameat2(AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE) == 0:
+        return
+    aside = one.with_name(f"{one.name}-old")
+    other.rename(aside)
+    one.rename(other)
+    aside.rename(one)
+
+
 @contextmanager
 def new_file(target: Path) -> Iterator[IO[str]]:
-    """A UTF-8 text file to write; it takes `target`'s place when the block ends well."""
+    """A UTF-8 text file to write; it takes the place of `target` when the block ends well.
+
+    A symbolic link is followed. What is no regular file (a pipe, /dev/stdout) is written as it is.
+    """
+    if target.exists() and not target.is_file():
+        with target.open("w", encoding="utf-8", newline="\n") as out:
+            yield out
+        return
+    target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=target.parent)
     try:
@@ -64,12 +90,18 @@ def new_file(target: Path) -> Iterator[IO[str]]:
             out.flush()
             os.fsync(out.fileno())
         scratch = Path(name)
-        scratch.chmod(0o644)
+        scratch.chmod(0o666 & ~_umask())
         scratch.replace(target)
         flush(target.parent)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def flush(path: Path) -> None:
@@ -89,11 +121,11 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path, what: str) -> Any:
-    """Read the JSON at `path`; ArtifactError names `what` if it is missing or broken."""
+    """The JSON at `path`. Raises InputError if there is none, ArtifactError if it is damaged."""
     try:
         return json.loads(path.read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        raise ArtifactError(
+        raise InputError(
             f"no {what} here", where=str(path.parent), remedy=f"{path.name} is missing"
         ) from None
     except (json.JSONDecodeError, UnicodeDecodeError) as broken:

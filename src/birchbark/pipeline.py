@@ -44,7 +44,10 @@ class Ranker:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One segment's part in its document's score: weight (after aggregation) times score."""
+    """One segment's part in its document's score: weight times score.
+
+    weight: the aggregation's, times 1 − a; so the parts add up to the hit's evidence.
+    """
 
     segment: Segment
     score: float
@@ -55,7 +58,7 @@ class Evidence:
 class Hit:
     """A ranked document, and why it is where it is.
 
-    score = first_stage + evidence, where first_stage is a · s_doc and evidence (1 − a) · Σ w · s.
+    score = first_stage + evidence: first_stage is a · s_doc, evidence is Σ weight · score.
     segments: those with a weight above 0, the highest share first.
     """
 
@@ -73,8 +76,13 @@ def search(
     stage: FirstStage = FirstStage(),
     top: int = 10,
 ) -> list[Hit]:
-    """The `top` best hits for `text`, best first: first stage, then every candidate re-ranked."""
-    candidates = rank_query(index, text, stage, ranker.depth)
+    """The `top` best hits for `text`, best first: first stage, then every candidate re-ranked.
+
+    At least `top` candidates are re-ranked, whatever the ranker's depth.
+    """
+    if top < 1:
+        raise InputError("top is out of range", wanted="1 or more", found=str(top))
+    candidates = rank_query(index, text, stage, max(top, ranker.depth))
     hits = score_candidates(index, Query("", text), candidates, ranker)
     by_id = {hit.document.doc_id: hit for hit in hits}
     best = Ranking.of(list(by_id), [hit.score for hit in hits], top)
@@ -102,6 +110,11 @@ def rerank(
             found=f"{len(unknown)} such queries",
             remedy="give the queries that the run was made for",
         )
+    for query in queries:  # before any work is done
+        try:
+            ranker.scorer.room(query.text)
+        except InputError as error:
+            raise error.at(f"query {query.query_id}") from None
     ranker = replace(ranker, segmenter=_remembering(ranker.segmenter))
     rankings = {}
     for query in queries:
@@ -155,8 +168,9 @@ def score_candidates(index: Index, query: Query, candidates: Ranking, ranker: Ra
     evidence = np.array([aggregate(s, w) for s, w in zip(of_document, weights, strict=True)])
     first = ranker.interpolation.first_stage_parts(candidates.scores)
     second = ranker.interpolation.evidence_parts(evidence)
+    share = 1 - ranker.interpolation.first_stage_weight
     return [
-        Hit(document, float(f + e), float(f), float(e), _shares(segments, s, w))
+        Hit(document, float(f + e), float(f), float(e), _shares(segments, s, share * w))
         for document, f, e, segments, s, w in zip(
             documents, first, second, per_document, of_document, weights, strict=True
         )

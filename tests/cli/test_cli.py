@@ -6,15 +6,24 @@ import gzip
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from birchbark import pipeline
 from birchbark.cli import VERBS, group
 from birchbark.cli.options import parse_segmenter
 from birchbark.collection.runs import read_run
+from birchbark.combine.aggregate import Top, parse_aggregation
+from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
+from birchbark.evaluate.measures import USUAL
+from birchbark.index.reader import Index
+from birchbark.retrieve.bm25 import BM25
+from birchbark.retrieve.rank import DEPTH
+from birchbark.retrieve.rm3 import RM3
 from birchbark.segment.windows import Windows
 from conftest import DOCUMENTS, write_bert
 
@@ -112,9 +121,9 @@ def test_bad_records_stop_or_are_counted(here: Path) -> None:
         (("index", "q.dat", "--to", "i"), 2, "cannot tell the format"),
         (("index", "empty", "--to", "i"), 2, "empty: no documents"),
         (("index", "docs.jsonl", "--to", "model"), 2, "model: already exists"),
-        (("index", "docs.jsonl", "--to", "model", "--replace"), 1, "model: no index here"),
-        (("retrieve", "model", "--queries", "q.tsv", "--output", "x"), 1, "no index here"),
-        (("search", "model", "x"), 1, "no index here"),
+        (("index", "docs.jsonl", "--to", "model", "--replace"), 2, "model: no index here"),
+        (("retrieve", "model", "--queries", "q.tsv", "--output", "x"), 2, "no index here"),
+        (("search", "model", "x"), 2, "no index here"),
         (("evaluate", "qrels.txt", "none.run"), 2, "none.run: no such file"),
         (("evaluate", "qrels.txt", "qrels.txt"), 2, "qrels.txt:1: wrong number of fields"),
         (("evaluate", "q.tsv", "x.run"), 2, "q.tsv:1: wrong number of columns"),
@@ -220,3 +229,53 @@ def test_fields_are_chosen_on_the_command_line(here: Path) -> None:
     assert "no indexed field 'body' (one of title, all)" in said
     assert "no indexed field 'contents'" in birchbark(*asked, status=2)[1]
     assert "not a field weight" in birchbark(*asked, "--field", "all=x", status=2)[1]
+
+
+def test_the_defaults_are_those_of_the_library() -> None:
+    """Written twice, so that --help stays light; equal all the same."""
+    values = {}
+    for verb in ("search", "retrieve", "evaluate"):
+        for parameter in import_module(f"birchbark.cli.{verb}").command.params:
+            values[f"{verb} {parameter.name}"] = parameter.default
+    model, expansion = BM25(), RM3()
+    assert (values["search k1"], values["search b"]) == (model.k1, model.b)
+    assert values["search rm3_documents"] == expansion.documents
+    assert values["search rm3_terms"] == expansion.terms
+    assert values["search rm3_weight"] == expansion.original_weight
+    assert values["search depth"] == pipeline.DEPTH
+    assert values["retrieve depth"] == DEPTH
+    assert values["search first_stage_weight"] == Interpolation().first_stage_weight
+    assert values["search first_stage_scale"] == Interpolation().scale
+    assert parse_aggregation(values["search aggregate"]) == Top()
+    assert values["evaluate names"] == USUAL
+
+
+def test_a_demo_replaces_only_a_demo(here: Path) -> None:
+    """A folder with something else in it is left alone."""
+    birchbark("index", "docs.jsonl", "--to", "mine/index")
+    said = birchbark("demo", "--to", "mine", status=2)[1]
+    assert "mine: holds something else than a demo" in said
+    assert len(Index("mine/index")) == 5
+
+
+def test_what_cannot_be_written_is_told_before_the_work(here: Path) -> None:
+    """No model is loaded for a run without a place."""
+    birchbark("index", "docs.jsonl", "--to", "i")
+    asked = ("rerank", "i", "--run", "none.run", "--queries", "q.tsv", "--model", "nowhere")
+    assert "model: is a folder" in birchbark(*asked, "--output", "model", status=2)[1]
+    said = birchbark(*asked, "--output", "x", "--tag", "two words", status=2)[1]
+    assert "a tag is one word" in said
+
+
+def test_equal_tags_are_told_apart_and_equal_files_are_one(here: Path) -> None:
+    """The family of comparisons is that of different runs."""
+    birchbark("index", "docs.jsonl", "--to", "i")
+    for name, k1 in (("a.run", "0.9"), ("b.run", "2")):
+        birchbark("retrieve", "i", "--queries", "q.tsv", "--output", name, "--k1", k1)
+    table = birchbark("evaluate", "qrels.txt", "a.run", "b.run", "./a.run")[0]
+    assert "bm25 (b.run)" in table
+    assert table.count("bm25 (") == 2
+    assert "times 4 comparisons" in table
+    Path("one.txt").write_text("1 0 canoe 1\n")
+    said = birchbark("evaluate", "one.txt", "a.run", "b.run")[1]
+    assert "too few for tests" in said

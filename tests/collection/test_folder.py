@@ -120,7 +120,7 @@ def test_html_loses_its_markup(tmp_path: Path) -> None:
         "<body><h1>One</h1><p>two <b>th</b>ree</p><script>if (a < b) {}</script><p>four</body>"
     )
     assert read(fill(tmp_path, {"a.html": page})) == [
-        Document("a.html", {"title": "Birch & bark", "text": "One\ntwo three\nfour"})
+        Document("a.html", {"title": "Birch & bark", "text": "One\n\ntwo three\n\nfour"})
     ]
 
 

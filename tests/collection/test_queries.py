@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import html
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -311,3 +312,13 @@ def test_microblog_topics_match_their_qrels(data: Callable[[str], Path], year: i
     queries = read_queries(data(f"mb/topics.microblog{year}.txt"))
     judged = read_qrels(data(f"mb/qrels.microblog{year}.txt")).grades.keys()
     assert judged <= {query.query_id for query in queries}
+
+
+def test_queries_come_through_pipes() -> None:
+    """The file is read once, though its form must be told first."""
+    reading, writing = os.pipe()
+    os.write(writing, b"1\tbirch\n2\tbark\n")
+    os.close(writing)
+    found = read_queries(Path(f"/dev/fd/{reading}"))
+    assert [query.text for query in found] == ["birch", "bark"]
+    os.close(reading)

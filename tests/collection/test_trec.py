@@ -104,13 +104,13 @@ def test_several_texts_are_put_together_in_order() -> None:
         "<DOCNO>1</DOCNO>\n<GRAPHIC>one</GRAPHIC>\n<TEXT>two <b>2</b></TEXT>\n<LP>three</LP>\n"
         "<TEXT TYPE=a>\n<P>four\n</P>\n<P>five</P></TEXT >\n<BYLINE>no</BYLINE>"
     )
-    assert document.text == "one\ntwo 2\nthree\nfour\nfive"
+    assert document.text == "one\n\ntwo 2\n\nthree\n\nfour\n\nfive"
 
 
 def test_text_within_text_is_read_once() -> None:
     """A caption inside of the text is a part of it, not a second copy."""
     document = parse_document("<DOCNO>1</DOCNO><TEXT>one <GRAPHIC>two</GRAPHIC> three</TEXT>")
-    assert document.text == "one\ntwo\nthree"
+    assert document.text == "one\n\ntwo\n\nthree"
 
 
 def test_without_text_tags_all_but_number_and_title_is_text() -> None:
@@ -118,7 +118,7 @@ def test_without_text_tags_all_but_number_and_title_is_text() -> None:
     document = parse_document(
         "<DOCNO>1</DOCNO>\n<HEAD>h</HEAD>\n<DATE>1994</DATE>\n<BODY>x &lt; y</BODY>\nz"
     )
-    assert document == Document("1", {"title": "h", "text": "1994\nx < y\nz"})
+    assert document == Document("1", {"title": "h", "text": "1994\n\nx < y\n\nz"})
 
 
 def test_entities_and_case(tmp_path: Path) -> None:

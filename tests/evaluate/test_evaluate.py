@@ -81,7 +81,9 @@ def test_qrels_and_run_must_belong_together() -> None:
         measure(QRELS, run(q7="a"))
 
 
-@pytest.mark.parametrize("name", ["MAPP", "nDCG@", "AP(", "", "import os"])
+@pytest.mark.parametrize(
+    "name", ["MAPP", "nDCG@", "AP(", "", "import os", "P@0", "nDCG@0", "P", "P@1.5"]
+)
 def test_unknown_measures_are_refused(name: str) -> None:
     """With the spelling that is wanted."""
     with pytest.raises(InputError, match=r"measure.*nDCG@10|needs a package"):
@@ -89,7 +91,8 @@ def test_unknown_measures_are_refused(name: str) -> None:
 
 
 def results(values: list[float], tag: str = "x") -> Results:
-    return Results(tag, {"AP": {str(i): v for i, v in enumerate(values)}}, 0, 0)
+    by_query = {str(i): v for i, v in enumerate(values)}
+    return Results(tag, {"AP": by_query}, {"AP": float(np.mean(values))})
 
 
 def test_p_is_the_paired_t_tests_and_bonferronis() -> None:
@@ -220,3 +223,29 @@ def test_published_figures_to_four_decimals(
     """Real runs, real judgments, the figures their makers printed."""
     found = measure(read_qrels(data(qrels_file)), read_run(data(run_file)), list(figures))
     assert {n: f"{v:.4f}".lstrip("0") for n, v in found.means.items()} == figures
+
+
+@pytest.mark.parametrize("names", [("AP", "MAP", "AP(rel=1)"), ("RR@10", "MRR@10")])
+def test_synonyms_agree(names: tuple[str, ...]) -> None:
+    """One measure under several names has one value under each."""
+    found = measure(QRELS, run(q1="bca", q2="yx"), names).means
+    assert len(found) == len(names)
+    assert len(set(found.values())) == 1 < 1 + min(found.values())
+
+
+def test_counts_are_summed_as_trec_eval_sums_them() -> None:
+    """NumRet is the number of documents of the whole run."""
+    assert measure(QRELS, run(q1="bca", q2="yx"), ["NumRet"]).means == {"NumRet": 5}
+
+
+def test_no_measure_is_a_mistake() -> None:
+    """And no table."""
+    with pytest.raises(InputError, match="no measure"):
+        measure(QRELS, run(q1="a"), [])
+
+
+def test_a_constant_difference_has_no_p() -> None:
+    """The test divides by a spread of zero; nothing is claimed."""
+    found = compare(results([0.1, 0.5]), [results([0.2, 0.6])])[0]["AP"]
+    assert (found.p, found.corrected_p) == (None, None)
+    assert found.mean == pytest.approx(0.1)

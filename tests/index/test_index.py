@@ -6,6 +6,7 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.build import build_index
+from birchbark.index.compiled import compiled
 from birchbark.index.layout import MANIFEST, Manifest
 from birchbark.index.reader import Index
 from birchbark.records import Document
@@ -126,7 +128,7 @@ def test_an_index_is_replaced_only_when_asked(tmp_path: Path) -> None:
     assert len(build_index(DOCUMENTS[:1], tmp_path / "i", replace=True)) == 1
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
-    with pytest.raises(ArtifactError, match="no index here"):
+    with pytest.raises(InputError, match="no index here"):
         build_index(DOCUMENTS, tmp_path / "mine", replace=True)
     assert (tmp_path / "mine" / "thesis.tex").exists()
 
@@ -208,3 +210,32 @@ def test_arrays_are_mapped_not_loaded(index: Index) -> None:
     """An index may be larger than memory."""
     base = index.parts[0].fields[0].lengths.base
     assert isinstance(base, np.memmap)
+
+
+@pytest.mark.parametrize(
+    "name", ["terms.bytes", "doc_ids.bytes", "docs.npy", "tfs.npy", "texts.blocks"]
+)
+def test_files_that_are_too_short_are_noticed_on_opening(
+    index: Index, tmp_path: Path, name: str
+) -> None:
+    """Half a term table must not look like an index in which terms do not occur."""
+    shutil.copytree(index.directory, tmp_path / "i")
+    file = next((tmp_path / "i").rglob(name))
+    file.write_bytes(file.read_bytes()[:-4])
+    with pytest.raises(ArtifactError, match="damaged index"):
+        Index(tmp_path / "i")
+
+
+def test_compiled_code_needs_no_place_to_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read-only installation without a home folder: slower to start, and said so."""
+    real = numba.njit
+
+    def njit(*functions: object, cache: bool = False) -> object:
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return real(*functions)
+
+    monkeypatch.setattr(numba, "njit", njit)
+    with pytest.warns(UserWarning, match="compiled code cannot be kept"):
+        doubled = compiled(lambda x: 2 * x)
+    assert doubled(21) == 42

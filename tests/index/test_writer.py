@@ -153,7 +153,7 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
 
 def test_writing_needs_an_index(tmp_path: Path) -> None:
     """A folder without one gets no lock file either."""
-    with pytest.raises(ArtifactError, match="no index here"):
+    with pytest.raises(InputError, match="no index here"):
         IndexWriter(tmp_path)
     assert list(tmp_path.iterdir()) == []
 

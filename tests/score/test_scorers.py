@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from reference import Reference
 
 from birchbark.errors import CheckpointError, InputError, MissingPackageError
+from birchbark.records import Segment
 from birchbark.score.batches import equal_lengths
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.model import load_scorer, locate
 from birchbark.score.session import Session
+from birchbark.segment.fit import fit
 from conftest import VOCABULARY, WORDS
 
 Bert = Callable[..., Path]
@@ -212,3 +214,40 @@ def test_the_packaged_model_ranks_by_meaning() -> None:
         ["Delete an entire directory tree.", "How do I get to the railway station?"],
     )
     assert near > far + 0.2
+
+
+@given(st.lists(st.text("abcé-日", min_size=1, max_size=40), min_size=1, max_size=30).map(" ".join))
+def test_chunks_fit_by_the_models_own_tokens(text: str) -> None:
+    """A word that is cut may have more pieces than before; each chunk is counted by itself."""
+    scorer = load_scorer()
+    whole = Segment("d", 0, len(text), text)
+    for room in (3, 7, 20):
+        pieces = list(fit([whole], room, scorer.spans))
+        assert "".join(p.text for p in pieces) == text
+        assert all(len(scorer.spans(p.text)) <= room for p in pieces)
+
+
+def test_wrong_values_in_the_configuration_are_told(bert: Bert) -> None:
+    """Not a traceback of the runtime, and not a model that scores anyhow."""
+    for values in (
+        {"hidden_size": "x"},
+        {"num_attention_heads": 0},
+        {"num_attention_heads": 3},
+        {"num_hidden_layers": None},
+        {"position_embedding_type": "relative_key"},
+    ):
+        with pytest.raises(CheckpointError, match=r"config\.json|position embeddings"):
+            load_scorer(changed(bert(), **values))
+    directory = bert()
+    (directory / "modules.json").write_text('[{"type": "sentence_transformers.models.Dense"}]')
+    with pytest.raises(CheckpointError, match=r"unknown module.*found Dense"):
+        load_scorer(directory)
+
+
+def test_case_is_kept_where_the_model_keeps_it(bert: Bert) -> None:
+    """A cased vocabulary without tokenizer.json."""
+    directory = bert()
+    (directory / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    cased, uncased = load_scorer(directory), load_scorer(bert())
+    assert not np.array_equal(cased.embed(["Birch"]), cased.embed(["birch"]))  # type: ignore[attr-defined]
+    assert np.array_equal(uncased.embed(["Birch"]), uncased.embed(["birch"]))  # type: ignore[attr-defined]

@@ -5,7 +5,9 @@ Standard output is data, standard error is talk. Exit codes: 0 done, 1 failed, 2
 
 from __future__ import annotations
 
+import signal
 import sys
+import warnings
 from importlib import import_module
 
 import click
@@ -41,6 +43,9 @@ def group() -> None:
 
 def main() -> None:
     """Run the command line; errors raised on purpose are told in one line on standard error."""
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.default_int_handler)  # leave as tidily as after Ctrl-C
+    warnings.showwarning = lambda message, *_, **__: click.echo(f"note: {message}", err=True)
     try:
         group.main(standalone_mode=False)
     except BirchbarkError as error:

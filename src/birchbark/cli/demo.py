@@ -10,8 +10,10 @@ import click
 from birchbark.cli.evaluate import compared
 from birchbark.cli.options import DEFAULT_MODEL, FILE
 from birchbark.cli.talk import counted, progress, say
+from birchbark.errors import InputError
 
 SHOWN = "q55"
+MARK = "DEMO"
 
 
 @click.command(
@@ -32,6 +34,7 @@ def command(directory: Path, model: str) -> None:
 
     The questions were written and judged by hand; they come with the package.
     """
+    from birchbark.artifact import new_file
     from birchbark.cli.tables import show_hits, show_results
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
@@ -45,6 +48,13 @@ def command(directory: Path, model: str) -> None:
     from birchbark.score.model import load_scorer
 
     started = time.perf_counter()
+    mark = directory / MARK
+    if directory.exists() and not mark.exists() and any(directory.iterdir()):
+        raise InputError(
+            "holds something else than a demo", where=str(directory), remedy="name another folder"
+        )
+    with new_file(mark) as out:
+        out.write("birchbark demo writes in this folder, and replaces what it wrote before\n")
     ranker, expanded = Ranker(load_scorer(model)), FirstStage(expansion=RM3())
     with progress("indexing") as advance:
         documents = counted(read_collection("pydocs", Intake()), advance)

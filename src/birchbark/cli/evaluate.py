@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,8 +61,11 @@ def command(
     from birchbark.evaluate.measures import measure
 
     judged = read_qrels(qrels)
-    files = list(runs) if baseline is None else [baseline, *(r for r in runs if r != baseline)]
+    named = [baseline, *runs] if baseline else list(runs)
+    files = list({file.resolve(): file for file in named}.values())  # each run once
     results = [measure(judged, read_run(f), names, judged_only=judged_only) for f in files]
+    if len({result.tag for result in results}) < len(results):
+        results = [replace(r, tag=f"{r.tag} ({f})") for r, f in zip(results, files, strict=True)]
     for file, result in zip(files, results, strict=True):
         _note(file, result)
     if per_query:
@@ -96,6 +99,10 @@ def compared(results: Sequence[Results], seed: int) -> Differences:
     """Differences of all results from the first; without scipy none, and a word about it."""
     from birchbark.evaluate.significance import compare
 
+    queries = len(next(iter(results[0].values.values())))
+    if queries < 2 and len(results) > 1:
+        say("note: one judged query is too few for tests and intervals")
+        return [None] * len(results)
     try:
         return [None, *compare(results[0], results[1:], seed=seed)]
     except MissingPackageError as missing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -183,6 +184,17 @@ def parse_segmenter(text: str) -> Segmenter:
     if name == "windows" and size.isdecimal() and overlap.isdecimal():
         return Windows(int(size), int(overlap))
     raise InputError(f"unknown segments {text!r}", remedy="sentences, or windows:150/50")
+
+
+def check_output(path: Path, tag: str | None) -> None:
+    """Raise InputError now, not after the work, if a run could not be written."""
+    if tag is not None and (not tag or len(tag.split()) != 1 or tag != tag.strip()):
+        raise InputError("a tag is one word", found=repr(tag))
+    if path.is_dir():
+        raise InputError("is a folder", where=str(path), wanted="a file to write")
+    place = path if path.exists() else next(p for p in path.absolute().parents if p.exists())
+    if not os.access(place, os.W_OK):
+        raise InputError("may not be written", where=str(place))
 
 
 def load_queries(path: Path, topic_fields: tuple[str, ...]) -> list[Query]:

@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from birchbark.cli.options import FILE, load_queries, query_options, ranker, ranker_options
+from birchbark.cli.options import (
+    FILE,
+    check_output,
+    load_queries,
+    query_options,
+    ranker,
+    ranker_options,
+)
 from birchbark.cli.talk import progress, say
 
 
@@ -39,6 +46,7 @@ def command(
     from birchbark.index.reader import Index
     from birchbark.pipeline import rerank
 
+    check_output(output, tag)
     opened, asked = Index(index), load_queries(queries, topic_fields)
     run, chosen = read_run(run_file), ranker(**ranker_choices)
     with progress("scoring", len(asked)) as advance:

@@ -9,6 +9,7 @@ import click
 
 from birchbark.cli.options import (
     FILE,
+    check_output,
     first_stage,
     first_stage_options,
     load_queries,
@@ -41,6 +42,7 @@ def command(
     from birchbark.index.reader import Index
     from birchbark.retrieve.first_stage import rank_queries
 
+    check_output(output, tag)
     opened, asked = Index(index), load_queries(queries, topic_fields)
     stage = first_stage(**first_stage_choices)
     with progress("retrieving", len(asked)) as advance:

@@ -16,7 +16,7 @@ from birchbark.cli.options import (
     ranker,
     ranker_options,
 )
-from birchbark.cli.talk import say
+from birchbark.cli.talk import progress, say
 
 if TYPE_CHECKING:
     from birchbark.pipeline import Hit
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--top", default=10, show_default=True, help="Hits to show.")
 @first_stage_options
 @ranker_options
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a hit.")
+@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each hit.")
 def command(index: Path, text: str, top: int, as_json: bool, **choices: Any) -> None:
     """Search INDEX for TEXT: BM25, then BERT over the best candidates' sentences."""
     from birchbark.cli.tables import show_hits
@@ -39,8 +39,12 @@ def command(index: Path, text: str, top: int, as_json: bool, **choices: Any) -> 
     from birchbark.pipeline import search
 
     of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    stage, chosen = first_stage(**of_first_stage), ranker(**choices)
-    hits = search(Index(index), text, chosen, stage, top)
+    stage, opened = first_stage(**of_first_stage), Index(index)
+    if not opened.analyzer.terms(text):
+        say("the query has no terms: nothing is left after stop words")
+    with progress("searching") as advance:
+        hits = search(opened, text, ranker(**choices), stage, top)
+        advance(1)
     if as_json:
         for hit in hits:
             click.echo(json.dumps(as_dict(hit), ensure_ascii=False))

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 SIGNIFICANT = 0.05
 
 
-def console() -> Console:
-    """Standard output; as wide as it takes where it is not a terminal."""
-    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+def console(least: int = 0) -> Console:
+    """Standard output, at least `least` columns wide; 160 where it is not a terminal."""
+    found = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    found.width = max(found.width, least)
+    return found
 
 
 def show_results(
@@ -38,8 +40,8 @@ def show_results(
             _cell(result.means[name], difference[name] if difference else None) for name in names
         ]
         table.add_row(Text(result.tag), *cells)
-    out = console()
-    out.print(table)
+    out = console(24 + 27 * len(names))
+    out.print(table, crop=False)
     compared = [d for d in differences if d]
     if compared:
         count = len(compared) * len(names)
@@ -53,14 +55,16 @@ def show_results(
 def _cell(mean: float, difference: Difference | None) -> Text:
     if difference is None:
         return Text(f"{mean:.4f} ")
-    mark = "†" if difference.corrected_p < SIGNIFICANT else " "
     d = difference
+    mark = "†" if d.corrected_p is not None and d.corrected_p < SIGNIFICANT else " "
     return Text(
         f"{mean:.4f}{mark}\n{d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}] \np {_p(d.corrected_p)} "
     )
 
 
-def _p(p: float) -> str:
+def _p(p: float | None) -> str:
+    if p is None:
+        return "undefined"
     return "< .0001" if p < 0.0001 else f"= {p:.4f}"
 
 

@@ -42,6 +42,8 @@ def read_collection(
     The format is guessed from the name where `format_name` is not given. A doc_id that is empty or
     appears twice is a bad record; a collection without any document is an InputError.
     """
+    if not collection:
+        raise InputError("no collection was named")
     path = Path(collection)
     if collection == "pydocs" and format_name in (None, "pydocs"):
         path, format_name = standard_library(), "pydocs"
@@ -56,6 +58,8 @@ def read_collection(
             intake.bad(InputError(fault, where=place))
         else:
             seen.add(document.doc_id)
+            if not document.contents.strip():
+                intake.note("document without text")
             yield document
     if not seen:
         raise InputError(

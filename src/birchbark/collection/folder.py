@@ -25,8 +25,12 @@ def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """
     if not path.is_dir():
         raise InputError("is a file", where=str(path), wanted="a folder")
-    for file in sorted(p for p in path.rglob("*") if p.is_file()):
+    for file in sorted(path.rglob("*")):
         relative = file.relative_to(path)
+        if not file.is_file():
+            if file.is_symlink() or not file.is_dir():
+                intake.note("link to a folder or to nothing, or special file, not read")
+            continue
         suffix = Path(file.stem).suffix if file.suffix == ".gz" else file.suffix
         if any(part.startswith(".") for part in relative.parts):
             intake.note("hidden file not read")

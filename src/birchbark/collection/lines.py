@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO, TypeVar, cast
@@ -70,7 +70,14 @@ def decode(raw: bytes, encoding: str = "utf-8") -> str:
 
 def decoded_lines(path: Path, encoding: str = "utf-8") -> Iterator[str]:
     """The lines of `path` as text; an InputError names the line."""
-    for number, raw in binary_lines(path):
+    return decoded(binary_lines(path), path, encoding)
+
+
+def decoded(
+    lines: Iterable[tuple[int, bytes]], path: Path, encoding: str = "utf-8"
+) -> Iterator[str]:
+    """As `decoded_lines`, for lines of `path` that were read before."""
+    for number, raw in lines:
         try:
             yield decode(raw, encoding)
         except InputError as error:
@@ -82,7 +89,14 @@ def parsed_lines(path: Path, parse: Callable[[str], T], intake: Intake) -> Itera
 
     `parse` raises InputError for a bad line; `intake` decides what follows.
     """
-    for number, raw in binary_lines(path):
+    return parsed(binary_lines(path), path, parse, intake)
+
+
+def parsed(
+    lines: Iterable[tuple[int, bytes]], path: Path, parse: Callable[[str], T], intake: Intake
+) -> Iterator[tuple[str, T]]:
+    """As `parsed_lines`, for lines of `path` that were read before."""
+    for number, raw in lines:
         place = f"{path}:{number}"
         try:
             line = decode(raw, intake.encoding)

@@ -13,9 +13,11 @@ INLINE = frozenset(
     ).split()
 )
 
+SOFT = {"br": "\n", "td": " ", "th": " "}  # what breaks less than a block does
+
 
 class _Text(HTMLParser):
-    """Collects text; every tag that is not inline ends a line."""
+    """Collects text; every tag that is not inline ends a line, a block or a cell."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -27,18 +29,19 @@ class _Text(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._unread += tag in UNREAD
         self._in_title |= tag == "title" and not self.title  # drawings have titles too
-        if tag not in INLINE:
-            self.body.append("\n")
+        self._break(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in INLINE:
-            self.body.append("\n")
+        self._break(tag)
 
     def handle_endtag(self, tag: str) -> None:
         self._unread = max(0, self._unread - (tag in UNREAD))
         self._in_title &= tag != "title"
+        self._break(tag)
+
+    def _break(self, tag: str) -> None:
         if tag not in INLINE:
-            self.body.append("\n")
+            self.body.append(SOFT.get(tag, "\n\n"))
 
     def parse_marked_section(self, i: int, report: int = 1) -> int:
         """CDATA is text; html.parser stumbles over other marked sections, which are not."""
@@ -57,16 +60,21 @@ class _Text(HTMLParser):
 
 
 def plain_text(markup: str) -> tuple[str, str]:
-    """Title and text of `markup`: tags gone, entities resolved, scripts and styles left out.
+    """Title and text of `markup`: tags gone, entities resolved.
 
-    Blocks stand on lines of their own; other runs of white space become one space.
+    Left out: scripts, styles, templates, and what is for browsers without scripts. A blank line
+    stands between blocks (paragraphs, list items, table rows); line ends stay, and other runs of
+    white space become one space.
     """
     parser = _Text()
     parser.feed(markup)
     parser.close()
-    return _squeeze("".join(parser.title)).replace("\n", " "), _squeeze("".join(parser.body))
+    return " ".join("".join(parser.title).split()), _squeeze("".join(parser.body))
 
 
 def _squeeze(text: str) -> str:
-    lines = (re.sub(r"\s+", " ", line).strip() for line in text.split("\n"))
-    return "\n".join(line for line in lines if line)
+    blocks = (
+        "\n".join(filter(None, (" ".join(line.split()) for line in block.split("\n"))))
+        for block in re.split(r"\n\s*\n", text)
+    )
+    return "\n\n".join(filter(None, blocks))

@@ -8,14 +8,13 @@ from pathlib import Path
 
 from birchbark.collection.intake import Intake
 from birchbark.collection.jsonl import json_object, take_id
-from birchbark.collection.lines import binary_lines, decoded_lines, parsed_lines
+from birchbark.collection.lines import binary_lines, decoded, parsed
 from birchbark.collection.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Query
 
 ID_NAMES = ("id", "_id", "query_id", "qid")
 TEXT_NAMES = ("text", "query", "title", "question")
-TOPIC_FIELDS = ("title", "description", "narrative")
 
 _TAGS = {"query": "title", "title": "title", "desc": "description", "narr": "narrative"}
 _CLASSIC = re.compile(r"<(num|title|query|desc|narr|querytime|querytweettime)>", re.I)
@@ -36,11 +35,12 @@ def read_queries(
     Raises InputError for a bad line, a second query with one id, an empty text, or no query at all.
     """
     intake = Intake(encoding=encoding)
-    first = next((raw.lstrip()[:1] for _, raw in binary_lines(path) if raw.strip()), b"")
+    lines = list(binary_lines(path))  # read once: it may be a pipe
+    first = next((raw.lstrip()[:1] for _, raw in lines if raw.strip()), b"")
     if first == b"<":
-        located = _topics(path, tuple(topic_fields), encoding)
+        located = _topics(lines, path, tuple(topic_fields), encoding)
     else:
-        located = list(parsed_lines(path, _from_json if first == b"{" else _from_tsv, intake))
+        located = list(parsed(lines, path, _from_json if first == b"{" else _from_tsv, intake))
     return _checked(located, path)
 
 
@@ -49,6 +49,8 @@ def _checked(located: Iterable[tuple[str, Query]], path: Path) -> list[Query]:
     for place, query in located:
         if query.query_id in queries:
             raise InputError(f"a second query with the id {query.query_id}", where=place)
+        if any("\ud800" <= character <= "\udfff" for character in query.text):
+            raise InputError(f"query {query.query_id} holds half a character", where=place)
         if not query.text.strip():
             raise InputError(f"query {query.query_id} has no text", where=place)
         if not query.query_id or re.search(r"\s", query.query_id):
@@ -81,8 +83,10 @@ def _from_json(line: str) -> Query:
     return Query(query_id, text.strip())
 
 
-def _topics(path: Path, fields: tuple[str, ...], encoding: str) -> list[tuple[str, Query]]:
-    text = "\n".join(decoded_lines(path, encoding))
+def _topics(
+    lines: list[tuple[int, bytes]], path: Path, fields: tuple[str, ...], encoding: str
+) -> list[tuple[str, Query]]:
+    text = "\n".join(decoded(lines, path, encoding))
     parts = [(m[1], _xml_parts(m[2])) for m in _XML_TOPIC.finditer(text)] or _classic_parts(text)
     located = []
     for number, found in parts:

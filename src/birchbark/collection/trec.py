@@ -91,7 +91,7 @@ def parse_document(sgml: str) -> Document:
     title_match = next((m for tag in TITLE_TAGS if (m := _ELEMENT[tag].search(sgml))), None)
     texts = _outermost(m for tag in TEXT_TAGS for m in _ELEMENT[tag].finditer(sgml))
     if texts:
-        body = "\n".join(match[1] for match in texts)
+        body = "\n\n".join(match[1] for match in texts)
     else:
         body = _DOCNO.sub("", sgml)
         if title_match:

@@ -6,41 +6,30 @@ so that tools with tie rules of their own have no ties left to break. The order 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from birchbark.errors import InputError
-from birchbark.records import Float32s, Qrels, Run
+from birchbark.records import Qrels, Run
 
 USUAL = ("AP", "nDCG@10", "RR@10", "P@5")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Results:
-    """Values of measures for each judged query.
+    """Values of measures for each judged query, and over all of them.
 
     values: measure → query_id → value. Queries that the run does not rank count 0, as with
     trec_eval -c; `unranked` counts them. `unjudged` counts queries of the run without judgments,
-    which are left out.
+    which are left out. means: measure → mean over all judged queries (a sum for counts: NumRet).
     """
 
     tag: str
     values: Mapping[str, Mapping[str, float]]
-    unranked: int
-    unjudged: int
-
-    @cached_property
-    def means(self) -> dict[str, float]:
-        """Measure → mean over all judged queries."""
-        return {name: float(np.mean([*of.values()])) for name, of in self.values.items()}
-
-    def vector(self, measure_name: str) -> Float32s:
-        """Values (queries,) of one measure, in the order of the qrels."""
-        return np.array([*self.values[measure_name].values()])
+    means: Mapping[str, float]
+    unranked: int = 0
+    unjudged: int = 0
 
 
 def measure(
@@ -54,6 +43,8 @@ def measure(
     import ir_measures
 
     parsed = {name: _parse(name) for name in names}
+    if not parsed:
+        raise InputError("no measure was asked for")
     ranked = {
         query_id: run.rankings[query_id] for query_id in qrels.grades if query_id in run.rankings
     }
@@ -75,32 +66,47 @@ def measure(
         for query_id, ranking in ranked.items()
     }
     judged = {query_id: dict(grades) for query_id, grades in qrels.grades.items()}
-    values: dict[str, dict[str, float]] = {n: dict.fromkeys(qrels.grades, 0.0) for n in names}
-    name_of = {str(m): name for name, m in parsed.items()}
-    for found in ir_measures.iter_calc(list(parsed.values()), judged, by_rank):
-        values[name_of[str(found.measure)]][found.query_id] = float(found.value)
+    distinct = {str(m): m for m in parsed.values()}  # AP and MAP are one
+    found: dict[str, dict[str, float]] = {m: dict.fromkeys(qrels.grades, 0.0) for m in distinct}
+    for one in ir_measures.iter_calc(list(distinct.values()), judged, by_rank):
+        found[str(one.measure)][one.query_id] = float(one.value)
     return Results(
-        run.tag, values, len(qrels.grades) - len(ranked), len(run.rankings.keys() - qrels.grades)
+        run.tag,
+        {name: found[str(m)] for name, m in parsed.items()},
+        {name: _aggregate(m, found[str(m)].values()) for name, m in parsed.items()},
+        len(qrels.grades) - len(ranked),
+        len(run.rankings.keys() - qrels.grades),
     )
+
+
+def _aggregate(measure: Any, values: Iterable[float]) -> float:
+    """As the measure has it: the mean for most, the sum for counts."""
+    aggregator = measure.aggregator()
+    for value in values:
+        aggregator.add(value)
+    return float(aggregator.result())
 
 
 def _parse(name: str) -> Any:
     import ir_measures
 
     try:
-        parsed = ir_measures.parse_measure(name)
-    except (NameError, ValueError, SyntaxError, TypeError) as unknown:
+        measure = ir_measures.parse_measure(name)
+        if measure.params.get("cutoff", 1) < 1:
+            raise ValueError("the cutoff must be 1 or more")
+        supports: Any = ir_measures.DefaultPipeline.supports
+        supported = supports(measure)
+    except (NameError, ValueError, SyntaxError, TypeError, AssertionError) as unknown:
         raise InputError(
             f"unknown measure {name!r}: {unknown}",
             remedy="spell it as ir-measures does: AP, nDCG@10, P@20, RR@10, R@1000, Bpref",
         ) from None
-    supports: Any = ir_measures.DefaultPipeline.supports
-    if not supports(parsed):
+    if not supported:
         raise InputError(
             f"measure {name!r} needs a package that is not installed",
             remedy="see the providers of ir-measures: https://ir-measur.es",
         )
-    return parsed
+    return measure
 
 
 def _some(ids: Mapping[str, object]) -> str:

@@ -12,6 +12,7 @@ from birchbark.evaluate.measures import Results
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
+NO_SPREAD = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +20,16 @@ class Difference:
     """System minus baseline on one measure, over the same queries.
 
     low, high: 95 % interval of the mean difference (BCa bootstrap over queries). p: two-sided
-    paired t-test. corrected_p: Bonferroni over all comparisons made together, 1 at most. better,
-    worse: share of queries that gained and lost.
+    paired t-test; None where it is not defined, as all queries differ by the same. corrected_p:
+    Bonferroni over all comparisons made together, 1 at most. better, worse: share of queries that
+    gained and lost.
     """
 
     mean: float
     low: float
     high: float
-    p: float
-    corrected_p: float
+    p: float | None
+    corrected_p: float | None
     better: float
     worse: float
 
@@ -61,9 +63,9 @@ def _difference(
         raise InputError("runs can only be compared over the same two or more judged queries")
     delta = np.array([system.values[name][q] - queries[q] for q in queries])
     better, worse = float(np.mean(delta > 0)), float(np.mean(delta < 0))
-    if np.ptp(delta) == 0:  # no spread: neither test nor bootstrap is defined
+    if np.ptp(delta) < NO_SPREAD:  # neither test nor bootstrap is defined
         even = float(delta[0])
-        p = 1.0 if even == 0 else 0.0
+        p = 1.0 if even == 0 else None
         return Difference(even, even, even, p, p, better, worse)
     try:
         from scipy import stats

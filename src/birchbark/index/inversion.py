@@ -5,15 +5,16 @@ Compiled by numba when first called. Three counting passes, linear in the number
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from birchbark.index.compiled import compiled
 
 Ints = NDArray[np.int64]
 UInts = NDArray[np.uint32]
 
 
-@numba.njit(cache=True)
+@compiled
 def invert(
     tokens: UInts, doc_starts: Ints, term_starts: Ints, token_terms: UInts, terms: int
 ) -> tuple[Ints, UInts, UInts, UInts]:
@@ -65,7 +66,7 @@ def invert(
     return starts, docs, tfs, lengths
 
 
-@numba.njit(cache=True)
+@compiled
 def transpose(starts: Ints, docs: UInts, tfs: UInts, documents: int) -> tuple[Ints, UInts, UInts]:
     """The forward index of postings: starts (documents + 1,), terms (p,) rising, tfs (p,)."""
     counts = np.zeros(documents + 1, np.int64)

@@ -8,10 +8,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.index.compiled import compiled
 from birchbark.index.layout import FieldTotals, PartEntry
 from birchbark.index.part import finished, write_field
 from birchbark.index.reader import FieldPart, Part
@@ -91,7 +91,7 @@ def _new_numbers(parts: Sequence[Part]) -> list[NDArray[np.int64]]:
     return places
 
 
-@numba.njit(cache=True)
+@compiled
 def _count(
     starts: NDArray[Any],
     docs: NDArray[Any],
@@ -106,7 +106,7 @@ def _count(
                 counts[new_terms[term] + 1] += 1
 
 
-@numba.njit(cache=True)
+@compiled
 def _fill(
     postings: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
     new_terms: NDArray[np.int64],

@@ -42,6 +42,8 @@ class FieldPart:
         self._forward_terms = map_array(directory / "forward_terms.npy")
         self._forward_tfs = map_array(directory / "forward_tfs.npy")
         self._deleted = deleted
+        if not int(self.starts[-1]) == len(self.docs) == len(self.tfs):
+            raise ValueError("postings are not as long as their starts say")
 
     def document_frequency(self, term: str) -> int:
         """In how many documents of this part `term` occurs, deleted ones left out."""
@@ -83,6 +85,9 @@ class Part:
             self.texts = TextReader(path / "texts")
             fields = range(len(entry.fields))
             self.fields = [FieldPart(path / f"field-{i}", self.deleted) for i in fields]
+            counts = {len(self.doc_ids), *(len(field.lengths) for field in self.fields)}
+            if counts != {entry.documents}:
+                raise ValueError(f"{entry.documents} documents expected, found {counts}")
         except (OSError, ValueError, IndexError) as broken:
             raise ArtifactError(
                 f"damaged index: {broken}", where=str(path), remedy="build the index again"

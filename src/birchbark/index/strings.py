@@ -45,6 +45,8 @@ class StringTable:
         self._bytes = np.zeros(0, np.uint8) if empty else np.memmap(blob, np.uint8, "r")
         self._view = memoryview(self._bytes)  # type: ignore[arg-type]
         self._offsets = map_array(_sibling(path, ".offsets.npy"))
+        if int(self._offsets[-1]) != blob.stat().st_size:
+            raise ValueError(f"{blob.name} is not as long as its offsets say")
         order = _sibling(path, ".order.npy")
         self._order = map_array(order) if order.exists() else None
 

@@ -64,7 +64,10 @@ class TextReader:
         self._path = path.with_suffix(".blocks")
         starts = map_array(path.with_suffix(".starts.npy"))
         self._offsets, self._first = starts[:, 0].tolist(), starts[:, 1].tolist()
-        empty = self._path.stat().st_size == 0
+        size = self._path.stat().st_size
+        if self._offsets[-1] != size:
+            raise ValueError(f"{self._path.name} is not as long as its offsets say")
+        empty = size == 0
         self._bytes = memoryview(b"" if empty else np.memmap(self._path, np.uint8, "r"))  # type: ignore[arg-type]
 
     def take(self, numbers: Iterable[int]) -> dict[int, dict[str, str]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.index.compiled import compiled
 
-@numba.njit(cache=True)
+
+@compiled
 def add_bm25(
     scores: NDArray[np.float64],
     docs: NDArray[Any],

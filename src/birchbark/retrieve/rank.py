@@ -51,6 +51,8 @@ def rank(
     """
     if bad := [t for t, w in weights.items() if not (w >= 0 and math.isfinite(w))]:
         raise InputError(f"weight of term {bad[0]!r} is out of range", wanted="0 or more")
+    if depth < 1:
+        raise InputError("depth is out of range", wanted="1 or more", found=str(depth))
     numbers = {field: index.field_number(field) for field in fields}
     doc_ids: list[str] = []
     scores: list[NDArray[Any]] = [np.zeros(0)]

@@ -19,6 +19,7 @@ Tensors = Mapping[str, NDArray[np.float32]]
 
 KNOWN = ("bert",)
 ACTIVATIONS = ("gelu",)
+MODULES = {"Transformer", "Pooling", "Normalize"}
 PICKLES = ("pytorch_model.bin", "model.pt", "model.ckpt")
 
 
@@ -96,6 +97,11 @@ class Checkpoint:
             raise CheckpointError(
                 f"config.json says nothing of {missing}", where=str(directory)
             ) from None
+        except (TypeError, ValueError) as wrong:
+            raise CheckpointError(
+                f"wrong value in config.json: {wrong}", where=str(directory)
+            ) from None
+        _check(shape, config, directory)
         weights = _weights_file(directory)
         head, max_length = _head(directory, weights), _max_length(directory, shape)
         return cls(directory, name or directory.name, shape, head, max_length)
@@ -113,7 +119,7 @@ class Checkpoint:
         return fingerprint(*present, self.weights)
 
     def tensors(self) -> Tensors:
-        """All weights as float32 by their names, without the prefix `bert.`."""
+        """All weights by their names, without the prefix `bert.`, as they are stored."""
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
 
@@ -124,6 +130,28 @@ class Checkpoint:
                 f"damaged weights: {broken}", where=str(self.weights), remedy="fetch the file again"
             ) from broken
         return {name.removeprefix("bert."): value for name, value in loaded.items()}
+
+
+def _check(shape: Shape, config: dict[str, Any], directory: Path) -> None:
+    """Refuse shapes that are none, and parts that the graph does not have."""
+    sizes = (shape.layers, shape.hidden, shape.heads, shape.intermediate, shape.vocabulary)
+    if min(*sizes, shape.positions, shape.types) < 1 or shape.hidden % shape.heads:
+        raise CheckpointError("sizes in config.json do not fit together", where=str(directory))
+    positions = config.get("position_embedding_type", "absolute")
+    if positions != "absolute":
+        raise CheckpointError(
+            "unknown position embeddings", where=str(directory), wanted="absolute", found=positions
+        )
+    modules = directory / "modules.json"
+    listed = json.loads(modules.read_bytes()) if modules.exists() else []
+    kinds = {str(module.get("type", "")).rpartition(".")[2] for module in listed}
+    if unknown := kinds - MODULES:
+        raise CheckpointError(
+            "unknown module in modules.json",
+            where=str(directory),
+            wanted=", ".join(sorted(MODULES)),
+            found=", ".join(sorted(unknown)),
+        )
 
 
 def _json(path: Path) -> dict[str, Any]:

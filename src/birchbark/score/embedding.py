@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
@@ -60,12 +61,16 @@ class EmbeddingScorer:
 
     def embed(self, texts: Sequence[str]) -> Float32s:
         """Unit vectors (n, hidden) of `texts`."""
-        new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
+        if not texts:
+            return np.empty((0, self._checkpoint.shape.hidden), np.float32)
+        known = self._vectors
+        new = list(dict.fromkeys(text for text in texts if text not in known))
         pieces = self._pieces.encode(new)
         check_room([len(p) for p in pieces], new, self._checkpoint.max_length - 2)
         inputs = [[self._pieces.cls, *p, self._pieces.sep] for p in pieces]
-        known = self._vectors | dict(zip(new, self._session.run(inputs), strict=True))
-        self._vectors = (
-            dict(list(known.items())[-REMEMBERED:]) if len(known) > REMEMBERED else known
-        )
-        return np.stack([known[text] for text in texts])
+        for text, vector in zip(new, self._session.run(inputs), strict=True):
+            known[text] = vector.copy()  # a view would keep its whole batch
+        found = np.stack([known[text] for text in texts])
+        for oldest in list(islice(known, max(0, len(known) - REMEMBERED))):
+            del known[oldest]
+        return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from birchbark.errors import CheckpointError
 from birchbark.score.checkpoint import Checkpoint
@@ -58,9 +59,19 @@ def _load(checkpoint: Checkpoint) -> Tokenizer:
         if whole.exists():
             return Tokenizer.from_file(str(whole))
         if vocabulary.exists():
-            return BertWordPieceTokenizer(str(vocabulary), lowercase=True)._tokenizer
+            return BertWordPieceTokenizer(str(vocabulary), **_case(checkpoint))._tokenizer
     except Exception as broken:  # tokenizers raises bare Exception
         raise CheckpointError(
             f"damaged tokeniser: {broken}", where=str(checkpoint.directory)
         ) from broken
     raise CheckpointError("no tokenizer.json and no vocab.txt", where=str(checkpoint.directory))
+
+
+def _case(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Whether letters are lower-cased and lose their accents, as tokenizer_config.json has it."""
+    path = checkpoint.directory / "tokenizer_config.json"
+    stated = json.loads(path.read_bytes()) if path.exists() else {}
+    return {
+        "lowercase": stated.get("do_lower_case", True),
+        "strip_accents": stated.get("strip_accents"),
+    }

@@ -6,33 +6,55 @@ from collections.abc import Callable, Iterable, Iterator
 
 from birchbark.records import Segment
 
+Spans = Callable[[str], list[tuple[int, int]]]
 
-def fit(
-    segments: Iterable[Segment], room: int, spans: Callable[[str], list[tuple[int, int]]]
-) -> Iterator[Segment]:
-    """The segments in order, those of more than `room` tokens cut into chunks of `room` tokens.
 
-    spans: start and end of each token in a text, in characters. A text put in front of a segment (a
-    title) is in front of its first chunk alone.
+def fit(segments: Iterable[Segment], room: int, spans: Spans) -> Iterator[Segment]:
+    """The segments in order, those of more than `room` tokens cut into chunks that fit.
+
+    spans: start and end of each token in a text, in characters. Chunks end between words where they
+    can. A text put in front of a segment (a title) is in front of its first chunk alone.
     """
     for segment in segments:
         if segment.text.isascii() and len(segment.text) <= room:
             yield segment  # an ASCII token has at least one character
         else:
-            yield from _chunks(segment, room, spans(segment.text))
+            yield from _chunks(segment, room, spans)
 
 
-def _chunks(segment: Segment, room: int, tokens: list[tuple[int, int]]) -> Iterator[Segment]:
+def _chunks(segment: Segment, room: int, spans: Spans) -> Iterator[Segment]:
+    text, tokens = segment.text, spans(segment.text)
     if len(tokens) <= room:
         yield segment
         return
-    text = segment.text
+    starts = [start for start, _ in tokens]
     prefix = len(text) - (segment.end - segment.start)
-    begin = 0
-    for first in range(room, len(tokens) + room, room):
-        end = tokens[first][0] if first < len(tokens) else len(text)
-        start = segment.start + max(0, begin - prefix)
-        finish = segment.start + max(0, end - prefix)
-        if end > begin:
-            yield Segment(segment.doc_id, start, finish, text[begin:end])
+    begin = first = 0
+    while begin < len(text):
+        while first < len(starts) and starts[first] < begin:
+            first += 1
+        end = _end_of_chunk(
+            text, begin, [*starts[first : first + room + 1], len(text)], room, spans
+        )
+        start, finish = (segment.start + max(0, at - prefix) for at in (begin, end))
+        yield Segment(segment.doc_id, start, finish, text[begin:end])
         begin = end
+
+
+def _end_of_chunk(text: str, begin: int, starts: list[int], room: int, spans: Spans) -> int:
+    """Where a chunk from `begin` ends, so that its own tokens are `room` at most.
+
+    starts: of the tokens from `begin` on, and an end. A word that is cut may have more tokens than
+    it had as a part of the whole, so each chunk is counted by itself.
+    """
+    count = min(room, len(starts) - 1)
+    while count > 1:
+        end = starts[count]
+        space = max(text.rfind(" ", begin + 1, end), text.rfind("\n", begin + 1, end))
+        if end < len(text) and not text[end - 1].isspace() and space > begin:
+            end = space + 1
+        excess = len(spans(text[begin:end])) - room
+        if excess <= 0:
+            return end
+        count -= min(excess, count - 1)
+    return max(begin + 1, starts[min(1, len(starts) - 1)])

@@ -1,0 +1,27 @@
+"""How are loops over postings compiled, and where is compiled code kept?
+
+numba keeps it beside the source or, where that cannot be written, in the user's cache folder. Where
+neither can, code is compiled anew in every process: slower to start by seconds, and said so.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, compiled by numba when first called."""
+    try:
+        found: Callable[..., Any] = numba.njit(cache=True)(function)
+    except RuntimeError:  # numba found no place for its cache
+        warnings.warn(
+            "compiled code cannot be kept: neither the installation nor a cache folder can be "
+            "written, so every start takes seconds longer (NUMBA_CACHE_DIR names a folder)",
+            stacklevel=2,
+        )
+        found = numba.njit(function)
+    return found
