@@ -279,3 +279,18 @@ def test_equal_tags_are_told_apart_and_equal_files_are_one(here: Path) -> None:
     Path("one.txt").write_text("1 0 canoe 1\n")
     said = birchbark("evaluate", "one.txt", "a.run", "b.run")[1]
     assert "too few for tests" in said
+
+
+def test_expanded_queries_are_reported_and_read_back(here: Path) -> None:
+    """What RM3 made of a query can be printed, changed, and searched as it stands."""
+    birchbark("index", "docs.jsonl", "--to", "i")
+    asked = ("retrieve", "i", "--queries", "q.tsv")
+    birchbark(*asked, "--rm3", "--output", "a.run", "--report", "report.tsv")
+    rows = [line.split("\t") for line in Path("report.tsv").read_text().splitlines()]
+    assert [row[:2] for row in rows] == [["1", "0.600000"], ["2", "0.400000"], ["3", "0.000000"]]
+    assert "birch^" in rows[0][2]
+    Path("expanded.tsv").write_text("".join(f"{row[0]}\t{row[2]}\n" for row in rows))
+    birchbark("retrieve", "i", "--queries", "expanded.tsv", "--weighted", "--output", "b.run")
+    first, second = read_run(Path("a.run")), read_run(Path("b.run"))
+    for query_id, ranking in first.rankings.items():
+        assert second.rankings[query_id].doc_ids == ranking.doc_ids

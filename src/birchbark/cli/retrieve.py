@@ -27,6 +27,14 @@ from birchbark.cli.talk import progress, say
 @click.option("--output", required=True, type=FILE, help="The run, in TREC form.")
 @first_stage_options
 @click.option("--depth", default=1000, show_default=True, help="Documents a query.")
+@click.option(
+    "--weighted", is_flag=True, help="Queries are index terms with weights: term^weight …"
+)
+@click.option(
+    "--report",
+    type=FILE,
+    help="TSV: query_id, share of all documents that match, the query after expansion.",
+)
 @click.option("--tag", help="Names the run.  [default: bm25 or bm25+rm3]")
 def command(
     index: Path,
@@ -34,19 +42,41 @@ def command(
     topic_fields: tuple[str, ...],
     output: Path,
     depth: int,
+    weighted: bool,
+    report: Path | None,
     tag: str | None,
     **first_stage_choices: Any,
 ) -> None:
     """Rank the documents of INDEX for each query, by BM25."""
+    from birchbark.artifact import new_file
     from birchbark.collection.runs import write_run
     from birchbark.index.reader import Index
-    from birchbark.retrieve.first_stage import rank_queries
+    from birchbark.records import Run
+    from birchbark.retrieve.first_stage import expanded_query, match_ratio, rank_query
+    from birchbark.retrieve.query import format_weighted, parse_weighted, query_terms
 
     check_output(output, tag)
     opened, asked = Index(index), load_queries(queries, topic_fields)
     stage = first_stage(**first_stage_choices)
+    terms = {
+        query.query_id: parse_weighted(query.text)
+        if weighted
+        else query_terms(opened.analyzer, query.text)
+        for query in asked
+    }
+    rankings, lines = {}, []
     with progress("retrieving", len(asked)) as advance:
-        run = rank_queries(opened, asked, stage, depth=depth, tag=tag, advance=advance)
+        for query_id, weights in terms.items():
+            rankings[query_id] = rank_query(opened, weights, stage, depth)
+            if report:
+                ratio = match_ratio(opened, weights, stage)
+                expanded = format_weighted(expanded_query(opened, weights, stage))
+                lines.append(f"{query_id}\t{ratio:.6f}\t{expanded}\n")
+            advance(1)
+    run = Run(rankings, tag or stage.name)
+    if report:
+        with new_file(report) as out:
+            out.writelines(lines)
     write_run(run, output)
     empty = [query_id for query_id, ranking in run.rankings.items() if not len(ranking)]
     say(f"ranked {sum(map(len, run.rankings.values())):,} documents for {len(asked):,} queries")

@@ -64,7 +64,7 @@ def rank_query(
 
     query: a text, or index terms with weights of 0 or more.
     """
-    weights = query_terms(index.analyzer, query) if isinstance(query, str) else query
+    weights = _weights(index, query)
     return _rank(index, expanded_query(index, weights, stage), weights, stage, depth)
 
 
@@ -88,12 +88,18 @@ def rank_queries(
     return Run(rankings, tag or stage.name)
 
 
-def match_ratio(index: Index, text: str, stage: FirstStage = FirstStage()) -> float:
-    """Share of all documents that are candidates for `text`, 0 to 1."""
-    terms = set(query_terms(index.analyzer, text))
+def match_ratio(
+    index: Index, query: str | Mapping[str, float], stage: FirstStage = FirstStage()
+) -> float:
+    """Share of all documents that are candidates for the original query, 0 to 1."""
+    terms = [term for term, weight in _weights(index, query).items() if weight]
     numbers = [index.field_number(field) for field in stage.fields]
     found = sum(len(stage.match.candidates(part, numbers, terms)) for part in index.parts)
     return found / max(1, len(index))
+
+
+def _weights(index: Index, query: str | Mapping[str, float]) -> Mapping[str, float]:
+    return query_terms(index.analyzer, query) if isinstance(query, str) else query
 
 
 def _rank(
