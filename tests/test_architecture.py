@@ -47,7 +47,7 @@ PACKAGES = {
     "onnx": {"score"},
     "onnxruntime": {"score"},
     "safetensors": {"score"},
-    "tokenizers": {"score"},
+    "tokenizers": {"score", "text"},
     "ir_measures": {"evaluate"},
     "scipy": {"evaluate"},
     "torch": set(),

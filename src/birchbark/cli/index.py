@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from birchbark.cli.options import FILE
+from birchbark.cli.options import DEFAULT_MODEL, FILE
 from birchbark.cli.talk import counted, progress, report_intake, say
 from birchbark.errors import ArtifactError, InputError
 
@@ -51,10 +51,17 @@ def command() -> None:
 @FORMAT
 @click.option(
     "--analyzer",
-    type=click.Choice(["english", "porter", "plain"]),
+    type=click.Choice(["english", "porter", "plain", "wordpiece", "porter+wordpiece"]),
     default="english",
     show_default=True,
     help="How text becomes terms; queries go through the same.",
+)
+@click.option(
+    "--vocabulary",
+    default=DEFAULT_MODEL,
+    show_default=True,
+    metavar="MODEL",
+    help="Model whose WordPieces the last two take.",
 )
 @click.option(
     "--field",
@@ -72,6 +79,7 @@ def build(
     directory: Path,
     format_name: str | None,
     analyzer: str,
+    vocabulary: str,
     fields: tuple[str, ...],
     encoding: str,
     skip_bad: bool,
@@ -89,6 +97,7 @@ def build(
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
     from birchbark.index.build import build_index
+    from birchbark.score.model import load_vocabulary
 
     if directory.exists() and not replace:
         raise InputError(
@@ -97,10 +106,16 @@ def build(
             remedy="choose another name; or --replace it; or birchbark index add",
         )
     intake = Intake(skip_bad, encoding, REMEDY)
+    pieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
     with progress("indexing") as advance:
         documents = counted(read_collection(collection, intake, format_name), advance)
         index = build_index(
-            documents, directory, analyzer_name=analyzer, fields=_parts(fields), replace=replace
+            documents,
+            directory,
+            analyzer_name=analyzer,
+            vocabulary=pieces,
+            fields=_parts(fields),
+            replace=replace,
         )
     totals = index.totals(index.fields[0])
     say(f"indexed {len(index):,} documents, {totals.tokens:,} terms, in {directory}")

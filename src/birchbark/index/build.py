@@ -7,7 +7,7 @@ from pathlib import Path
 
 from birchbark.artifact import new_directory
 from birchbark.errors import InputError
-from birchbark.index.layout import DEFAULT_FIELDS, Manifest
+from birchbark.index.layout import DEFAULT_FIELDS, VOCABULARY, Manifest
 from birchbark.index.reader import Index
 from birchbark.index.writer import PART_TOKENS, IndexWriter
 from birchbark.records import Document
@@ -19,12 +19,14 @@ def build_index(
     directory: Path | str,
     *,
     analyzer_name: str = "english",
+    vocabulary: Sequence[str] | None = None,
     fields: Mapping[str, Sequence[str]] | None = None,
     replace: bool = False,
     part_tokens: int = PART_TOKENS,
 ) -> Index:
     """Index `documents` under `directory` and open the result; it appears whole or not at all.
 
+    vocabulary: WordPieces for the analyzers wordpiece and porter+wordpiece; the index keeps them.
     fields: indexed field → the document fields whose texts it joins; one field `contents` of title
     and text where not given. part_tokens: a part is closed when it holds this many tokens, which
     bounds the memory needed (about 20 bytes a token).
@@ -37,7 +39,9 @@ def build_index(
     if replace and directory.exists():
         Manifest.read(directory)  # only an index may be replaced
     with new_directory(directory, replace=replace) as scratch:
-        Manifest(analyzer(analyzer_name).name, sources, ()).write(scratch)
+        Manifest(analyzer(analyzer_name, vocabulary).name, sources, ()).write(scratch)
+        if vocabulary is not None:
+            (scratch / VOCABULARY).write_text("\n".join(vocabulary), "utf-8")
         with IndexWriter(scratch, part_tokens=part_tokens) as writer:
             for document in documents:
                 if document.doc_id in writer:

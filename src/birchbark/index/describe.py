@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 import numpy as np
 
 from birchbark.index.layout import Manifest
 from birchbark.index.merge import union
 from birchbark.index.reader import Index
+from birchbark.text.analyzer import WORDPIECE
 
 
 def describe(index: Index) -> dict[str, str | int]:
@@ -41,4 +45,18 @@ def describe(index: Index) -> dict[str, str | int]:
             f"{field}: average length": f"{totals.tokens / max(1, totals.documents):.1f}",
             f"{field}: longest": int(lengths.max(initial=0)),
         }
+        if index.analyzer.name in WORDPIECE:
+            unknown = _unknown(index, manifest.fields[field])
+            found[f"{field}: unknown words"] = unknown.total()
+            found[f"{field}: distinct unknown words"] = len(unknown)
     return found
+
+
+def _unknown(index: Index, sources: Iterable[str]) -> Counter[str]:
+    """Words that the analyzer's vocabulary does not know, counted in the stored texts."""
+    analyzer = index.analyzer
+    words: Counter[str] = Counter()
+    for document in index:
+        for source in sources:
+            words.update(analyzer.tokens(document.fields.get(source, "")))
+    return Counter({word: count for word, count in words.items() if analyzer.unknown(word)})

@@ -2,6 +2,7 @@
 
     INDEX/
       manifest.json          version, analyzer, indexed fields, and the list of parts
+      vocab.txt              WordPieces, a line each, where the analyzer needs them
       part-000000/           an immutable piece of the index, with statistics of its own
         doc_ids.*            a string table (strings.py): document number → doc_id
         texts.*              the stored fields (texts.py): document number → fields
@@ -27,9 +28,11 @@ from typing import Any
 
 from birchbark.artifact import origin, read_json, write_json
 from birchbark.errors import ArtifactError
+from birchbark.text.analyzer import Analyzer, analyzer
 
 FORMAT, VERSION = "birchbark index", 1
 MANIFEST = "manifest.json"
+VOCABULARY = "vocab.txt"
 CONTENTS = "contents"
 DEFAULT_FIELDS = {CONTENTS: ("title", "text")}
 
@@ -78,6 +81,12 @@ class Manifest:
     fields: dict[str, tuple[str, ...]]
     parts: tuple[PartEntry, ...]
     generation: int = 0
+
+    def load_analyzer(self, directory: Path) -> Analyzer:
+        """The analyzer of the index in `directory`, with the vocabulary kept there."""
+        path = directory / VOCABULARY
+        kept = path.read_text("utf-8").split("\n") if path.exists() else None
+        return analyzer(self.analyzer, kept)
 
     def write(self, directory: Path) -> None:
         """Put this manifest in the place of the present one, whole or not at all."""

@@ -17,7 +17,7 @@ from birchbark.index.layout import FieldTotals, Manifest, PartEntry
 from birchbark.index.strings import StringTable, map_array
 from birchbark.index.texts import TextReader
 from birchbark.records import Document
-from birchbark.text.analyzer import Analyzer, analyzer
+from birchbark.text.analyzer import Analyzer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +143,7 @@ class Index:
     @cached_property
     def analyzer(self) -> Analyzer:
         """The analyzer its texts went through; queries must go through it too."""
-        return analyzer(self._manifest.analyzer)
+        return self._manifest.load_analyzer(self.directory)
 
     @property
     def fields(self) -> tuple[str, ...]:

