@@ -229,7 +229,7 @@ def test_shards_with_shared_statistics_score_as_one(
     shards = [build_index(half, where / f"{i}") for i, half in enumerate(halves) if half]
     weights = query_terms(whole.analyzer, query)
     shared = {"contents": shared_statistics(shards, "contents", weights)}
-    assert shared == gather(whole, ["contents"], weights)
+    assert shared == gather(whole, {"contents": BM25()}, weights)
     lists = [
         rank(s, weights, {"contents": (1, BM25())}, shared, match=OR, matched_terms=weights)
         for s in shards

@@ -21,6 +21,7 @@ Command = Callable[..., Any]
 FILE = click.Path(path_type=Path)
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 FIRST_STAGE_OPTIONS = (
+    "first_stage_model",
     "k1",
     "b",
     "match",
@@ -53,6 +54,14 @@ query_options = grouped(
 )
 
 first_stage_options = grouped(
+    click.option(
+        "--first-stage",
+        "first_stage_model",
+        type=click.Choice(["bm25", "tfidf"]),
+        default="bm25",
+        show_default=True,
+        help="tfidf: cosine of tf-idf vectors.",
+    ),
     click.option("--k1", default=0.9, show_default=True, help="BM25: term frequency saturation."),
     click.option("--b", default=0.4, show_default=True, help="BM25: length normalisation, 0 to 1."),
     click.option(
@@ -120,6 +129,7 @@ ranker_options = grouped(
 
 
 def first_stage(
+    first_stage_model: str,
     k1: float,
     b: float,
     match: str,
@@ -134,10 +144,12 @@ def first_stage(
     from birchbark.retrieve.first_stage import FirstStage
     from birchbark.retrieve.match import parse_match
     from birchbark.retrieve.rm3 import RM3
+    from birchbark.retrieve.tfidf import TfIdf
 
+    model = TfIdf() if first_stage_model == "tfidf" else BM25(k1, b)
     expansion = RM3(rm3_documents, rm3_terms, rm3_weight) if rm3 else None
     weights = parse_fields(fields or ("contents",))
-    return FirstStage(BM25(k1, b), weights, match=parse_match(match), expansion=expansion)
+    return FirstStage(model, weights, match=parse_match(match), expansion=expansion)
 
 
 def parse_fields(fields: tuple[str, ...]) -> dict[str, float]:

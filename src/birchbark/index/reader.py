@@ -124,6 +124,7 @@ class Index:
     def __init__(self, directory: Path | str) -> None:
         """Open the index in `directory`; ArtifactError if there is none or it is damaged."""
         self.directory = Path(directory)
+        self.remembered: dict[str, object] = {}  # what others derived from this snapshot, by field
         self._manifest = Manifest.read(self.directory)
         while True:
             try:

@@ -9,6 +9,7 @@ from functools import reduce
 from operator import add
 
 from birchbark.index.layout import FieldTotals
+from birchbark.index.merge import union
 from birchbark.index.reader import Index
 
 
@@ -38,6 +39,16 @@ def field_statistics(index: Index, field: str, terms: Iterable[str]) -> Statisti
     """Statistics of `field` in `index`, with the frequencies of `terms`."""
     found = {term: index.document_frequency(term, field) for term in terms}
     return Statistics(index.totals(field), {term: df for term, df in found.items() if df})
+
+
+def full_statistics(index: Index, field: str) -> Statistics:
+    """Statistics of `field` with the frequencies of all its terms; remembered with the index."""
+    known = index.remembered.get(field)
+    if not isinstance(known, Statistics):
+        number = index.field_number(field)
+        terms = union([part.fields[number] for part in index.parts])
+        known = index.remembered[field] = field_statistics(index, field, terms)
+    return known
 
 
 def shared_statistics(indexes: Iterable[Index], field: str, terms: Iterable[str]) -> Statistics:

@@ -28,3 +28,27 @@ def add_bm25(
         doc = docs[i]
         tf = np.float64(tfs[i])
         scores[doc] += weight * tf / (tf + floor + slope * lengths[doc])
+
+
+@compiled
+def add_products(
+    scores: NDArray[np.float64], docs: NDArray[Any], tfs: NDArray[Any], weight: float
+) -> None:
+    """Add weight · tf to the score of each document in `docs`."""
+    for i in range(len(docs)):
+        scores[docs[i]] += weight * tfs[i]
+
+
+@compiled
+def add_squares(
+    squares: NDArray[np.float64],
+    starts: NDArray[Any],
+    docs: NDArray[Any],
+    tfs: NDArray[Any],
+    weights: NDArray[np.float64],
+) -> None:
+    """Add (weight of the term · tf)² to each document's sum, over all postings of a part."""
+    for term in range(len(weights)):
+        for i in range(starts[term], starts[term + 1]):
+            value = weights[term] * tfs[i]
+            squares[docs[i]] += value * value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ class BM25:
     Lucene: it changes no ranking. Lengths are exact (Lucene rounds them to one byte).
     The defaults are Anserini's; the passages paper has k1 1.2, b 0.75.
     """
+
+    all_terms: ClassVar[bool] = False
 
     k1: float = 0.9
     b: float = 0.4

@@ -116,7 +116,7 @@ def _rank(
         index,
         weights,
         models,
-        gather(index, list(models), list(weights)),
+        gather(index, {field: model for field, (_, model) in models.items()}, list(weights)),
         match=stage.match,
         matched_terms=[term for term in matched if matched[term]],
         depth=depth,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import InputError
 from birchbark.index.reader import FieldPart, Index
-from birchbark.index.statistics import Statistics, field_statistics
+from birchbark.index.statistics import Statistics, field_statistics, full_statistics
 from birchbark.records import Ranking
 from birchbark.retrieve.match import Match
 
@@ -19,7 +19,12 @@ DEPTH = 1000
 
 
 class Model(Protocol):
-    """Scores the documents of a part for weighted terms: BM25, TfIdf."""
+    """Scores the documents of a part for weighted terms: BM25, TfIdf.
+
+    all_terms: whether it needs the statistics of every term, not those of the query alone.
+    """
+
+    all_terms: ClassVar[bool]
 
     def add(
         self,
@@ -70,9 +75,16 @@ def rank(
     return Ranking.of(doc_ids, np.concatenate(scores), depth)
 
 
-def gather(index: Index, fields: Sequence[str], terms: Collection[str]) -> dict[str, Statistics]:
-    """The statistics that `rank` needs, from `index` alone."""
-    return {field: field_statistics(index, field, terms) for field in fields}
+def gather(
+    index: Index, models: Mapping[str, Model], terms: Collection[str]
+) -> dict[str, Statistics]:
+    """The statistics that `rank` needs, from `index` alone: for each field in `models`."""
+    return {
+        field: full_statistics(index, field)
+        if model.all_terms
+        else field_statistics(index, field, terms)
+        for field, model in models.items()
+    }
 
 
 def _best(scores: NDArray[np.float32], depth: int) -> NDArray[np.int64]:
