@@ -27,6 +27,18 @@ class Document:
     fields: Mapping[str, str]
 
     @property
+    def fault(self) -> str:
+        """Why this document cannot be kept; empty if it can."""
+        if not self.doc_id.strip():
+            return "document has an empty id"
+        try:
+            for text in (self.doc_id, *self.fields, *self.fields.values()):
+                text.encode()
+        except UnicodeEncodeError:
+            return "text holds half a character (a lone surrogate)"
+        return ""
+
+    @property
     def title(self) -> str:
         """The field `title`, or an empty string."""
         return self.fields.get("title", "")

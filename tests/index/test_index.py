@@ -17,6 +17,7 @@ from birchbark.index.build import build_index
 from birchbark.index.compiled import compiled
 from birchbark.index.layout import MANIFEST, Manifest
 from birchbark.index.reader import Index
+from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 from birchbark.text.analyzer import analyzer
 from conftest import DOCUMENTS, WORDS
@@ -239,3 +240,24 @@ def test_compiled_code_needs_no_place_to_be_kept(monkeypatch: pytest.MonkeyPatch
     with pytest.warns(UserWarning, match="compiled code cannot be kept"):
         doubled = compiled(lambda x: 2 * x)
     assert doubled(21) == 42
+
+
+@pytest.mark.parametrize(
+    "bad", [Document("", {"text": "x"}), Document("\ud800", {}), Document("a", {"text": "\udfff"})]
+)
+def test_documents_that_cannot_be_kept_are_refused(tmp_path: Path, bad: Document) -> None:
+    """By the library as by the readers; what was there stays."""
+    build_index(DOCUMENTS[:1], tmp_path / "i")
+    with IndexWriter(tmp_path / "i") as writer:
+        with pytest.raises(InputError, match=r"empty id|half a character"):
+            writer.add(bad)
+        writer.add(DOCUMENTS[1])
+    assert [d.doc_id for d in Index(tmp_path / "i")] == ["canoe", "bees"]
+
+
+def test_too_many_fields_are_refused(tmp_path: Path) -> None:
+    """Each costs files; 50,000 of them are a mistake."""
+    fields = {f"f{i}": [f"f{i}"] for i in range(50_000)}
+    with pytest.raises(InputError, match="too many indexed fields: expected at most 1000"):
+        build_index(DOCUMENTS, tmp_path / "i", fields=fields)
+    assert list(tmp_path.iterdir()) == []

@@ -237,3 +237,20 @@ def test_shards_with_shared_statistics_score_as_one(
     pairs = [pair for ranking in lists for pair in ranking]
     merged = Ranking.of([d for d, _ in pairs], [s for _, s in pairs])
     assert merged == rank_query(whole, query)
+
+
+def test_queries_of_ten_thousand_terms(tmp_path: Path) -> None:
+    """Long queries are searched whole."""
+    document = Document("long", {"text": " ".join(f"w{i}" for i in range(100_000))})
+    index = build_index([*DOCUMENTS, document], tmp_path / "i")
+    query = " ".join(f"w{i}" for i in range(10_000))
+    assert rank_query(index, query).doc_ids == ("long",)
+    assert rank_query(index, query, FirstStage(match=AND)).doc_ids == ("long",)
+    assert rank_query(index, query + " river", FirstStage(match=Match(10_000))).doc_ids == ("long",)
+
+
+def test_a_collection_of_one_term(tmp_path: Path) -> None:
+    """idf stays above 0, so every document is found."""
+    documents = [Document(f"d{i}", {"text": "bee"}) for i in range(5)]
+    index = build_index(documents, tmp_path / "i")
+    assert len(rank_query(index, "bee")) == 5

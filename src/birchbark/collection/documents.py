@@ -54,7 +54,10 @@ def read_collection(
         raise InputError("no such file or folder", where=collection)
     seen: set[str] = set()
     for place, document in READERS[name](path, intake):
-        if fault := _fault(document, seen):
+        fault = document.fault
+        if document.doc_id in seen:
+            fault = f"a second document with the id {document.doc_id}"
+        if fault:
             intake.bad(InputError(fault, where=place))
         else:
             seen.add(document.doc_id)
@@ -68,20 +71,6 @@ def read_collection(
             found=f"{len(intake.skipped)} bad records" if intake.skipped else "",
             remedy="; ".join(intake.notes) or "check the path and --format",
         )
-
-
-def _fault(document: Document, seen: set[str]) -> str:
-    """What is wrong with `document`; nothing, if all is well."""
-    if not document.doc_id.strip():
-        return "document has an empty id"
-    if document.doc_id in seen:
-        return f"a second document with the id {document.doc_id}"
-    try:
-        for text in (document.doc_id, *document.fields, *document.fields.values()):
-            text.encode()
-    except UnicodeEncodeError:
-        return "text holds half a character (a lone surrogate)"
-    return ""
 
 
 def detect_format(path: Path) -> str:

@@ -13,6 +13,8 @@ from birchbark.index.writer import PART_TOKENS, IndexWriter
 from birchbark.records import Document
 from birchbark.text.analyzer import analyzer
 
+MOST_FIELDS = 1000
+
 
 def build_index(
     documents: Iterable[Document],
@@ -35,6 +37,10 @@ def build_index(
     if there are no documents.
     """
     sources = {name: tuple(names) for name, names in (fields or DEFAULT_FIELDS).items()}
+    if len(sources) > MOST_FIELDS:
+        raise InputError(
+            "too many indexed fields", wanted=f"at most {MOST_FIELDS}", found=str(len(sources))
+        )
     directory = Path(directory)
     if replace and directory.exists():
         Manifest.read(directory)  # only an index may be replaced

@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from birchbark.artifact import TEMPORARY, fingerprint, flush
-from birchbark.errors import ArtifactError
+from birchbark.errors import ArtifactError, InputError
 from birchbark.index.layout import Manifest, PartEntry
 from birchbark.index.merge import merge_parts, worth_merging
 from birchbark.index.part import PartBuilder, field_totals
@@ -80,7 +80,12 @@ class IndexWriter:
         return len(self._index) - gone + len(self._new)
 
     def add(self, document: Document) -> None:
-        """Add `document`; one with the same id is replaced."""
+        """Add `document`; one with the same id is replaced.
+
+        Raises InputError, and changes nothing, if it has no id or is not valid Unicode.
+        """
+        if document.fault:
+            raise InputError(document.fault, where=f"document {document.doc_id!r}")
         self.delete(document.doc_id)
         if self._builder and self._builder.tokens >= self._part_tokens:
             self._close_part()
