@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from birchbark.combine.interpolate import Interpolation
     from birchbark.errors import BirchbarkError, InputError
     from birchbark.evaluate.measures import measure
-    from birchbark.index.build import build_index
+    from birchbark.index.build import Schema, build_index
     from birchbark.index.reader import Index
     from birchbark.index.writer import IndexWriter
     from birchbark.pipeline import Evidence, Hit, Ranker, rerank, search
@@ -38,6 +38,7 @@ _HOME = {
     "BirchbarkError": "errors",
     "InputError": "errors",
     "measure": "evaluate.measures",
+    "Schema": "index.build",
     "build_index": "index.build",
     "Index": "index.reader",
     "IndexWriter": "index.writer",

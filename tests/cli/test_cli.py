@@ -294,3 +294,18 @@ def test_expanded_queries_are_reported_and_read_back(here: Path) -> None:
     first, second = read_run(Path("a.run")), read_run(Path("b.run"))
     for query_id, ranking in first.rankings.items():
         assert second.rankings[query_id].doc_ids == ranking.doc_ids
+
+
+def test_documents_are_filtered_on_the_command_line(here: Path) -> None:
+    """Classes of Python's library, say, without its functions."""
+    Path("docs.jsonl").write_text(
+        '{"id": "a", "text": "bee", "kind": "insect"}\n'
+        '{"id": "b", "text": "bee", "kind": "letter"}\n'
+    )
+    birchbark("index", "docs.jsonl", "--to", "i", "--keyword", "kind")
+    Path("q.tsv").write_text("1\tbee\n")
+    asked = ("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
+    birchbark(*asked, "--filter", "kind=letter")
+    assert read_run(Path("a.run")).rankings["1"].doc_ids == ("b",)
+    assert "not a filter" in birchbark(*asked, "--filter", "kind", status=2)[1]
+    assert "no field 'id' to filter by" in birchbark(*asked, "--filter", "id=a", status=2)[1]

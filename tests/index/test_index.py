@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.errors import ArtifactError, InputError
-from birchbark.index.build import build_index
+from birchbark.index.build import Schema, build_index
 from birchbark.index.compiled import compiled
 from birchbark.index.layout import MANIFEST, Manifest
 from birchbark.index.reader import Index
@@ -93,7 +93,7 @@ def test_documents_without_terms_are_kept(tmp_path: Path) -> None:
 def test_each_field_is_indexed_for_itself(tmp_path: Path) -> None:
     """Indexed fields join the document fields they are made of."""
     fields = {"title": ["title"], "all": ["title", "text"]}
-    index = build_index(DOCUMENTS, tmp_path / "i", fields=fields)
+    index = build_index(DOCUMENTS, tmp_path / "i", Schema(fields=fields))
     assert index.fields == ("title", "all")
     assert index.document_frequency("river", "title") == 0
     assert index.document_frequency("river", "all") == 3
@@ -259,5 +259,5 @@ def test_too_many_fields_are_refused(tmp_path: Path) -> None:
     """Each costs files; 50,000 of them are a mistake."""
     fields = {f"f{i}": [f"f{i}"] for i in range(50_000)}
     with pytest.raises(InputError, match="too many indexed fields: expected at most 1000"):
-        build_index(DOCUMENTS, tmp_path / "i", fields=fields)
+        build_index(DOCUMENTS, tmp_path / "i", Schema(fields=fields))
     assert list(tmp_path.iterdir()) == []

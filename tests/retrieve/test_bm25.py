@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.errors import InputError
-from birchbark.index.build import build_index
+from birchbark.index.build import Schema, build_index
 from birchbark.index.reader import Index
 from birchbark.index.statistics import shared_statistics
+from birchbark.index.writer import IndexWriter
 from birchbark.records import Document, Ranking
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, match_ratio, rank_query
-from birchbark.retrieve.match import ALL, AND, OR, Match, parse_match
+from birchbark.retrieve.match import ALL, AND, OR, Match, Selection, parse_match
 from birchbark.retrieve.query import format_weighted, parse_weighted, query_terms
 from birchbark.retrieve.rank import gather, rank
 from birchbark.text.analyzer import analyzer
@@ -124,7 +125,7 @@ def test_parameters_out_of_range_are_refused(k1: float, b: float) -> None:
 def test_fields_have_statistics_of_their_own(tmp_path: Path) -> None:
     """A title is ranked among titles."""
     fields = {"title": ["title"], "text": ["text"]}
-    index = build_index(DOCUMENTS, tmp_path / "i", fields=fields)
+    index = build_index(DOCUMENTS, tmp_path / "i", Schema(fields=fields))
     found = rank_query(index, "birch", FirstStage(fields={"title": 1}))
     assert found.doc_ids == ("canoe",)
     titles = [d.title for d in DOCUMENTS]
@@ -158,7 +159,7 @@ def test_field_scores_are_added_with_their_weights(tmp_path: Path) -> None:
     """Lengths and frequencies are each field's own; models may differ by field."""
     documents = [Document(f"d{i}", d.fields) for i, d in enumerate(DOCUMENTS)]
     fields = {"title": ["title"], "text": ["text"]}
-    index = build_index(documents, tmp_path / "i", fields=fields, part_tokens=9)
+    index = build_index(documents, tmp_path / "i", Schema(fields=fields), part_tokens=9)
     weights = {"title": 0.25, "text": 2.0}
     found = dict(rank_query(index, "birch river steam", FirstStage(fields=weights)))
     assert found == pytest.approx(sum_by_hand(documents, "birch river steam", weights), rel=1e-6)
@@ -171,7 +172,7 @@ def test_field_scores_are_added_with_their_weights(tmp_path: Path) -> None:
 def test_matches_count_terms_over_all_fields(tmp_path: Path) -> None:
     """A term in the title and one in the text are two; a term in both is one."""
     fields = {"title": ["title"], "text": ["text"]}
-    index = build_index(DOCUMENTS, tmp_path / "i", fields=fields)
+    index = build_index(DOCUMENTS, tmp_path / "i", Schema(fields=fields))
     both = {"title": 1.0, "text": 1.0}
 
     def found(query: str, match: Match) -> set[str]:
@@ -231,8 +232,7 @@ def test_shards_with_shared_statistics_score_as_one(
     shared = {"contents": shared_statistics(shards, "contents", weights)}
     assert shared == gather(whole, {"contents": BM25()}, weights)
     lists = [
-        rank(s, weights, {"contents": (1, BM25())}, shared, match=OR, matched_terms=weights)
-        for s in shards
+        rank(s, weights, {"contents": (1, BM25())}, shared, Selection(OR, weights)) for s in shards
     ]
     pairs = [pair for ranking in lists for pair in ranking]
     merged = Ranking.of([d for d, _ in pairs], [s for _, s in pairs])
@@ -254,3 +254,30 @@ def test_a_collection_of_one_term(tmp_path: Path) -> None:
     documents = [Document(f"d{i}", {"text": "bee"}) for i in range(5)]
     index = build_index(documents, tmp_path / "i")
     assert len(rank_query(index, "bee")) == 5
+
+
+def test_filters_keep_the_documents_with_a_value(tmp_path: Path) -> None:
+    """Exact values, in every part, after updates and merges; scores are those of no filter."""
+    documents = [
+        Document(
+            f"d{i}", {"text": f"bee {WORDS[i]}", "kind": ["a b", "A b"][i % 2], "year": str(i)}
+        )
+        for i in range(8)
+    ]
+    index = build_index(documents, tmp_path / "i", Schema(keywords=["kind", "year"]), part_tokens=3)
+    plain = dict(rank_query(index, "bee"))
+    found = rank_query(index, "bee", FirstStage(filters={"kind": "a b"}))
+    assert dict(found) == {d: s for d, s in plain.items() if d in {"d0", "d2", "d4", "d6"}}
+    both = FirstStage(filters={"kind": "a b", "year": "4"}, match=ALL)
+    assert rank_query(index, "zeppelin", both).doc_ids == ("d4",)
+    assert match_ratio(index, "bee", FirstStage(filters={"kind": "A b"})) == 0.5
+    assert len(rank_query(index, "bee", FirstStage(filters={"kind": "a"}))) == 0
+    with IndexWriter(tmp_path / "i") as writer:
+        writer.add(Document("d0", {"text": "bee", "kind": "A b"}))
+        writer.merge()
+    changed = rank_query(Index(tmp_path / "i"), "bee", FirstStage(filters={"kind": "A b"}))
+    assert set(changed.doc_ids) == {"d0", "d1", "d3", "d5", "d7"}
+    with pytest.raises(InputError, match=r"no field 'text' to filter by.*one of kind, year"):
+        rank_query(index, "bee", FirstStage(filters={"text": "bee"}))
+    with pytest.raises(InputError, match="'contents' is both searched and filtered by"):
+        build_index(documents, tmp_path / "j", Schema(keywords=["contents"]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from birchbark.errors import InputError
-from birchbark.index.build import build_index
+from birchbark.index.build import Schema, build_index
 from birchbark.index.describe import describe
 from birchbark.index.reader import Index
 from birchbark.index.writer import IndexWriter
@@ -48,7 +48,7 @@ def test_unknown_words_are_no_terms_and_are_counted(tmp_path: Path) -> None:
         Document("b", {"text": "bee zzz yyy zzz"}),
         Document("c", {"text": "xxx"}),
     ]
-    build_index(documents, tmp_path / "i", analyzer_name="wordpiece", vocabulary=vocabulary)
+    build_index(documents, tmp_path / "i", Schema("wordpiece", vocabulary))
     with IndexWriter(tmp_path / "i") as writer:
         writer.delete("c")
         writer.add(Document("d", {"text": "dances"}))

@@ -71,6 +71,13 @@ def command() -> None:
     help="Indexed field and the document's fields it joins; repeat for several.  "
     "[default: contents=title+text]",
 )
+@click.option(
+    "--keyword",
+    "keywords",
+    multiple=True,
+    metavar="PART",
+    help="Field of the documents to filter by; repeat for several.",
+)
 @ENCODING
 @SKIP_BAD
 @click.option("--replace", is_flag=True, help="Replace the index that is there.")
@@ -81,6 +88,7 @@ def build(
     analyzer: str,
     vocabulary: str,
     fields: tuple[str, ...],
+    keywords: tuple[str, ...],
     encoding: str,
     skip_bad: bool,
     replace: bool,
@@ -96,7 +104,7 @@ def build(
     """
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
-    from birchbark.index.build import build_index
+    from birchbark.index.build import Schema, build_index
     from birchbark.score.model import load_vocabulary
 
     if directory.exists() and not replace:
@@ -107,25 +115,19 @@ def build(
         )
     intake = Intake(skip_bad, encoding, REMEDY)
     pieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
+    schema = Schema(analyzer, pieces, _parts(fields), keywords)
     with progress("indexing") as advance:
         documents = counted(read_collection(collection, intake, format_name), advance)
-        index = build_index(
-            documents,
-            directory,
-            analyzer_name=analyzer,
-            vocabulary=pieces,
-            fields=_parts(fields),
-            replace=replace,
-        )
+        index = build_index(documents, directory, schema, replace=replace)
     totals = index.totals(index.fields[0])
     say(f"indexed {len(index):,} documents, {totals.tokens:,} terms, in {directory}")
     report_intake(intake)
 
 
-def _parts(fields: tuple[str, ...]) -> dict[str, list[str]] | None:
+def _parts(fields: tuple[str, ...]) -> dict[str, list[str]]:
     """Indexed field → the document's fields it joins: itself, where nothing else is said."""
-    pairs = [field.partition("=") for field in fields]
-    return {name: (parts or name).split("+") for name, _, parts in pairs} or None
+    pairs = [field.partition("=") for field in fields or ("contents=title+text",)]
+    return {name: (parts or name).split("+") for name, _, parts in pairs}
 
 
 @command.command(epilog="Example: birchbark index add articles.index new-articles/")

@@ -26,6 +26,7 @@ FIRST_STAGE_OPTIONS = (
     "b",
     "match",
     "fields",
+    "filters",
     "rm3",
     "rm3_documents",
     "rm3_terms",
@@ -79,6 +80,13 @@ first_stage_options = grouped(
         metavar="NAME[=W]",
         help="Indexed field to search and its weight; repeat to add up several.  "
         "[default: contents=1]",
+    ),
+    click.option(
+        "--filter",
+        "filters",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="Only documents with this value; the index must be made with --keyword FIELD.",
     ),
     click.option("--rm3", is_flag=True, help="Expand the query by RM3."),
     click.option("--rm3-documents", default=10, show_default=True, help="RM3: feedback documents."),
@@ -134,6 +142,7 @@ def first_stage(
     b: float,
     match: str,
     fields: tuple[str, ...],
+    filters: tuple[str, ...],
     rm3: bool,
     rm3_documents: int,
     rm3_terms: int,
@@ -149,7 +158,13 @@ def first_stage(
     model = TfIdf() if first_stage_model == "tfidf" else BM25(k1, b)
     expansion = RM3(rm3_documents, rm3_terms, rm3_weight) if rm3 else None
     weights = parse_fields(fields or ("contents",))
-    return FirstStage(model, weights, match=parse_match(match), expansion=expansion)
+    return FirstStage(
+        model,
+        weights,
+        match=parse_match(match),
+        filters=parse_filters(filters),
+        expansion=expansion,
+    )
 
 
 def parse_fields(fields: tuple[str, ...]) -> dict[str, float]:
@@ -161,6 +176,17 @@ def parse_fields(fields: tuple[str, ...]) -> dict[str, float]:
             found[name] = float(weight or 1)
         except ValueError:
             raise InputError("not a field weight", found=field, wanted="NAME=WEIGHT") from None
+    return found
+
+
+def parse_filters(filters: tuple[str, ...]) -> dict[str, str]:
+    """Field → value from FIELD=VALUE."""
+    found = {}
+    for one in filters:
+        name, equals, value = one.partition("=")
+        if not (name and equals and value):
+            raise InputError("not a filter", found=one, wanted="FIELD=VALUE")
+        found[name] = value
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from birchbark.artifact import new_directory
@@ -16,38 +17,58 @@ from birchbark.text.analyzer import analyzer
 MOST_FIELDS = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """How documents are indexed.
+
+    analyzer: its name. vocabulary: WordPieces for the analyzers wordpiece and porter+wordpiece; the
+    index keeps them. fields: indexed field → the document fields whose texts it joins. keywords:
+    document fields to filter by; each becomes a field whose whole text is one term.
+    """
+
+    analyzer: str = "english"
+    vocabulary: Sequence[str] | None = None
+    fields: Mapping[str, Sequence[str]] = field(default_factory=lambda: DEFAULT_FIELDS)
+    keywords: Sequence[str] = ()
+
+    def manifest(self) -> Manifest:
+        """The manifest of an empty index; InputError for a schema that contradicts itself."""
+        if clash := set(self.fields).intersection(self.keywords):
+            raise InputError(f"field {min(clash)!r} is both searched and filtered by")
+        sources = {name: tuple(names) for name, names in self.fields.items()}
+        sources |= {name: (name,) for name in self.keywords}
+        if len(sources) > MOST_FIELDS:
+            raise InputError(
+                "too many indexed fields", wanted=f"at most {MOST_FIELDS}", found=str(len(sources))
+            )
+        chosen = analyzer(self.analyzer, self.vocabulary)
+        return Manifest(chosen.name, sources, (), keywords=tuple(self.keywords))
+
+
 def build_index(
     documents: Iterable[Document],
     directory: Path | str,
+    schema: Schema = Schema(),
     *,
-    analyzer_name: str = "english",
-    vocabulary: Sequence[str] | None = None,
-    fields: Mapping[str, Sequence[str]] | None = None,
     replace: bool = False,
     part_tokens: int = PART_TOKENS,
 ) -> Index:
     """Index `documents` under `directory` and open the result; it appears whole or not at all.
 
-    vocabulary: WordPieces for the analyzers wordpiece and porter+wordpiece; the index keeps them.
-    fields: indexed field → the document fields whose texts it joins; one field `contents` of title
-    and text where not given. part_tokens: a part is closed when it holds this many tokens, which
-    bounds the memory needed (about 20 bytes a token).
+    schema: by default one field `contents` of title and text, in English. part_tokens: a part is
+    closed when it holds this many tokens, which bounds the memory needed (about 20 bytes a token).
 
     Raises InputError if `directory` exists and `replace` is false, if two documents share an id, or
     if there are no documents.
     """
-    sources = {name: tuple(names) for name, names in (fields or DEFAULT_FIELDS).items()}
-    if len(sources) > MOST_FIELDS:
-        raise InputError(
-            "too many indexed fields", wanted=f"at most {MOST_FIELDS}", found=str(len(sources))
-        )
+    manifest = schema.manifest()
     directory = Path(directory)
     if replace and directory.exists():
         Manifest.read(directory)  # only an index may be replaced
     with new_directory(directory, replace=replace) as scratch:
-        Manifest(analyzer(analyzer_name, vocabulary).name, sources, ()).write(scratch)
-        if vocabulary is not None:
-            (scratch / VOCABULARY).write_text("\n".join(vocabulary), "utf-8")
+        manifest.write(scratch)
+        if schema.vocabulary is not None:
+            (scratch / VOCABULARY).write_text("\n".join(schema.vocabulary), "utf-8")
         with IndexWriter(scratch, part_tokens=part_tokens) as writer:
             for document in documents:
                 if document.doc_id in writer:

@@ -28,7 +28,7 @@ from typing import Any
 
 from birchbark.artifact import origin, read_json, write_json
 from birchbark.errors import ArtifactError
-from birchbark.text.analyzer import Analyzer, analyzer
+from birchbark.text.analyzer import Analyzer, analyzer, keyword
 
 FORMAT, VERSION = "birchbark index", 1
 MANIFEST = "manifest.json"
@@ -74,13 +74,19 @@ class Manifest:
     """All that must be known before a part is opened.
 
     fields: indexed field → names of the document fields whose texts it joins. generation: how many
-    times the index was changed.
+    times the index was changed. keywords: fields whose whole text is one term, to filter by.
     """
 
     analyzer: str
     fields: dict[str, tuple[str, ...]]
     parts: tuple[PartEntry, ...]
     generation: int = 0
+    keywords: tuple[str, ...] = ()
+
+    def field_analyzers(self, directory: Path) -> dict[str, Analyzer]:
+        """Field → the analyzer its text goes through."""
+        chosen = self.load_analyzer(directory)
+        return {name: keyword() if name in self.keywords else chosen for name in self.fields}
 
     def load_analyzer(self, directory: Path) -> Analyzer:
         """The analyzer of the index in `directory`, with the vocabulary kept there."""
@@ -119,4 +125,5 @@ class Manifest:
             for p in values["parts"]
         )
         fields = {name: tuple(sources) for name, sources in values["fields"].items()}
-        return cls(values["analyzer"], fields, parts, values["generation"])
+        generation, keywords = values["generation"], tuple(values["keywords"])
+        return cls(values["analyzer"], fields, parts, generation, keywords)

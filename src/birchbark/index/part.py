@@ -24,14 +24,17 @@ class PartBuilder:
     """A part being filled. Ids must differ; `close` writes what is not yet on disk."""
 
     def __init__(
-        self, directory: Path, chosen: Analyzer, sources: Mapping[str, Sequence[str]]
+        self,
+        directory: Path,
+        analyzers: Mapping[str, Analyzer],
+        sources: Mapping[str, Sequence[str]],
     ) -> None:
-        """Start a part in the new folder `directory`. sources: as Manifest.fields."""
+        """Start a part in the new folder `directory`. analyzers, sources: of each field."""
         directory.mkdir()
         self._directory = directory
         self._ids: list[str] = []
         self._texts = TextWriter(directory / "texts")
-        self._fields = [(names, _Field(chosen)) for names in sources.values()]
+        self._fields = [(sources[name], _Field(analyzers[name])) for name in sources]
 
     @property
     def tokens(self) -> int:

@@ -161,6 +161,17 @@ class Index:
             )
         return self.fields.index(field)
 
+    def filter_number(self, field: str) -> int:
+        """As `field_number`, for a field to filter by."""
+        known = ", ".join(self._manifest.keywords)
+        if field not in self._manifest.keywords:
+            raise InputError(
+                f"no field {field!r} to filter by",
+                where=str(self.directory),
+                remedy=f"one of {known}" if known else "none was named when it was indexed",
+            )
+        return self.field_number(field)
+
     def totals(self, field: str) -> FieldTotals:
         """Documents and tokens of `field` over all parts."""
         number = self.field_number(field)

@@ -53,7 +53,9 @@ class IndexWriter:
                 remedy="wait until it is done, and try again",
             ) from None
         try:
-            self._start(Manifest.read(self.directory))
+            manifest = Manifest.read(self.directory)
+            self._analyzers = manifest.field_analyzers(self.directory)
+            self._start(manifest)
             self._clean()
         except BaseException:
             self._lock.close()
@@ -91,8 +93,7 @@ class IndexWriter:
             self._close_part()
         if not self._builder:
             path = self.directory / self._next_name()
-            chosen, fields = self._index.analyzer, self._manifest.fields
-            self._builder = PartBuilder(path, chosen, fields)
+            self._builder = PartBuilder(path, self._analyzers, self._manifest.fields)
         self._new[document.doc_id] = (self._next_name(), len(self._builder))
         self._builder.add(document)
 

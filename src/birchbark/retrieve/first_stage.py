@@ -11,7 +11,7 @@ from birchbark.index.layout import CONTENTS
 from birchbark.index.reader import Index
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.bm25 import BM25
-from birchbark.retrieve.match import OR, Match
+from birchbark.retrieve.match import OR, Match, Selection
 from birchbark.retrieve.query import query_terms
 from birchbark.retrieve.rank import DEPTH, Model, gather, rank
 from birchbark.retrieve.rm3 import RM3, expand
@@ -24,6 +24,7 @@ class FirstStage:
     model: BM25 or TfIdf. fields: indexed field → weight; a document's score is Σ weight · score of
     the field, each with lengths and frequencies of its own. field_models: models of single fields,
     where they differ. match: which documents are candidates, by the terms of the original query.
+    filters: field → value that a candidate must have; statistics stay those of all documents.
     expansion: RM3 over a first ranking, read from the first field; none by default.
     """
 
@@ -31,6 +32,7 @@ class FirstStage:
     fields: Mapping[str, float] = dataclasses.field(default_factory=lambda: {CONTENTS: 1.0})
     field_models: Mapping[str, Model] = dataclasses.field(default_factory=dict)
     match: Match = OR
+    filters: Mapping[str, str] = dataclasses.field(default_factory=dict)
     expansion: RM3 | None = None
 
     def __post_init__(self) -> None:
@@ -93,8 +95,8 @@ def match_ratio(
 ) -> float:
     """Share of all documents that are candidates for the original query, 0 to 1."""
     terms = [term for term, weight in _weights(index, query).items() if weight]
-    numbers = [index.field_number(field) for field in stage.fields]
-    found = sum(len(stage.match.candidates(part, numbers, terms)) for part in index.parts)
+    selection = Selection(stage.match, terms, stage.filters)
+    found = sum(len(selection.candidates(index, part, stage.fields)) for part in index.parts)
     return found / max(1, len(index))
 
 
@@ -112,12 +114,12 @@ def _rank(
     """Rank by `weights`; with OR any of their terms makes a candidate, else only original ones."""
     models = {f: (w, stage.field_models.get(f, stage.model)) for f, w in stage.fields.items()}
     matched = weights if stage.match == OR else original
+    terms = [term for term in matched if matched[term]]
     return rank(
         index,
         weights,
         models,
-        gather(index, {field: model for field, (_, model) in models.items()}, list(weights)),
-        match=stage.match,
-        matched_terms=[term for term in matched if matched[term]],
-        depth=depth,
+        gather(index, {name: model for name, (_, model) in models.items()}, list(weights)),
+        Selection(stage.match, terms, stage.filters),
+        depth,
     )

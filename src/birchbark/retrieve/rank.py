@@ -13,7 +13,7 @@ from birchbark.errors import InputError
 from birchbark.index.reader import FieldPart, Index
 from birchbark.index.statistics import Statistics, field_statistics, full_statistics
 from birchbark.records import Ranking
-from birchbark.retrieve.match import Match
+from birchbark.retrieve.match import Selection
 
 DEPTH = 1000
 
@@ -42,15 +42,13 @@ def rank(
     weights: Mapping[str, float],
     fields: Mapping[str, tuple[float, Model]],
     statistics: Mapping[str, Statistics],
-    *,
-    match: Match,
-    matched_terms: Collection[str],
+    selection: Selection,
     depth: int = DEPTH,
 ) -> Ranking:
     """The `depth` best candidates by Σ_field weight · model(field).
 
     weights: term → weight, 0 or more. fields: field → its weight and model. statistics: of each
-    field, with the frequencies of all terms. match, matched_terms: which documents are candidates.
+    field, with the frequencies of all terms. selection: which documents are candidates.
     Everything is added up in an order fixed by names and terms, in float64, so the scores do not
     depend on how the index is divided into parts.
     """
@@ -58,17 +56,17 @@ def rank(
         raise InputError(f"weight of term {bad[0]!r} is out of range", wanted="0 or more")
     if depth < 1:
         raise InputError("depth is out of range", wanted="1 or more", found=str(depth))
-    numbers = {field: index.field_number(field) for field in fields}
+    numbers = {name: index.field_number(name) for name in fields}
     doc_ids: list[str] = []
     scores: list[NDArray[Any]] = [np.zeros(0)]
     for part in index.parts:
         total = np.zeros(part.documents)
-        for field, (share, model) in fields.items():
+        for name, (share, model) in fields.items():
             of_field = total if len(fields) == 1 and share == 1 else np.zeros(part.documents)
-            model.add(of_field, part.fields[numbers[field]], weights, statistics[field])
+            model.add(of_field, part.fields[numbers[name]], weights, statistics[name])
             if of_field is not total:
                 total += share * of_field
-        hits = match.candidates(part, list(numbers.values()), matched_terms)
+        hits = selection.candidates(index, part, fields)
         best = hits[_best(total[hits].astype(np.float32), depth)]
         doc_ids += part.doc_ids.take(best.tolist())
         scores.append(total[best])

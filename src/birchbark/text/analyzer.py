@@ -93,6 +93,11 @@ def analyzer(name: str, vocabulary: Sequence[str] | None = None) -> Analyzer:
     return Analyzer(name, pieces.tokens, pieces.normalise, pieces.unknown)
 
 
+def keyword() -> Analyzer:
+    """The whole text as one term, as it stands: for values that are filtered by, not searched."""
+    return Analyzer("keyword", lambda text: [text] if text else [], lambda token: (token,))
+
+
 def plain(token: str) -> tuple[str, ...]:
     """Lower case; tokens over 255 characters are cut into pieces of that length, as in Lucene."""
     lowered = token.lower()
