@@ -146,7 +146,7 @@ def test_a_score_is_a_number(tmp_path: Path, score: str) -> None:
 )
 def test_scores_are_finite_in_single_precision(tmp_path: Path, score: str) -> None:
     """What cannot be ranked is refused with its query and document, without a warning beside."""
-    with pytest.raises(InputError, match=r"x\.run, query q: score of document b is not a finite"):
+    with pytest.raises(InputError, match=r"x\.run:2: score is not finite in single"):
         read(tmp_path / "x.run", f"q Q0 a 1 1 tag\nq Q0 b 2 {score} tag\n")
 
 
@@ -154,7 +154,7 @@ def test_a_document_is_listed_once_for_a_query(tmp_path: Path) -> None:
     """The query is named; the same document for another query is fine."""
     lines = "q Q0 a 1 2 t\np Q0 a 1 2 t\n"
     assert len(read(tmp_path / "x.run", lines).rankings) == 2
-    with pytest.raises(InputError, match=r"x\.run, query p: document a is ranked twice"):
+    with pytest.raises(InputError, match=r"x\.run:3: document a is ranked twice for query p"):
         read(tmp_path / "x.run", lines + "p Q0 a 2 1 t\n")
 
 
@@ -215,6 +215,6 @@ def test_codecs_runs_are_read_but_for_the_doubled_one(data: Callable[[str], Path
         try:
             assert len(read_run(path).rankings) == 42
         except InputError as error:
-            assert re.search(r", query \S+: document \S+ is ranked twice", str(error))
+            assert re.search(r":\d+: document \S+ is ranked twice for query \S+", str(error))
             refused.append(path.name)
     assert refused == ["document_bm25+rm3-tuned.run"]

@@ -52,6 +52,7 @@ query_options = grouped(
         metavar="PART",
         help="TREC topics: part to search with; repeat to join several.",
     ),
+    click.option("--encoding", default="utf-8", show_default=True, help="Of the query file."),
 )
 
 first_stage_options = grouped(
@@ -235,8 +236,8 @@ def check_output(path: Path, tag: str | None) -> None:
         raise InputError("may not be written", where=str(place))
 
 
-def load_queries(path: Path, topic_fields: tuple[str, ...]) -> list[Query]:
+def load_queries(path: Path, topic_fields: tuple[str, ...], encoding: str) -> list[Query]:
     """The queries in `path`."""
     from birchbark.collection.queries import read_queries
 
-    return read_queries(path, topic_fields)
+    return read_queries(path, topic_fields, encoding)

@@ -34,6 +34,7 @@ def command(
     run_file: Path,
     queries: Path,
     topic_fields: tuple[str, ...],
+    encoding: str,
     output: Path,
     tag: str | None,
     **ranker_choices: Any,
@@ -47,7 +48,7 @@ def command(
     from birchbark.pipeline import rerank
 
     check_output(output, tag)
-    opened, asked = Index(index), load_queries(queries, topic_fields)
+    opened, asked = Index(index), load_queries(queries, topic_fields, encoding)
     run, chosen = read_run(run_file), ranker(**ranker_choices)
     with progress("scoring", len(asked)) as advance:
         ranked = rerank(opened, run, asked, chosen, tag=tag, advance=advance)

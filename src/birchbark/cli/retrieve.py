@@ -40,6 +40,7 @@ def command(
     index: Path,
     queries: Path,
     topic_fields: tuple[str, ...],
+    encoding: str,
     output: Path,
     depth: int,
     weighted: bool,
@@ -56,7 +57,7 @@ def command(
     from birchbark.retrieve.query import format_weighted, parse_weighted, query_terms
 
     check_output(output, tag)
-    opened, asked = Index(index), load_queries(queries, topic_fields)
+    opened, asked = Index(index), load_queries(queries, topic_fields, encoding)
     stage = first_stage(**first_stage_choices)
     terms = {
         query.query_id: parse_weighted(query.text)

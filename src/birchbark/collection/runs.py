@@ -11,6 +11,8 @@ from birchbark.collection.lines import parsed_lines
 from birchbark.errors import InputError
 from birchbark.records import Ranking, Run
 
+TOO_LARGE = 2.0**128 - 2.0**103  # the least number that float32 rounds to infinity
+
 
 def read_run(path: Path) -> Run:
     """A run in TREC form: `query_id Q0 doc_id rank score tag`.
@@ -19,21 +21,24 @@ def read_run(path: Path) -> Run:
     in trec_eval. The tag is that of the first line. Raises InputError for a line of another form, a
     score that is not finite, a document listed twice for one query, or an empty file.
     """
-    doc_ids: dict[str, list[str]] = {}
-    scores: dict[str, list[float]] = {}
+    scores: dict[str, dict[str, float]] = {}
     tag = ""
-    for _, (query_id, doc_id, score, line_tag) in parsed_lines(path, _parse, Intake()):
-        doc_ids.setdefault(query_id, []).append(doc_id)
-        scores.setdefault(query_id, []).append(score)
+    for place, (query_id, doc_id, score, line_tag) in parsed_lines(path, _parse, Intake()):
+        of_query = scores.setdefault(query_id, {})
+        if doc_id in of_query:
+            raise InputError(
+                f"document {doc_id} is ranked twice for query {query_id}",
+                where=place,
+                remedy="trec_eval refuses such runs too; keep one line for each document",
+            )
+        of_query[doc_id] = score
         tag = tag or line_tag
-    if not doc_ids:
+    if not scores:
         raise InputError("no ranked documents", where=str(path))
-    rankings = {}
-    for query_id, ids in doc_ids.items():
-        try:
-            rankings[query_id] = Ranking.of(ids, scores[query_id])
-        except InputError as error:
-            raise error.at(f"{path}, query {query_id}") from None
+    rankings = {
+        query_id: Ranking.of(list(of_query), list(of_query.values()))
+        for query_id, of_query in scores.items()
+    }
     return Run(rankings, tag)
 
 
@@ -49,6 +54,8 @@ def _parse(line: str) -> tuple[str, str, float, str]:
         number = None
     if number is None or "_" in score:  # Python reads 1_0 as 10
         raise InputError("score is no number", found=repr(score))
+    if not abs(number) < TOO_LARGE:
+        raise InputError("score is not finite in single precision", found=repr(score))
     return query_id, doc_id, number, tag
 
 
