@@ -99,6 +99,14 @@ def test_links_and_pipes_are_written_through(tmp_path: Path) -> None:
     os.close(writing)
     assert os.read(reading, 100) == b"through"
     os.close(reading)
+    log = (tmp_path / "log").open("w")
+    log.write("before\n")
+    log.flush()
+    with new_file(Path(f"/dev/fd/{log.fileno()}")) as out:
+        out.write("ours\n")
+    log.write("after\n")
+    log.close()
+    assert (tmp_path / "log").read_text() == "before\nours\nafter\n"
 
 
 def test_modes_follow_the_umask(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from birchbark._version import __version__
 from birchbark.errors import ArtifactError, InputError
 
 TEMPORARY = ".tmp-"
+_OPEN_STREAM = re.compile(r"/dev/stdout|/dev/stderr|/(?:dev|proc/self)/fd/(\d+)")
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 
 
@@ -75,10 +77,13 @@ def _exchange(one: Path, other: Path) -> None:
 def new_file(target: Path) -> Iterator[IO[str]]:
     """A UTF-8 text file to write; it takes the place of `target` when the block ends well.
 
-    A symbolic link is followed. What is no regular file (a pipe, /dev/stdout) is written as it is.
+    A symbolic link is followed. What is no regular file (a pipe), or stands for a stream that is
+    open already (/dev/stdout), is not replaced: the text is written to it.
     """
-    if target.exists() and not target.is_file():
-        with target.open("w", encoding="utf-8", newline="\n") as out:
+    stream = _OPEN_STREAM.fullmatch(str(target))
+    if stream or (target.exists() and not target.is_file()):
+        there = os.dup(_descriptor(stream)) if stream else target
+        with open(there, "w", encoding="utf-8", newline="\n") as out:  # noqa: PTH123
             yield out
         return
     target = target.resolve()
@@ -96,6 +101,10 @@ def new_file(target: Path) -> Iterator[IO[str]]:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _descriptor(stream: re.Match[str]) -> int:
+    return {"/dev/stdout": 1, "/dev/stderr": 2}.get(stream[0]) or int(stream[1])
 
 
 def _umask() -> int:
