@@ -20,7 +20,7 @@ from birchbark.cli.talk import progress, say
 
 @click.command(
     epilog="Example: birchbark retrieve articles.index --queries q.tsv --rm3 --output rm3.run",
-    short_help="Rank by BM25, with RM3 if asked.",
+    short_help="Rank by BM25 or tf-idf, with RM3 if asked.",
 )
 @click.argument("index", type=FILE)
 @query_options
@@ -35,7 +35,7 @@ from birchbark.cli.talk import progress, say
     type=FILE,
     help="TSV: query_id, share of all documents that match, the query after expansion.",
 )
-@click.option("--tag", help="Names the run.  [default: bm25 or bm25+rm3]")
+@click.option("--tag", help="Names the run.  [default: the model, and +rm3]")
 def command(
     index: Path,
     queries: Path,
@@ -48,7 +48,7 @@ def command(
     tag: str | None,
     **first_stage_choices: Any,
 ) -> None:
-    """Rank the documents of INDEX for each query, by BM25."""
+    """Rank the documents of INDEX for each query, by BM25 or tf-idf."""
     from birchbark.artifact import new_file
     from birchbark.collection.runs import write_run
     from birchbark.index.reader import Index

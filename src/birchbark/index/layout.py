@@ -101,7 +101,7 @@ class Manifest:
 
     @classmethod
     def read(cls, directory: Path) -> Manifest:
-        """The manifest in `directory`; ArtifactError if it is missing, damaged or no index's."""
+        """The manifest in `directory`; InputError if there is none, ArtifactError if damaged."""
         values = read_json(directory / MANIFEST, "index")
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             raise ArtifactError("not an index", where=str(directory))

@@ -122,7 +122,7 @@ class Index:
     """A snapshot of an index: what its manifest said when it was opened."""
 
     def __init__(self, directory: Path | str) -> None:
-        """Open the index in `directory`; ArtifactError if there is none or it is damaged."""
+        """Open the index in `directory`; InputError if there is none, ArtifactError if damaged."""
         self.directory = Path(directory)
         self.remembered: dict[str, object] = {}  # what others derived from this snapshot, by field
         self._manifest = Manifest.read(self.directory)

@@ -36,8 +36,8 @@ class IndexWriter:
     def __init__(self, directory: Path | str, part_tokens: int = PART_TOKENS) -> None:
         """Open the index in `directory` for writing.
 
-        part_tokens: a part is closed when it holds this many tokens. Raises ArtifactError if there
-        is no index, or if another process is writing to it.
+        part_tokens: a part is closed when it holds this many tokens. Raises InputError if there is
+        no index, and ArtifactError if it is damaged or another process is writing to it.
         """
         self.directory = Path(directory)
         self._part_tokens = part_tokens

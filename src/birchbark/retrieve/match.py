@@ -17,7 +17,7 @@ from birchbark.index.reader import Index, Part
 class Match:
     """Candidates hold at least `minimum` of the query's distinct terms, all of them if None.
 
-    Match.OR: any term. Match.AND: every term. Match.ALL: every document, be there a term or not.
+    OR: any term. AND: every term. ALL: every document, be there a term or not (named below).
     A term counts as held if it is in any of the fields that are searched.
     """
 
