@@ -211,7 +211,7 @@ def test_an_index_changes_and_is_checked(here: Path) -> None:
     figures = dict(row.split("\t") for row in birchbark("index", "stats", "i")[0].splitlines())
     assert (figures["parts"], figures["deleted, not yet merged away"]) == ("1", "0")
     assert "all checksums hold" in birchbark("index", "verify", "i")[1]
-    docs = next(Path("i").rglob("docs.npy"))
+    docs = next(Path("i").rglob("postings.words"))
     docs.write_bytes(docs.read_bytes()[:-1] + b"\7")
     out, said = birchbark("index", "verify", "i", status=1)
     assert out.startswith("i/part-")

@@ -23,13 +23,15 @@ class Schema:
 
     analyzer: its name. vocabulary: WordPieces for the analyzers wordpiece and porter+wordpiece; the
     index keeps them. fields: indexed field → the document fields whose texts it joins. keywords:
-    document fields to filter by; each becomes a field whose whole text is one term.
+    document fields to filter by; each becomes a field whose whole text is one term. forward: also
+    keep the terms of each document, which RM3 otherwise reads out of the stored text.
     """
 
     analyzer: str = "english"
     vocabulary: Sequence[str] | None = None
     fields: Mapping[str, Sequence[str]] = field(default_factory=lambda: DEFAULT_FIELDS)
     keywords: Sequence[str] = ()
+    forward: bool = False
 
     def manifest(self) -> Manifest:
         """The manifest of an empty index; InputError for a schema that contradicts itself."""
@@ -42,7 +44,9 @@ class Schema:
                 "too many indexed fields", wanted=f"at most {MOST_FIELDS}", found=str(len(sources))
             )
         chosen = analyzer(self.analyzer, self.vocabulary)
-        return Manifest(chosen.name, sources, (), keywords=tuple(self.keywords))
+        return Manifest(
+            chosen.name, sources, (), keywords=tuple(self.keywords), forward=self.forward
+        )
 
 
 def build_index(

@@ -35,7 +35,7 @@ def describe(index: Index) -> dict[str, str | int]:
     for number, field in enumerate(index.fields):
         totals = index.totals(field)
         lengths = np.concatenate(
-            [p.fields[number].lengths for p in index.parts] or [np.zeros(0, np.uint32)]
+            [p.lengths[number] for p in index.parts] or [np.zeros(0, np.uint32)]
         )
         found |= {
             f"{field}: made of": "+".join(manifest.fields[field]),

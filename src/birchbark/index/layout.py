@@ -6,12 +6,11 @@
       part-000000/           an immutable piece of the index, with statistics of its own
         doc_ids.*            a string table (strings.py): document number → doc_id
         texts.*              the stored fields (texts.py): document number → fields
-        field-0/             one folder for each indexed field, in the manifest's order
-          terms.*            a sorted string table: term number → term
-          postings.npy       uint64 (terms + 1): where each term's postings start
-          docs.npy, tfs.npy  document numbers, rising within a term, and term frequencies
-          lengths.npy        uint32 (documents): terms in this field of each document
-          forward*.npy       the same postings turned round: document → terms, frequencies
+        terms.*              a string table: the terms of each indexed field, sorted, end to end
+        fields.npy           (fields + 1): number of each field's first term
+        postings.*           a list of documents and frequencies for each term (postings.py)
+        lengths.npy          (fields, documents): terms in each field of each document
+        forward.*            optional: for each document and field, its terms and frequencies
         deleted-000007.npy   numbers of documents deleted by then; the manifest names the file
 
 An index is what its manifest says: files that the manifest does not name do not exist. Files never
@@ -22,6 +21,7 @@ files they have opened.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from birchbark.artifact import origin, read_json, write_json
 from birchbark.errors import ArtifactError
 from birchbark.text.analyzer import Analyzer, analyzer, keyword
 
-FORMAT, VERSION = "birchbark index", 1
+FORMAT, VERSION = "birchbark index", 2
 MANIFEST = "manifest.json"
 VOCABULARY = "vocab.txt"
 CONTENTS = "contents"
@@ -75,6 +75,7 @@ class Manifest:
 
     fields: indexed field → names of the document fields whose texts it joins. generation: how many
     times the index was changed. keywords: fields whose whole text is one term, to filter by.
+    forward: whether parts have a forward index.
     """
 
     analyzer: str
@@ -82,6 +83,14 @@ class Manifest:
     parts: tuple[PartEntry, ...]
     generation: int = 0
     keywords: tuple[str, ...] = ()
+    forward: bool = False
+
+    def texts_of(self, document: Mapping[str, str]) -> list[str]:
+        """The text of each indexed field, out of the fields of a document."""
+        return [
+            "\n".join(document.get(source, "") for source in sources)
+            for sources in self.fields.values()
+        ]
 
     def field_analyzers(self, directory: Path) -> dict[str, Analyzer]:
         """Field → the analyzer its text goes through."""
@@ -126,4 +135,4 @@ class Manifest:
         )
         fields = {name: tuple(sources) for name, sources in values["fields"].items()}
         generation, keywords = values["generation"], tuple(values["keywords"])
-        return cls(values["analyzer"], fields, parts, generation, keywords)
+        return cls(values["analyzer"], fields, parts, generation, keywords, values["forward"])

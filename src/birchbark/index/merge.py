@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.index.compiled import compiled
-from birchbark.index.layout import FieldTotals, PartEntry
-from birchbark.index.part import finished, write_field
-from birchbark.index.reader import FieldPart, Part
+from birchbark.index.layout import PartEntry
+from birchbark.index.part import FieldWriter, finished
+from birchbark.index.reader import FieldPart, Part, cuts
 from birchbark.index.strings import write_strings
 from birchbark.index.texts import TextWriter
 
 FANOUT = 10
+FORWARD_DOCUMENTS = 10_000  # whose terms are copied at a time
+Numbers = NDArray[np.int64]
 
 
 def worth_merging(parts: Sequence[PartEntry]) -> Sequence[PartEntry]:
@@ -32,8 +32,11 @@ def worth_merging(parts: Sequence[PartEntry]) -> Sequence[PartEntry]:
     return min(large, key=lambda group: group[0].documents, default=[])
 
 
-def merge_parts(parts: Sequence[Part], directory: Path) -> PartEntry:
-    """Write the documents of `parts` that are not deleted as one part, in the same order."""
+def merge_parts(parts: Sequence[Part], directory: Path, forward: bool) -> PartEntry:
+    """Write the documents of `parts` that are not deleted as one part, in the same order.
+
+    forward: whether the parts have a forward index.
+    """
     directory.mkdir()
     texts = TextWriter(directory / "texts")
     doc_ids = []
@@ -43,44 +46,73 @@ def merge_parts(parts: Sequence[Part], directory: Path) -> PartEntry:
             texts.add(fields)
     texts.close()
     write_strings(directory / "doc_ids", doc_ids)
-    totals = [
-        _merge_field(parts, field, directory / f"field-{field}")
-        for field in range(len(parts[0].fields))
-    ]
-    return finished(directory, len(doc_ids), totals)
+    writer = FieldWriter(directory, forward)
+    places = _new_numbers(parts)
+    for number in range(len(parts[0].fields)):
+        _merge_field([part.fields[number] for part in parts], places, writer, forward)
+    return finished(directory, len(doc_ids), writer.close())
 
 
-def _merge_field(parts: Sequence[Part], field: int, directory: Path) -> FieldTotals:
-    pieces = [part.fields[field] for part in parts]
+def _merge_field(
+    pieces: Sequence[FieldPart], places: Sequence[Numbers], writer: FieldWriter, forward: bool
+) -> None:
+    """Write one field. places: of each part, the new numbers of its documents."""
+    lengths = np.concatenate([p.lengths[n >= 0] for p, n in zip(pieces, places, strict=True)])
     terms = union(pieces)
     number = {term: i for i, term in enumerate(terms)}
-    terms_of = [np.array([number[term] for term in piece.terms], np.int64) for piece in pieces]
-    places = _new_numbers(parts)
+    numbers = [np.array([number[t] for t in piece.terms()], np.int64) for piece in pieces]
+    alive = np.zeros(len(terms), bool)
+    for begin, end in pairwise(_edges(pieces, numbers, len(terms))):
+        lists = [_renumbered(*of, begin, end) for of in zip(pieces, places, numbers, strict=True)]
+        owner, docs, tfs = (np.concatenate(column) for column in zip(*lists, strict=True))
+        order = np.argsort(owner, kind="stable")
+        sizes = np.bincount(owner, minlength=end - begin)
+        kept = sizes > 0
+        alive[begin:end] = kept
+        starts = np.concatenate([[0], np.cumsum(sizes[kept])])
+        held = [terms[begin + i] for i in np.flatnonzero(kept).tolist()]
+        writer.add_lists(held, starts, docs[order], tfs[order], lengths)
+    if forward:
+        for piece, new, own in zip(pieces, places, numbers, strict=True):
+            _copy_forward(piece, new, (np.cumsum(alive) - 1)[own], writer)
+    writer.end_field(lengths)
 
-    counts = np.zeros(len(terms) + 1, np.int64)
-    for piece, new_terms, new_docs in zip(pieces, terms_of, places, strict=True):
-        _count(piece.starts, piece.docs, new_terms, new_docs, counts)
-    starts = np.cumsum(counts)
-    docs, tfs = np.empty(starts[-1], np.uint32), np.empty(starts[-1], np.uint32)
-    position = starts[:-1].copy()
-    for piece, new_terms, new_docs in zip(pieces, terms_of, places, strict=True):
-        arrays = (piece.starts, piece.docs, piece.tfs)
-        _fill(arrays, new_terms, new_docs, position, docs, tfs)
 
-    alive = counts[1:] > 0
-    kept = [term for term, is_alive in zip(terms, alive.tolist(), strict=True) if is_alive]
-    starts = np.concatenate([[0], starts[1:][alive]]).astype(np.int64)
-    lengths = np.concatenate([p.lengths[n >= 0] for p, n in zip(pieces, places, strict=True)])
-    return write_field(directory, kept, starts, docs, tfs, lengths)
+def _edges(pieces: Sequence[FieldPart], numbers: Sequence[Numbers], terms: int) -> list[int]:
+    """Cuts between merged terms, so that about PIECE postings lie between two cuts."""
+    sizes = np.zeros(terms, np.int64)
+    for piece, own in zip(pieces, numbers, strict=True):
+        sizes[own] += piece.sizes()
+    return cuts(sizes)
+
+
+def _renumbered(
+    piece: FieldPart, places: Numbers, numbers: Numbers, begin: int, end: int
+) -> tuple[Numbers, NDArray[np.uint32], NDArray[np.uint32]]:
+    """Living postings of the merged terms begin:end in one part: term - begin, document, tf."""
+    low, high = np.searchsorted(numbers, [begin, end]).tolist()
+    counts, postings = piece.lists(low, high)
+    owner, docs = np.repeat(numbers[low:high] - begin, counts), places[postings.docs]
+    live = docs >= 0
+    return owner[live], docs[live].astype(np.uint32), postings.tfs[live]
+
+
+def _copy_forward(piece: FieldPart, places: Numbers, numbers: Numbers, writer: FieldWriter) -> None:
+    """Write the living documents' terms under their new numbers."""
+    live = np.flatnonzero(places >= 0)
+    for some in np.array_split(live, len(live) // FORWARD_DOCUMENTS + 1):
+        sizes, held = piece.vectors(some)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        writer.add_forward(starts, numbers[held.docs].astype(np.uint32), held.tfs)
 
 
 def union(pieces: Sequence[FieldPart]) -> list[str]:
     """All terms, sorted by bytes."""
-    ordered = heapq.merge(*([term.encode() for term in piece.terms] for piece in pieces))
+    ordered = heapq.merge(*([term.encode() for term in piece.terms()] for piece in pieces))
     return [term.decode() for term, _ in groupby(ordered)]
 
 
-def _new_numbers(parts: Sequence[Part]) -> list[NDArray[np.int64]]:
+def _new_numbers(parts: Sequence[Part]) -> list[Numbers]:
     """For each part, (documents,): the number in the merged part, −1 for a deleted document."""
     places, next_number = [], 0
     for part in parts:
@@ -89,39 +121,3 @@ def _new_numbers(parts: Sequence[Part]) -> list[NDArray[np.int64]]:
         places.append(np.where(live, numbers, -1))
         next_number += int(live.sum())
     return places
-
-
-@compiled
-def _count(
-    starts: NDArray[Any],
-    docs: NDArray[Any],
-    new_terms: NDArray[np.int64],
-    new_docs: NDArray[np.int64],
-    counts: NDArray[np.int64],
-) -> None:
-    """Add to counts[t + 1] how many living postings term t of the merged part gets."""
-    for term in range(len(new_terms)):
-        for i in range(starts[term], starts[term + 1]):
-            if new_docs[docs[i]] >= 0:
-                counts[new_terms[term] + 1] += 1
-
-
-@compiled
-def _fill(
-    postings: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
-    new_terms: NDArray[np.int64],
-    new_docs: NDArray[np.int64],
-    position: NDArray[np.int64],
-    out_docs: NDArray[np.uint32],
-    out_tfs: NDArray[np.uint32],
-) -> None:
-    """Copy living postings (starts, docs, tfs) to where `position` says, and move it on."""
-    starts, docs, tfs = postings
-    for term in range(len(new_terms)):
-        for i in range(starts[term], starts[term + 1]):
-            doc = new_docs[docs[i]]
-            if doc >= 0:
-                at = position[new_terms[term]]
-                out_docs[at] = doc
-                out_tfs[at] = tfs[i]
-                position[new_terms[term]] += 1

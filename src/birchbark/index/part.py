@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.artifact import fingerprint, flush
+from birchbark.index.arrays import save_array
 from birchbark.index.inversion import invert, transpose
-from birchbark.index.layout import FieldTotals, PartEntry
+from birchbark.index.layout import FieldTotals, Manifest, PartEntry
+from birchbark.index.packing import ListWriter
 from birchbark.index.strings import write_strings
 from birchbark.index.texts import TextWriter
 from birchbark.records import Document
@@ -23,23 +25,19 @@ from birchbark.text.analyzer import Analyzer
 class PartBuilder:
     """A part being filled. Ids must differ; `close` writes what is not yet on disk."""
 
-    def __init__(
-        self,
-        directory: Path,
-        analyzers: Mapping[str, Analyzer],
-        sources: Mapping[str, Sequence[str]],
-    ) -> None:
-        """Start a part in the new folder `directory`. analyzers, sources: of each field."""
+    def __init__(self, directory: Path, manifest: Manifest, analyzers: Iterable[Analyzer]) -> None:
+        """Start a part in the new folder `directory`. analyzers: of each field."""
         directory.mkdir()
         self._directory = directory
+        self._manifest = manifest
         self._ids: list[str] = []
         self._texts = TextWriter(directory / "texts")
-        self._fields = [(sources[name], _Field(analyzers[name])) for name in sources]
+        self._fields = [_Field(chosen) for chosen in analyzers]
 
     @property
     def tokens(self) -> int:
         """How many tokens it holds in memory."""
-        return sum(len(field.tokens) for _, field in self._fields)
+        return sum(len(field.tokens) for field in self._fields)
 
     def __len__(self) -> int:
         """How many documents it holds."""
@@ -49,18 +47,73 @@ class PartBuilder:
         """Add a document; its number is that of the documents before it."""
         self._ids.append(document.doc_id)
         self._texts.add(document.fields)
-        for names, field in self._fields:
-            field.add("\n".join(document.fields.get(name, "") for name in names))
+        for field, text in zip(self._fields, self._manifest.texts_of(document.fields), strict=True):
+            field.add(text)
 
     def close(self) -> PartEntry:
         """Write everything, and ask the disk to keep it."""
         self._texts.close()
         write_strings(self._directory / "doc_ids", self._ids)
-        totals = [
-            field.write(self._directory / f"field-{number}")
-            for number, (_, field) in enumerate(self._fields)
-        ]
-        return finished(self._directory, len(self._ids), totals)
+        writer = FieldWriter(self._directory, self._manifest.forward)
+        for field in self._fields:
+            terms, starts, docs, tfs, lengths = field.inverted()
+            writer.add_lists(terms, starts, docs, tfs, lengths)
+            if self._manifest.forward:
+                writer.add_forward(*transpose(starts, docs, tfs, len(lengths)))
+            writer.end_field(lengths)
+        return finished(self._directory, len(self._ids), writer.close())
+
+
+class FieldWriter:
+    """Writes the indexed fields of a part, one after the other (layout.py)."""
+
+    def __init__(self, directory: Path, forward: bool) -> None:
+        """Start the files in `directory`. forward: whether there will be a forward index."""
+        self._directory = directory
+        self._postings = ListWriter(directory / "postings")
+        self._forward = ListWriter(directory / "forward") if forward else None
+        self._terms: list[str] = []
+        self._starts = [0]
+        self._lengths: list[NDArray[np.uint32]] = []
+
+    def add_lists(
+        self,
+        terms: Sequence[str],
+        starts: NDArray[np.int64],
+        docs: NDArray[np.uint32],
+        tfs: NDArray[np.uint32],
+        lengths: NDArray[np.uint32],
+    ) -> None:
+        """Postings of the next `terms`, which go on in sorted order; arrays as `invert` has them.
+
+        lengths: of all documents.
+        """
+        self._terms += terms
+        self._postings.add(starts, docs, tfs, lengths)
+
+    def add_forward(
+        self, starts: NDArray[np.int64], terms: NDArray[np.uint32], tfs: NDArray[np.uint32]
+    ) -> None:
+        """The next documents' terms, as `transpose` has them."""
+        if self._forward:
+            self._forward.add(
+                starts, terms, tfs, np.zeros(int(terms.max(initial=0)) + 1, np.uint32)
+            )
+
+    def end_field(self, lengths: NDArray[np.uint32]) -> None:
+        """The field is complete. lengths: (documents,)."""
+        self._starts.append(len(self._terms))
+        self._lengths.append(lengths)
+
+    def close(self) -> list[FieldTotals]:
+        """Write what is left; the statistics of each field."""
+        write_strings(self._directory / "terms", self._terms, runs=True)
+        save_array(self._directory / "fields.npy", np.array(self._starts, np.uint64))
+        save_array(self._directory / "lengths.npy", np.stack(self._lengths))
+        self._postings.close()
+        if self._forward:
+            self._forward.close()
+        return [field_totals(lengths) for lengths in self._lengths]
 
 
 def finished(directory: Path, documents: int, totals: Iterable[FieldTotals]) -> PartEntry:
@@ -76,40 +129,9 @@ def checksum(directory: Path) -> str:
     return fingerprint(*sorted(p for p in files if not p.name.startswith("deleted-")))
 
 
-def write_field(
-    directory: Path,
-    terms: Sequence[str],
-    starts: NDArray[np.int64],
-    docs: NDArray[np.uint32],
-    tfs: NDArray[np.uint32],
-    lengths: NDArray[np.uint32],
-) -> FieldTotals:
-    """Write the files of one field (layout.py). terms: sorted; arrays: as `invert` gives them."""
-    directory.mkdir()
-    forward, forward_terms, forward_tfs = transpose(starts, docs, tfs, len(lengths))
-    write_strings(directory / "terms", terms)
-    arrays: dict[str, NDArray[Any]] = {
-        "postings": starts.astype(np.uint64),
-        "docs": docs,
-        "tfs": _narrow(tfs),
-        "lengths": lengths,
-        "forward": forward.astype(np.uint64),
-        "forward_terms": forward_terms,
-        "forward_tfs": _narrow(forward_tfs),
-    }
-    for name, values in arrays.items():
-        np.save(directory / f"{name}.npy", values)
-    return field_totals(lengths)
-
-
 def field_totals(lengths: NDArray[Any]) -> FieldTotals:
     """Statistics of a field from the lengths (documents,) of its documents."""
     return FieldTotals(int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.int64)))
-
-
-def _narrow(values: NDArray[np.uint32]) -> NDArray[np.uint16] | NDArray[np.uint32]:
-    """Half the bytes where every value fits."""
-    return values.astype(np.uint16) if not len(values) or values.max() < 2**16 else values
 
 
 class _Field:
@@ -126,18 +148,13 @@ class _Field:
         self.tokens.extend(map(self._numbers.__getitem__, self._analyzer.tokens(text)))
         self._starts.append(len(self.tokens))
 
-    def write(self, directory: Path) -> FieldTotals:
-        terms, term_starts, token_terms = self._normalised()
-        tokens, doc_starts = np.asarray(self.tokens), np.asarray(self._starts)
-        inverted = invert(tokens, doc_starts, term_starts, token_terms, len(terms))
-        return write_field(directory, terms, *inverted)
-
-    def _normalised(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.uint32]]:
-        """Sorted terms, and for each token number the numbers of its terms (see `invert`)."""
+    def inverted(self) -> tuple[list[str], Any, Any, Any, Any]:
+        """Sorted terms, and their postings as `invert` gives them."""
         of_token = [self._analyzer.normalise(token) for token in self._numbers]
         terms = sorted({term for terms in of_token for term in terms})
         number = {term: i for i, term in enumerate(terms)}
         starts = np.zeros(len(of_token) + 1, np.int64)
         np.cumsum([len(terms) for terms in of_token], out=starts[1:])
         flat = np.array([number[term] for terms in of_token for term in terms], np.uint32)
-        return terms, starts, flat
+        tokens, doc_starts = np.asarray(self.tokens), np.asarray(self._starts)
+        return terms, *invert(tokens, doc_starts, starts, flat, len(terms))

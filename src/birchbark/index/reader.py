@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -13,58 +14,103 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import ArtifactError, InputError
+from birchbark.index.arrays import map_array, map_raw
 from birchbark.index.layout import FieldTotals, Manifest, PartEntry
-from birchbark.index.strings import StringTable, map_array
+from birchbark.index.postings import frequencies, unpack
+from birchbark.index.strings import StringTable
 from birchbark.index.texts import TextReader
 from birchbark.records import Document
 from birchbark.text.analyzer import Analyzer
 
+PIECE = 4_000_000  # postings unpacked at a time
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
-    """Where one term occurs in one part: document numbers (rising) and frequencies, both (df,)."""
+    """Where terms occur in one part: document numbers, rising for a term, and frequencies."""
 
     docs: NDArray[Any]
     tfs: NDArray[Any]
 
 
+class Lists:
+    """Posting lists, or the forward index, of a part: written by a ListWriter."""
+
+    def __init__(self, path: Path) -> None:
+        """Map the files under the name `path`."""
+        self.words = map_raw(path.with_suffix(".words"), np.uint32)
+        self.starts = map_array(path.with_suffix(".starts.npy"))
+        if int(self.starts[-1]) + 1 != len(self.words):
+            raise ValueError(f"{path.name}.words is not as long as its starts say")
+
+    def take(self, numbers: Any) -> tuple[NDArray[np.int64], Postings]:
+        """How long each of the lists is, and their entries end to end. numbers: index or slice."""
+        places = self.starts[:-1][numbers].astype(np.int64)
+        sizes = frequencies(self.words, places)
+        docs, tfs = np.empty(sizes.sum(), np.uint32), np.empty(sizes.sum(), np.uint32)
+        unpack(self.words, places, docs, tfs)
+        return sizes, Postings(docs, tfs)
+
+
 class FieldPart:
-    """One indexed field of one part."""
+    """One indexed field of one part. first, end: where its terms are in the part's table."""
 
-    def __init__(self, directory: Path, deleted: NDArray[np.bool_] | None) -> None:
-        """Map the arrays in `directory` (layout.py). deleted: of the part."""
-        self.terms = StringTable(directory / "terms")
-        self.lengths = map_array(directory / "lengths.npy")
-        self.starts = map_array(directory / "postings.npy")
-        self.docs = map_array(directory / "docs.npy")
-        self.tfs = map_array(directory / "tfs.npy")
-        self._forward = map_array(directory / "forward.npy")
-        self._forward_terms = map_array(directory / "forward_terms.npy")
-        self._forward_tfs = map_array(directory / "forward_tfs.npy")
-        self._deleted = deleted
-        if not int(self.starts[-1]) == len(self.docs) == len(self.tfs):
-            raise ValueError("postings are not as long as their starts say")
+    def __init__(self, part: Part, number: int) -> None:
+        """The field with this number; the arrays are those of `part`."""
+        self.part = part
+        self.number = number
+        self.first, self.end = int(part.field_starts[number]), int(part.field_starts[number + 1])
+        self.lengths = part.lengths[number]
 
-    def document_frequency(self, term: str) -> int:
-        """In how many documents of this part `term` occurs, deleted ones left out."""
-        postings = self.postings(term)
-        if postings is None or self._deleted is None:
-            return 0 if postings is None else len(postings.docs)
-        return len(postings.docs) - int(np.count_nonzero(self._deleted[postings.docs]))
+    def terms(self) -> list[str]:
+        """All terms, sorted."""
+        return self.part.terms.take(range(self.first, self.end))
+
+    def find(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """The number in the part of each of `terms`; −1 where there is none."""
+        return self.part.terms.find_all(terms, self.first, self.end)
+
+    def document_frequencies(self, terms: Sequence[str]) -> dict[str, int]:
+        """Term → number of documents with it, deleted ones left out; only terms that have any."""
+        numbers = self.find(terms)
+        there = numbers >= 0
+        lists, deleted = self.part.postings, self.part.deleted
+        if deleted is None:
+            sizes = frequencies(lists.words, lists.starts[numbers[there]].astype(np.int64))
+        else:
+            sizes, postings = lists.take(numbers[there])
+            owner = np.repeat(np.arange(len(sizes)), sizes)
+            sizes = np.bincount(owner, ~deleted[postings.docs], len(sizes)).astype(np.int64)
+        held = (term for term, is_there in zip(terms, there.tolist(), strict=True) if is_there)
+        return {term: df for term, df in zip(held, sizes.tolist(), strict=True) if df}
 
     def postings(self, term: str) -> Postings | None:
         """The postings of `term`, deleted documents included; None where there are none."""
-        number = self.terms.find(term)
-        if number is None:
-            return None
-        start, end = int(self.starts[number]), int(self.starts[number + 1])
-        return Postings(self.docs[start:end], self.tfs[start:end])
+        numbers = self.find([term])
+        return None if numbers[0] < 0 else self.part.postings.take(numbers)[1]
 
-    def vector(self, number: int) -> dict[str, int]:
-        """Term → frequency in the document `number`, terms in sorted order."""
-        start, end = int(self._forward[number]), int(self._forward[number + 1])
-        terms = self.terms.take(self._forward_terms[start:end].tolist())
-        return dict(zip(terms, self._forward_tfs[start:end].tolist(), strict=True))
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of postings of each term, deleted documents included."""
+        lists = self.part.postings
+        places = lists.starts[self.first : self.end].astype(np.int64)
+        sizes: NDArray[np.int64] = frequencies(lists.words, places)
+        return sizes
+
+    def lists(self, begin: int, end: int) -> tuple[NDArray[np.int64], Postings]:
+        """Sizes and postings of the field's terms from place `begin` to `end`, end to end."""
+        return self.part.postings.take(slice(self.first + begin, self.first + end))
+
+    def vectors(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], Postings]:
+        """The forward index of documents: how many terms each has; terms, as places, and tfs."""
+        if self.part.forward is None:
+            raise ValueError("there is no forward index")
+        return self.part.forward.take(self.number * self.part.documents + numbers)
+
+
+def cuts(sizes: NDArray[np.int64]) -> list[int]:
+    """0, len(sizes), and between them cuts such that the sizes sum up to about PIECE."""
+    piece = np.cumsum(sizes) // PIECE
+    return [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(sizes)]
 
 
 class Part:
@@ -73,8 +119,11 @@ class Part:
     documents: how many are stored. deleted: bool (documents,), or None if none is.
     """
 
-    def __init__(self, directory: Path, entry: PartEntry) -> None:
-        """Map the part that `entry` describes; ArtifactError if a file is missing or damaged."""
+    def __init__(self, directory: Path, entry: PartEntry, forward: bool) -> None:
+        """Map the part that `entry` describes; ArtifactError if a file is missing or damaged.
+
+        forward: whether it has a forward index.
+        """
         path = directory / entry.name
         self.name = entry.name
         self.documents = entry.documents
@@ -83,15 +132,33 @@ class Part:
             self.deleted = _mask(path / entry.deleted, entry.documents) if entry.deleted else None
             self.doc_ids = StringTable(path / "doc_ids")
             self.texts = TextReader(path / "texts")
-            fields = range(len(entry.fields))
-            self.fields = [FieldPart(path / f"field-{i}", self.deleted) for i in fields]
-            counts = {len(self.doc_ids), *(len(field.lengths) for field in self.fields)}
-            if counts != {entry.documents}:
-                raise ValueError(f"{entry.documents} documents expected, found {counts}")
+            self.terms = StringTable(path / "terms")
+            self.field_starts = map_array(path / "fields.npy")
+            self.postings = Lists(path / "postings")
+            self.lengths = map_array(path / "lengths.npy")
+            self.forward = Lists(path / "forward") if forward else None
+            self._check(entry)
         except (OSError, ValueError, IndexError) as broken:
             raise ArtifactError(
                 f"damaged index: {broken}", where=str(path), remedy="build the index again"
             ) from broken
+        self.fields = [FieldPart(self, number) for number in range(len(entry.fields))]
+
+    def _check(self, entry: PartEntry) -> None:
+        """Raise ValueError if the arrays are not as long as they must be."""
+        fields, terms = len(entry.fields), len(self.terms)
+        wanted = {
+            "doc_ids": (len(self.doc_ids), entry.documents),
+            "lengths": (self.lengths.shape, (fields, entry.documents)),
+            "fields": (len(self.field_starts), fields + 1),
+            "terms": (int(self.field_starts[-1]), terms),
+            "postings": (len(self.postings.starts), terms + 1),
+        }
+        if self.forward:
+            wanted["forward"] = (len(self.forward.starts), fields * entry.documents + 1)
+        for name, (found, right) in wanted.items():
+            if found != right:
+                raise ValueError(f"{name}: {right} expected, found {found}")
 
     def __len__(self) -> int:
         """The number of documents that are not deleted."""
@@ -128,7 +195,10 @@ class Index:
         self._manifest = Manifest.read(self.directory)
         while True:
             try:
-                self.parts = [Part(self.directory, entry) for entry in self._manifest.parts]
+                self.parts = [
+                    Part(self.directory, entry, self._manifest.forward)
+                    for entry in self._manifest.parts
+                ]
             except ArtifactError:
                 newer = Manifest.read(self.directory)
                 if newer == self._manifest:
@@ -177,10 +247,31 @@ class Index:
         number = self.field_number(field)
         return reduce(add, (part.totals[number] for part in self.parts), FieldTotals(0, 0))
 
-    def document_frequency(self, term: str, field: str) -> int:
-        """In how many documents `term` occurs in `field`."""
+    def document_frequencies(self, terms: Sequence[str], field: str) -> dict[str, int]:
+        """Term → in how many documents it occurs in `field`; only terms that are in any."""
         number = self.field_number(field)
-        return sum(part.fields[number].document_frequency(term) for part in self.parts)
+        found: Counter[str] = Counter()
+        for part in self.parts:
+            found.update(part.fields[number].document_frequencies(terms))
+        return dict(found)
+
+    def vectors(self, doc_ids: Sequence[str], field: str) -> list[dict[str, int]]:
+        """Term → frequency in `field`, for each document; order of terms is not fixed.
+
+        Read from the forward index if there is one, else made again from the stored text.
+        """
+        number = self.field_number(field)
+        if self._manifest.forward:
+            places = [self.locate(doc_id) for doc_id in doc_ids]
+            return [self._vector(self.parts[part].fields[number], doc) for part, doc in places]
+        analyzer = self._manifest.field_analyzers(self.directory)[field]
+        texts = [self._manifest.texts_of(d.fields)[number] for d in self.documents(doc_ids)]
+        return [dict(Counter(analyzer.terms(text))) for text in texts]
+
+    def _vector(self, field: FieldPart, document: int) -> dict[str, int]:
+        _, held = field.vectors(np.array([document]))
+        terms = field.part.terms.take((held.docs + field.first).tolist())
+        return dict(zip(terms, held.tfs.tolist(), strict=True))
 
     def documents(self, doc_ids: Sequence[str]) -> list[Document]:
         """The documents with these ids, in this order; InputError for an id that is not there."""

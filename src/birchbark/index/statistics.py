@@ -37,8 +37,7 @@ class Statistics:
 
 def field_statistics(index: Index, field: str, terms: Iterable[str]) -> Statistics:
     """Statistics of `field` in `index`, with the frequencies of `terms`."""
-    found = {term: index.document_frequency(term, field) for term in terms}
-    return Statistics(index.totals(field), {term: df for term, df in found.items() if df})
+    return Statistics(index.totals(field), index.document_frequencies(list(terms), field))
 
 
 def full_statistics(index: Index, field: str) -> Statistics:

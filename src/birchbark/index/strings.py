@@ -8,31 +8,33 @@ Nothing is read before it is needed: both files are memory-mapped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.index.arrays import map_array, map_raw, narrow, save_array
+from birchbark.index.compiled import compiled
 
-def write_strings(path: Path, strings: Sequence[str]) -> None:
-    """Write `strings` as a table under the name `path`, with the order if they need one."""
+
+def write_strings(path: Path, strings: Sequence[str], *, runs: bool = False) -> None:
+    """Write `strings` as a table under the name `path`, with the order if they need one.
+
+    runs: they are runs that are sorted, each to be looked up by itself, so no order is needed.
+    """
     encoded = [s.encode() for s in strings]
-    offsets = np.zeros(len(encoded) + 1, np.uint64)
-    np.cumsum([len(e) for e in encoded], out=offsets[1:])
     _sibling(path, ".bytes").write_bytes(b"".join(encoded))
-    np.save(_sibling(path, ".offsets.npy"), offsets)
-    order = sorted(range(len(encoded)), key=encoded.__getitem__)
-    if order != list(range(len(encoded))):
-        np.save(_sibling(path, ".order.npy"), np.array(order, np.uint32))
+    offsets = np.array([0, *accumulate(map(len, encoded))])
+    save_array(_sibling(path, ".offsets.npy"), narrow(offsets))
+    order = [] if runs else sorted(range(len(encoded)), key=encoded.__getitem__)
+    if not runs and order != list(range(len(encoded))):
+        save_array(_sibling(path, ".order.npy"), np.array(order, np.uint32))
 
 
 def _sibling(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
-
-
-def map_array(path: Path) -> NDArray[np.generic]:
-    """The array in the .npy file at `path`, memory-mapped, as a plain ndarray."""
-    return np.asarray(np.load(path, mmap_mode="r"))
 
 
 class StringTable:
@@ -41,8 +43,7 @@ class StringTable:
     def __init__(self, path: Path) -> None:
         """Map the table that `write_strings` wrote under the name `path`."""
         blob = _sibling(path, ".bytes")
-        empty = blob.stat().st_size == 0
-        self._bytes = np.zeros(0, np.uint8) if empty else np.memmap(blob, np.uint8, "r")
+        self._bytes = map_raw(blob, np.uint8)
         self._view = memoryview(self._bytes)  # type: ignore[arg-type]
         self._offsets = map_array(_sibling(path, ".offsets.npy"))
         if int(self._offsets[-1]) != blob.stat().st_size:
@@ -65,22 +66,53 @@ class StringTable:
         return [str(self._raw(number), "utf-8") for number in numbers]
 
     def find(self, string: str) -> int | None:
-        """The number of `string`, the last of several; None where it is not in the table.
+        """The number of `string`, the last of several; None where it is not in the table."""
+        (number,) = self.find_all([string]).tolist()
+        return None if number < 0 else number
 
-        Time: log2 of the table.
+    def find_all(
+        self, strings: Sequence[str], begin: int = 0, end: int | None = None
+    ) -> NDArray[np.int64]:
+        """The number of each of `strings`, −1 for those that are not in the table.
+
+        begin, end: look among these places in sorted order only. Time: log2 of them for each.
         """
-        wanted, order = string.encode("utf-8", "surrogatepass"), self._order
-        low, high = 0, len(self)
-        while low < high:
-            middle = (low + high) // 2
-            if wanted < bytes(self._raw(middle if order is None else int(order[middle]))):
-                high = middle
-            else:
-                low = middle + 1
-        if low == 0:
-            return None
-        number = low - 1 if order is None else int(order[low - 1])
-        return number if self._raw(number) == wanted else None
+        encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
+        offsets = np.array([0, *accumulate(map(len, encoded))])
+        wanted = np.frombuffer(b"".join(encoded) or b"\0", np.uint8)
+        order = self._offsets[:0] if self._order is None else self._order
+        found = np.empty(len(encoded), np.int64)
+        limits = (begin, len(self) if end is None else end)
+        _search((self._bytes, self._offsets, order), limits, (wanted, offsets), found)
+        return found
 
     def _raw(self, number: int) -> memoryview:
         return self._view[int(self._offsets[number]) : int(self._offsets[number + 1])]
+
+
+@compiled
+def _search(table: Any, limits: Any, strings: Any, found: Any) -> None:
+    """Binary search for each of `strings` (bytes, offsets) in `table` (bytes, offsets, order)."""
+    held, held_offsets, order = table
+    wanted, wanted_offsets = strings
+    for i in range(len(found)):
+        begin, size = wanted_offsets[i], wanted_offsets[i + 1] - wanted_offsets[i]
+        low, high, equal = limits[0], limits[1], False
+        while low < high:
+            middle = (low + high) // 2
+            number = np.int64(order[middle]) if len(order) else middle
+            start = np.int64(held_offsets[number])
+            length = np.int64(held_offsets[number + 1]) - start
+            same = 0
+            while same < min(size, length) and wanted[begin + same] == held[start + same]:
+                same += 1
+            smaller = same < length and (same == size or wanted[begin + same] < held[start + same])
+            if smaller:
+                high = middle
+            else:
+                low = middle + 1
+                equal = same == size == length
+        number = low - 1
+        if equal and len(order):
+            number = np.int64(order[low - 1])
+        found[i] = number if equal else -1

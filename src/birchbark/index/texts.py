@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from birchbark.errors import ArtifactError
-from birchbark.index.strings import map_array
+from birchbark.index.arrays import map_array, save_array
 
 BLOCK_BYTES = 16 * 1024
 
@@ -47,7 +47,7 @@ class TextWriter:
         """Write what is left."""
         if self._lines:
             self._flush()
-        np.save(self._path.with_suffix(".starts.npy"), np.array(self._starts, np.uint64))
+        save_array(self._path.with_suffix(".starts.npy"), np.array(self._starts, np.uint64))
 
     def _flush(self) -> None:
         with self._blocks.open("ab") as out:

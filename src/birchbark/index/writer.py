@@ -15,6 +15,7 @@ import numpy as np
 
 from birchbark.artifact import TEMPORARY, fingerprint, flush
 from birchbark.errors import ArtifactError, InputError
+from birchbark.index.arrays import save_array
 from birchbark.index.layout import Manifest, PartEntry
 from birchbark.index.merge import merge_parts, worth_merging
 from birchbark.index.part import PartBuilder, field_totals
@@ -54,7 +55,7 @@ class IndexWriter:
             ) from None
         try:
             manifest = Manifest.read(self.directory)
-            self._analyzers = manifest.field_analyzers(self.directory)
+            self._analyzers = list(manifest.field_analyzers(self.directory).values())
             self._start(manifest)
             self._clean()
         except BaseException:
@@ -93,7 +94,7 @@ class IndexWriter:
             self._close_part()
         if not self._builder:
             path = self.directory / self._next_name()
-            self._builder = PartBuilder(path, self._analyzers, self._manifest.fields)
+            self._builder = PartBuilder(path, self._manifest, self._analyzers)
         self._new[document.doc_id] = (self._next_name(), len(self._builder))
         self._builder.add(document)
 
@@ -171,17 +172,13 @@ class IndexWriter:
             numbers = numbers.union(np.load(folder / entry.deleted).tolist())
         path = folder / f"deleted-{self._manifest.generation + 1:06}.npy"
         gone = np.array(sorted(numbers), np.uint32)
-        np.save(path, gone)
+        save_array(path, gone)
         flush(path)
         flush(folder)
-        totals = []
-        for field in range(len(entry.fields)):
-            lengths = np.load(folder / f"field-{field}" / "lengths.npy")
-            lengths[gone] = 0
-            totals.append(field_totals(lengths))
-        return replace(
-            entry, fields=tuple(totals), deleted=path.name, deleted_checksum=fingerprint(path)
-        )
+        lengths = np.load(folder / "lengths.npy")
+        lengths[:, gone] = 0
+        totals = tuple(map(field_totals, lengths))
+        return replace(entry, fields=totals, deleted=path.name, deleted_checksum=fingerprint(path))
 
     def _publish(self, entries: Iterable[PartEntry]) -> None:
         """Swap the manifest; parts without a document left are dropped."""
@@ -200,7 +197,8 @@ class IndexWriter:
         """Put one part in the place of those in `group`, which are neighbours."""
         names = {entry.name for entry in group}
         parts = [part for part in self._index.parts if part.name in names]
-        merged = merge_parts(parts, self.directory / self._next_name())
+        target = self.directory / self._next_name()
+        merged = merge_parts(parts, target, self._manifest.forward)
         entries: list[PartEntry] = []
         for entry in self._manifest.parts:
             if entry.name not in names:

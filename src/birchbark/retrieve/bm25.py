@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from birchbark.errors import InputError
 from birchbark.index.reader import FieldPart
 from birchbark.index.statistics import Statistics
-from birchbark.retrieve.accumulate import add_bm25
+from birchbark.retrieve.scoring import Scoring
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +37,21 @@ class BM25:
         if not 0 <= self.b <= 1:
             raise InputError("b is out of range", wanted="0 to 1", found=str(self.b))
 
-    def add(
-        self,
-        scores: NDArray[np.float64],
-        part: FieldPart,
-        weights: Mapping[str, float],
-        statistics: Statistics,
-    ) -> None:
-        """Add each document's score to `scores` (documents of the part,), term by sorted term."""
+    def scoring(self, weights: Mapping[str, float], statistics: Statistics) -> Scoring:
+        """How the query `weights` is scored in a field with these statistics."""
+        found = {term: weight * idf(statistics, term) for term, weight in weights.items()}
+        floor, slope = self._line(statistics)
+        return Scoring(found, found, 1.0, floor, slope)
+
+    def norms(self, field: FieldPart, statistics: Statistics) -> NDArray[np.float64]:
+        """k1·(1 − b + b·|d|/avg) of each document, (documents,)."""
+        floor, slope = self._line(statistics)
+        return np.asarray(floor + slope * field.lengths, np.float64)
+
+    def _line(self, statistics: Statistics) -> tuple[float, float]:
+        """The norm of a document without terms, and by how much each term raises it."""
         average = max(statistics.average_length, 1e-9)
-        floor, slope = self.k1 * (1 - self.b), self.k1 * self.b / average
-        for term in sorted(weights):
-            postings = part.postings(term)
-            if postings is not None and weights[term]:
-                weight = weights[term] * idf(statistics, term)
-                add_bm25(scores, postings.docs, postings.tfs, part.lengths, weight, floor, slope)
+        return self.k1 * (1 - self.b), self.k1 * self.b / average
 
 
 def idf(statistics: Statistics, term: str) -> float:

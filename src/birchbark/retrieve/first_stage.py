@@ -13,8 +13,9 @@ from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.match import OR, Match, Selection
 from birchbark.retrieve.query import query_terms
-from birchbark.retrieve.rank import DEPTH, Model, gather, rank
+from birchbark.retrieve.rank import DEPTH, count, gather, rank
 from birchbark.retrieve.rm3 import RM3, expand
+from birchbark.retrieve.scoring import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def expanded_query(
     """The weighted query that is ranked in the end: `weights`, after RM3 if the stage has it."""
     if not stage.expansion:
         return dict(weights)
-    feedback = _rank(index, weights, weights, stage, stage.expansion.documents)
+    feedback = rank_expanded(index, weights, weights, stage, stage.expansion.documents)
     return expand(index, weights, feedback, stage.expansion, next(iter(stage.fields)))
 
 
@@ -67,7 +68,7 @@ def rank_query(
     query: a text, or index terms with weights of 0 or more.
     """
     weights = _weights(index, query)
-    return _rank(index, expanded_query(index, weights, stage), weights, stage, depth)
+    return rank_expanded(index, expanded_query(index, weights, stage), weights, stage, depth)
 
 
 def rank_queries(
@@ -96,22 +97,25 @@ def match_ratio(
     """Share of all documents that are candidates for the original query, 0 to 1."""
     terms = [term for term, weight in _weights(index, query).items() if weight]
     selection = Selection(stage.match, terms, stage.filters)
-    found = sum(len(selection.candidates(index, part, stage.fields)) for part in index.parts)
-    return found / max(1, len(index))
+    return count(index, stage.fields, selection) / max(1, len(index))
 
 
 def _weights(index: Index, query: str | Mapping[str, float]) -> Mapping[str, float]:
     return query_terms(index.analyzer, query) if isinstance(query, str) else query
 
 
-def _rank(
+def rank_expanded(
     index: Index,
     weights: Mapping[str, float],
     original: Mapping[str, float],
-    stage: FirstStage,
-    depth: int,
+    stage: FirstStage = FirstStage(),
+    depth: int = DEPTH,
 ) -> Ranking:
-    """Rank by `weights`; with OR any of their terms makes a candidate, else only original ones."""
+    """The `depth` best documents for a query that is expanded already: no expansion follows.
+
+    weights: what is scored. original: the terms before expansion, of which candidates must hold
+    some; with OR any term of `weights` makes a candidate.
+    """
     models = {f: (w, stage.field_models.get(f, stage.model)) for f, w in stage.fields.items()}
     matched = weights if stage.match == OR else original
     terms = [term for term in matched if matched[term]]

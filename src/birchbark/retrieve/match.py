@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,19 +26,6 @@ class Match:
         if self.minimum is not None and self.minimum < 0:
             raise InputError("a match needs 0 terms or more", found=str(self.minimum))
 
-    def candidates(
-        self, part: Part, fields: Sequence[int], terms: Collection[str]
-    ) -> NDArray[np.int64]:
-        """Numbers of the candidates in `part`, rising; deleted documents are none."""
-        held = np.zeros(part.documents, np.uint32)
-        for term in sorted(terms):
-            _count(held, [part.fields[number].postings(term) for number in fields])
-        wanted = len(terms) if self.minimum is None else self.minimum
-        matching = held >= wanted if terms or self.minimum == 0 else np.zeros(len(held), bool)
-        if part.deleted is not None:
-            matching &= ~part.deleted
-        return np.flatnonzero(matching)
-
 
 OR, AND, ALL = Match(1), Match(None), Match(0)
 
@@ -52,27 +38,26 @@ class Selection:
     terms: Collection[str]
     filters: Mapping[str, str] = field(default_factory=dict)
 
-    def candidates(self, index: Index, part: Part, fields: Iterable[str]) -> NDArray[np.int64]:
-        """Numbers of the candidates in `part`, rising. fields: those that are searched.
+    @property
+    def least(self) -> int:
+        """How many of its terms a candidate holds; with none, only ALL has candidates."""
+        if not self.terms:
+            return 0 if self.match == ALL else 1
+        return len(self.terms) if self.match.minimum is None else self.match.minimum
+
+    def excluded(self, index: Index, part: Part) -> NDArray[np.bool_]:
+        """Deleted documents of `part` and those without the values, (documents,); or empty: none.
 
         Raises InputError for a field that is not there, or not one to filter by.
         """
-        searched = [index.field_number(name) for name in fields]
-        numbers = self.match.candidates(part, searched, self.terms)
-        for name, value in sorted(self.filters.items()):
+        out = np.zeros(0, bool) if part.deleted is None else part.deleted
+        for name, value in self.filters.items():
             postings = part.fields[index.filter_number(name)].postings(value)
-            having = np.zeros(0, np.uint32) if postings is None else postings.docs
-            numbers = np.intersect1d(numbers, having, assume_unique=True)
-        return numbers
-
-
-def _count(held: NDArray[np.uint32], postings: list[Any]) -> None:
-    """One more for each document in any of `postings`."""
-    found = [p.docs for p in postings if p is not None]
-    if len(found) == 1:
-        held[found[0]] += 1
-    elif found:
-        held[np.unique(np.concatenate(found))] += 1
+            lacking = np.ones(part.documents, bool)
+            if postings is not None:
+                lacking[postings.docs] = False
+            out = lacking | out if len(out) else lacking
+        return out
 
 
 def parse_match(text: str) -> Match:

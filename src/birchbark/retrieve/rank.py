@@ -1,40 +1,37 @@
-"""How are candidates found in the parts of an index ranked as one list?"""
+"""How are the best documents of an index found, over its parts and fields?"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from typing import Any, ClassVar, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import InputError
-from birchbark.index.reader import FieldPart, Index
+from birchbark.index.postings import best
+from birchbark.index.reader import Index, Part
 from birchbark.index.statistics import Statistics, field_statistics, full_statistics
 from birchbark.records import Ranking
-from birchbark.retrieve.match import Selection
+from birchbark.retrieve.match import OR, Selection
+from birchbark.retrieve.scoring import Model, Scoring
 
 DEPTH = 1000
+HEAVIEST = 1e30
+ANY = -1  # `best`: a document needs one list, and each list raises its score
+_norms: WeakKeyDictionary[Part, tuple[object, NDArray[np.float64]]] = WeakKeyDictionary()
 
 
-class Model(Protocol):
-    """Scores the documents of a part for weighted terms: BM25, TfIdf.
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A searched field: its number in the index, its weight, and how it is scored."""
 
-    all_terms: whether it needs the statistics of every term, not those of the query alone.
-    """
-
-    all_terms: ClassVar[bool]
-
-    def add(
-        self,
-        scores: NDArray[np.float64],
-        part: FieldPart,
-        weights: Mapping[str, float],
-        statistics: Statistics,
-    ) -> None:
-        """Add each document's score to `scores` (documents of the part,)."""
-        ...
+    number: int
+    share: float
+    scoring: Scoring
 
 
 def rank(
@@ -45,32 +42,47 @@ def rank(
     selection: Selection,
     depth: int = DEPTH,
 ) -> Ranking:
-    """The `depth` best candidates by Σ_field weight · model(field).
+    """The `depth` best candidates by Σ_field weight · model(field), exactly.
 
     weights: term → weight, 0 or more. fields: field → its weight and model. statistics: of each
     field, with the frequencies of all terms. selection: which documents are candidates.
-    Everything is added up in an order fixed by names and terms, in float64, so the scores do not
-    depend on how the index is divided into parts.
+    Addends are rounded to a grid on which sums are exact, 2^−51 of the largest sum there could be.
+    So scores depend neither on the order of adding nor on how the index is divided.
     """
-    if bad := [t for t, w in weights.items() if not (w >= 0 and math.isfinite(w))]:
-        raise InputError(f"weight of term {bad[0]!r} is out of range", wanted="0 or more")
+    if bad := [t for t, w in weights.items() if not 0 <= w <= HEAVIEST]:
+        raise InputError(f"weight of term {bad[0]!r} is out of range", wanted=f"0 to {HEAVIEST:g}")
     if depth < 1:
         raise InputError("depth is out of range", wanted="1 or more", found=str(depth))
-    numbers = {name: index.field_number(name) for name in fields}
+    searched = [
+        _Field(index.field_number(name), share, model.scoring(weights, statistics[name]))
+        for name, (share, model) in fields.items()
+    ]
+    grid = _grid(searched)
     doc_ids: list[str] = []
     scores: list[NDArray[Any]] = [np.zeros(0)]
+    reached = -math.inf
     for part in index.parts:
-        total = np.zeros(part.documents)
-        for name, (share, model) in fields.items():
-            of_field = total if len(fields) == 1 and share == 1 else np.zeros(part.documents)
-            model.add(of_field, part.fields[numbers[name]], weights, statistics[name])
-            if of_field is not total:
-                total += share * of_field
-        hits = selection.candidates(index, part, fields)
-        best = hits[_best(total[hits].astype(np.float32), depth)]
-        doc_ids += part.doc_ids.take(best.tolist())
-        scores.append(total[best])
+        lists, minimum = _lists(part, searched, selection, grid)
+        norms, excluded = (
+            _norm_rows(index, part, fields, statistics),
+            selection.excluded(index, part),
+        )
+        docs, sums, _, reached = best(lists, norms, excluded, depth, reached, grid, minimum)
+        doc_ids += part.doc_ids.take(docs.tolist())
+        scores.append(sums)
     return Ranking.of(doc_ids, np.concatenate(scores), depth)
+
+
+def count(index: Index, fields: Collection[str], selection: Selection) -> int:
+    """The number of candidates when `fields` are searched."""
+    nothing = Scoring({}, {}, 0.0, 1.0, 0.0)
+    searched = [_Field(index.field_number(name), 0.0, nothing) for name in fields]
+    found = 0
+    for part in index.parts:
+        lists, minimum = _lists(part, searched, selection, 0.0)
+        norms, excluded = np.ones((len(searched), part.documents)), selection.excluded(index, part)
+        found += best(lists, norms, excluded, 1, math.inf, 0.0, max(minimum, selection.least))[2]
+    return found
 
 
 def gather(
@@ -85,9 +97,55 @@ def gather(
     }
 
 
-def _best(scores: NDArray[np.float32], depth: int) -> NDArray[np.int64]:
-    """Positions of all scores that reach the depth-th best one: ties at the cut stay in."""
-    if len(scores) <= depth:
-        return np.arange(len(scores))
-    least = np.partition(scores, len(scores) - depth)[len(scores) - depth]
-    return np.flatnonzero(scores >= least)
+def _grid(fields: Sequence[_Field]) -> float:
+    """A number so large that adding and subtracting it rounds to 2^−51 of all limits together."""
+    total = math.fsum(
+        field.share * most for field in fields for most in field.scoring.limits.values()
+    )
+    return math.ldexp(1.5, math.frexp(total)[1] + 1) if total else 0.0
+
+
+def _lists(
+    part: Part, fields: Sequence[_Field], selection: Selection, grid: float
+) -> tuple[Any, int]:
+    """The posting lists of a query in one part, and the least number of groups: see `best`."""
+    groups = {term: group for group, term in enumerate(sorted(selection.terms))}
+    weighted = (term for field in fields for term, w in field.scoring.weights.items() if w)
+    terms = sorted(groups.keys() | set(weighted))
+    found = np.stack([part.fields[field.number].find(terms) for field in fields], axis=1)
+    numbers, rows, of_group, factors = [], [], [], []
+    for term, places in zip(terms, found.tolist(), strict=True):
+        for row, (field, place) in enumerate(zip(fields, places, strict=True)):
+            if place >= 0:
+                scoring = field.scoring
+                weight = field.share * scoring.weights.get(term, 0.0)
+                limit = field.share * scoring.limits.get(term, 0.0)
+                least = math.ulp(grid) if weight else 0.0
+                numbers.append(place)
+                rows.append(row)
+                of_group.append(groups.get(term, -1))
+                shape = (scoring.saturation, scoring.floor, scoring.slope)
+                factors.append((weight, *shape, limit, least))
+    fast = selection.match == OR and all(weight for weight, *_ in factors) and -1 not in of_group
+    if fast:
+        of_group = [-1] * len(of_group)
+    starts = part.postings.starts[np.array(numbers, np.int64)].astype(np.int64)
+    table = np.array(factors, np.float64).reshape(-1, 6)
+    columns = (starts, np.array(rows, np.int64), np.array(of_group, np.int64), table)
+    return (part.postings.words, *columns), ANY if fast else selection.least
+
+
+def _norm_rows(
+    index: Index,
+    part: Part,
+    fields: Mapping[str, tuple[float, Model]],
+    statistics: Mapping[str, Statistics],
+) -> NDArray[np.float64]:
+    """The norms of each field, (fields, documents); those asked for last are remembered."""
+    chosen = [(index.field_number(f), model, statistics[f]) for f, (_, model) in fields.items()]
+    key = [(number, m, s if m.all_terms else s.totals) for number, m, s in chosen]
+    known = _norms.get(part)
+    if known is None or known[0] != key:
+        rows = [model.norms(part.fields[number], of) for number, model, of in chosen]
+        known = _norms[part] = (key, np.stack(rows) if len(rows) > 1 else rows[0][None])
+    return known[1]

@@ -60,23 +60,17 @@ def expand(
 
 
 def _relevance_model(index: Index, feedback: Ranking, model: RM3, field: str) -> dict[str, float]:
-    number = index.field_number(field)
+    vectors = index.vectors(feedback.doc_ids, field)
+    readable = sorted(term for term in set().union(*vectors) if _USABLE.fullmatch(term))
     most = model.max_df_share * len(index)
-    usable: dict[str, bool] = {}
+    frequencies = index.document_frequencies(readable, field)
+    usable = {term for term, df in frequencies.items() if df <= most}
     total: dict[str, float] = {}
-    for doc_id, score in feedback:
-        part, document = index.locate(doc_id)
-        vector = {}
-        for term, tf in index.parts[part].fields[number].vector(document).items():
-            if term not in usable:
-                usable[term] = bool(_USABLE.fullmatch(term)) and (
-                    index.document_frequency(term, field) <= most
-                )
-            if usable[term]:
-                vector[term] = tf
-        length = sum(vector.values())
+    for vector, (_, score) in zip(vectors, feedback, strict=True):
+        length = sum(tf for term, tf in vector.items() if term in usable)
         for term, tf in vector.items():
-            total[term] = total.get(term, 0.0) + score * tf / length
+            if term in usable:
+                total[term] = total.get(term, 0.0) + score * tf / length
     return total
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.index.reader import FieldPart
+from birchbark.index.reader import FieldPart, cuts
 from birchbark.index.statistics import Statistics
-from birchbark.retrieve.accumulate import add_products, add_squares
-
-Norms = NDArray[np.float64]
-_norms: WeakKeyDictionary[FieldPart, tuple[Statistics, Norms]] = WeakKeyDictionary()
+from birchbark.retrieve.scoring import Scoring
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,41 +26,26 @@ class TfIdf:
 
     all_terms: ClassVar[bool] = True
 
-    def add(
-        self,
-        scores: NDArray[np.float64],
-        part: FieldPart,
-        weights: Mapping[str, float],
-        statistics: Statistics,
-    ) -> None:
-        """Add each document's cosine to `scores` (documents of the part,)."""
-        query = {t: w * idf(statistics, t) for t, w in weights.items() if w}
-        length = math.sqrt(math.fsum(w * w for w in query.values()))
-        if not length:
-            return
-        products = np.zeros_like(scores)
-        for term in sorted(query):
-            postings = part.postings(term)
-            if postings is not None:
-                weight = query[term] * idf(statistics, term)
-                add_products(products, postings.docs, postings.tfs, weight)
-        norms = document_norms(part, statistics)
-        found = norms > 0
-        scores[found] += products[found] / (length * norms[found])
+    def scoring(self, weights: Mapping[str, float], statistics: Statistics) -> Scoring:
+        """How the query `weights` is scored in a field with these statistics."""
+        idfs = {term: idf(statistics, term) for term in weights}
+        length = math.sqrt(math.fsum((w * idfs[t]) ** 2 for t, w in weights.items()))
+        shares = {t: w * idfs[t] / length if length else 0.0 for t, w in weights.items()}
+        products = {term: share * idfs[term] for term, share in shares.items()}
+        return Scoring(products, shares, 0.0, 0.0, 0.0)
+
+    def norms(self, field: FieldPart, statistics: Statistics) -> NDArray[np.float64]:
+        """Length of each document's tf · idf vector, (documents,); infinite instead of 0."""
+        squares = np.zeros(len(field.lengths))
+        weights = np.array([idf(statistics, term) for term in field.terms()])
+        for begin, end in pairwise(cuts(field.sizes())):
+            sizes, postings = field.lists(begin, end)
+            addends = (np.repeat(weights[begin:end], sizes) * postings.tfs) ** 2
+            squares += np.bincount(postings.docs, addends, len(squares))
+        return np.sqrt(np.where(squares > 0, squares, np.inf))
 
 
 def idf(statistics: Statistics, term: str) -> float:
     """ln(N/df), with N the documents that hold any term; 0 for a term in no document."""
     df = statistics.frequencies.get(term, 0)
     return math.log(statistics.totals.documents / df) if df else 0.0
-
-
-def document_norms(part: FieldPart, statistics: Statistics) -> Norms:
-    """Length of each document's vector (documents,); remembered while part and statistics last."""
-    known = _norms.get(part)
-    if known is None or known[0] is not statistics:
-        squares = np.zeros(len(part.lengths))
-        weights = np.array([idf(statistics, term) for term in part.terms])
-        add_squares(squares, part.starts, part.docs, part.tfs, weights)
-        known = _norms[part] = (statistics, np.sqrt(squares))
-    return known[1]
