@@ -23,6 +23,7 @@ ROOMS = {
     "combine": set(),
     "evaluate": set(),
     "pipeline": {"index", "retrieve", "segment", "score", "combine"},
+    "study": {"artifact", "collection", "text", "index", "retrieve", "score", "evaluate"},
     "cli": {
         "artifact",
         "collection",
@@ -33,6 +34,7 @@ ROOMS = {
         "combine",
         "evaluate",
         "pipeline",
+        "study",
     },
     "__init__": {"index", "retrieve", "score", "combine", "evaluate", "pipeline"},
     "__main__": {"cli"},
@@ -50,6 +52,8 @@ PACKAGES = {
     "tokenizers": {"score", "text"},
     "ir_measures": {"evaluate"},
     "scipy": {"evaluate"},
+    "matplotlib": {"study"},
+    "jinja2": {"study"},
     "torch": set(),
     "transformers": set(),
 }

@@ -34,6 +34,7 @@ def loaded_after(code: str) -> set[str]:
 def test_import_loads_nothing_heavy() -> None:
     """Not even numpy: what is heavy is loaded in the room that needs it."""
     heavy = {"numpy", "numba", "onnx", "onnxruntime", "tokenizers", "scipy", "rich", "click"}
+    heavy |= {"matplotlib", "jinja2"}
     assert not loaded_after("import birchbark") & heavy
 
 
@@ -42,6 +43,7 @@ def test_help_loads_nothing_heavy() -> None:
     code = "from click.testing import CliRunner; from birchbark.cli import group\n"
     code += "assert CliRunner().invoke(group, ['--help']).exit_code == 0"
     heavy = {"numpy", "numba", "onnx", "onnxruntime", "tokenizers", "scipy", "rich"}
+    heavy |= {"matplotlib", "jinja2"}
     assert not loaded_after(code) & heavy
 
 

@@ -13,8 +13,8 @@ from scipy import stats
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.runs import read_run
 from birchbark.errors import InputError, MissingPackageError
-from birchbark.evaluate.measures import Results, measure
-from birchbark.evaluate.significance import compare
+from birchbark.evaluate.measures import Results, check_averaged, measure
+from birchbark.evaluate.significance import compare, mean_interval
 from birchbark.records import Qrels, Ranking, Run
 
 QRELS = Qrels({"1": {"a": 1, "b": 0, "c": 2}, "2": {"x": 1}})
@@ -249,3 +249,30 @@ def test_a_constant_difference_has_no_p() -> None:
     found = compare(results([0.1, 0.5]), [results([0.2, 0.6])])[0]["AP"]
     assert (found.p, found.corrected_p) == (None, None)
     assert found.mean == pytest.approx(0.1)
+
+
+def test_the_interval_of_a_mean() -> None:
+    """BCa's; of values that do not differ, their mean; of one value, none."""
+    low, high = mean_interval(np.random.default_rng(1).uniform(size=40))
+    assert 0.3 < low < 0.5 < high < 0.7
+    assert mean_interval(np.full(3, 0.2)) == (0.2, 0.2)
+    with pytest.raises(InputError, match="two or more queries"):
+        mean_interval(np.ones(1))
+
+
+def test_the_family_can_be_larger_than_one_comparison() -> None:
+    """Where a table holds more comparisons, p is times all of them."""
+    random = np.random.default_rng(2)
+    a, b = (results(random.uniform(size=30).tolist()) for _ in range(2))
+    (alone,), (many,) = compare(a, [b]), compare(a, [b], family=7)
+    assert alone["AP"].p is not None
+    assert many["AP"].corrected_p == min(1, 7 * alone["AP"].p)
+
+
+def test_counts_are_no_averages() -> None:
+    """Nor are unknown measures."""
+    check_averaged(["AP", "nDCG@10"])
+    with pytest.raises(InputError, match="'NumRet' is a count"):
+        check_averaged(["NumRet"])
+    with pytest.raises(InputError, match="unknown measure"):
+        check_averaged(["MAPP"])

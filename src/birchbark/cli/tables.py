@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from birchbark.evaluate.measures import Results
     from birchbark.evaluate.significance import Difference
     from birchbark.pipeline import Hit
+    from birchbark.study.outcome import Group
+    from birchbark.study.outcome import Table as StudyTable
 
 SIGNIFICANT = 0.05
 
@@ -83,3 +85,39 @@ def show_hits(hits: Sequence[Hit]) -> None:
             line = Text(f"    {share.score:.3f} × {share.weight:.2f}  ", style="green")
             line.append(" ".join(share.segment.text.split()), style="default")
             out.print(line, no_wrap=True, overflow="ellipsis")
+
+
+def show_study(tables: Sequence[StudyTable]) -> None:
+    """Each table with a row a line; what others published is dim, and said to be theirs."""
+    for one in tables:
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        table.add_column(one.stub, overflow="fold")
+        for column in one.columns:
+            left = column.style.value == "text"
+            table.add_column(column.name, justify="left" if left else "right", no_wrap=True)
+        for group in one.groups:
+            _add_group(table, one, group)
+        out = console(30 + 24 * len(one.columns))
+        out.print(Text(f"\n{one.title}\n", style="bold"))
+        out.print(table, crop=False)
+        if one.note:
+            out.print(Text(one.note))
+
+
+def _add_group(table: Table, one: StudyTable, group: Group) -> None:
+    from birchbark.study.figures import difference, interval, mark, written
+
+    style = "dim" if group.published else ""
+    if group.name:
+        published = "PUBLISHED by others, not measured here: " if group.published else ""
+        table.add_row(Text(f"{published}{group.name}", style=style or "bold"))
+    for row in group.rows:
+        cells = []
+        for cell, column in zip(row.cells, one.columns, strict=True):
+            lines = (
+                f"{written(cell.value, column.style)}{mark(cell) or ' '}",
+                interval(cell.interval),
+                difference(cell.difference),
+            )
+            cells.append(Text("\n".join(line for line in lines if line.strip()), style=style))
+        table.add_row(Text(f"  {row.name}", style=style), *cells)

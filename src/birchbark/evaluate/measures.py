@@ -79,6 +79,13 @@ def measure(
     )
 
 
+def check_averaged(names: Iterable[str]) -> None:
+    """Raise InputError for an unknown measure, and for a count, which is summed over queries."""
+    for name in names:
+        if type(_parse(name).aggregator()).__name__ == "SumAgg":
+            raise InputError(f"measure {name!r} is a count", wanted="one that is averaged")
+
+
 def _aggregate(measure: Any, values: Iterable[float]) -> float:
     """As the measure has it: the mean for most, the sum for counts."""
     aggregator = measure.aggregator()

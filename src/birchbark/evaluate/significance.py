@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.evaluate.measures import Results
@@ -35,17 +37,23 @@ class Difference:
 
 
 def compare(
-    baseline: Results, systems: Sequence[Results], *, seed: int = 0, resamples: int = RESAMPLES
+    baseline: Results,
+    systems: Sequence[Results],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    family: int | None = None,
 ) -> list[Mapping[str, Difference]]:
     """For each of `systems`: measure → Difference from `baseline`.
 
-    The Bonferroni family is every (system, measure) pair compared here. seed: of the bootstrap.
+    The Bonferroni family is every (system, measure) pair compared here; `family` is its size where
+    these are only some of the comparisons made together. seed: of the bootstrap.
     Raises MissingPackageError without scipy (extra `study`), and InputError if the results do not
     share their queries or if there are fewer than two.
     """
     if not systems:
         return []
-    family = len(systems) * len(baseline.values)
+    family = family or len(systems) * len(baseline.values)
     return [
         {
             name: _difference(baseline, system, name, family, seed, resamples)
@@ -67,27 +75,42 @@ def _difference(
         even = float(delta[0])
         p = 1.0 if even == 0 else None
         return Difference(even, even, even, p, p, better, worse)
+    p = float(_stats().ttest_1samp(delta, 0).pvalue)
+    low, high = mean_interval(delta, seed=seed, resamples=resamples)
+    return Difference(float(delta.mean()), low, high, p, min(1.0, p * family), better, worse)
+
+
+def mean_interval(
+    values: NDArray[np.float64], *, seed: int = 0, resamples: int = RESAMPLES
+) -> tuple[float, float]:
+    """95 % interval of the mean of `values` (n,), by the BCa bootstrap; n is 2 or more.
+
+    Values that do not differ give their mean twice. Raises MissingPackageError without scipy.
+    """
+    if len(values) < 2:
+        raise InputError("an interval needs two or more queries", found=str(len(values)))
+    if np.ptp(values) < NO_SPREAD:
+        return float(values[0]), float(values[0])
+    interval = (
+        _stats()
+        .bootstrap(
+            (values,),
+            np.mean,
+            n_resamples=resamples,
+            confidence_level=CONFIDENCE,
+            method="BCa",
+            rng=np.random.default_rng(seed),
+        )
+        .confidence_interval
+    )
+    return float(interval.low), float(interval.high)
+
+
+def _stats() -> Any:
     try:
         from scipy import stats
     except ImportError:
         raise MissingPackageError(
             "tests and intervals need scipy", remedy="pip install 'birchbark[study]'"
         ) from None
-    p = float(stats.ttest_1samp(delta, 0).pvalue)
-    interval = stats.bootstrap(
-        (delta,),
-        np.mean,
-        n_resamples=resamples,
-        confidence_level=CONFIDENCE,
-        method="BCa",
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
-    return Difference(
-        float(delta.mean()),
-        float(interval.low),
-        float(interval.high),
-        p,
-        min(1.0, p * family),
-        better,
-        worse,
-    )
+    return stats

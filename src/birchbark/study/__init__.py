@@ -1,0 +1,1 @@
+"""What do the papers' tables say on our data? Recipe → tables, plots and runs → a report."""

@@ -1,0 +1,33 @@
+"""Where does a study work, and what does every kind of study do there? Open, index, tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from birchbark.index.build import Schema, build_index
+from birchbark.index.reader import Index
+from birchbark.study.data import CollectionFiles, TestCollection, open_collection
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """root: of the data. scratch: a folder for indexes, gone afterwards. tell: hears each step."""
+
+    root: Path
+    scratch: Path
+    tell: Callable[[str], object] = lambda step: None
+
+    def open(self, files: CollectionFiles) -> TestCollection:
+        """The collection that a recipe declares."""
+        collection = open_collection(files, self.root)
+        if absent := len(collection.qrels.grades) - len(collection.queries):
+            self.tell(f"note: {files.name}: {absent} judged queries have no text; each counts 0")
+        return collection
+
+    def index(self, collection: TestCollection, schema: Schema) -> Index:
+        """A fresh index of `collection`."""
+        self.tell(f"{collection.name}: indexing, {schema.analyzer}")
+        directory = self.scratch / f"index-{len(list(self.scratch.iterdir()))}"
+        return build_index(collection.documents(), directory, schema)

@@ -1,0 +1,86 @@
+"""Where do a recipe's collections lie, which of their files are missing, and what is in them?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from birchbark.collection.documents import read_collection
+from birchbark.collection.intake import Intake
+from birchbark.collection.qrels import read_qrels
+from birchbark.collection.queries import read_queries
+from birchbark.errors import InputError
+from birchbark.records import Document, Qrels, Query
+
+VARIABLE = "BIRCHBARK_DATA"
+USUAL_ROOT = Path("../shared/data")
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionFiles:
+    """A test collection as a recipe declares it: its name, and paths below the data root."""
+
+    name: str
+    documents: str
+    queries: str
+    qrels: str
+    topic_fields: tuple[str, ...] = ("title",)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All paths."""
+        return self.documents, self.queries, self.qrels
+
+
+@dataclass(frozen=True, slots=True)
+class TestCollection:
+    """Documents to read, and the judged queries. Queries without judgments are left out."""
+
+    name: str
+    source: Path
+    queries: tuple[Query, ...]
+    qrels: Qrels
+
+    def documents(self) -> Iterator[Document]:
+        """The documents, read anew at each call."""
+        return read_collection(str(self.source), Intake())
+
+
+def find_root(chosen: Path | None = None) -> Path | None:
+    """The data root: `chosen`, else BIRCHBARK_DATA, else ../shared/data if that is there."""
+    if chosen is not None:
+        return chosen
+    if named := os.environ.get(VARIABLE):
+        return Path(named)
+    return USUAL_ROOT if USUAL_ROOT.is_dir() else None
+
+
+def missing_files(collections: Iterable[CollectionFiles], root: Path | None) -> list[str]:
+    """Paths below the data root that are not there, in order; all of them without a root."""
+    named = [file for collection in collections for file in collection.files]
+    return [file for file in dict.fromkeys(named) if root is None or not (root / file).exists()]
+
+
+def check_data(collections: Iterable[CollectionFiles], root: Path | None, recipe: str) -> Path:
+    """The data root, if all files are below it; else InputError says which are not."""
+    missing = missing_files(collections, root)
+    if root is None or missing:
+        raise InputError(
+            "data is missing" if root else "no data root is known",
+            where=recipe,
+            wanted=", ".join(missing) + (f" below {root}" if root else ""),
+            remedy=f"name the folder that holds them with --data DIR or {VARIABLE}",
+        )
+    return root
+
+
+def open_collection(files: CollectionFiles, root: Path) -> TestCollection:
+    """Read queries and judgments; the documents are left for later."""
+    qrels = read_qrels(root / files.qrels)
+    queries = read_queries(root / files.queries, files.topic_fields)
+    judged = tuple(query for query in queries if query.query_id in qrels.grades)
+    if not judged:
+        raise InputError("no query is judged", where=str(root / files.queries), wanted=files.qrels)
+    return TestCollection(files.name, root / files.documents, judged, qrels)

@@ -1,0 +1,15 @@
+"""Which kinds of study are there? A recipe's `kind` names one; its choices are in that table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from birchbark.study.analyzers import Analyzers
+from birchbark.study.fields import Fields
+from birchbark.study.recipe import Experiment
+from birchbark.study.section import Section
+
+BY_NAME: dict[str, Callable[[Section], Experiment]] = {
+    "analyzers": Analyzers.read,
+    "fields": Fields.read,
+}

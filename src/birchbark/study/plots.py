@@ -1,0 +1,123 @@
+"""How is a plot drawn as SVG that fits into any page, light or dark?
+
+Colours are names of the page's own style (CSS variables), letters are letters in the page's font,
+and nothing in the file tells when or where it was made.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from birchbark.errors import MissingPackageError
+from birchbark.study.outcome import Curves, Dots, Plot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 3.7  # inches: a telephone's
+INK, GRID = "#010203", "#040506"
+SERIES = ("#111101", "#111102", "#111103", "#111104", "#111105", "#111106")
+MARKERS = "osD^vP"
+NAMES = {INK: "ink", GRID: "grid", **{c: f"series-{n}" for n, c in enumerate(SERIES, 1)}}
+SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "birchbark", "font.size": 9.0}
+
+
+def draw(plot: Plot) -> str:
+    """The plot as an <svg> element. Raises MissingPackageError without matplotlib."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingPackageError(
+            "plots need matplotlib", remedy="pip install 'birchbark[study]'"
+        ) from None
+    with mpl.rc_context(SETTINGS):
+        figure = Figure(layout="constrained")
+        FigureCanvasSVG(figure)
+        axes = figure.subplots()
+        _plain(axes)
+        if isinstance(plot, Dots):
+            _dots(figure, axes, plot)
+        else:
+            _curves(figure, axes, plot)
+        out = io.StringIO()
+        nameless: Any = {"Date": None, "Creator": None, "Type": None, "Format": None}
+        figure.savefig(out, format="svg", transparent=True, metadata=nameless)
+    return _for_pages(out.getvalue(), plot)
+
+
+def _dots(figure: Figure, axes: Axes, plot: Dots) -> None:
+    """A row below the other for each measure; series side by side in it."""
+    rows = list(dict.fromkeys(point.row for point in plot.points))
+    series = list(dict.fromkeys(point.series for point in plot.points))
+    figure.set_size_inches(WIDTH, 0.9 + len(rows) * (0.2 + 0.16 * len(series)))
+    axes.axvline(plot.reference, color=INK, linewidth=0.8)
+    for number, name in enumerate(series):
+        points = [point for point in plot.points if point.series == name]
+        offset = (number - (len(series) - 1) / 2) * 0.75 / max(1, len(series))
+        middle = [point.value for point in points]
+        axes.errorbar(
+            middle,
+            [rows.index(point.row) + offset for point in points],
+            xerr=[[p.value - p.low for p in points], [p.high - p.value for p in points]],
+            fmt=MARKERS[number % len(MARKERS)],
+            color=SERIES[number % len(SERIES)],
+            markersize=4.5,
+            linewidth=1.4,
+            label=name,
+        )
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.grid(axis="x", color=GRID, linewidth=0.6)
+    axes.set_xlabel(plot.axis, color=INK)
+    _legend(figure, series)
+
+
+def _curves(figure: Figure, axes: Axes, plot: Curves) -> None:
+    figure.set_size_inches(WIDTH, 2.5)
+    for x in plot.marks:
+        axes.axvline(x, color=INK, linewidth=0.8, linestyle="--")
+    for number, (name, points) in enumerate(plot.series.items()):
+        colour, marker = SERIES[number % len(SERIES)], MARKERS[number % len(MARKERS)]
+        xs, ys = zip(*points, strict=True)
+        axes.plot(xs, ys, color=colour, marker=marker, markersize=4.5, linewidth=1.4, label=name)
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.set_xlabel(plot.x_axis, color=INK)
+    axes.set_ylabel(plot.y_axis, color=INK)
+    _legend(figure, [name for name in plot.series if name])
+
+
+def _plain(axes: Axes) -> None:
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(GRID)
+    axes.tick_params(length=0, colors=INK)
+    axes.locator_params(axis="x", nbins=5)
+
+
+def _legend(figure: Figure, names: Sequence[str]) -> None:
+    if names:
+        columns = 2 if len(names) > 1 else 1
+        figure.legend(
+            loc="outside upper left",
+            ncols=columns,
+            frameon=False,
+            labelcolor=INK,
+            handletextpad=0.3,
+        )
+
+
+def _for_pages(text: str, plot: Plot) -> str:
+    """The element alone, with ids of its own, colours by name, and the page's font."""
+    svg = text[text.index("<svg") :].strip()
+    for colour, name in NAMES.items():
+        svg = svg.replace(colour, f"var(--{name})")
+    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px; font-family: inherit", svg)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{plot.name}-", svg)
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+    return svg.replace("<svg ", '<svg role="img" ', 1)

@@ -1,0 +1,129 @@
+"""How is a table of a TOML file taken apart, so that each fault names its file and key?"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import UnionType
+from typing import Any, Final
+
+from birchbark.errors import InputError
+
+REQUIRED: Final = object()
+WORDS = {
+    str: "a string",
+    int: "a whole number",
+    list: "a list",
+    dict: "a table",
+    bool: "true or false",
+}
+
+
+class Section:
+    """One table of a TOML file; every key must be taken, and `end` refuses what is left over."""
+
+    def __init__(self, values: Mapping[str, Any], file: str, key: str = "") -> None:
+        """values: as tomllib gives them. file, key: where the table stands, for errors."""
+        self._values, self._file, self._key = dict(values), file, key
+        self._taken: list[str] = []
+
+    @classmethod
+    def read(cls, path: Path) -> Section:
+        """The whole file at `path`; InputError if it is not there or is no TOML."""
+        try:
+            return cls(tomllib.loads(path.read_text("utf-8")), str(path))
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise InputError("no such recipe", where=str(path), wanted="a TOML file") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
+            raise InputError(f"not a TOML file: {broken}", where=str(path)) from None
+
+    def where(self, key: str = "") -> str:
+        """File and dotted key, as errors name them."""
+        dotted = ".".join(part for part in (self._key, key) if part)
+        return f"{self._file}: {dotted}" if dotted else self._file
+
+    def text(self, key: str, default: Any = REQUIRED) -> str:
+        """A string that is not empty."""
+        value: str = self._take(key, str, default)
+        if not value and value is not default:
+            raise InputError("is empty", where=self.where(key), wanted="a string")
+        return value
+
+    def whole(self, key: str, default: Any = REQUIRED, *, least: int = 0) -> int:
+        """A whole number of `least` or more."""
+        value: int = self._take(key, int, default)
+        if value < least:
+            raise InputError(
+                "out of range", where=self.where(key), wanted=f"{least} or more", found=str(value)
+            )
+        return value
+
+    def number(self, key: str, default: Any = REQUIRED) -> float:
+        """A number, whole or not."""
+        return float(self._take(key, int | float, default))
+
+    def texts(self, key: str, default: Any = REQUIRED) -> tuple[str, ...]:
+        """A list of different strings, one or more."""
+        values = tuple(self._take(key, list, default))
+        for value in values:
+            if not isinstance(value, str) or not value:
+                raise self._wrong(key, "strings", value)
+        if not values or len(set(values)) < len(values):
+            raise InputError(
+                "is empty or repeats", where=self.where(key), wanted="different strings"
+            )
+        return values
+
+    def rows(self, key: str) -> tuple[tuple[str | int | float, ...], ...]:
+        """A list of lists of strings and numbers."""
+        values = self._take(key, list, REQUIRED)
+        for row in values:
+            cells = row if isinstance(row, list) else [None]
+            if bad := [
+                c for c in cells if isinstance(c, bool) or not isinstance(c, str | int | float)
+            ]:
+                raise self._wrong(key, "lists of strings and numbers", bad[0])
+        return tuple(tuple(row) for row in values)
+
+    def section(self, key: str, default: Any = REQUIRED) -> Section:
+        """A table within this one."""
+        return Section(self._take(key, dict, default), self._file, self._inner(key))
+
+    def sections(self, key: str, default: Any = REQUIRED) -> Iterator[Section]:
+        """The tables of a list, written [[key]]."""
+        for number, values in enumerate(self._take(key, list, default), 1):
+            if not isinstance(values, dict):
+                raise self._wrong(key, "tables", values)
+            yield Section(values, self._file, f"{self._inner(key)}[{number}]")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that are there, in the order of the file."""
+        return tuple(self._values)
+
+    def end(self) -> None:
+        """Raise InputError for a key that nobody took; it lists those that there are."""
+        if unknown := [key for key in self._values if key not in self._taken]:
+            raise InputError(
+                "unknown key",
+                where=self.where(unknown[0]),
+                remedy=f"one of {', '.join(self._taken)}",
+            )
+
+    def _take(self, key: str, kind: type | UnionType, default: Any) -> Any:
+        self._taken.append(key)
+        if key not in self._values:
+            if default is REQUIRED:
+                raise InputError("key is missing", where=self.where(key))
+            return default
+        value = self._values[key]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self._wrong(key, WORDS.get(kind, "a number"), value)  # type: ignore[arg-type]
+        return value
+
+    def _wrong(self, key: str, wanted: str, found: object) -> InputError:
+        return InputError("wrong type", where=self.where(key), wanted=wanted, found=repr(found))
+
+    def _inner(self, key: str) -> str:
+        return f"{self._key}.{key}" if self._key else key
