@@ -17,7 +17,7 @@ ROOMS = {
     "collection": {"artifact"},
     "text": set(),
     "index": {"artifact", "text"},
-    "retrieve": {"index", "text"},
+    "retrieve": {"artifact", "index", "text"},
     "segment": {"text"},
     "score": {"artifact"},
     "combine": set(),
@@ -40,6 +40,7 @@ ROOMS = {
     "__main__": {"cli"},
 }
 PACKAGES = {
+    "tantivy": {"retrieve"},
     "click": {"cli"},
     "rich": {"cli"},
     "numba": {"index", "retrieve"},

@@ -16,6 +16,7 @@ from birchbark.errors import InputError
 from birchbark.index.reader import Index
 from birchbark.pipeline import Ranker, rerank, rerank_query, score_candidates, search
 from birchbark.records import Query, Ranking, Run
+from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
 from birchbark.retrieve.rm3 import RM3
 from birchbark.score.model import load_scorer
@@ -46,7 +47,7 @@ def test_a_0_ranks_by_evidence_alone(index: Index) -> None:
 def test_a_hit_adds_up(index: Index) -> None:
     """Score = first stage + evidence; evidence = Σ weight · score of what is shown."""
     ranker = Ranker(WordScorer(), aggregation=Top((1, 0.5)), interpolation=Interpolation(0.3))
-    for hit in search(index, "birch river canoe", ranker):
+    for hit in search(IndexEngine(index), "birch river canoe", ranker):
         assert hit.score == pytest.approx(hit.first_stage + hit.evidence)
         shown = sum(e.weight * e.score for e in hit.segments)
         assert hit.evidence == pytest.approx(shown)
@@ -71,7 +72,7 @@ def test_search_and_rerank_agree(index: Index) -> None:
     ranker, stage = Ranker(WordScorer()), FirstStage(expansion=RM3())
     run = rerank(index, rank_queries(index, QUERIES, stage), QUERIES, ranker)
     for query in QUERIES:
-        hits = search(index, query.text, ranker, stage, top=3)
+        hits = search(IndexEngine(index, stage), query.text, ranker, top=3)
         assert tuple(h.document.doc_id for h in hits) == run.rankings[query.query_id].doc_ids[:3]
 
 
@@ -133,10 +134,10 @@ def test_long_sentences_are_cut_into_chunks_not_off(index: Index) -> None:
 def test_top_and_depth_are_at_least_1(index: Index) -> None:
     """And `top` hits are found even below the ranker's depth."""
     ranker = Ranker(WordScorer(), depth=1)
-    assert len(search(index, "birch river iron bee", ranker, top=4)) == 4
+    assert len(search(IndexEngine(index), "birch river iron bee", ranker, top=4)) == 4
     for top in (0, -1):
         with pytest.raises(InputError, match="top is out of range"):
-            search(index, "birch", ranker, top=top)
+            search(IndexEngine(index), "birch", ranker, top=top)
         with pytest.raises(InputError, match="depth is out of range"):
             rank_query(index, "birch", depth=top)
 

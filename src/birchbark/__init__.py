@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline import Evidence, Hit, Ranker, rerank, search
     from birchbark.records import Document, Qrels, Query, Ranking, Run, Segment
     from birchbark.retrieve.bm25 import BM25
+    from birchbark.retrieve.engine import IndexEngine
     from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
     from birchbark.retrieve.match import AND, OR, Match
     from birchbark.retrieve.rm3 import RM3
@@ -57,6 +58,7 @@ _HOME = {
     "AND": "retrieve.match",
     "OR": "retrieve.match",
     "Match": "retrieve.match",
+    "IndexEngine": "retrieve.engine",
     "FirstStage": "retrieve.first_stage",
     "rank_queries": "retrieve.first_stage",
     "rank_query": "retrieve.first_stage",

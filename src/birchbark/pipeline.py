@@ -10,9 +10,8 @@ import numpy as np
 from birchbark.combine.aggregate import Aggregation, Top, aggregate
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
-from birchbark.index.reader import Index
 from birchbark.records import Document, Query, Ranking, Run, Segment
-from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.retrieve.engine import DocumentStore, Engine
 from birchbark.score.scorer import Scorer
 from birchbark.segment.fit import fit
 from birchbark.segment.sentences import sentences
@@ -69,28 +68,28 @@ class Hit:
     segments: tuple[Evidence, ...]
 
 
-def search(
-    index: Index,
-    text: str,
-    ranker: Ranker,
-    stage: FirstStage = FirstStage(),
-    top: int = 10,
-) -> list[Hit]:
+def search(engine: Engine, text: str, ranker: Ranker | None, top: int = 10) -> list[Hit]:
     """The `top` best hits for `text`, best first: first stage, then every candidate re-ranked.
 
-    At least `top` candidates are re-ranked, whatever the ranker's depth.
+    At least `top` candidates are re-ranked, whatever the ranker's depth. Without a ranker the first
+    stage has the last word, and hits have no evidence.
     """
     if top < 1:
         raise InputError("top is out of range", wanted="1 or more", found=str(top))
-    candidates = rank_query(index, text, stage, max(top, ranker.depth))
-    hits = score_candidates(index, Query("", text), candidates, ranker)
+    if ranker is None:
+        ranking = engine.rank(text, top)
+        documents = engine.documents(ranking.doc_ids)
+        scores = ranking.scores.tolist()
+        return [Hit(d, score, score, 0.0, ()) for d, score in zip(documents, scores, strict=True)]
+    candidates = engine.rank(text, max(top, ranker.depth))
+    hits = score_candidates(engine, Query("", text), candidates, ranker)
     by_id = {hit.document.doc_id: hit for hit in hits}
     best = Ranking.of(list(by_id), [hit.score for hit in hits], top)
     return [by_id[doc_id] for doc_id in best.doc_ids]
 
 
 def rerank(
-    index: Index,
+    store: DocumentStore,
     run: Run,
     queries: Sequence[Query],
     ranker: Ranker,
@@ -119,7 +118,7 @@ def rerank(
     rankings = {}
     for query in queries:
         candidates = run.rankings.get(query.query_id, Ranking.of([], []))
-        rankings[query.query_id] = rerank_query(index, query, candidates, ranker)
+        rankings[query.query_id] = rerank_query(store, query, candidates, ranker)
         advance(1)
     return Run(rankings, tag or f"{run.tag}+{ranker.scorer.kind}")
 
@@ -138,12 +137,14 @@ def _remembering(segmenter: Segmenter) -> Segmenter:
     return segments
 
 
-def rerank_query(index: Index, query: Query, candidates: Ranking, ranker: Ranker) -> Ranking:
+def rerank_query(
+    store: DocumentStore, query: Query, candidates: Ranking, ranker: Ranker
+) -> Ranking:
     """One ranking re-ranked: the first `depth` candidates by their new scores, then the rest.
 
     Candidates below the depth keep their order; their scores are moved below the lowest new one.
     """
-    hits = score_candidates(index, query, candidates.head(ranker.depth), ranker)
+    hits = score_candidates(store, query, candidates.head(ranker.depth), ranker)
     head = Ranking.of([h.document.doc_id for h in hits], [h.score for h in hits])
     rest = candidates.doc_ids[len(head) :]
     if not rest:
@@ -153,9 +154,11 @@ def rerank_query(index: Index, query: Query, candidates: Ranking, ranker: Ranker
     return Ranking.of([*head.doc_ids, *rest], [*head.scores.tolist(), *below.tolist()])
 
 
-def score_candidates(index: Index, query: Query, candidates: Ranking, ranker: Ranker) -> list[Hit]:
+def score_candidates(
+    store: DocumentStore, query: Query, candidates: Ranking, ranker: Ranker
+) -> list[Hit]:
     """A Hit for each candidate, in the order of `candidates`."""
-    documents = index.documents(candidates.doc_ids)
+    documents = store.documents(candidates.doc_ids)
     room = ranker.scorer.room(query.text)
     per_document = [
         list(fit(ranker.segmenter(document), room, ranker.scorer.spans)) for document in documents

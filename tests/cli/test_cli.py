@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from birchbark import pipeline
 from birchbark.cli import VERBS, group
 from birchbark.cli.options import parse_segmenter
+from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run
 from birchbark.combine.aggregate import Top, parse_aggregation
 from birchbark.combine.interpolate import Interpolation
@@ -22,6 +23,7 @@ from birchbark.errors import InputError
 from birchbark.evaluate.measures import USUAL
 from birchbark.index.reader import Index
 from birchbark.retrieve.bm25 import BM25
+from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rank import DEPTH
 from birchbark.retrieve.rm3 import RM3
 from birchbark.segment.windows import Windows
@@ -231,6 +233,37 @@ def test_fields_are_chosen_on_the_command_line(here: Path) -> None:
     assert "not a field weight" in birchbark(*asked, "--field", "all=x", status=2)[1]
 
 
+def test_k1_and_b_are_chosen_by_field(here: Path) -> None:
+    """On the command line as in the library; nonsense is refused."""
+    fields = ("--field", "title", "--field", "text")
+    birchbark("index", "docs.jsonl", "--to", "i", *fields)
+    asked = ("retrieve", "i", "--queries", "q.tsv", "--output", "a.run", *fields)
+    birchbark(*asked, "--field-bm25", "title=0.5/0", "--k1", "2", "--b", "1")
+    stage = FirstStage(BM25(2, 1), {"title": 1, "text": 1}, {"title": BM25(0.5, 0)})
+    wanted = rank_queries(Index("i"), read_queries(Path("q.tsv")), stage).rankings
+    assert read_run(Path("a.run")).rankings == {q: r for q, r in wanted.items() if len(r)}
+    for wrong, said in (
+        ("title=1", "not a field's k1 and b"),
+        ("title=1/2", "b is out of range"),
+        ("body=1/0.5", "'body', which is not searched (one of title, text)"),
+    ):
+        assert said in birchbark(*asked, "--field-bm25", wrong, status=2)[1]
+    said = birchbark(*asked, "--field-bm25", "title=1/1", "--first-stage", "tfidf", status=2)[1]
+    assert "--field-bm25 is for BM25" in said
+
+
+def test_search_may_do_without_bert(here: Path) -> None:
+    """Hits of the first stage, no model loaded, with how their texts begin."""
+    birchbark("index", "docs.jsonl", "--to", "i", "--forward")
+    asked = ("search", "i", "birch canoe", "--first-stage-only", "--model", "nowhere")
+    shown = birchbark(*asked)[0]
+    assert shown.startswith(" 1. canoe")
+    assert "birch bark" in shown
+    (hit,) = map(json.loads, birchbark(*asked, "--top", "1", "--json")[0].splitlines())
+    assert (hit["doc_id"], hit["segments"], hit["evidence"]) == ("canoe", [], 0.0)
+    assert hit["score"] == hit["first_stage"] > 0
+
+
 def test_the_defaults_are_those_of_the_library() -> None:
     """Written twice, so that --help stays light; equal all the same."""
     values = {}
@@ -242,6 +275,7 @@ def test_the_defaults_are_those_of_the_library() -> None:
     assert values["search rm3_documents"] == expansion.documents
     assert values["search rm3_terms"] == expansion.terms
     assert values["search rm3_weight"] == expansion.original_weight
+    assert values["search rm3_max_df"] == expansion.max_df_share
     assert values["search depth"] == pipeline.DEPTH
     assert values["retrieve depth"] == DEPTH
     assert values["search first_stage_weight"] == Interpolation().first_stage_weight

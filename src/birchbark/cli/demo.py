@@ -43,6 +43,7 @@ def command(directory: Path, model: str) -> None:
     from birchbark.evaluate.measures import measure
     from birchbark.index.build import build_index
     from birchbark.pipeline import Ranker, rerank, search
+    from birchbark.retrieve.engine import IndexEngine
     from birchbark.retrieve.first_stage import FirstStage, rank_queries
     from birchbark.retrieve.rm3 import RM3
     from birchbark.score.model import load_scorer
@@ -77,6 +78,6 @@ def command(directory: Path, model: str) -> None:
     show_results(results, compared(results, seed=0))
     shown = next(query for query in queries if query.query_id == SHOWN)
     click.echo(f"\n“{shown.text}”: the best hits, and the sentences that made them rank\n")
-    show_hits(search(index, shown.text, ranker, expanded, top=5))
+    show_hits(search(IndexEngine(index, expanded), shown.text, ranker, top=5))
     say(f"\n{time.perf_counter() - started:.0f} s in all. Ask your own:")
     say(f'  birchbark search {directory / "index"} "wait until all workers are done"')

@@ -78,6 +78,11 @@ def command() -> None:
     metavar="PART",
     help="Field of the documents to filter by; repeat for several.",
 )
+@click.option(
+    "--forward",
+    is_flag=True,
+    help="Keep each document's terms too; else RM3 finds them in the stored text.",
+)
 @ENCODING
 @SKIP_BAD
 @click.option("--replace", is_flag=True, help="Replace the index that is there.")
@@ -89,6 +94,7 @@ def build(
     vocabulary: str,
     fields: tuple[str, ...],
     keywords: tuple[str, ...],
+    forward: bool,
     encoding: str,
     skip_bad: bool,
     replace: bool,
@@ -115,7 +121,7 @@ def build(
         )
     intake = Intake(skip_bad, encoding, REMEDY)
     pieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
-    schema = Schema(analyzer, pieces, _parts(fields), keywords)
+    schema = Schema(analyzer, pieces, _parts(fields), keywords, forward)
     with progress("indexing") as advance:
         documents = counted(read_collection(collection, intake, format_name), advance)
         index = build_index(documents, directory, schema, replace=replace)

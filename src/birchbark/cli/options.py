@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline import Ranker, Segmenter
     from birchbark.records import Query
     from birchbark.retrieve.first_stage import FirstStage
+    from birchbark.retrieve.scoring import Model
 
 Command = Callable[..., Any]
 FILE = click.Path(path_type=Path)
@@ -26,11 +27,13 @@ FIRST_STAGE_OPTIONS = (
     "b",
     "match",
     "fields",
+    "field_bm25",
     "filters",
     "rm3",
     "rm3_documents",
     "rm3_terms",
     "rm3_weight",
+    "rm3_max_df",
 )
 
 
@@ -83,6 +86,13 @@ first_stage_options = grouped(
         "[default: contents=1]",
     ),
     click.option(
+        "--field-bm25",
+        "field_bm25",
+        multiple=True,
+        metavar="NAME=K1/B",
+        help="BM25: k1 and b of one field, where they differ from --k1 and --b.",
+    ),
+    click.option(
         "--filter",
         "filters",
         multiple=True,
@@ -94,6 +104,12 @@ first_stage_options = grouped(
     click.option("--rm3-terms", default=10, show_default=True, help="RM3: terms added."),
     click.option(
         "--rm3-weight", default=0.5, show_default=True, help="RM3: share of the original query."
+    ),
+    click.option(
+        "--rm3-max-df",
+        default=0.1,
+        show_default=True,
+        help="RM3: leave out terms that a larger share of the documents holds.",
     ),
 )
 
@@ -143,11 +159,13 @@ def first_stage(
     b: float,
     match: str,
     fields: tuple[str, ...],
+    field_bm25: tuple[str, ...],
     filters: tuple[str, ...],
     rm3: bool,
     rm3_documents: int,
     rm3_terms: int,
     rm3_weight: float,
+    rm3_max_df: float,
 ) -> FirstStage:
     """The FirstStage that the options above describe."""
     from birchbark.retrieve.bm25 import BM25
@@ -157,11 +175,20 @@ def first_stage(
     from birchbark.retrieve.tfidf import TfIdf
 
     model = TfIdf() if first_stage_model == "tfidf" else BM25(k1, b)
-    expansion = RM3(rm3_documents, rm3_terms, rm3_weight) if rm3 else None
+    expansion = RM3(rm3_documents, rm3_terms, rm3_weight, rm3_max_df) if rm3 else None
     weights = parse_fields(fields or ("contents",))
+    of_fields = parse_field_bm25(field_bm25)
+    if of_fields and first_stage_model != "bm25":
+        raise InputError("--field-bm25 is for BM25", found=f"--first-stage {first_stage_model}")
+    if unknown := [name for name in of_fields if name not in weights]:
+        raise InputError(
+            f"--field-bm25 for the field {unknown[0]!r}, which is not searched",
+            wanted=f"one of {', '.join(weights)}",
+        )
     return FirstStage(
         model,
         weights,
+        of_fields,
         match=parse_match(match),
         filters=parse_filters(filters),
         expansion=expansion,
@@ -177,6 +204,21 @@ def parse_fields(fields: tuple[str, ...]) -> dict[str, float]:
             found[name] = float(weight or 1)
         except ValueError:
             raise InputError("not a field weight", found=field, wanted="NAME=WEIGHT") from None
+    return found
+
+
+def parse_field_bm25(fields: tuple[str, ...]) -> dict[str, Model]:
+    """Field → BM25 from NAME=K1/B."""
+    from birchbark.retrieve.bm25 import BM25
+
+    found: dict[str, Model] = {}
+    for one in fields:
+        name, _, numbers = one.partition("=")
+        try:
+            k1, b = map(float, numbers.split("/"))
+        except ValueError:
+            raise InputError("not a field's k1 and b", found=one, wanted="NAME=K1/B") from None
+        found[name] = BM25(k1, b)
     return found
 
 

@@ -53,7 +53,7 @@ def command(
     from birchbark.collection.runs import write_run
     from birchbark.index.reader import Index
     from birchbark.records import Run
-    from birchbark.retrieve.first_stage import expanded_query, match_ratio, rank_query
+    from birchbark.retrieve.first_stage import expanded_query, match_ratio, rank_expanded
     from birchbark.retrieve.query import format_weighted, parse_weighted, query_terms
 
     check_output(output, tag)
@@ -68,11 +68,11 @@ def command(
     rankings, lines = {}, []
     with progress("retrieving", len(asked)) as advance:
         for query_id, weights in terms.items():
-            rankings[query_id] = rank_query(opened, weights, stage, depth)
+            expanded = expanded_query(opened, weights, stage)
+            rankings[query_id] = rank_expanded(opened, expanded, weights, stage, depth)
             if report:
                 ratio = match_ratio(opened, weights, stage)
-                expanded = format_weighted(expanded_query(opened, weights, stage))
-                lines.append(f"{query_id}\t{ratio:.6f}\t{expanded}\n")
+                lines.append(f"{query_id}\t{ratio:.6f}\t{format_weighted(expanded)}\n")
             advance(1)
     run = Run(rankings, tag or stage.name)
     if report:

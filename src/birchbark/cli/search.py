@@ -31,19 +31,23 @@ if TYPE_CHECKING:
 @click.option("--top", default=10, show_default=True, help="Hits to show.")
 @first_stage_options
 @ranker_options
+@click.option("--first-stage-only", is_flag=True, help="No BERT: hits as BM25 ranks them, at once.")
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each hit.")
-def command(index: Path, text: str, top: int, as_json: bool, **choices: Any) -> None:
+def command(
+    index: Path, text: str, top: int, first_stage_only: bool, as_json: bool, **choices: Any
+) -> None:
     """Search INDEX for TEXT: BM25, then BERT over the best candidates' sentences."""
     from birchbark.cli.tables import show_hits
     from birchbark.index.reader import Index
     from birchbark.pipeline import search
+    from birchbark.retrieve.engine import IndexEngine
 
     of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    stage, opened = first_stage(**of_first_stage), Index(index)
-    if not opened.analyzer.terms(text):
+    engine = IndexEngine(Index(index), first_stage(**of_first_stage))
+    if not engine.index.analyzer.terms(text):
         say("the query has no terms: nothing is left after stop words")
     with progress("searching") as advance:
-        hits = search(opened, text, ranker(**choices), stage, top)
+        hits = search(engine, text, None if first_stage_only else ranker(**choices), top)
         advance(1)
     if as_json:
         for hit in hits:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from birchbark.study.outcome import Table as StudyTable
 
 SIGNIFICANT = 0.05
+BEGINNING = 300  # characters of a text shown where there is no evidence
 
 
 def console(least: int = 0) -> Console:
@@ -71,13 +72,15 @@ def _p(p: float | None) -> str:
 
 
 def show_hits(hits: Sequence[Hit]) -> None:
-    """Each hit with its parts and the segments that made it rank."""
+    """Each hit with its parts and the segments that made it rank, or else how its text begins."""
     out = console()
     for rank, hit in enumerate(hits, 1):
         head = Text(f"{rank:>2}. ", style="bold")
         head.append(hit.document.doc_id, style="bold cyan")
         head.append(f"  {hit.score:.3f}", style="bold")
-        head.append(f" = {hit.first_stage:.3f} first stage + {hit.evidence:.3f} evidence", "dim")
+        if hit.segments:
+            parts = f" = {hit.first_stage:.3f} first stage + {hit.evidence:.3f} evidence"
+            head.append(parts, "dim")
         out.print(head)
         if hit.document.title:
             out.print(Text(f"    {hit.document.title}"), no_wrap=True, overflow="ellipsis")
@@ -85,6 +88,9 @@ def show_hits(hits: Sequence[Hit]) -> None:
             line = Text(f"    {share.score:.3f} × {share.weight:.2f}  ", style="green")
             line.append(" ".join(share.segment.text.split()), style="default")
             out.print(line, no_wrap=True, overflow="ellipsis")
+        if not hit.segments:
+            beginning = " ".join(hit.document.text[:BEGINNING].split())
+            out.print(Text(f"    {beginning}"), no_wrap=True, overflow="ellipsis")
 
 
 def show_study(tables: Sequence[StudyTable]) -> None:

@@ -1,0 +1,122 @@
+"""How does tantivy, a search engine in Rust, serve as the first stage? (extra `tantivy`)
+
+Its BM25 has k1 = 1.2 and b = 0.75, which cannot be changed: they are constants in its code. Lengths
+are rounded to one byte, as in Lucene. Text goes through our own analyzer, so that terms are the
+same as in our index.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from birchbark.artifact import new_directory
+from birchbark.errors import ArtifactError, InputError, MissingPackageError
+from birchbark.records import Document, Ranking
+from birchbark.text.analyzer import analyzer
+
+TERMS, DOC_ID, FIELDS = "terms", "doc_id", "fields"
+TIES = 64  # hits asked for beyond the depth, to see whether the last one ties with others
+
+
+class TantivyEngine:
+    """An `Engine` on tantivy: BM25 with k1 1.2 and b 0.75, over title and text as one field."""
+
+    def __init__(self, directory: Path | str) -> None:
+        """Open the index in `directory`; InputError if there is none."""
+        self._tantivy = _package()
+        try:
+            opened = self._tantivy.Index.open(str(directory))
+        except ValueError as error:
+            raise InputError(f"not a tantivy index: {error}", where=str(directory)) from error
+        self._analyzer = analyzer("english")
+        self._schema, self._searcher = opened.schema, opened.searcher()
+        self._where = str(directory)
+
+    @classmethod
+    def build(
+        cls, documents: Iterable[Document], directory: Path | str, *, replace: bool = False
+    ) -> TantivyEngine:
+        """Index `documents` under `directory` and open it; it appears whole or not at all.
+
+        Raises InputError if `directory` exists and `replace` is false, for a document that cannot
+        be kept, for a doc_id that appears twice, and if there are no documents.
+        """
+        english, seen = analyzer("english"), set[str]()
+        with new_directory(Path(directory), replace=replace) as scratch:
+            writer = _new_index(scratch).writer(num_threads=1)
+            for document in documents:
+                if document.fault or document.doc_id in seen:
+                    fault = document.fault or "a second document with this id"
+                    raise InputError(fault, where=f"document {document.doc_id!r}")
+                seen.add(document.doc_id)
+                stored = _package().Document()
+                stored.add_text(DOC_ID, document.doc_id)
+                stored.add_text(TERMS, "\n".join(english.terms(document.contents)))
+                stored.add_text(FIELDS, json.dumps(dict(document.fields)))
+                writer.add_document(stored)
+            if not seen:
+                raise InputError("no documents to index")
+            writer.commit()
+            writer.wait_merging_threads()
+        return cls(directory)
+
+    def rank(self, query: str, depth: int) -> Ranking:
+        """As `Engine.rank`."""
+        if depth < 1:
+            raise InputError("depth is out of range", wanted="1 or more", found=str(depth))
+        query_type = self._tantivy.Query
+        clauses = [
+            (self._tantivy.Occur.Should, query_type.term_query(self._schema, TERMS, term, "freq"))
+            for term in self._analyzer.terms(query)
+        ]
+        hits = self._with_ties(query_type.boolean_query(clauses), depth) if clauses else []
+        doc_ids = [self._searcher.doc(address).get_first(DOC_ID) for _, address in hits]
+        return Ranking.of(doc_ids, [score for score, _ in hits], depth)
+
+    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
+        """As `DocumentStore.documents`."""
+        return [self._document(doc_id) for doc_id in doc_ids]
+
+    def _with_ties(self, query: Any, depth: int) -> list[tuple[float, Any]]:
+        """The best hits, and all that tie with the last: tantivy breaks ties by place."""
+        limit = depth + TIES
+        while True:
+            hits = self._searcher.search(query, limit, count=False).hits
+            if len(hits) < limit or hits[-1][0] < hits[depth - 1][0]:
+                return hits  # type: ignore[no-any-return]
+            limit *= 2
+
+    def _document(self, doc_id: str) -> Document:
+        query = self._tantivy.Query.term_query(self._schema, DOC_ID, doc_id, "basic")
+        hits = self._searcher.search(query, 1, count=False).hits
+        if not hits:
+            raise InputError(f"no document {doc_id}", where=self._where)
+        fields = json.loads(self._searcher.doc(hits[0][1]).get_first(FIELDS) or "")
+        if not isinstance(fields, dict):
+            raise ArtifactError("damaged index", where=self._where)
+        return Document(doc_id, fields)
+
+
+def _package() -> Any:
+    try:
+        import tantivy
+    except ImportError as missing:
+        raise MissingPackageError(
+            "tantivy is not installed", remedy="pip install 'birchbark[tantivy]'"
+        ) from missing
+    return tantivy
+
+
+def _new_index(directory: Path) -> Any:
+    tantivy = _package()
+    schema = tantivy.SchemaBuilder()
+    schema.add_text_field(TERMS, tokenizer_name=TERMS, index_option="freq")
+    schema.add_text_field(DOC_ID, stored=True, tokenizer_name="raw", index_option="basic")
+    schema.add_text_field(FIELDS, stored=True, tokenizer_name="raw", index_option="basic")
+    index = tantivy.Index(schema.build(), path=str(directory))
+    lines = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(r"[^\n]+")).build()
+    index.register_tokenizer(TERMS, lines)
+    return index
