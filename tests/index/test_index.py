@@ -236,10 +236,14 @@ def test_compiled_code_needs_no_place_to_be_kept(monkeypatch: pytest.MonkeyPatch
     """A read-only installation without a home folder: slower to start, and said so."""
     real = numba.njit
 
-    def njit(*functions: object, cache: bool = False) -> object:
+    def njit(*functions: object, cache: bool = False, **options: object) -> object:
         if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return real(*functions)
+
+            def refuse(function: object) -> object:
+                raise RuntimeError("cannot cache function: no locator available")
+
+            return refuse
+        return real(*functions, **options)
 
     monkeypatch.setattr(numba, "njit", njit)
     with pytest.warns(UserWarning, match="compiled code cannot be kept"):

@@ -14,14 +14,14 @@ import numba
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, compiled by numba when first called."""
+    """`function`, compiled by numba when first called. Division by zero gives infinity."""
     try:
-        found: Callable[..., Any] = numba.njit(cache=True)(function)
+        found: Callable[..., Any] = numba.njit(cache=True, error_model="numpy")(function)
     except RuntimeError:  # numba found no place for its cache
         warnings.warn(
             "compiled code cannot be kept: neither the installation nor a cache folder can be "
             "written, so every start takes seconds longer (NUMBA_CACHE_DIR names a folder)",
             stacklevel=2,
         )
-        found = numba.njit(function)
+        found = numba.njit(error_model="numpy")(function)
     return found

@@ -18,7 +18,7 @@ shortest length bound what a block can add to a score, whatever k1 and b are cho
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,10 +27,45 @@ from birchbark.index.packing import BLOCK, ENTRY, LONG, MOST_TF
 
 WINDOW = 8192  # documents whose scores are added up at a time
 LOOK_UP = 30  # postings that are read in the time of looking one document up
-# columns: what a list adds to the score of its documents (see `best`)
+LEAST_SCORE = 5e-324  # any score above 0 reaches it
+# columns of `Lists.terms`
 WEIGHT, SATURATION, FLOOR, SLOPE, LIMIT, LEAST = range(6)
-# columns: where the reading of a list stands
+# columns of `Lists.state`
 TABLE, BASE, SIZE, BLOCKS, BLOCK_NOW, LOADED, HELD, NEXT, SCORED = range(9)
+
+
+class Lists(NamedTuple):
+    """The lists of one query while they are read, a row each.
+
+    words: of all lists. terms: what a list adds to a score (see `best`). fields: which row of
+    `norms` it takes; groups: which term it stands for, or −1. state: where its reading stands.
+    docs, tfs, shares: of the block it has unpacked. norms: (fields, documents). grid: see `best`.
+    """
+
+    words: Any
+    terms: Any
+    fields: Any
+    groups: Any
+    state: Any
+    docs: Any
+    tfs: Any
+    shares: Any
+    norms: Any
+    grid: float
+
+
+class Window(NamedTuple):
+    """Documents first:until, whose scores are being added up.
+
+    scores: (WINDOW,). held: groups that each document holds lists of; empty if nobody asks. seen:
+    the last such group; empty if each group has one list.
+    """
+
+    first: int
+    until: int
+    scores: Any
+    held: Any
+    seen: Any
 
 
 @compiled
@@ -52,18 +87,29 @@ def frequencies(words: Any, ats: Any) -> Any:
 @compiled
 def unpack(words: Any, ats: Any, docs: Any, tfs: Any) -> None:
     """Documents and frequencies of the lists at `ats`, end to end, into `docs` and `tfs`."""
-    state = np.zeros((1, 9), np.int64)
-    room_docs, room_tfs = np.empty((1, BLOCK), np.uint32), np.empty((1, BLOCK), np.uint32)
+    nothing = np.zeros((1, 6))
+    none = np.zeros(1, np.int64)
+    lists = _new_lists(words, nothing, (none, none), np.zeros((1, 1)), 0.0)
     place = 0
     for at in ats:
-        _begin(words, at, state, 0)
-        for block in range(state[0, BLOCKS]):
-            state[0, BLOCK_NOW] = block
-            _load(words, state, 0, room_docs, room_tfs)
-            for i in range(state[0, HELD]):
-                docs[place] = room_docs[0, i]
-                tfs[place] = room_tfs[0, i]
+        _begin(lists, 0, at)
+        for block in range(lists.state[0, BLOCKS]):
+            lists.state[0, BLOCK_NOW] = block
+            _load(lists, 0)
+            for i in range(lists.state[0, HELD]):
+                docs[place] = lists.docs[0, i]
+                tfs[place] = lists.tfs[0, i]
                 place += 1
+
+
+@compiled
+def _new_lists(words: Any, terms: Any, columns: Any, norms: Any, grid: float) -> Any:
+    """Room to read as many lists as there are rows of `terms`. columns: fields, groups."""
+    count = len(terms)
+    docs, tfs = np.empty((count, BLOCK), np.uint32), np.empty((count, BLOCK), np.uint32)
+    state, shares = np.zeros((count, 9), np.int64), np.empty((count, BLOCK))
+    fields, groups = columns
+    return Lists(words, terms, fields, groups, state, docs, tfs, shares, norms, grid)
 
 
 @compiled
@@ -80,43 +126,44 @@ def _numbers(words: Any, bit: int, bits: int, n: int, out: Any) -> None:
 
 
 @compiled
-def _begin(words: Any, at: int, state: Any, c: int) -> None:
+def _begin(lists: Any, c: int, at: int) -> None:
     """Set list c, which starts at word `at`, to its first block."""
-    head = np.int64(words[at])
-    state[c, SIZE] = frequency(words, at)
-    state[c, BLOCKS] = (state[c, SIZE] + BLOCK - 1) // BLOCK if head & LONG else 1
-    state[c, TABLE] = at + 1 if head & LONG else -1
-    state[c, BASE] = at + 1 + (ENTRY * state[c, BLOCKS] if head & LONG else 0)
-    state[c, BLOCK_NOW] = state[c, NEXT] = state[c, SCORED] = 0
-    state[c, LOADED] = -1
+    state, long = lists.state[c], np.int64(lists.words[at]) & LONG
+    state[SIZE] = frequency(lists.words, at)
+    state[BLOCKS] = (state[SIZE] + BLOCK - 1) // BLOCK if long else 1
+    state[TABLE] = at + 1 if long else -1
+    state[BASE] = at + 1 + (ENTRY * state[BLOCKS] if long else 0)
+    state[BLOCK_NOW] = state[NEXT] = state[SCORED] = 0
+    state[LOADED] = -1
 
 
 @compiled
-def _load(words: Any, state: Any, c: int, docs: Any, tfs: Any) -> None:
-    """Unpack the present block of list c into row c of `docs` and `tfs`, unless it is there."""
-    block = state[c, BLOCK_NOW]
-    if state[c, LOADED] == block:
+def _load(lists: Any, c: int) -> None:
+    """Unpack the present block of list c, unless it is there."""
+    words, state, docs, tfs = lists.words, lists.state[c], lists.docs[c], lists.tfs[c]
+    block = state[BLOCK_NOW]
+    if state[LOADED] == block:
         return
-    n, before, word = state[c, SIZE], np.uint32(0xFFFFFFFF), state[c, BASE]
-    if state[c, TABLE] < 0:
+    n, before, word = state[SIZE], np.uint32(0xFFFFFFFF), state[BASE]
+    if state[TABLE] < 0:
         widths = np.int64(words[word - 1]) >> 8
     else:
-        entry = state[c, TABLE] + ENTRY * block
+        entry = state[TABLE] + ENTRY * block
         n = min(n - BLOCK * block, BLOCK)
         word += np.int64(words[entry + 1])
         widths = np.int64(words[entry + 2]) & 0xFFF
         if block:
             before = words[entry - ENTRY]
     doc_bits, tf_bits = widths & 63, widths >> 6
-    _numbers(words, word * 32, doc_bits, n, docs[c])
-    _numbers(words, word * 32 + n * doc_bits, tf_bits, n, tfs[c])
+    _numbers(words, word * 32, doc_bits, n, docs)
+    _numbers(words, word * 32 + n * doc_bits, tf_bits, n, tfs)
     for j in range(n):
         i = np.uint64(j)
-        before = np.uint32(before + docs[c, i] + np.uint32(1))
-        docs[c, i] = before
-        tfs[c, i] += np.uint32(1)
-    state[c, LOADED], state[c, HELD] = block, n
-    state[c, NEXT] = state[c, SCORED] = 0
+        before = np.uint32(before + docs[i] + np.uint32(1))
+        docs[i] = before
+        tfs[i] += np.uint32(1)
+    state[LOADED], state[HELD] = block, n
+    state[NEXT] = state[SCORED] = 0
 
 
 @compiled
@@ -127,113 +174,122 @@ def _share(tf: float, norm: float, factors: Any, grid: float) -> float:
 
 
 @compiled
-def _score(state: Any, c: int, rows: Any, norms: Any, factors: Any, grid: float) -> None:
-    """What list c adds to each document of its loaded block. rows: documents, tfs, room."""
-    if state[c, SCORED]:
+def _factors(lists: Any, c: int) -> Any:
+    terms = lists.terms[c]
+    return terms[WEIGHT], terms[SATURATION], terms[LEAST]
+
+
+@compiled
+def _score(lists: Any, c: int) -> None:
+    """What list c adds to each document of its block, unless that is known."""
+    if lists.state[c, SCORED]:
         return
-    docs, tfs, out = rows
-    for j in range(state[c, HELD]):
+    docs, tfs, shares = lists.docs[c], lists.tfs[c], lists.shares[c]
+    norms, factors, grid, n = lists.norms[lists.fields[c]], _factors(lists, c), lists.grid, 0
+    n = lists.state[c, HELD]
+    for j in range(n):
         i = np.uint64(j)
-        out[i] = norms[docs[i]]
-    for j in range(state[c, HELD]):
+        shares[i] = norms[docs[i]]
+    for j in range(n):
         i = np.uint64(j)
-        out[i] = _share(np.float64(np.int32(tfs[i])), out[i], factors, grid)
-    state[c, SCORED] = 1
+        shares[i] = _share(np.float64(np.int32(tfs[i])), shares[i], factors, grid)
+    lists.state[c, SCORED] = 1
 
 
 @compiled
-def _last(words: Any, state: Any, c: int, block: int, docs: Any) -> int:
-    """The last document of a block of list c; a list of one block is always loaded."""
-    if state[c, TABLE] < 0:
-        return np.int64(docs[c, state[c, HELD] - 1])
-    return np.int64(words[state[c, TABLE] + ENTRY * block])
+def _last(lists: Any, c: int, block: int) -> int:
+    """The last document of a block of list c; a list of one block is always unpacked."""
+    state = lists.state[c]
+    if state[TABLE] < 0:
+        return np.int64(lists.docs[c, state[HELD] - 1])
+    return np.int64(lists.words[state[TABLE] + ENTRY * block])
 
 
 @compiled
-def _seek(words: Any, state: Any, c: int, document: int, docs: Any) -> bool:
+def _seek(lists: Any, c: int, document: int) -> bool:
     """Move list c on to the first block that ends at `document` or later; False if none does."""
-    block = state[c, BLOCK_NOW]
-    while block < state[c, BLOCKS] and _last(words, state, c, block, docs) < document:
+    state = lists.state[c]
+    block = state[BLOCK_NOW]
+    while block < state[BLOCKS] and _last(lists, c, block) < document:
         block += 1
-    if block != state[c, BLOCK_NOW]:
-        state[c, BLOCK_NOW], state[c, NEXT] = block, 0
-    return block < state[c, BLOCKS]
+    if block != state[BLOCK_NOW]:
+        state[BLOCK_NOW], state[NEXT] = block, 0
+    return block < state[BLOCKS]
 
 
 @compiled
-def _most(words: Any, state: Any, c: int, until: int, rows: Any, terms: Any) -> float:
+def _most(lists: Any, c: int, until: int) -> float:
     """The most that list c adds to a document from its present place on and before `until`."""
-    docs, _, shares = rows
-    bound = 0.0
-    if state[c, BLOCK_NOW] >= state[c, BLOCKS]:
+    words, state, terms, bound = lists.words, lists.state[c], lists.terms[c], 0.0
+    if state[BLOCK_NOW] >= state[BLOCKS]:
         return bound
-    if state[c, TABLE] < 0:
-        for i in range(state[c, NEXT], state[c, HELD]):
-            if docs[c, i] >= until:
+    if state[TABLE] < 0:
+        for i in range(state[NEXT], state[HELD]):
+            if lists.docs[c, i] >= until:
                 break
-            bound = max(bound, shares[c, i])
+            bound = max(bound, lists.shares[c, i])
         return bound
-    for block in range(state[c, BLOCK_NOW], state[c, BLOCKS]):
-        entry = state[c, TABLE] + ENTRY * block
+    for block in range(state[BLOCK_NOW], state[BLOCKS]):
+        entry = state[TABLE] + ENTRY * block
         tf = np.float64(np.int64(words[entry + 2]) >> 12)
-        norm = terms[c, FLOOR] + terms[c, SLOPE] * np.float64(words[entry + 3])
-        most = terms[c, WEIGHT] * tf / (terms[c, SATURATION] * tf + norm)
-        bound = max(bound, terms[c, LIMIT] if tf >= MOST_TF else min(most, terms[c, LIMIT]))
+        norm = terms[FLOOR] + terms[SLOPE] * np.float64(words[entry + 3])
+        most = terms[WEIGHT] * tf / (terms[SATURATION] * tf + norm)
+        bound = max(bound, terms[LIMIT] if tf >= MOST_TF else min(most, terms[LIMIT]))
         if np.int64(words[entry]) >= until - 1:
             break
-    return bound * (1 + 1e-9) + terms[c, LEAST]
+    return bound * (1 + 1e-9) + terms[LEAST]
 
 
 @compiled
-def _add(words: Any, state: Any, c: int, window: Any, rows: Any, norms: Any, factors: Any) -> None:
+def _add(lists: Any, c: int, window: Any) -> None:
     """Add list c's part to the scores of the documents in a window; count its group as held."""
-    first, until, scores, held, seen, group, grid = window
-    docs, tfs, shares = rows
-    own_docs, own_shares = docs[c], shares[c]
-    while state[c, BLOCK_NOW] < state[c, BLOCKS]:
-        _load(words, state, c, docs, tfs)
-        _score(state, c, (own_docs, tfs[c], own_shares), norms, factors, grid)
-        begin, end = state[c, NEXT], state[c, HELD]
-        while own_docs[np.uint64(begin)] < first:
+    state, docs, shares = lists.state[c], lists.docs[c], lists.shares[c]
+    first, scores, held, seen = np.uint64(window.first), window.scores, window.held, window.seen
+    group = lists.groups[c] if len(held) else -1
+    while state[BLOCK_NOW] < state[BLOCKS]:
+        _load(lists, c)
+        _score(lists, c)
+        begin, end = state[NEXT], state[HELD]
+        while docs[np.uint64(begin)] < window.first:
             begin += 1
-        whole = own_docs[np.uint64(end - 1)] < until
+        whole = docs[np.uint64(end - 1)] < window.until
         if not whole:
             end = begin
-            while own_docs[np.uint64(end)] < until:
+            while docs[np.uint64(end)] < window.until:
                 end += 1
         for j in range(begin, end):
             i = np.uint64(j)
-            scores[np.uint64(own_docs[i]) - np.uint64(first)] += own_shares[i]
+            scores[np.uint64(docs[i]) - first] += shares[i]
         if group >= 0 and len(seen):
             for j in range(begin, end):
-                doc = np.uint64(own_docs[np.uint64(j)]) - np.uint64(first)
+                doc = np.uint64(docs[np.uint64(j)]) - first
                 held[doc] += seen[doc] != group
                 seen[doc] = group
         elif group >= 0:
             for j in range(begin, end):
-                held[np.uint64(own_docs[np.uint64(j)]) - np.uint64(first)] += 1
-        state[c, NEXT] = end
+                held[np.uint64(docs[np.uint64(j)]) - first] += 1
+        state[NEXT] = end
         if not whole:
             break
-        state[c, BLOCK_NOW] += 1
-        state[c, NEXT] = 0
+        state[BLOCK_NOW] += 1
+        state[NEXT] = 0
 
 
 @compiled
-def _look_up(words: Any, state: Any, c: int, document: int, rows: Any, formula: Any) -> float:
+def _look_up(lists: Any, c: int, document: int) -> float:
     """What list c adds to `document`; 0 if it does not hold it. Documents must be asked rising."""
-    docs, tfs, _ = rows
-    norm, factors, grid = formula
-    if not _seek(words, state, c, document, docs):
+    if not _seek(lists, c, document):
         return 0.0
-    _load(words, state, c, docs, tfs)
-    i = state[c, NEXT]
-    while docs[c, i] < document:
+    _load(lists, c)
+    state, docs = lists.state[c], lists.docs[c]
+    i = state[NEXT]
+    while docs[i] < document:
         i += 1
-    state[c, NEXT] = i
-    if docs[c, i] != document:
+    state[NEXT] = i
+    if docs[i] != document:
         return 0.0
-    return _share(np.float64(np.int32(tfs[c, i])), norm, factors, grid)
+    norm = lists.norms[lists.fields[c], document]
+    return _share(np.float64(np.int32(lists.tfs[c, i])), norm, _factors(lists, c), lists.grid)
 
 
 @compiled
@@ -259,12 +315,82 @@ def _cut(docs: Any, scores: Any, n: int, depth: int) -> tuple[int, float]:
 
 
 @compiled
+def _essential(lists: Any, order: Any, window: Any, threshold: float, sums: Any) -> int:
+    """How many lists, the lightest first, can not lift a document to the threshold together.
+
+    order: the lists by rising weight. sums: filled with what the first 0, 1, … can add at most.
+    """
+    unimportant = 0
+    for place in range(len(order)):
+        c = order[place]
+        _seek(lists, c, window.first)
+        sums[place + 1] = sums[place] + _most(lists, c, window.until)
+        if sums[place + 1] < threshold:
+            unimportant = place + 1
+    return unimportant
+
+
+@compiled
+def _add_best(lists: Any, order: Any, window: Any, threshold: float, sums: Any, out: Any) -> int:
+    """Scores of a window's documents that can reach the threshold; their number, into `out`.
+
+    Lists that matter are added up whole. The others are only looked into for documents that may
+    still get there, unless these are so many that adding up is quicker.
+    """
+    left = _essential(lists, order, window, threshold, sums)
+    if left == len(order) or not sums[len(order)]:
+        return 0
+    documents, scores = lists.norms.shape[1], window.scores
+    for place in range(left, len(order)):
+        _add(lists, order[place], window)
+    while left:
+        c, enough = order[left - 1], max(threshold - sums[left], LEAST_SCORE)
+        if _reach(scores, enough) * LOOK_UP < lists.state[c, SIZE] * WINDOW // documents:
+            break
+        _add(lists, c, window)
+        left -= 1
+    enough, n = max(threshold - sums[left], LEAST_SCORE), 0
+    for begin in range(0, WINDOW, 64):
+        if _reach(scores[begin : begin + 64], enough):
+            for i in range(begin, begin + 64):
+                if scores[i] >= enough:
+                    out[n] = i
+                    n += 1
+    for place in range(left - 1, -1, -1):
+        kept = 0
+        for j in range(n):
+            i = out[j]
+            scores[i] += _look_up(lists, order[place], window.first + i)
+            if scores[i] + sums[place] >= threshold:
+                out[kept] = i
+                kept += 1
+        n = kept
+    return n
+
+
+@compiled
+def _add_all(lists: Any, window: Any, minimum: int, out: Any) -> int:
+    """Scores of a window's documents that hold lists of enough groups; their number, into `out`."""
+    window.held[:] = 0
+    window.seen[:] = -1
+    for c in range(len(lists.terms)):
+        if _seek(lists, c, window.first):
+            _add(lists, c, window)
+    n = 0
+    for i in range(window.until - window.first):
+        if window.held[i] >= minimum:
+            out[n] = i
+            n += 1
+    return n
+
+
+@compiled
 def best(
-    lists: Any, norms: Any, excluded: Any, depth: int, threshold: float, grid: float, minimum: int
+    query: Any, norms: Any, excluded: Any, depth: int, threshold: float, grid: float, minimum: int
 ) -> Any:
     """The documents with the highest sums over several lists, exactly, without adding up all.
 
-    lists: words, then for each list its first word, its row of `norms`, its group, and what it adds
+    query: words, then for each list its first word, its row of `norms`, its group, and what it adds
     to a document: WEIGHT · tf / (SATURATION · tf + norm), at most LIMIT, at least LEAST. FLOOR and
     SLOPE: norm ≥ floor + slope · length. norms: (rows, documents). excluded: (documents,), or empty
     for none. threshold: documents that score below it may be left out. grid: each addend is rounded
@@ -275,105 +401,43 @@ def best(
     Returns documents and scores, the `depth` best and what ties with the last as float32, in no
     order; the number of documents that match (0 for −1); and the threshold reached.
     """
-    words, ats, fields, groups, terms = lists
+    words, ats, fields, groups, terms = query
+    lists = _new_lists(words, terms, (fields, groups), norms, grid)
     count, documents = len(ats), norms.shape[1]
-    depth = min(depth, documents)
-    state = np.zeros((count, 9), np.int64)
-    rows = (
-        np.empty((count, BLOCK), np.uint32),
-        np.empty((count, BLOCK), np.uint32),
-        np.empty((count, BLOCK)),
-    )
     for c in range(count):
-        _begin(words, ats[c], state, c)
-        if state[c, TABLE] < 0:
-            _load(words, state, c, rows[0], rows[1])
-            factors = (terms[c, WEIGHT], terms[c, SATURATION], terms[c, LEAST])
-            one = (rows[0][c], rows[1][c], rows[2][c])
-            _score(state, c, one, norms[fields[c]], factors, grid)
-    order = np.argsort(terms[:, LIMIT]) if minimum < 0 else np.arange(count)
-    sums = np.zeros(count + 1)  # bounds of the lists before each place in `order`
-    scores = np.zeros(WINDOW)
+        _begin(lists, c, ats[c])
+        if lists.state[c, TABLE] < 0:
+            _load(lists, c)
+            _score(lists, c)
     held = np.zeros(WINDOW if minimum >= 0 else 0, np.int32)
     seen = np.zeros(len(held) if len(np.unique(groups)) < count else 0, np.int32)
-    candidates = np.empty(WINDOW, np.int64)
-    found, sums_found = np.empty(2 * depth + WINDOW, np.int64), np.empty(2 * depth + WINDOW)
-    n, matched, cut_at = 0, 0, 2 * depth
-
+    order, sums = np.argsort(terms[:, LIMIT]), np.zeros(count + 1)
+    scores, reached = np.zeros(WINDOW), np.empty(WINDOW, np.int64)
+    depth = min(depth, documents)
+    found_docs = np.empty(2 * depth + WINDOW, np.int64)
+    found, matched, cut_at = 0, 0, 2 * depth
+    found_scores = np.empty(len(found_docs))
     for first in range(0, documents, WINDOW):
-        until = min(first + WINDOW, documents)
-        essential = 0
-        for place in range(count):
-            c = order[place]
-            _seek(words, state, c, first, rows[0])
-            sums[place + 1] = sums[place]
-            if minimum < 0:
-                sums[place + 1] += _most(words, state, c, until, rows, terms)
-                if sums[place + 1] < threshold:
-                    essential = place + 1
-        if minimum < 0 and (essential == count or not sums[count]):
-            continue
-
-        size = until - first
         scores[:] = 0
-        held[:] = 0
-        seen[:] = -1
-        for place in range(essential, count):
-            c = order[place]
-            window = (first, until, scores, held, seen, groups[c], grid)
-            factors = (terms[c, WEIGHT], terms[c, SATURATION], terms[c, LEAST])
-            _add(words, state, c, window, rows, norms[fields[c]], factors)
-
-        m = 0
+        window = Window(first, min(first + WINDOW, documents), scores, held, seen)
         if minimum < 0:
-            enough = max(threshold - sums[essential], 5e-324)
-            while essential:
-                c = order[essential - 1]
-                if _reach(scores, enough) * LOOK_UP < state[c, SIZE] * WINDOW // documents:
-                    break
-                window = (first, until, scores, held, seen, groups[c], grid)
-                factors = (terms[c, WEIGHT], terms[c, SATURATION], terms[c, LEAST])
-                _add(words, state, c, window, rows, norms[fields[c]], factors)
-                essential -= 1
-                enough = max(threshold - sums[essential], 5e-324)
-            for begin in range(0, size, 64):
-                if _reach(scores[begin : begin + 64], enough):
-                    for i in range(begin, begin + 64):
-                        if scores[i] >= enough and not (len(excluded) and excluded[first + i]):
-                            candidates[m] = first + i
-                            m += 1
+            n = _add_best(lists, order, window, threshold, sums, reached)
         else:
-            for i in range(size):
-                if held[i] >= minimum and not (len(excluded) and excluded[first + i]):
-                    candidates[m] = first + i
-                    m += 1
-            matched += m
-
-        for place in range(essential - 1, -1, -1):
-            c = order[place]
-            factors = (terms[c, WEIGHT], terms[c, SATURATION], terms[c, LEAST])
-            kept = 0
-            for i in range(m):
-                doc = candidates[i]
-                norm = norms[fields[c], doc]
-                score = scores[doc - first]
-                score += _look_up(words, state, c, doc, rows, (norm, factors, grid))
-                if score + sums[place] >= threshold:
-                    scores[doc - first] = score
-                    candidates[kept] = doc
-                    kept += 1
-            m = kept
-
-        while n + m > len(found):
-            found, sums_found = np.append(found, found), np.append(sums_found, sums_found)
-        for i in range(m):
-            score = scores[candidates[i] - first]
-            if score >= threshold:
-                found[n], sums_found[n] = candidates[i], score
-                n += 1
-        if n >= cut_at and n > depth:
-            n, threshold = _cut(found, sums_found, n, depth)
-            cut_at = 2 * n
-    if n > depth:
-        n, threshold = _cut(found, sums_found, n, depth)
-    return found[:n], sums_found[:n], matched, threshold
+            n = _add_all(lists, window, minimum, reached)
+        while found + n > len(found_docs):
+            found_docs = np.append(found_docs, found_docs)
+            found_scores = np.append(found_scores, found_scores)
+        for j in range(n):
+            i = reached[j]
+            if len(excluded) and excluded[first + i]:
+                continue
+            matched += minimum >= 0
+            if scores[i] >= threshold:
+                found_docs[found], found_scores[found] = first + i, scores[i]
+                found += 1
+        if found >= cut_at and found > depth:
+            found, threshold = _cut(found_docs, found_scores, found, depth)
+            cut_at = 2 * found
+    if found > depth:
+        found, threshold = _cut(found_docs, found_scores, found, depth)
+    return found_docs[:found], found_scores[:found], matched, threshold
