@@ -7,13 +7,13 @@ Nothing is read before it is needed: both files are memory-mapped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from birchbark.index.arrays import map_array, map_raw, narrow, save_array
 from birchbark.index.compiled import compiled
@@ -61,9 +61,12 @@ class StringTable:
         """All strings, in the order of their numbers."""
         return iter(self.take(range(len(self))))
 
-    def take(self, numbers: Iterable[int]) -> list[str]:
+    def take(self, numbers: ArrayLike | range) -> list[str]:
         """The strings of `numbers`, in that order."""
-        return [str(self._raw(number), "utf-8") for number in numbers]
+        places = np.asarray(numbers, np.int64)
+        starts, ends = self._offsets[places].tolist(), self._offsets[places + 1].tolist()
+        view = self._view
+        return [str(view[a:b], "utf-8") for a, b in zip(starts, ends, strict=True)]
 
     def find(self, string: str) -> int | None:
         """The number of `string`, the last of several; None where it is not in the table."""

@@ -58,9 +58,7 @@ def rank(
         for name, (share, model) in fields.items()
     ]
     grid = _grid(searched)
-    doc_ids: list[str] = []
-    scores: list[NDArray[Any]] = [np.zeros(0)]
-    reached = -math.inf
+    found, reached = [], -math.inf
     for part in index.parts:
         lists, minimum = _lists(part, searched, selection, grid)
         norms, excluded = (
@@ -68,9 +66,23 @@ def rank(
             selection.excluded(index, part),
         )
         docs, sums, _, reached = best(lists, norms, excluded, depth, reached, grid, minimum)
-        doc_ids += part.doc_ids.take(docs.tolist())
-        scores.append(sums)
-    return Ranking.of(doc_ids, np.concatenate(scores), depth)
+        found.append((part, docs, sums.astype(np.float32)))
+    least = _least([scores for *_, scores in found], depth)
+    doc_ids = [
+        doc_id
+        for part, docs, scores in found
+        for doc_id in part.doc_ids.take(docs[scores >= least])
+    ]
+    kept = [scores[scores >= least] for *_, scores in found]
+    return Ranking.of(doc_ids, np.concatenate([*kept, np.zeros(0)]), depth)
+
+
+def _least(scores: Sequence[NDArray[np.float32]], depth: int) -> float:
+    """The depth-th best of all scores, or below any if they are fewer."""
+    together = np.concatenate([*scores, np.zeros(0, np.float32)])
+    if len(together) <= depth:
+        return -math.inf
+    return float(np.partition(together, len(together) - depth)[len(together) - depth])
 
 
 def count(index: Index, fields: Collection[str], selection: Selection) -> int:
