@@ -25,7 +25,7 @@ import numpy as np
 from birchbark.index.compiled import compiled
 from birchbark.index.packing import BLOCK, ENTRY, LONG, MOST_TF
 
-WINDOW = 8192  # documents whose scores are added up at a time
+WINDOW = 16384  # documents whose scores are added up at a time
 LOOK_UP = 30  # postings that are read in the time of looking one document up
 LEAST_SCORE = 5e-324  # any score above 0 reaches it
 # columns of `Lists.terms`

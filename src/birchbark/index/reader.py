@@ -61,6 +61,7 @@ class FieldPart:
         self.number = number
         self.first, self.end = int(part.field_starts[number]), int(part.field_starts[number + 1])
         self.lengths = part.lengths[number]
+        self._found: tuple[Sequence[str], NDArray[np.int64]] = ((), np.zeros(0, np.int64))
 
     def terms(self) -> list[str]:
         """All terms, sorted."""
@@ -68,7 +69,9 @@ class FieldPart:
 
     def find(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """The number in the part of each of `terms`; −1 where there is none."""
-        return self.part.terms.find_all(terms, self.first, self.end)
+        if self._found[0] != terms:  # a query asks twice: for statistics, and for its lists
+            self._found = (terms, self.part.terms.find_all(terms, self.first, self.end))
+        return self._found[1]
 
     def document_frequencies(self, terms: Sequence[str]) -> dict[str, int]:
         """Term → number of documents with it, deleted ones left out; only terms that have any."""

@@ -37,7 +37,7 @@ class Statistics:
 
 def field_statistics(index: Index, field: str, terms: Iterable[str]) -> Statistics:
     """Statistics of `field` in `index`, with the frequencies of `terms`."""
-    return Statistics(index.totals(field), index.document_frequencies(list(terms), field))
+    return Statistics(index.totals(field), index.document_frequencies(tuple(sorted(terms)), field))
 
 
 def full_statistics(index: Index, field: str) -> Statistics:

@@ -26,12 +26,61 @@ _norms: WeakKeyDictionary[Part, tuple[object, NDArray[np.float64]]] = WeakKeyDic
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
-    """A searched field: its number in the index, its weight, and how it is scored."""
+class _Asked:
+    """A query as rows, one for each term and searched field: what `best` must know of its list.
 
-    number: int
-    share: float
-    scoring: Scoring
+    terms: sorted. fields: numbers in the index of those that are searched. rows, groups, factors:
+    see `best`; the row of term t in field f is t · fields + f.
+    """
+
+    terms: tuple[str, ...]
+    fields: tuple[int, ...]
+    rows: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    factors: NDArray[np.float64]
+    minimum: int
+    grid: float
+
+    def lists(self, part: Part) -> Any:
+        """The posting lists there are in one part, as `best` takes them."""
+        found = np.stack([part.fields[f].find(self.terms) for f in self.fields], axis=1).ravel()
+        there = found >= 0
+        starts = part.postings.starts[found[there]].astype(np.int64)
+        columns = (self.rows[there], self.groups[there], self.factors[there])
+        return (part.postings.words, starts, *columns)
+
+
+def _asked(scored: Mapping[int, tuple[float, Scoring]], selection: Selection) -> _Asked:
+    """scored: number of a field → its weight, and how the query is scored in it."""
+    limits = (share * x for share, scoring in scored.values() for x in scoring.limits.values())
+    grid = _grid(math.fsum(limits))
+    groups = {term: group for group, term in enumerate(sorted(selection.terms))}
+    weighted = (t for _, scoring in scored.values() for t, w in scoring.weights.items() if w)
+    terms = sorted(groups.keys() | set(weighted))
+    factors = []
+    for term in terms:
+        for share, scoring in scored.values():
+            weight = share * scoring.weights.get(term, 0.0)
+            limit = share * scoring.limits.get(term, 0.0)
+            shape = (scoring.saturation, scoring.floor, scoring.slope)
+            factors.append((weight, *shape, limit, math.ulp(grid) if weight else 0.0))
+    table = np.array(factors).reshape(-1, 6)
+    of_terms = np.repeat(np.array([groups.get(t, -1) for t in terms], np.int64), len(scored))
+    any_will_do = selection.match == OR and bool((table[:, 0] > 0).all() and (of_terms >= 0).all())
+    return _Asked(
+        tuple(terms),
+        tuple(scored),
+        np.tile(np.arange(len(scored)), len(terms)),
+        np.full_like(of_terms, -1) if any_will_do else of_terms,
+        table,
+        ANY if any_will_do else selection.least,
+        grid,
+    )
+
+
+def _grid(total: float) -> float:
+    """A number so large that adding and subtracting it rounds to 2^−51 of `total`."""
+    return math.ldexp(1.5, math.frexp(total)[1] + 1) if total else 0.0
 
 
 def rank(
@@ -53,19 +102,20 @@ def rank(
         raise InputError(f"weight of term {bad[0]!r} is out of range", wanted=f"0 to {HEAVIEST:g}")
     if depth < 1:
         raise InputError("depth is out of range", wanted="1 or more", found=str(depth))
-    searched = [
-        _Field(index.field_number(name), share, model.scoring(weights, statistics[name]))
-        for name, (share, model) in fields.items()
-    ]
-    grid = _grid(searched)
+    asked = _asked(
+        {
+            index.field_number(name): (share, model.scoring(weights, statistics[name]))
+            for name, (share, model) in fields.items()
+        },
+        selection,
+    )
     found, reached = [], -math.inf
     for part in index.parts:
-        lists, minimum = _lists(part, searched, selection, grid)
-        norms, excluded = (
-            _norm_rows(index, part, fields, statistics),
-            selection.excluded(index, part),
+        norms = _norm_rows(index, part, fields, statistics)
+        excluded, lists = selection.excluded(index, part), asked.lists(part)
+        docs, sums, _, reached = best(
+            lists, norms, excluded, depth, reached, asked.grid, asked.minimum
         )
-        docs, sums, _, reached = best(lists, norms, excluded, depth, reached, grid, minimum)
         found.append((part, docs, sums.astype(np.float32)))
     least = _least([scores for *_, scores in found], depth)
     doc_ids = [
@@ -87,13 +137,13 @@ def _least(scores: Sequence[NDArray[np.float32]], depth: int) -> float:
 
 def count(index: Index, fields: Collection[str], selection: Selection) -> int:
     """The number of candidates when `fields` are searched."""
-    nothing = Scoring({}, {}, 0.0, 1.0, 0.0)
-    searched = [_Field(index.field_number(name), 0.0, nothing) for name in fields]
+    nothing = Scoring(dict.fromkeys(selection.terms, 0.0), {}, 0.0, 1.0, 0.0)
+    asked = _asked({index.field_number(name): (0.0, nothing) for name in fields}, selection)
     found = 0
     for part in index.parts:
-        lists, minimum = _lists(part, searched, selection, 0.0)
-        norms, excluded = np.ones((len(searched), part.documents)), selection.excluded(index, part)
-        found += best(lists, norms, excluded, 1, math.inf, 0.0, max(minimum, selection.least))[2]
+        norms, excluded = np.ones((len(fields), part.documents)), selection.excluded(index, part)
+        lists = asked.lists(part)
+        found += best(lists, norms, excluded, 1, math.inf, asked.grid, selection.least)[2]
     return found
 
 
@@ -107,44 +157,6 @@ def gather(
         else field_statistics(index, field, terms)
         for field, model in models.items()
     }
-
-
-def _grid(fields: Sequence[_Field]) -> float:
-    """A number so large that adding and subtracting it rounds to 2^−51 of all limits together."""
-    total = math.fsum(
-        field.share * most for field in fields for most in field.scoring.limits.values()
-    )
-    return math.ldexp(1.5, math.frexp(total)[1] + 1) if total else 0.0
-
-
-def _lists(
-    part: Part, fields: Sequence[_Field], selection: Selection, grid: float
-) -> tuple[Any, int]:
-    """The posting lists of a query in one part, and the least number of groups: see `best`."""
-    groups = {term: group for group, term in enumerate(sorted(selection.terms))}
-    weighted = (term for field in fields for term, w in field.scoring.weights.items() if w)
-    terms = sorted(groups.keys() | set(weighted))
-    found = np.stack([part.fields[field.number].find(terms) for field in fields], axis=1)
-    numbers, rows, of_group, factors = [], [], [], []
-    for term, places in zip(terms, found.tolist(), strict=True):
-        for row, (field, place) in enumerate(zip(fields, places, strict=True)):
-            if place >= 0:
-                scoring = field.scoring
-                weight = field.share * scoring.weights.get(term, 0.0)
-                limit = field.share * scoring.limits.get(term, 0.0)
-                least = math.ulp(grid) if weight else 0.0
-                numbers.append(place)
-                rows.append(row)
-                of_group.append(groups.get(term, -1))
-                shape = (scoring.saturation, scoring.floor, scoring.slope)
-                factors.append((weight, *shape, limit, least))
-    fast = selection.match == OR and all(weight for weight, *_ in factors) and -1 not in of_group
-    if fast:
-        of_group = [-1] * len(of_group)
-    starts = part.postings.starts[np.array(numbers, np.int64)].astype(np.int64)
-    table = np.array(factors, np.float64).reshape(-1, 6)
-    columns = (starts, np.array(rows, np.int64), np.array(of_group, np.int64), table)
-    return (part.postings.words, *columns), ANY if fast else selection.least
 
 
 def _norm_rows(
