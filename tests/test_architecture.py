@@ -50,6 +50,8 @@ PACKAGES = {
     "tokenizers": {"score", "text"},
     "ir_measures": {"evaluate"},
     "scipy": {"evaluate"},
+    "tantivy": set(),  # peers, for benchmarks/ alone
+    "bm25s": set(),
     "torch": set(),
     "transformers": set(),
 }
