@@ -34,7 +34,9 @@ Figures = dict[str, Any]
 @click.option("--documents", default=1_000_000, show_default=True)
 @click.option("--queries", "count", default=200, show_default=True)
 @click.option("--rounds", default=3, show_default=True)
-@click.option("--opens", default=5, show_default=True, help="Fresh processes that open an index.")
+@click.option(
+    "--opens", default=5, show_default=True, help="Fresh starts, for opening and from the shell."
+)
 @click.option("--seed", default=1, show_default=True)
 @click.option(
     "--text",
@@ -92,7 +94,7 @@ def main(
         "read_collection": Child("read_collection").last(do="read", text=str(text)),
         "queries": spread(queries),
         "engines": searched(engines, built, place, queries, rounds, opens),
-        "cold": cold.measure(place / "birchbark", queries),
+        "cold": cold.measure(place / "birchbark", queries, opens),
     }
     (place / "figures.json").write_text(json.dumps(figures, indent=1))
     table = report(figures)

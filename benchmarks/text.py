@@ -4,7 +4,11 @@ Real prose is cut into spans, and a document is drawn from spans around one plac
 documents have topics, and the common words their natural frequencies. A pool of prose has too few
 rare words, though; so one word in 25 gives way to a name, number or id whose rank is drawn from
 a Zipf–Mandelbrot law without end. It makes the number of distinct terms grow as in real
-collections (Heaps' law), most of the new ones occurring once.
+collections (Heaps' law), most of the new ones occurring once. How near this comes is for
+`python -m benchmarks.shape` to say: terms in 0.2 % to 20 % of the documents, which cost the time,
+have 76 % of the postings, as they have 77 % in SciFact and 80 % in passages of TREC DL 2019; but
+there are twice as many distinct terms in the first few thousand documents, because the prose they
+are drawn from is of many kinds.
 """
 
 from __future__ import annotations

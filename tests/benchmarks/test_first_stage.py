@@ -20,21 +20,10 @@ PROSE = ROOT / "src" / "birchbark"
 
 def measure(work: Path, *more: str) -> dict[str, object]:
     """The figures of a run of the script over 300 documents."""
-    command = [
-        "--documents",
-        "300",
-        "--queries",
-        "4",
-        "--rounds",
-        "1",
-        "--opens",
-        "1",
-        "--text",
-        str(PROSE),
-    ]
-    place = ["--work", str(work), "--output", str(work / "table.md")]
+    small = ["--documents", "300", "--queries", "4", "--rounds", "1", "--opens", "1"]
+    place = ["--text", str(PROSE), "--work", str(work), "--output", str(work / "table.md")]
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.first_stage", *command, *place, *more],
+        [sys.executable, "-m", "benchmarks.first_stage", *small, *place, *more],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -81,6 +70,7 @@ def test_queries_are_what_they_are_called(work: Path) -> None:
         assert min(query["df"] + query["weighted_df"]) > 0
 
 
+@pytest.mark.slow
 def test_a_build_can_be_used_again(work: Path) -> None:
     """Its figures are those of the first run."""
     before = json.loads((work / "300" / "birchbark.json").read_text())
@@ -88,6 +78,7 @@ def test_a_build_can_be_used_again(work: Path) -> None:
     assert figures["engines"]["birchbark"]["build"] == before  # type: ignore[index]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("peer", ["tantivy", "bm25s"])
 def test_peers_are_measured_where_they_are_installed(peer: str, work: Path) -> None:
     """All of their searches, over the same queries."""
