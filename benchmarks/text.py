@@ -6,7 +6,7 @@ rare words, though; so one word in 25 gives way to a name, number or id whose ra
 a Zipf–Mandelbrot law without end. It makes the number of distinct terms grow as in real
 collections (Heaps' law), most of the new ones occurring once. How near this comes is for
 `python -m benchmarks.shape` to say: terms in 0.2 % to 20 % of the documents, which cost the time,
-have 76 % of the postings, as they have 77 % in SciFact and 80 % in passages of TREC DL 2019; but
+have 76 % of the postings, as they have 75 % in SciFact and 80 % in passages of TREC DL 2019; but
 there are twice as many distinct terms in the first few thousand documents, because the prose they
 are drawn from is of many kinds.
 """
