@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test slow lint clean
+.PHONY: demo test slow lint bench clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -20,6 +20,11 @@ lint: .venv/ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# A million documents, one core, about a quarter of an hour; BENCH="--documents 50000" for less.
+BENCH ?=
+bench: .venv/ready-bench
+	$(BIN)/python -m benchmarks.first_stage --output benchmarks/RESULTS.md $(BENCH)
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; \

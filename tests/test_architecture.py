@@ -55,6 +55,7 @@ PACKAGES = {
     "scipy": {"evaluate"},
     "matplotlib": {"study"},
     "jinja2": {"study"},
+    "bm25s": set(),  # a peer, for benchmarks/ alone
     "torch": set(),
     "transformers": set(),
 }

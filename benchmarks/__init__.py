@@ -1,0 +1,1 @@
+"""How does birchbark stand beside its peers, measured side by side?"""
