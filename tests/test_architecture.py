@@ -105,6 +105,23 @@ def test_each_package_is_used_in_its_room() -> None:
     assert not wrong
 
 
+def test_compiled_functions_call_only_those_of_their_file() -> None:
+    """Numba keeps compiled code by file, and would not notice a change in another."""
+    compiled: dict[Path, dict[str, ast.FunctionDef]] = {}
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and any(
+                isinstance(d, ast.Name) and d.id == "compiled" for d in node.decorator_list
+            ):
+                compiled.setdefault(path, {})[node.name] = node
+    assert sum(map(len, compiled.values())) > 20
+    everywhere = {name for functions in compiled.values() for name in functions}
+    for path, functions in compiled.items():
+        for name, function in functions.items():
+            called = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+            assert not (called & everywhere) - functions.keys(), f"{path.name}: {name}"
+
+
 def test_every_file_says_what_it_answers() -> None:
     """The first line of each file states its question."""
     for path in SOURCE.rglob("*.py"):

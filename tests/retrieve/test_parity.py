@@ -1,7 +1,8 @@
-"""Does the first stage agree with Anserini where Anserini published figures?"""
+"""Does the first stage agree with Anserini, and with itself whatever became of the index?"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,10 +12,15 @@ from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
+from birchbark.collection.runs import write_run
 from birchbark.evaluate.measures import measure
-from birchbark.index.build import build_index
+from birchbark.index.build import Schema, build_index
+from birchbark.index.reader import Index
+from birchbark.index.writer import IndexWriter
+from birchbark.records import Document, Query
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
+from birchbark.retrieve.tfidf import TfIdf
 
 
 @pytest.mark.parametrize("part_tokens", [50_000, 10_000_000])
@@ -43,3 +49,57 @@ def test_published_first_stage_figures(
     run = rank_queries(index, queries, FirstStage(expansion=expansion))
     found = measure(read_qrels(data(f"{folder}/qrels.txt")), run, list(figures)).means
     assert found == pytest.approx(figures, abs=tolerance)
+
+
+STAGES = (FirstStage(), FirstStage(expansion=RM3()), FirstStage(TfIdf()))
+
+
+def run_bytes(index: Index, queries: list[Query], scratch: Path) -> list[bytes]:
+    """The run files of each stage."""
+    files = []
+    for number, stage in enumerate(STAGES):
+        write_run(rank_queries(index, queries, stage, depth=100), scratch / f"{number}.run")
+        files.append((scratch / f"{number}.run").read_bytes())
+    return files
+
+
+def history(documents: list[Document], where: Path, seed: int) -> Index:
+    """The index of `documents` after commits, updates, deletions and merges in a random order."""
+    chance = random.Random(seed)
+    order = chance.sample(documents, len(documents))
+    schema = Schema(forward=seed % 2 == 1)
+    build_index([Document("gone", {"text": "canoe paper"}), order[0]], where, schema)
+    at = 1
+    while at < len(order):
+        with IndexWriter(where, part_tokens=chance.choice([2000, 30_000, 10**6])) as writer:
+            size = chance.choice([30, 300, 1000])
+            for document in order[at : at + size]:
+                if chance.random() < 0.2:  # an earlier state of the document, soon replaced
+                    writer.add(Document(document.doc_id, {"text": "old words of another time"}))
+                    if chance.random() < 0.02:
+                        writer.commit()
+                writer.add(document)
+            at += size
+            if chance.random() < 0.2:
+                writer.merge()
+    with IndexWriter(where) as writer:
+        writer.delete("gone")
+    return Index(where)
+
+
+@pytest.mark.parametrize(
+    ("folder", "corpus"), [("cacm", "corpus.anserini.jsonl"), ("scifact", "corpus.jsonl")]
+)
+def test_runs_have_the_same_bytes_after_any_history(
+    data: Callable[[str], Path], tmp_path: Path, folder: str, corpus: str
+) -> None:
+    """Commits, merges, reopening, reindexing: BM25, RM3 and tf-idf write the same files."""
+    documents = list(read_collection(str(data(f"{folder}/{corpus}")), Intake()))
+    queries = read_queries(data(f"{folder}/queries.tsv"))[:60]
+    wanted = run_bytes(build_index(documents, tmp_path / "fresh"), queries, tmp_path)
+    for seed in range(2):
+        index = history(documents, tmp_path / f"{seed}", seed)
+        assert run_bytes(index, queries, tmp_path) == wanted
+        with IndexWriter(tmp_path / f"{seed}") as writer:
+            writer.merge()
+        assert run_bytes(Index(tmp_path / f"{seed}"), queries, tmp_path) == wanted

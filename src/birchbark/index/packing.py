@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from birchbark.index.arrays import narrow, save_array
 from birchbark.index.compiled import compiled
 
+# postings.py is compiled with these: whoever changes one must touch that file, and layout's VERSION
 BLOCK = 128
 LONG = 1 << 31  # marks the first word of a list of more than one block
 ENTRY = 4  # words of the table for each block
