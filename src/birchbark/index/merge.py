@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from birchbark.index.layout import PartEntry
 from birchbark.index.part import FieldWriter, finished
-from birchbark.index.reader import FieldPart, Part, cuts
+from birchbark.index.part_reader import FieldPart, Part, cuts
 from birchbark.index.strings import write_strings
 from birchbark.index.texts import TextWriter
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import InputError
-from birchbark.index.reader import FieldPart
+from birchbark.index.part_reader import FieldPart
 from birchbark.index.statistics import Statistics
 from birchbark.retrieve.scoring import Scoring
 

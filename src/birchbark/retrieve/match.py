@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import InputError
-from birchbark.index.reader import Index, Part
+from birchbark.index.part_reader import Part
+from birchbark.index.reader import Index
 
 
 @dataclass(frozen=True, slots=True)

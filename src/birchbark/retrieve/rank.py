@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import InputError
+from birchbark.index.part_reader import Part
 from birchbark.index.postings import best
-from birchbark.index.reader import Index, Part
+from birchbark.index.reader import Index
 from birchbark.index.statistics import Statistics, field_statistics, full_statistics
 from birchbark.records import Ranking
 from birchbark.retrieve.match import OR, Selection

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.index.reader import FieldPart
+from birchbark.index.part_reader import FieldPart
 from birchbark.index.statistics import Statistics
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.index.reader import FieldPart, cuts
+from birchbark.index.part_reader import FieldPart, cuts
 from birchbark.index.statistics import Statistics
 from birchbark.retrieve.scoring import Scoring
 
