@@ -24,6 +24,12 @@ def test_the_fast_path_for_ascii_finds_the_same_words(text: str) -> None:
     assert found[0] == found[1] == words(text)
 
 
+@given(ANY | st.lists(ANY | ASCII).map(" ".join))
+def test_cutting_at_blanks_finds_the_same_words(text: str) -> None:
+    """Pieces of ASCII beside others: the words are those of Unicode's rule over the whole text."""
+    assert words(text) == [w for w in _unicode().findall(text) if w.strip("_")]
+
+
 @given(ANY)
 def test_words_stand_in_the_text_in_order(text: str) -> None:
     """Each word is a piece of the text behind the word before."""
@@ -132,3 +138,10 @@ def test_underscores_join_katakana_and_letters(text: str) -> None:
 def test_long_runs_of_underscores_take_no_quadratic_time() -> None:
     """Form lines in web pages, beside any letter that is not ASCII."""
     assert words("é " + "_" * 200_000 + " x") == ["é", "x"]
+
+
+def test_long_runs_without_blanks_take_no_quadratic_time() -> None:
+    """Of ASCII before a letter that is not, of such letters, and of both in turn."""
+    assert words("a" * 300_000 + "é") == ["a" * 300_000 + "é"]
+    assert words("é-" * 100_000) == ["é"] * 100_000
+    assert words("é a\n" * 50_000) == ["é", "a"] * 50_000

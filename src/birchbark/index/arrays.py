@@ -1,7 +1,8 @@
-"""How do arrays reach the disk, and come back without being read?"""
+"""How do arrays reach the disk and come back without being read, and how do they grow?"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,3 +33,29 @@ def map_raw(path: Path, dtype: Any) -> NDArray[Any]:
 def narrow(values: NDArray[Any]) -> NDArray[Any]:
     """`values`, 0 and up, as uint32 or else uint64: the smaller that holds them all."""
     return values.astype(np.uint32 if values.max(initial=0) < 1 << 32 else np.uint64)
+
+
+class Growing:
+    """A one-dimensional array that grows at its end. `values` taken before stay as they were."""
+
+    def __init__(self, dtype: Any) -> None:
+        self._room = np.zeros(64, dtype)
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """What it holds, not copied."""
+        return self._room[: self._size]
+
+    def extend(self, values: Sequence[int]) -> None:
+        """Put `values` at the end."""
+        size = self._size + len(values)
+        if size > len(self._room):
+            larger = np.zeros(max(size, 2 * len(self._room)), self._room.dtype)
+            larger[: self._size] = self.values
+            self._room = larger
+        self._room[self._size : size] = values
+        self._size = size

@@ -1,6 +1,6 @@
-"""How do token numbers in document order become postings, and postings a forward index?
+"""How do term numbers in document order become postings, and postings a forward index?
 
-Compiled by numba when first called. Three counting passes, linear in the number of tokens.
+Compiled by numba when first called. Two counting passes, linear in the number of terms.
 """
 
 from __future__ import annotations
@@ -15,55 +15,51 @@ UInts = NDArray[np.uint32]
 
 
 @compiled
-def invert(
-    tokens: UInts, doc_starts: Ints, term_starts: Ints, token_terms: UInts, terms: int
-) -> tuple[Ints, UInts, UInts, UInts]:
+def frequencies(terms: UInts, doc_starts: Ints, most: int) -> Ints:
+    """How many documents hold each term, (most,).
+
+    terms: (n,) term numbers of all documents end to end, each below `most`. doc_starts:
+    (documents + 1,) where each begins.
+    """
+    found = np.zeros(most, np.int64)
+    last = np.full(most, -1, np.int64)
+    for doc in range(len(doc_starts) - 1):
+        for i in range(doc_starts[doc], doc_starts[doc + 1]):
+            term = terms[i]
+            if last[term] != doc:
+                last[term] = doc
+                found[term] += 1
+    return found
+
+
+@compiled
+def invert(terms: UInts, doc_starts: Ints, found: Ints, order: Ints) -> tuple[Ints, UInts, UInts]:
     """Postings of a field.
 
-    tokens: (n,) token numbers of all documents end to end. doc_starts: (documents + 1,) where each
-    begins. term_starts, token_terms: token t stands for the terms
-    token_terms[term_starts[t]:term_starts[t + 1]]; it may be none or several. terms: how many.
+    terms, doc_starts, found: as `frequencies` takes and gives them. order: (t,) all numbers of
+    terms that occur, in the order in which their postings are wanted.
 
-    Returns starts (terms + 1,), docs (p,), tfs (p,), lengths (documents,): the postings of term t
-    are at starts[t]:starts[t + 1], documents rising.
+    Returns starts (t + 1,), docs (p,), tfs (p,): the postings of term order[i] are at
+    starts[i]:starts[i + 1], documents rising.
     """
-    documents = len(doc_starts) - 1
-    lengths = np.zeros(documents, np.uint32)
-    occurrences = np.zeros(terms + 1, np.int64)
-    for doc in range(documents):
-        for i in range(doc_starts[doc], doc_starts[doc + 1]):
-            token = tokens[i]
-            for j in range(term_starts[token], term_starts[token + 1]):
-                occurrences[token_terms[j] + 1] += 1
-                lengths[doc] += 1
-    begins = np.cumsum(occurrences)
-    where = np.empty(begins[-1], np.uint32)
-    position = begins[:-1].copy()
-    for doc in range(documents):
-        for i in range(doc_starts[doc], doc_starts[doc + 1]):
-            token = tokens[i]
-            for j in range(term_starts[token], term_starts[token + 1]):
-                term = token_terms[j]
-                where[position[term]] = doc
-                position[term] += 1
-
-    starts = np.zeros(terms + 1, np.int64)
-    for term in range(terms):
-        distinct = 0
-        for i in range(begins[term], begins[term + 1]):
-            if i == begins[term] or where[i] != where[i - 1]:
-                distinct += 1
-        starts[term + 1] = starts[term] + distinct
+    starts = np.zeros(len(order) + 1, np.int64)
+    begins = np.zeros(len(found), np.int64)
+    for i, term in enumerate(order):
+        begins[term] = starts[i]
+        starts[i + 1] = starts[i] + found[term]
+    ends = begins.copy()
     docs = np.empty(starts[-1], np.uint32)
-    tfs = np.zeros(starts[-1], np.uint32)
-    for term in range(terms):
-        at = starts[term] - 1
-        for i in range(begins[term], begins[term + 1]):
-            if i == begins[term] or where[i] != where[i - 1]:
-                at += 1
-                docs[at] = where[i]
-            tfs[at] += 1
-    return starts, docs, tfs, lengths
+    tfs = np.empty(starts[-1], np.uint32)
+    for doc in range(len(doc_starts) - 1):
+        for i in range(doc_starts[doc], doc_starts[doc + 1]):
+            term = terms[i]
+            at = ends[term]
+            if at > begins[term] and docs[at - 1] == doc:
+                tfs[at - 1] += 1
+            else:
+                docs[at], tfs[at] = doc, 1
+                ends[term] += 1
+    return starts, docs, tfs
 
 
 @compiled

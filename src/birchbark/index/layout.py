@@ -88,7 +88,7 @@ class Manifest:
     def texts_of(self, document: Mapping[str, str]) -> list[str]:
         """The text of each indexed field, out of the fields of a document."""
         return [
-            "\n".join(document.get(source, "") for source in sources)
+            "\n".join([document.get(source, "") for source in sources])
             for sources in self.fields.values()
         ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,31 +12,39 @@ from numpy.typing import NDArray
 
 from birchbark.artifact import fingerprint, flush
 from birchbark.index.arrays import save_array
-from birchbark.index.inversion import invert, transpose
+from birchbark.index.inversion import frequencies, invert, transpose
 from birchbark.index.layout import FieldTotals, Manifest, PartEntry
 from birchbark.index.packing import ListWriter
 from birchbark.index.strings import write_strings
 from birchbark.index.texts import TextWriter
+from birchbark.index.vocabulary import Vocabulary
 from birchbark.records import Document
-from birchbark.text.analyzer import Analyzer
+
+TOGETHER = 1 << 20  # characters that wait until they are read together, in all fields
 
 
 class PartBuilder:
     """A part being filled. Ids must differ; `close` writes what is not yet on disk."""
 
-    def __init__(self, directory: Path, manifest: Manifest, analyzers: Iterable[Analyzer]) -> None:
-        """Start a part in the new folder `directory`. analyzers: of each field."""
+    def __init__(
+        self, directory: Path, manifest: Manifest, vocabularies: Iterable[Vocabulary]
+    ) -> None:
+        """Start a part in the new folder `directory`. vocabularies: of each field."""
         directory.mkdir()
+        self.name = directory.name
         self._directory = directory
         self._manifest = manifest
         self._ids: list[str] = []
         self._texts = TextWriter(directory / "texts")
-        self._fields = [_Field(chosen) for chosen in analyzers]
+        vocabularies = list(vocabularies)
+        together = TOGETHER // max(1, len(vocabularies))
+        self._fields = [_Field(vocabulary, together) for vocabulary in vocabularies]
 
-    @property
-    def tokens(self) -> int:
-        """How many tokens it holds in memory."""
-        return sum(len(field.tokens) for field in self._fields)
+    def holds(self, tokens: int) -> bool:
+        """Whether it holds as many tokens, or more."""
+        if sum(field.most_tokens for field in self._fields) < tokens:
+            return False
+        return sum(field.tokens() for field in self._fields) >= tokens
 
     def __len__(self) -> int:
         """How many documents it holds."""
@@ -135,26 +142,45 @@ def field_totals(lengths: NDArray[Any]) -> FieldTotals:
 
 
 class _Field:
-    """One indexed field of a part being filled: every token as a number, in document order."""
+    """One indexed field of a part being filled: the terms of each document, as numbers."""
 
-    def __init__(self, chosen: Analyzer) -> None:
-        self._analyzer = chosen
-        self.tokens = array("I")
-        self._starts = array("q", [0])
-        self._numbers: defaultdict[str, int] = defaultdict()
-        self._numbers.default_factory = self._numbers.__len__
+    def __init__(self, vocabulary: Vocabulary, together: int) -> None:
+        """together: how many characters are read at a time."""
+        self._vocabulary = vocabulary
+        self._together = together
+        self._waiting: list[str] = []  # texts that are not yet read
+        self._characters = 0  # of these
+        self._tokens = 0
+        self._terms = array("I")
+        self._lengths = array("q")
+
+    @property
+    def most_tokens(self) -> int:
+        """How many tokens it may hold; there is no more than one for each waiting character."""
+        return self._tokens + self._characters
 
     def add(self, text: str) -> None:
-        self.tokens.extend(map(self._numbers.__getitem__, self._analyzer.tokens(text)))
-        self._starts.append(len(self.tokens))
+        self._waiting.append(text)
+        self._characters += len(text)
+        if self._characters >= self._together:
+            self.tokens()
+
+    def tokens(self) -> int:
+        """How many tokens it holds; reads the texts that wait."""
+        terms, lengths, tokens = self._vocabulary.read(self._waiting)
+        self._terms.frombytes(terms.tobytes())
+        self._lengths.frombytes(lengths.tobytes())
+        self._tokens += tokens
+        self._waiting, self._characters = [], 0
+        return self._tokens
 
     def inverted(self) -> tuple[list[str], Any, Any, Any, Any]:
-        """Sorted terms, and their postings as `invert` gives them."""
-        of_token = [self._analyzer.normalise(token) for token in self._numbers]
-        terms = sorted({term for terms in of_token for term in terms})
-        number = {term: i for i, term in enumerate(terms)}
-        starts = np.zeros(len(of_token) + 1, np.int64)
-        np.cumsum([len(terms) for terms in of_token], out=starts[1:])
-        flat = np.array([number[term] for terms in of_token for term in terms], np.uint32)
-        tokens, doc_starts = np.asarray(self.tokens), np.asarray(self._starts)
-        return terms, *invert(tokens, doc_starts, starts, flat, len(terms))
+        """Sorted terms, and their postings as `invert` gives them; the documents' lengths."""
+        self.tokens()
+        terms, lengths = np.asarray(self._terms), np.asarray(self._lengths)
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        names = self._vocabulary.terms  # of the parts before as well
+        found = frequencies(terms, starts, len(names))
+        order = np.array(sorted(np.flatnonzero(found).tolist(), key=names.__getitem__), np.int64)
+        postings = invert(terms, starts, found, order)
+        return [names[number] for number in order.tolist()], *postings, lengths.astype(np.uint32)

@@ -20,6 +20,8 @@ from birchbark.index.arrays import map_array, save_array
 
 BLOCK_BYTES = 16 * 1024
 
+_AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
+
 
 class TextWriter:
     """Writes stored fields, document after document."""
@@ -36,7 +38,7 @@ class TextWriter:
 
     def add(self, fields: Mapping[str, str]) -> None:
         """Store the fields of the next document."""
-        line = json.dumps(dict(fields), ensure_ascii=False).encode()
+        line = _AS_JSON(dict(fields)).encode()
         self._lines.append(line)
         self._bytes += len(line)
         self._documents += 1

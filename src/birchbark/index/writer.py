@@ -20,9 +20,11 @@ from birchbark.index.layout import Manifest, PartEntry
 from birchbark.index.merge import merge_parts, worth_merging
 from birchbark.index.part import PartBuilder, field_totals
 from birchbark.index.reader import Index
+from birchbark.index.vocabulary import Vocabulary
 from birchbark.records import Document
 
 PART_TOKENS = 40_000_000
+MOST_KEPT = 1 << 20  # analyzed tokens that are remembered from one part to the next
 LOCK = "write.lock"
 
 
@@ -56,6 +58,7 @@ class IndexWriter:
         try:
             manifest = Manifest.read(self.directory)
             self._analyzers = list(manifest.field_analyzers(self.directory).values())
+            self._vocabularies = [Vocabulary(chosen) for chosen in self._analyzers]
             self._start(manifest)
             self._clean()
         except BaseException:
@@ -90,12 +93,14 @@ class IndexWriter:
         if document.fault:
             raise InputError(document.fault, where=f"document {document.doc_id!r}")
         self.delete(document.doc_id)
-        if self._builder and self._builder.tokens >= self._part_tokens:
+        if self._builder and self._builder.holds(self._part_tokens):
             self._close_part()
         if not self._builder:
             path = self.directory / self._next_name()
-            self._builder = PartBuilder(path, self._manifest, self._analyzers)
-        self._new[document.doc_id] = (self._next_name(), len(self._builder))
+            if sum(map(len, self._vocabularies)) > MOST_KEPT:
+                self._vocabularies = [Vocabulary(chosen) for chosen in self._analyzers]
+            self._builder = PartBuilder(path, self._manifest, self._vocabularies)
+        self._new[document.doc_id] = (self._builder.name, len(self._builder))
         self._builder.add(document)
 
     def delete(self, doc_id: str) -> bool:

@@ -108,14 +108,14 @@ def plain(token: str) -> tuple[str, ...]:
 
 def porter(token: str) -> tuple[str, ...]:
     """Lower case, then Porter's stemmer of 1980."""
-    return tuple(stem(term) for term in plain(token))
+    return tuple([stem(term) for term in plain(token)])
 
 
 def english(token: str) -> tuple[str, ...]:
     """Lucene's EnglishAnalyzer: possessive, lower case, stop words, Porter."""
     if token[-2:] in {"'s", "'S", "’s", "’S", "＇s", "＇S"}:
         token = token[:-2]
-    return tuple(stem(term) for term in plain(token) if term not in STOP_WORDS)
+    return tuple([stem(term) for term in plain(token) if term not in STOP_WORDS])
 
 
 NORMALISERS = {"english": english, "porter": porter, "plain": plain}
@@ -130,7 +130,8 @@ def stem(term: str) -> str:
 def _stemmer() -> Callable[[str], str]:
     from Stemmer import Stemmer
 
-    return Stemmer("porter").stemWord  # type: ignore[no-any-return]
+    # Its own cache costs more than it saves where each distinct token is asked for once.
+    return Stemmer("porter", 0).stemWord  # type: ignore[no-any-return]
 
 
 WORDPIECE: dict[str, Callable[[str], str]] = {"wordpiece": str, "porter+wordpiece": stem}

@@ -12,15 +12,34 @@ import re
 from functools import cache
 from typing import Any
 
+BETWEEN_LETTERS, BETWEEN_DIGITS = ":.'", ",;.'"  # those in ASCII
+
 _ASCII = re.compile(
-    r"\w+(?:(?:(?<=[A-Za-z])[:.'](?=[A-Za-z])|(?<=[0-9])[,;.'](?=[0-9]))\w+)*", re.ASCII
+    rf"\w+(?:(?:(?<=[A-Za-z])[{BETWEEN_LETTERS}](?=[A-Za-z])"
+    rf"|(?<=[0-9])[{BETWEEN_DIGITS}](?=[0-9]))\w+)*",
+    re.ASCII,
 )
+_BEYOND = re.compile(r"[^\x00-\x7f]")
 
 
 def words(text: str) -> list[str]:
     """The tokens of `text`, in order, as they stand in it."""
-    found: list[str] = (_ASCII if text.isascii() else _unicode()).findall(text)
+    found: list[str] = _ASCII.findall(text) if text.isascii() else _mixed(text)
     return [word for word in found if word.strip("_")] if "_" in text else found
+
+
+def _mixed(text: str) -> list[str]:
+    """As `_unicode` finds them. Of pieces between blanks, only those beyond ASCII need it."""
+    found: list[str] = []
+    done = 0
+    while beyond := _BEYOND.search(text, done):
+        begin = text.rfind(" ", done, beyond.start()) + 1 or done
+        end = text.find(" ", beyond.end())
+        end = len(text) if end < 0 else end
+        found += _ASCII.findall(text, done, begin)
+        found += _unicode().findall(text[begin:end])
+        done = end
+    return found + _ASCII.findall(text, done)
 
 
 @cache
