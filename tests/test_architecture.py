@@ -40,6 +40,7 @@ ROOMS = {
     "__main__": {"cli"},
 }
 PACKAGES = {
+    "isal": {"index"},
     "tantivy": {"retrieve"},
     "click": {"cli"},
     "rich": {"cli"},
