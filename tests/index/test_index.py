@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.build import Schema, build_index
-from birchbark.index.compiled import compiled
+from birchbark.index.compiled import compiled, when_compiling
 from birchbark.index.layout import MANIFEST, Manifest
 from birchbark.index.reader import Index
 from birchbark.index.writer import IndexWriter
@@ -249,6 +249,16 @@ def test_compiled_code_needs_no_place_to_be_kept(monkeypatch: pytest.MonkeyPatch
     with pytest.warns(UserWarning, match="compiled code cannot be kept"):
         doubled = compiled(lambda x: 2 * x)
     assert doubled(21) == 42
+
+
+def test_compiling_is_announced_once() -> None:
+    """Not for each function, and not where the code is in the cache."""
+    told = []
+    when_compiling(lambda: told.append("compiling"))
+    doubled = numba.njit(lambda x: 2 * x)
+    assert doubled(1) == 2
+    assert doubled(1.5) == 3
+    assert told == ["compiling"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -26,6 +27,7 @@ def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], N
 
     No bar where standard error is not a terminal. total: None if it is not known before.
     """
+    _tell_of_compiling()
     if not sys.stderr.isatty():
         yield lambda steps: None
         return
@@ -49,6 +51,13 @@ def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], N
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)
         yield lambda steps: bar.advance(task, steps)
+
+
+@cache
+def _tell_of_compiling() -> None:
+    from birchbark.index.compiled import when_compiling
+
+    when_compiling(lambda: say("compiling, as after each installation: some seconds, once"))
 
 
 def counted(items: Iterable[T], advance: Callable[[int], None]) -> Iterator[T]:

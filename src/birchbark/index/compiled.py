@@ -11,6 +11,27 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+from numba.core.event import Listener, register
+
+
+class _Once(Listener):  # type: ignore[misc]
+    """Calls a function when numba first compiles something."""
+
+    def __init__(self, tell: Callable[[], object]) -> None:
+        self._tell: Callable[[], object] | None = tell
+
+    def on_start(self, event: Any) -> None:
+        tell, self._tell = self._tell, None
+        if tell:
+            tell()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+def when_compiling(tell: Callable[[], object]) -> None:
+    """Call `tell` when code must be compiled, before the first: it is not in the cache yet."""
+    register("numba:compile", _Once(tell))  # type: ignore[no-untyped-call]
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
 """How are the stored fields of documents kept small, yet read one document at a time?
 
-Documents are JSON lines in blocks of about 16 KB, each block compressed on its own in zlib's format.
+Documents are JSON lines in blocks of about 16 KB, each compressed on its own in zlib's format.
 `NAME.blocks` holds the blocks end to end; `NAME.starts.npy`, uint64 (blocks + 1, 2), where each
 block starts in that file and the number of its first document.
 """
