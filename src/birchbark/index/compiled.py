@@ -14,7 +14,7 @@ import numba
 from numba.core.event import Listener, register
 
 
-class _Once(Listener):  # type: ignore[misc]
+class _Once(Listener):
     """Calls a function when numba first compiles something."""
 
     def __init__(self, tell: Callable[[], object]) -> None:
