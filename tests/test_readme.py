@@ -24,7 +24,7 @@ def test_every_command_of_the_readme_works(tmp_path: Path) -> None:
     out = run(["bash", "-euc", shell], tmp_path, path)
     assert "1. returns.txt" in out
     assert "Parcels can be sent back within thirty days." in out
-    assert "bm25+rm3+embedding" in out
+    assert "bm25+embedding" in out
     (example,) = blocks("python")
     assert "returns.txt" in run([sys.executable, "-c", example], tmp_path, path)
 

@@ -129,7 +129,7 @@ def test_bad_records_stop_or_are_counted(here: Path) -> None:
         (("evaluate", "qrels.txt", "none.run"), 2, "none.run: no such file"),
         (("evaluate", "qrels.txt", "qrels.txt"), 2, "qrels.txt:1: wrong number of fields"),
         (("evaluate", "q.tsv", "x.run"), 2, "q.tsv:1: wrong number of columns"),
-        (("index", "docs.jsonl"), 2, "Missing option '--to'"),
+        (("index", "docs.jsonl"), 2, "to index it, say where: --to INDEX"),
         (("fly",), 2, "No such command 'fly'"),
     ],
 )
@@ -228,8 +228,8 @@ def test_fields_are_chosen_on_the_command_line(here: Path) -> None:
     birchbark(*asked, "--field", "title=0.25", "--field", "all", "--match", "2")
     assert set(read_run(Path("a.run")).rankings["1"].doc_ids) == {"canoe", "forest"}
     said = birchbark(*asked, "--field", "body", status=2)[1]
-    assert "no indexed field 'body' (one of title, all)" in said
-    assert "no indexed field 'contents'" in birchbark(*asked, status=2)[1]
+    assert "no field 'body' to search (--field names one of title, all)" in said
+    assert "no field 'contents' to search" in birchbark(*asked, status=2)[1]
     assert "not a field weight" in birchbark(*asked, "--field", "all=x", status=2)[1]
 
 

@@ -19,6 +19,8 @@ from birchbark.index.layout import MANIFEST, Manifest
 from birchbark.index.reader import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
+from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.retrieve.rm3 import RM3
 from birchbark.text.analyzer import analyzer
 from conftest import DOCUMENTS, WORDS
 
@@ -99,7 +101,7 @@ def test_each_field_is_indexed_for_itself(tmp_path: Path) -> None:
     assert index.fields == ("title", "all")
     assert index.document_frequencies(["river"], "title") == {}
     assert index.document_frequencies(["river"], "all") == {"river": 3}
-    with pytest.raises(InputError, match=r"no indexed field 'body'.*title, all"):
+    with pytest.raises(InputError, match=r"no field 'body' to search.*title, all"):
         index.totals("body")
 
 
@@ -167,7 +169,7 @@ def test_the_same_collection_gives_the_same_bytes(tmp_path: Path) -> None:
         ("{", "damaged index"),
         ("{}", "not an index"),
         ('{"format": "birchbark index", "version": 99}', "another version: expected 2, found 99"),
-        ('{"format": "birchbark index", "version": 2}', "damaged manifest"),
+        ('{"format": "birchbark index", "version": 2}', "checksum is wrong"),
     ],
 )
 def test_a_wrong_manifest_is_told(tmp_path: Path, content: str, message: str) -> None:
@@ -249,6 +251,35 @@ def test_compiled_code_needs_no_place_to_be_kept(monkeypatch: pytest.MonkeyPatch
     with pytest.warns(UserWarning, match="compiled code cannot be kept"):
         doubled = compiled(lambda x: 2 * x)
     assert doubled(21) == 42
+
+
+def test_damaged_postings_are_told_not_followed(tmp_path: Path) -> None:
+    """Whatever byte of a list is wrong, nothing is read or written outside of it."""
+    documents = [Document(f"d{i:03}", {"text": "bee " + "honey " * (i % 3)}) for i in range(300)]
+    build_index(documents, tmp_path / "i", Schema(forward=True))
+    told = 0
+    for name in ("postings.words", "postings.starts.npy", "terms.offsets.npy", "forward.words"):
+        file = next((tmp_path / "i").rglob(name))
+        whole = file.read_bytes()
+        for at in range(128 if name.endswith("npy") else 0, len(whole), 7):
+            file.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+            try:
+                index = Index(tmp_path / "i")
+                assert len(rank_query(index, "bee honey", depth=5)) <= 300
+                assert len(rank_query(index, "bee honey", FirstStage(expansion=RM3()))) <= 300
+            except (ArtifactError, InputError):
+                told += 1
+        file.write_bytes(whole)
+    assert told > 10
+
+
+def test_a_list_at_the_very_end_is_not_read_beyond(tmp_path: Path) -> None:
+    """One document of 1,023 terms fills its words to the last byte of a page."""
+    text = " ".join(f"w{i}" for i in range(1023))
+    index = build_index([Document("d", {"text": text})], tmp_path / "i")
+    assert len(index.parts[0].postings.words) == 1024
+    assert index.document_frequencies(("w999", "w1022"), "contents") == {"w999": 1, "w1022": 1}
+    assert len(rank_query(index, text)) == 1
 
 
 def test_compiling_is_announced_once() -> None:

@@ -38,7 +38,7 @@ def test_lists_are_read_as_they_were_packed(seed: int, sizes: list[int]) -> None
     words = np.append(words, np.uint32(0))
     assert frequencies(words, places[:-1]).tolist() == sizes
     found_docs, found_tfs = np.zeros_like(docs), np.zeros_like(tfs)
-    unpack(words, places[:-1], found_docs, found_tfs)
+    unpack(words, places[:-1], documents, found_docs, found_tfs)
     assert found_docs.tolist() == docs.tolist()
     assert found_tfs.tolist() == tfs.tolist()
 
@@ -50,7 +50,7 @@ def test_gaps_of_32_bits() -> None:
     starts = np.array([0, 2])
     words, places = pack(starts, docs, np.ones(2, np.uint32), lengths)
     found, tfs = np.zeros(2, np.uint32), np.zeros(2, np.uint32)
-    unpack(np.append(words, np.uint32(0)), places[:-1], found, tfs)
+    unpack(np.append(words, np.uint32(0)), places[:-1], 2**32, found, tfs)
     assert found.tolist() == docs.tolist()
 
 

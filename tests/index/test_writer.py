@@ -152,6 +152,66 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     IndexWriter(tmp_path / "i").close()
 
 
+def test_a_closed_writer_changes_nothing(tmp_path: Path) -> None:
+    """It no longer holds the lock, so another's commit could be lost."""
+    build_index(DOCUMENTS[:2], tmp_path / "i")
+    with IndexWriter(tmp_path / "i") as writer:
+        writer.add(DOCUMENTS[2])
+    for change in (writer.commit, writer.merge, lambda: writer.delete("canoe")):
+        with pytest.raises(ArtifactError, match="writer is closed"):
+            change()
+    with pytest.raises(ArtifactError, match="writer is closed"):
+        writer.add(DOCUMENTS[3])
+    assert len(Index(tmp_path / "i")) == 3
+
+
+def test_an_index_is_not_replaced_under_its_writer(tmp_path: Path) -> None:
+    """And a writer notices if its index was replaced by other means."""
+    build_index(DOCUMENTS[:2], tmp_path / "i")
+    with IndexWriter(tmp_path / "i"), pytest.raises(ArtifactError, match="another process"):
+        build_index(DOCUMENTS[2:], tmp_path / "i", replace=True)
+    writer = IndexWriter(tmp_path / "i")
+    writer.delete("canoe")
+    build_index(DOCUMENTS[2:], tmp_path / "new")
+    shutil.rmtree(tmp_path / "i")
+    (tmp_path / "new").rename(tmp_path / "i")
+    with pytest.raises(ArtifactError, match="replaced or removed"):
+        writer.commit()
+    writer.close()
+    assert [d.doc_id for d in Index(tmp_path / "i")] == [d.doc_id for d in DOCUMENTS[2:]]
+
+
+def test_everything_is_flushed_before_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each new file and its folder, deletions too, reach the disk before the manifest does."""
+    build_index(DOCUMENTS[:2], tmp_path / "i")
+    flushed: set[Path] = set()
+    real_fsync, real_write = os.fsync, Manifest.write
+
+    def fsync(handle: int) -> None:
+        flushed.add(Path(f"/proc/self/fd/{handle}").readlink())
+        real_fsync(handle)
+
+    def write(manifest: Manifest, directory: Path) -> None:
+        for entry in manifest.parts:
+            if entry.name not in before or entry.deleted:
+                part = directory / entry.name
+                files = [part / entry.deleted] if entry.name in before else list(part.iterdir())
+                assert {*files, part, directory} <= flushed
+        checked.append(manifest)
+        real_write(manifest, directory)
+
+    before = {part.name for part in Manifest.read(tmp_path / "i").parts}
+    checked: list[Manifest] = []
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Manifest, "write", write)
+    with IndexWriter(tmp_path / "i") as writer:
+        writer.add(DOCUMENTS[2])
+        writer.delete("canoe")
+    assert len(checked) == 1
+
+
 def test_writing_needs_an_index(tmp_path: Path) -> None:
     """A folder without one gets no lock file either."""
     with pytest.raises(InputError, match="no index here"):

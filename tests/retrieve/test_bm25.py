@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from birchbark.errors import InputError
 from birchbark.index.build import Schema, build_index
+from birchbark.index.layout import FieldTotals
 from birchbark.index.reader import Index
-from birchbark.index.statistics import shared_statistics
+from birchbark.index.statistics import Statistics, shared_statistics
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document, Ranking
 from birchbark.retrieve.bm25 import BM25
@@ -218,6 +219,28 @@ def test_weighted_queries_come_from_outside(index: Index) -> None:
             parse_weighted(bad)
 
 
+def test_fields_and_weights_that_make_no_sense_are_refused(tmp_path: Path) -> None:
+    """A keyword field holds whole values, which no analyzed query could find."""
+    index = build_index(DOCUMENTS, tmp_path / "i", Schema(keywords=["title"]))
+    with pytest.raises(InputError, match=r"no field 'title' to search.*contents"):
+        rank_query(index, "Bees", FirstStage(fields={"title": 1}))
+    for weight in (float("nan"), float("inf"), -1.0, 1e40):
+        with pytest.raises(InputError, match="weight of a field"):
+            FirstStage(fields={"contents": weight})
+
+
+def test_the_same_index_is_scored_by_different_statistics(index: Index) -> None:
+    """Nothing that was remembered for one set of them is used for another."""
+    weights, select = {"river": 1.0}, Selection(OR, ["river"])
+    short = Statistics(FieldTotals(5, 10), {"river": 3})
+    fields = {"contents": (1.0, BM25())}
+    usual = gather(index, {"contents": BM25()}, ["river"])
+    first = rank(index, weights, fields, usual, select)
+    other = rank(index, weights, fields, {"contents": short}, select)
+    assert first != other
+    assert rank(index, weights, fields, usual, select) == first
+
+
 @given(texts=TEXTS, query=st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join))
 def test_shards_with_shared_statistics_score_as_one(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], query: str
@@ -274,6 +297,10 @@ def test_filters_keep_the_documents_with_a_value(tmp_path: Path) -> None:
     assert len(rank_query(index, "bee", FirstStage(filters={"kind": "a"}))) == 0
     with IndexWriter(tmp_path / "i") as writer:
         writer.add(Document("d0", {"text": "bee", "kind": "A b"}))
+        writer.delete("d2")
+    changed = rank_query(Index(tmp_path / "i"), "bee", FirstStage(filters={"kind": "a b"}))
+    assert set(changed.doc_ids) == {"d4", "d6"}
+    with IndexWriter(tmp_path / "i") as writer:
         writer.merge()
     changed = rank_query(Index(tmp_path / "i"), "bee", FirstStage(filters={"kind": "A b"}))
     assert set(changed.doc_ids) == {"d0", "d1", "d3", "d5", "d7"}

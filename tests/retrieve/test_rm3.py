@@ -30,9 +30,13 @@ def test_expansion_by_hand(tmp_path: Path) -> None:
 def test_original_weight_1_changes_no_ranking(index: Index) -> None:
     """The query alone is left, scaled."""
     plain = rank_query(index, "birch river")
-    expanded = rank_query(index, "birch river", FirstStage(expansion=RM3(original_weight=1)))
+    alone, mixed = (
+        rank_query(index, "birch river", FirstStage(expansion=RM3(10, 10, weight, 1)))
+        for weight in (1, 0)
+    )
     common = set(plain.doc_ids)
-    assert [d for d in expanded.doc_ids if d in common] == list(plain.doc_ids)
+    assert [d for d in alone.doc_ids if d in common] == list(plain.doc_ids)
+    assert dict(mixed) != dict(alone)
 
 
 def test_terms_are_counted_filtered_and_cut(tmp_path: Path) -> None:

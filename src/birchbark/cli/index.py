@@ -29,6 +29,9 @@ class _Verbs(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in {*self.commands, "-h", "--help"}:
+            if not any(a.split("=")[0] in {"--to", "-h", "--help"} for a in args):
+                verbs = ", ".join(self.commands)
+                ctx.fail(f"{args[0]!r} is none of {verbs}; to index it, say where: --to INDEX")
             args = ["build", *args]
         return super().parse_args(ctx, args)
 

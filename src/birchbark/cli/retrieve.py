@@ -57,6 +57,8 @@ def command(
     from birchbark.retrieve.query import format_weighted, parse_weighted, query_terms
 
     check_output(output, tag)
+    if report:
+        check_output(report, None)
     opened, asked = Index(index), load_queries(queries, topic_fields, encoding)
     stage = first_stage(**first_stage_choices)
     terms = {
@@ -65,21 +67,26 @@ def command(
         else query_terms(opened.analyzer, query.text)
         for query in asked
     }
-    rankings, lines = {}, []
+    rankings, lines, unexpanded = {}, [], 0
     with progress("retrieving", len(asked)) as advance:
         for query_id, weights in terms.items():
             expanded = expanded_query(opened, weights, stage)
+            unexpanded += bool(stage.expansion) and expanded.keys() == weights.keys()
             rankings[query_id] = rank_expanded(opened, expanded, weights, stage, depth)
             if report:
                 ratio = match_ratio(opened, weights, stage)
                 lines.append(f"{query_id}\t{ratio:.6f}\t{format_weighted(expanded)}\n")
             advance(1)
     run = Run(rankings, tag or stage.name)
+    write_run(run, output)
     if report:
         with new_file(report) as out:
             out.writelines(lines)
-    write_run(run, output)
     empty = [query_id for query_id, ranking in run.rankings.items() if not len(ranking)]
     say(f"ranked {sum(map(len, run.rankings.values())):,} documents for {len(asked):,} queries")
+    if unexpanded:
+        say(f"  note: RM3 added no term to {unexpanded} queries (see --rm3-max-df)")
+    if short := [q for q, w in terms.items() if (stage.match.minimum or 0) > len(w)]:
+        say(f"  note: {len(short)} queries have fewer terms than --match wants: {short[0]}, …")
     if empty:
         say(f"  note: {len(empty)} queries matched nothing: {', '.join(empty[:5])}")

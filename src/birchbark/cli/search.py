@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 @click.option("--top", default=10, show_default=True, help="Hits to show.")
 @first_stage_options
 @ranker_options
-@click.option("--first-stage-only", is_flag=True, help="No BERT: hits as BM25 ranks them, at once.")
+@click.option(
+    "--first-stage-only", is_flag=True, help="No BERT: hits as the first stage ranks them."
+)
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each hit.")
 def command(
     index: Path, text: str, top: int, first_stage_only: bool, as_json: bool, **choices: Any

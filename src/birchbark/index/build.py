@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from dataclasses import replace as replaced
 from pathlib import Path
 
-from birchbark.artifact import new_directory
+from birchbark.artifact import fingerprint, new_directory
 from birchbark.errors import InputError
 from birchbark.index.layout import DEFAULT_FIELDS, VOCABULARY, Manifest
 from birchbark.index.reader import Index
-from birchbark.index.writer import PART_TOKENS, IndexWriter
+from birchbark.index.writer import PART_TOKENS, IndexWriter, lock
 from birchbark.records import Document
 from birchbark.text.analyzer import analyzer
 
@@ -62,17 +64,21 @@ def build_index(
     schema: by default one field `contents` of title and text, in English. part_tokens: a part is
     closed when it holds this many tokens, which bounds the memory needed (about 20 bytes a token).
 
-    Raises InputError if `directory` exists and `replace` is false, if two documents share an id, or
-    if there are no documents.
+    Raises InputError if `directory` exists and `replace` is false or it is no index, if two
+    documents share an id, or if there are no documents; ArtifactError if the index to be replaced
+    is being written to.
     """
     manifest = schema.manifest()
     directory = Path(directory)
-    if replace and directory.exists():
-        Manifest.read(directory)  # only an index may be replaced
-    with new_directory(directory, replace=replace) as scratch:
-        manifest.write(scratch)
+    with ExitStack() as held, new_directory(directory, replace=replace) as scratch:
+        if directory.exists():
+            Manifest.read(directory)  # only an index may be replaced
+            held.enter_context(lock(directory))  # and nobody may be writing to it
         if schema.vocabulary is not None:
-            (scratch / VOCABULARY).write_text("\n".join(schema.vocabulary), "utf-8")
+            kept = scratch / VOCABULARY
+            kept.write_text("\n".join(schema.vocabulary), "utf-8")
+            manifest = replaced(manifest, vocabulary=fingerprint(kept))
+        manifest.write(scratch)
         with IndexWriter(scratch, part_tokens=part_tokens) as writer:
             for document in documents:
                 if document.doc_id in writer:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from birchbark.index.layout import Manifest
+from birchbark.index.layout import FieldTotals, Manifest
 from birchbark.index.merge import union
 from birchbark.index.reader import Index
 from birchbark.text.analyzer import WORDPIECE
@@ -32,8 +32,8 @@ def describe(index: Index) -> dict[str, str | int]:
         "bytes of stored texts": stored,
         "bytes of forward index": forward,
     }
-    for number, field in enumerate(index.fields):
-        totals = index.totals(field)
+    for number, field in enumerate(manifest.fields):
+        totals = sum((part.totals[number] for part in index.parts), FieldTotals(0, 0))
         lengths = np.concatenate(
             [p.lengths[number] for p in index.parts] or [np.zeros(0, np.uint32)]
         )
@@ -45,7 +45,7 @@ def describe(index: Index) -> dict[str, str | int]:
             f"{field}: average length": f"{totals.tokens / max(1, totals.documents):.1f}",
             f"{field}: longest": int(lengths.max(initial=0)),
         }
-        if index.analyzer.name in WORDPIECE:
+        if index.analyzer.name in WORDPIECE and field not in manifest.keywords:
             unknown = _unknown(index, manifest.fields[field])
             found[f"{field}: unknown words"] = unknown.total()
             found[f"{field}: distinct unknown words"] = len(unknown)

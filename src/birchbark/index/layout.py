@@ -21,6 +21,8 @@ files they have opened.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -75,7 +77,7 @@ class Manifest:
 
     fields: indexed field → names of the document fields whose texts it joins. generation: how many
     times the index was changed. keywords: fields whose whole text is one term, to filter by.
-    forward: whether parts have a forward index.
+    forward: whether parts have a forward index. vocabulary: the checksum of that file, if any.
     """
 
     analyzer: str
@@ -84,6 +86,7 @@ class Manifest:
     generation: int = 0
     keywords: tuple[str, ...] = ()
     forward: bool = False
+    vocabulary: str = ""
 
     def texts_of(self, document: Mapping[str, str]) -> list[str]:
         """The text of each indexed field, out of the fields of a document."""
@@ -105,8 +108,8 @@ class Manifest:
 
     def write(self, directory: Path) -> None:
         """Put this manifest in the place of the present one, whole or not at all."""
-        head = {"format": FORMAT, "version": VERSION, "made_by": origin()}
-        write_json(directory / MANIFEST, head | asdict(self))
+        values = {"format": FORMAT, "version": VERSION, "made_by": origin()} | asdict(self)
+        write_json(directory / MANIFEST, values | {"checksum": _checksum(values)})
 
     @classmethod
     def read(cls, directory: Path) -> Manifest:
@@ -122,6 +125,8 @@ class Manifest:
                 found=str(values.get("version")),
                 remedy="build it again with this birchbark",
             )
+        if values.pop("checksum", "") != _checksum(values):
+            raise ArtifactError("damaged manifest: its checksum is wrong", where=str(directory))
         try:
             return cls._from(values)
         except (KeyError, TypeError, AttributeError) as broken:
@@ -134,5 +139,17 @@ class Manifest:
             for p in values["parts"]
         )
         fields = {name: tuple(sources) for name, sources in values["fields"].items()}
-        generation, keywords = values["generation"], tuple(values["keywords"])
-        return cls(values["analyzer"], fields, parts, generation, keywords, values["forward"])
+        return cls(
+            values["analyzer"],
+            fields,
+            parts,
+            values["generation"],
+            tuple(values["keywords"]),
+            values["forward"],
+            values["vocabulary"],
+        )
+
+
+def _checksum(values: dict[str, Any]) -> str:
+    """Over the manifest's own content, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

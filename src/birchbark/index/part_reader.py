@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,22 +29,30 @@ class Postings:
     tfs: NDArray[Any]
 
 
-class Lists:
+class PackedLists:
     """Posting lists, or the forward index, of a part: written by a ListWriter."""
 
-    def __init__(self, path: Path) -> None:
-        """Map the files under the name `path`."""
+    def __init__(self, path: Path, limit: int) -> None:
+        """Map the files under the name `path`. limit: entries are numbers below it."""
         self.words = map_raw(path.with_suffix(".words"), np.uint32)
         self.starts = map_array(path.with_suffix(".starts.npy"))
+        self._limit = limit
         if int(self.starts[-1]) + 1 != len(self.words):
             raise ValueError(f"{path.name}.words is not as long as its starts say")
 
+    def places(self, numbers: Any) -> NDArray[np.int64]:
+        """Where the lists with these numbers start in `words`. numbers: index or slice."""
+        found: NDArray[np.int64] = self.starts[:-1][numbers].astype(np.int64)
+        if len(found) and int(found.max()) >= len(self.words) - 1:
+            raise ValueError("postings are damaged: a list starts behind the end")
+        return found
+
     def take(self, numbers: Any) -> tuple[NDArray[np.int64], Postings]:
         """How long each of the lists is, and their entries end to end. numbers: index or slice."""
-        places = self.starts[:-1][numbers].astype(np.int64)
+        places = self.places(numbers)
         sizes = frequencies(self.words, places)
         docs, tfs = np.empty(sizes.sum(), np.uint32), np.empty(sizes.sum(), np.uint32)
-        unpack(self.words, places, docs, tfs)
+        unpack(self.words, places, self._limit, docs, tfs)
         return sizes, Postings(docs, tfs)
 
 
@@ -56,7 +65,8 @@ class FieldPart:
         self.number = number
         self.first, self.end = int(part.field_starts[number]), int(part.field_starts[number + 1])
         self.lengths = part.lengths[number]
-        self._found: tuple[Sequence[str], NDArray[np.int64]] = ((), np.zeros(0, np.int64))
+        self._found: tuple[tuple[str, ...], NDArray[np.int64]] = ((), np.zeros(0, np.int64))
+        self._live: dict[int, int] = {}  # term number → live documents, where some are deleted
 
     def terms(self) -> list[str]:
         """All terms, sorted."""
@@ -64,23 +74,32 @@ class FieldPart:
 
     def find(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """The number in the part of each of `terms`; −1 where there is none."""
-        if self._found[0] != terms:  # a query asks twice: for statistics, and for its lists
-            self._found = (terms, self.part.terms.find_all(terms, self.first, self.end))
-        return self._found[1]
+        asked, found = self._found  # a query asks twice: for statistics, and for its lists
+        if asked != (wanted := tuple(terms)):
+            found = self.part.terms.find_all(wanted, self.first, self.end)
+            self._found = (wanted, found)
+        return found
 
     def document_frequencies(self, terms: Sequence[str]) -> dict[str, int]:
         """Term → number of documents with it, deleted ones left out; only terms that have any."""
         numbers = self.find(terms)
         there = numbers >= 0
+        sizes = self._live_sizes(numbers[there]).tolist()
+        held = (term for term, is_there in zip(terms, there.tolist(), strict=True) if is_there)
+        return {term: df for term, df in zip(held, sizes, strict=True) if df}
+
+    def _live_sizes(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many live documents each of these lists holds; remembered where some are deleted."""
         lists, deleted = self.part.postings, self.part.deleted
         if deleted is None:
-            sizes = frequencies(lists.words, lists.starts[numbers[there]].astype(np.int64))
-        else:
-            sizes, postings = lists.take(numbers[there])
-            owner = np.repeat(np.arange(len(sizes)), sizes)
-            sizes = np.bincount(owner, ~deleted[postings.docs], len(sizes)).astype(np.int64)
-        held = (term for term, is_there in zip(terms, there.tolist(), strict=True) if is_there)
-        return {term: df for term, df in zip(held, sizes.tolist(), strict=True) if df}
+            sizes: NDArray[np.int64] = frequencies(lists.words, lists.places(numbers))
+            return sizes
+        new = np.array([n for n in numbers.tolist() if n not in self._live], np.int64)
+        counts, postings = lists.take(new)
+        owner = np.repeat(np.arange(len(new)), counts)
+        live = np.bincount(owner, ~deleted[postings.docs], len(new)).astype(np.int64)
+        self._live.update(zip(new.tolist(), live.tolist(), strict=True))
+        return np.array([self._live[n] for n in numbers.tolist()], np.int64)
 
     def postings(self, term: str) -> Postings | None:
         """The postings of `term`, deleted documents included; None where there are none."""
@@ -90,7 +109,7 @@ class FieldPart:
     def sizes(self) -> NDArray[np.int64]:
         """The number of postings of each term, deleted documents included."""
         lists = self.part.postings
-        places = lists.starts[self.first : self.end].astype(np.int64)
+        places = lists.places(slice(self.first, self.end))
         sizes: NDArray[np.int64] = frequencies(lists.words, places)
         return sizes
 
@@ -126,21 +145,30 @@ class Part:
         self.name = entry.name
         self.documents = entry.documents
         self.totals = entry.fields
-        try:
+        self.path = path
+        with self.reading():
             self.deleted = _mask(path / entry.deleted, entry.documents) if entry.deleted else None
             self.doc_ids = StringTable(path / "doc_ids")
             self.texts = TextReader(path / "texts")
             self.terms = StringTable(path / "terms")
             self.field_starts = map_array(path / "fields.npy")
-            self.postings = Lists(path / "postings")
+            self.postings = PackedLists(path / "postings", entry.documents)
             self.lengths = map_array(path / "lengths.npy")
-            self.forward = Lists(path / "forward") if forward else None
+            self.forward = PackedLists(path / "forward", len(self.terms)) if forward else None
             self._check(entry)
+        self.fields = [FieldPart(self, number) for number in range(len(entry.fields))]
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Inside, what only damage can be is raised as an ArtifactError that names the part."""
+        try:
+            yield
         except (OSError, ValueError, IndexError) as broken:
             raise ArtifactError(
-                f"damaged index: {broken}", where=str(path), remedy="build the index again"
+                f"damaged index: {broken}",
+                where=str(self.path),
+                remedy="build the index again; `birchbark index verify` finds what is damaged",
             ) from broken
-        self.fields = [FieldPart(self, number) for number in range(len(entry.fields))]
 
     def _check(self, entry: PartEntry) -> None:
         """Raise ValueError if the arrays are not as long as they must be."""

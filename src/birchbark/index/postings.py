@@ -39,7 +39,8 @@ class Lists(NamedTuple):
 
     words: of all lists. terms: what a list adds to a score (see `best`). fields: which row of
     `norms` it takes; groups: which term it stands for, or −1. state: where its reading stands.
-    docs, tfs, shares: of the block it has unpacked. norms: (fields, documents). grid: see `best`.
+    docs, tfs, shares: of the block it has unpacked. norms: (fields, documents). documents: how many
+    there are. grid: see `best`.
     """
 
     words: Any
@@ -51,6 +52,7 @@ class Lists(NamedTuple):
     tfs: Any
     shares: Any
     norms: Any
+    documents: int
     grid: float
 
 
@@ -85,11 +87,11 @@ def frequencies(words: Any, ats: Any) -> Any:
 
 
 @compiled
-def unpack(words: Any, ats: Any, docs: Any, tfs: Any) -> None:
-    """Documents and frequencies of the lists at `ats`, end to end, into `docs` and `tfs`."""
+def unpack(words: Any, ats: Any, documents: int, docs: Any, tfs: Any) -> None:
+    """Documents, below `documents`, and frequencies of the lists at `ats`, end to end."""
     nothing = np.zeros((1, 6))
     none = np.zeros(1, np.int64)
-    lists = _new_lists(words, nothing, (none, none), np.zeros((1, 1)), 0.0)
+    lists = _new_lists(words, nothing, (none, none), np.zeros((1, 1)), documents, 0.0)
     place = 0
     for at in ats:
         _begin(lists, 0, at)
@@ -103,18 +105,23 @@ def unpack(words: Any, ats: Any, docs: Any, tfs: Any) -> None:
 
 
 @compiled
-def _new_lists(words: Any, terms: Any, columns: Any, norms: Any, grid: float) -> Any:
+def _new_lists(
+    words: Any, terms: Any, columns: Any, norms: Any, documents: int, grid: float
+) -> Any:
     """Room to read as many lists as there are rows of `terms`. columns: fields, groups."""
     count = len(terms)
     docs, tfs = np.empty((count, BLOCK), np.uint32), np.empty((count, BLOCK), np.uint32)
     state, shares = np.zeros((count, 9), np.int64), np.empty((count, BLOCK))
     fields, groups = columns
-    return Lists(words, terms, fields, groups, state, docs, tfs, shares, norms, grid)
+    return Lists(words, terms, fields, groups, state, docs, tfs, shares, norms, documents, grid)
 
 
 @compiled
 def _numbers(words: Any, bit: int, bits: int, n: int, out: Any) -> None:
     """The n numbers of `bits` bits at position `bit`. Unsigned, which is twice as fast."""
+    if not bits:  # there may be no word here to read
+        out[:n] = 0
+        return
     one, five, low, word_bits = np.uint64(1), np.uint64(5), np.uint64(31), np.uint64(32)
     mask = (one << np.uint64(bits)) - one
     position, step = np.uint64(bit), np.uint64(bits)
@@ -128,13 +135,17 @@ def _numbers(words: Any, bit: int, bits: int, n: int, out: Any) -> None:
 @compiled
 def _begin(lists: Any, c: int, at: int) -> None:
     """Set list c, which starts at word `at`, to its first block."""
+    if not 0 <= at < len(lists.words) - 1:
+        raise ValueError("postings are damaged: a list starts behind the end")
     state, long = lists.state[c], np.int64(lists.words[at]) & LONG
     state[SIZE] = frequency(lists.words, at)
-    state[BLOCKS] = (state[SIZE] + BLOCK - 1) // BLOCK if long else 1
+    state[BLOCKS] = (state[SIZE] + BLOCK - 1) // BLOCK
     state[TABLE] = at + 1 if long else -1
     state[BASE] = at + 1 + (ENTRY * state[BLOCKS] if long else 0)
     state[BLOCK_NOW] = state[NEXT] = state[SCORED] = 0
     state[LOADED] = -1
+    if state[BASE] >= len(lists.words) or (not long and state[SIZE] > BLOCK):
+        raise ValueError("postings are damaged: a list is too long")
 
 
 @compiled
@@ -144,24 +155,29 @@ def _load(lists: Any, c: int) -> None:
     block = state[BLOCK_NOW]
     if state[LOADED] == block:
         return
-    n, before, word = state[SIZE], np.uint32(0xFFFFFFFF), state[BASE]
+    n, before, word, last = state[SIZE], np.int64(-1), state[BASE], np.int64(-1)
     if state[TABLE] < 0:
-        widths = np.int64(words[word - 1]) >> 8
+        widths = np.int64(words[word - 1]) >> 8 & 0xFFF
     else:
         entry = state[TABLE] + ENTRY * block
         n = min(n - BLOCK * block, BLOCK)
         word += np.int64(words[entry + 1])
         widths = np.int64(words[entry + 2]) & 0xFFF
+        last = np.int64(words[entry])
         if block:
-            before = words[entry - ENTRY]
+            before = np.int64(words[entry - ENTRY])
     doc_bits, tf_bits = widths & 63, widths >> 6
+    if word + (n * (doc_bits + tf_bits) + 31) // 32 >= len(words):
+        raise ValueError("postings are damaged: a block goes on behind the end")
     _numbers(words, word * 32, doc_bits, n, docs)
     _numbers(words, word * 32 + n * doc_bits, tf_bits, n, tfs)
     for j in range(n):
         i = np.uint64(j)
-        before = np.uint32(before + docs[i] + np.uint32(1))
-        docs[i] = before
+        before += np.int64(docs[i]) + 1
+        docs[i] = np.uint32(before)
         tfs[i] += np.uint32(1)
+    if before >= lists.documents or (last >= 0 and before != last):
+        raise ValueError("postings are damaged: no such document")
     state[LOADED], state[HELD] = block, n
     state[NEXT] = state[SCORED] = 0
 
@@ -340,7 +356,7 @@ def _add_best(lists: Any, order: Any, window: Any, threshold: float, sums: Any, 
     left = _essential(lists, order, window, threshold, sums)
     if left == len(order) or not sums[len(order)]:
         return 0
-    documents, scores = lists.norms.shape[1], window.scores
+    documents, scores = lists.documents, window.scores
     for place in range(left, len(order)):
         _add(lists, order[place], window)
     while left:
@@ -402,8 +418,8 @@ def best(
     order; the number of documents that match (0 for −1); and the threshold reached.
     """
     words, ats, fields, groups, terms = query
-    lists = _new_lists(words, terms, (fields, groups), norms, grid)
     count, documents = len(ats), norms.shape[1]
+    lists = _new_lists(words, terms, (fields, groups), norms, documents, grid)
     for c in range(count):
         _begin(lists, c, ats[c])
         if lists.state[c, TABLE] < 0:

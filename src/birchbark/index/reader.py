@@ -50,18 +50,18 @@ class Index:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Names of the indexed fields."""
-        return tuple(self._manifest.fields)
+        """Names of the fields that can be searched."""
+        return tuple(f for f in self._manifest.fields if f not in self._manifest.keywords)
 
     def field_number(self, field: str) -> int:
         """Position of `field` in each part's `fields`; InputError lists the fields there are."""
         if field not in self.fields:
             raise InputError(
-                f"no indexed field {field!r}",
+                f"no field {field!r} to search",
                 where=str(self.directory),
-                remedy=f"one of {', '.join(self.fields)}",
+                remedy=f"--field names one of {', '.join(self.fields)}",
             )
-        return self.fields.index(field)
+        return list(self._manifest.fields).index(field)
 
     def filter_number(self, field: str) -> int:
         """As `field_number`, for a field to filter by."""
@@ -72,7 +72,7 @@ class Index:
                 where=str(self.directory),
                 remedy=f"one of {known}" if known else "none was named when it was indexed",
             )
-        return self.field_number(field)
+        return list(self._manifest.fields).index(field)
 
     def totals(self, field: str) -> FieldTotals:
         """Documents and tokens of `field` over all parts."""
@@ -84,7 +84,8 @@ class Index:
         number = self.field_number(field)
         found: Counter[str] = Counter()
         for part in self.parts:
-            found.update(part.fields[number].document_frequencies(terms))
+            with part.reading():
+                found.update(part.fields[number].document_frequencies(terms))
         return dict(found)
 
     def vectors(self, doc_ids: Sequence[str], field: str) -> list[dict[str, int]]:
@@ -96,13 +97,13 @@ class Index:
         if self._manifest.forward:
             places = [self.locate(doc_id) for doc_id in doc_ids]
             return [self._vector(self.parts[part].fields[number], doc) for part, doc in places]
-        analyzer = self._manifest.field_analyzers(self.directory)[field]
         texts = [self._manifest.texts_of(d.fields)[number] for d in self.documents(doc_ids)]
-        return [dict(Counter(analyzer.terms(text))) for text in texts]
+        return [dict(Counter(self.analyzer.terms(text))) for text in texts]
 
     def _vector(self, field: FieldPart, document: int) -> dict[str, int]:
-        _, held = field.vectors(np.array([document]))
-        terms = field.part.terms.take((held.docs + field.first).tolist())
+        with field.part.reading():
+            _, held = field.vectors(np.array([document]))
+            terms = field.part.terms.take(held.docs.astype(np.int64) + field.first)
         return dict(zip(terms, held.tfs.tolist(), strict=True))
 
     def documents(self, doc_ids: Sequence[str]) -> list[Document]:
@@ -132,7 +133,8 @@ class Index:
     def find(self, doc_id: str) -> tuple[int, int] | None:
         """As `locate`, but None where there is no such document."""
         for position, part in enumerate(self.parts):
-            number = part.find(doc_id)
+            with part.reading():
+                number = part.find(doc_id)
             if number is not None:
                 return position, number
         return None

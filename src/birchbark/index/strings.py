@@ -104,8 +104,12 @@ def _search(table: Any, limits: Any, strings: Any, found: Any) -> None:
         while low < high:
             middle = (low + high) // 2
             number = np.int64(order[middle]) if len(order) else middle
+            if number >= len(held_offsets) - 1:
+                raise ValueError("a table of strings is damaged")
             start = np.int64(held_offsets[number])
             length = np.int64(held_offsets[number + 1]) - start
+            if start < 0 or length < 0 or start + length > len(held):
+                raise ValueError("a table of strings is damaged")
             same = 0
             while same < min(size, length) and wanted[begin + same] == held[start + same]:
                 same += 1

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from birchbark.artifact import fingerprint
-from birchbark.index.layout import Manifest, PartEntry
+from birchbark.index.layout import VOCABULARY, Manifest, PartEntry
 from birchbark.index.part import checksum
 
 
@@ -18,8 +18,13 @@ def damage(
     advance: called with 1 after each part. Raises ArtifactError if there is no manifest to check
     by.
     """
-    found = []
-    for entry in Manifest.read(Path(directory)).parts:
+    manifest, found = Manifest.read(Path(directory)), []
+    vocabulary = Path(directory) / VOCABULARY
+    if manifest.vocabulary and (
+        not vocabulary.exists() or fingerprint(vocabulary) != manifest.vocabulary
+    ):
+        found.append(f"{vocabulary}: it is not the one that was written")
+    for entry in manifest.parts:
         found += _damage(Path(directory) / entry.name, entry)
         advance(1)
     return found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 import numpy as np
 
@@ -26,6 +27,21 @@ from birchbark.records import Document
 PART_TOKENS = 40_000_000
 MOST_KEPT = 1 << 20  # analyzed tokens that are remembered from one part to the next
 LOCK = "write.lock"
+
+
+def lock(directory: Path) -> IO[str]:
+    """The index's lock, held until it is closed; ArtifactError if somebody else holds it."""
+    held = (directory / LOCK).open("w")
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        held.close()
+        raise ArtifactError(
+            "another process is writing to this index",
+            where=str(directory),
+            remedy="wait until it is done, and try again",
+        ) from None
+    return held
 
 
 class IndexWriter:
@@ -45,16 +61,7 @@ class IndexWriter:
         self.directory = Path(directory)
         self._part_tokens = part_tokens
         Manifest.read(self.directory)
-        self._lock = (self.directory / LOCK).open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.close()
-            raise ArtifactError(
-                "another process is writing to this index",
-                where=str(self.directory),
-                remedy="wait until it is done, and try again",
-            ) from None
+        self._lock = lock(self.directory)
         try:
             manifest = Manifest.read(self.directory)
             self._analyzers = list(manifest.field_analyzers(self.directory).values())
@@ -88,7 +95,8 @@ class IndexWriter:
     def add(self, document: Document) -> None:
         """Add `document`; one with the same id is replaced.
 
-        Raises InputError, and changes nothing, if it has no id or is not valid Unicode.
+        Raises InputError, and changes nothing, if it has no id or is not valid Unicode, and
+        ArtifactError if the writer is closed.
         """
         if document.fault:
             raise InputError(document.fault, where=f"document {document.doc_id!r}")
@@ -104,7 +112,8 @@ class IndexWriter:
         self._builder.add(document)
 
     def delete(self, doc_id: str) -> bool:
-        """Delete the document; False if it is not there."""
+        """Delete the document; False if it is not there. ArtifactError if the writer is closed."""
+        self._check_open()
         place = self._locate(doc_id)
         if place is None:
             return False
@@ -114,7 +123,11 @@ class IndexWriter:
         return True
 
     def commit(self) -> None:
-        """Make all changes durable and visible at once; parts are merged where it pays."""
+        """Make all changes durable and visible at once; parts are merged where it pays.
+
+        Raises ArtifactError if the writer is closed, or the index was replaced meanwhile.
+        """
+        self._check_open()
         self._close_part()
         if self._closed or self._deleted:
             entries = [*self._manifest.parts, *self._closed]
@@ -132,6 +145,21 @@ class IndexWriter:
     def close(self) -> None:
         """Give up what was not committed, and let the next writer in."""
         self._lock.close()
+
+    def _check_open(self) -> None:
+        where = str(self.directory)
+        if self._lock.closed:
+            raise ArtifactError("the writer is closed", where=where, remedy="open another")
+        try:
+            there = os.path.samestat(os.fstat(self._lock.fileno()), (self.directory / LOCK).stat())
+        except FileNotFoundError:
+            there = False
+        if not there:
+            raise ArtifactError(
+                "the index was replaced or removed while it was written to",
+                where=where,
+                remedy="open a new writer, and make the changes again",
+            )
 
     def __enter__(self) -> Self:
         return self

@@ -13,7 +13,7 @@ from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.match import OR, Match, Selection
 from birchbark.retrieve.query import query_terms
-from birchbark.retrieve.rank import DEPTH, count, gather, rank
+from birchbark.retrieve.rank import DEPTH, HEAVIEST, count, gather, rank
 from birchbark.retrieve.rm3 import RM3, expand
 from birchbark.retrieve.scoring import Model
 
@@ -37,8 +37,11 @@ class FirstStage:
     expansion: RM3 | None = None
 
     def __post_init__(self) -> None:
-        if not self.fields or min(self.fields.values()) < 0:
-            raise InputError("search needs at least one field, and field weights of 0 or more")
+        if not self.fields:
+            raise InputError("search needs at least one field")
+        if bad := [w for w in self.fields.values() if not 0 <= w <= HEAVIEST]:
+            wanted = f"0 to {HEAVIEST:g}"
+            raise InputError("weight of a field is out of range", wanted=wanted, found=str(bad[0]))
 
     @property
     def name(self) -> str:

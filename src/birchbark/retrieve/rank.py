@@ -46,7 +46,7 @@ class _Asked:
         """The posting lists there are in one part, as `best` takes them."""
         found = np.stack([part.fields[f].find(self.terms) for f in self.fields], axis=1).ravel()
         there = found >= 0
-        starts = part.postings.starts[found[there]].astype(np.int64)
+        starts = part.postings.places(found[there])
         columns = (self.rows[there], self.groups[there], self.factors[there])
         return (part.postings.words, starts, *columns)
 
@@ -112,11 +112,12 @@ def rank(
     )
     found, reached = [], -math.inf
     for part in index.parts:
-        norms = _norm_rows(index, part, fields, statistics)
-        excluded, lists = selection.excluded(index, part), asked.lists(part)
-        docs, sums, _, reached = best(
-            lists, norms, excluded, depth, reached, asked.grid, asked.minimum
-        )
+        with part.reading():
+            norms = _norm_rows(index, part, fields, statistics)
+            excluded, lists = selection.excluded(index, part), asked.lists(part)
+            docs, sums, _, reached = best(
+                lists, norms, excluded, depth, reached, asked.grid, asked.minimum
+            )
         found.append((part, docs, sums.astype(np.float32)))
     least = _least([scores for *_, scores in found], depth)
     doc_ids = [
@@ -142,9 +143,10 @@ def count(index: Index, fields: Collection[str], selection: Selection) -> int:
     asked = _asked({index.field_number(name): (0.0, nothing) for name in fields}, selection)
     found = 0
     for part in index.parts:
-        norms, excluded = np.ones((len(fields), part.documents)), selection.excluded(index, part)
-        lists = asked.lists(part)
-        found += best(lists, norms, excluded, 1, math.inf, asked.grid, selection.least)[2]
+        with part.reading():
+            excluded, lists = selection.excluded(index, part), asked.lists(part)
+            norms = np.ones((len(fields), part.documents))
+            found += best(lists, norms, excluded, 1, math.inf, asked.grid, selection.least)[2]
     return found
 
 

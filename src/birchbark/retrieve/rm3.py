@@ -31,10 +31,9 @@ class RM3:
     def __post_init__(self) -> None:
         if self.documents < 1 or self.terms < 1:
             raise InputError("RM3 needs at least one feedback document and one term")
-        if not 0 <= self.original_weight <= 1:
-            raise InputError(
-                "original weight is out of range", wanted="0 to 1", found=str(self.original_weight)
-            )
+        for name in ("original_weight", "max_df_share"):
+            if not 0 <= (found := getattr(self, name)) <= 1:
+                raise InputError(f"RM3's {name} is out of range", wanted="0 to 1", found=str(found))
 
 
 def expand(

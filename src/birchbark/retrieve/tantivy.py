@@ -18,6 +18,7 @@ from birchbark.records import Document, Ranking
 from birchbark.text.analyzer import analyzer
 
 TERMS, DOC_ID, FIELDS = "terms", "doc_id", "fields"
+LONGEST_ID = 60_000  # bytes; tantivy leaves out terms over 65,530
 TIES = 64  # hits asked for beyond the depth, to see whether the last one ties with others
 
 
@@ -41,16 +42,18 @@ class TantivyEngine:
     ) -> TantivyEngine:
         """Index `documents` under `directory` and open it; it appears whole or not at all.
 
-        Raises InputError if `directory` exists and `replace` is false, for a document that cannot
-        be kept, for a doc_id that appears twice, and if there are no documents.
+        Raises InputError if `directory` exists and `replace` is false or it is no tantivy index,
+        for a document that cannot be kept, for a doc_id that appears twice, and if there are no
+        documents.
         """
         english, seen = analyzer("english"), set[str]()
+        if replace and Path(directory).exists():
+            cls(directory)  # only an index may be replaced
         with new_directory(Path(directory), replace=replace) as scratch:
             writer = _new_index(scratch).writer(num_threads=1)
             for document in documents:
-                if document.fault or document.doc_id in seen:
-                    fault = document.fault or "a second document with this id"
-                    raise InputError(fault, where=f"document {document.doc_id!r}")
+                if fault := document.fault or _fault(document.doc_id, seen):
+                    raise InputError(fault, where=f"document {document.doc_id[:100]!r}")
                 seen.add(document.doc_id)
                 stored = _package().Document()
                 stored.add_text(DOC_ID, document.doc_id)
@@ -82,12 +85,13 @@ class TantivyEngine:
 
     def _with_ties(self, query: Any, depth: int) -> list[tuple[float, Any]]:
         """The best hits, and all that tie with the last: tantivy breaks ties by place."""
-        limit = depth + TIES
+        most = max(1, self._searcher.num_docs)
+        limit = min(depth + TIES, most)
         while True:
             hits = self._searcher.search(query, limit, count=False).hits
-            if len(hits) < limit or hits[-1][0] < hits[depth - 1][0]:
+            if len(hits) < limit or limit == most or hits[-1][0] < hits[depth - 1][0]:
                 return hits  # type: ignore[no-any-return]
-            limit *= 2
+            limit = min(2 * limit, most)
 
     def _document(self, doc_id: str) -> Document:
         query = self._tantivy.Query.term_query(self._schema, DOC_ID, doc_id, "basic")
@@ -98,6 +102,13 @@ class TantivyEngine:
         if not isinstance(fields, dict):
             raise ArtifactError("damaged index", where=self._where)
         return Document(doc_id, fields)
+
+
+def _fault(doc_id: str, seen: set[str]) -> str:
+    """Why tantivy cannot keep a document with this id; empty if it can."""
+    if doc_id in seen:
+        return "a second document with this id"
+    return "the id is too long for tantivy" if len(doc_id.encode()) > LONGEST_ID else ""
 
 
 def _package() -> Any:
