@@ -28,7 +28,7 @@ from birchbark.retrieve.first_stage import rank_queries
 from birchbark.score import remembering
 from birchbark.score.model import load_scorer
 from birchbark.score.remembering import Remembering
-from birchbark.score.score_file import RECORD, Head, keys_of
+from birchbark.score.score_file import LONGEST_TORN_END, RECORD, Head, keys_of
 from birchbark.score.score_folder import entries, prune
 from birchbark.score.score_lookup import Lookup
 from birchbark.score.store import ScoreStore
@@ -193,6 +193,17 @@ def test_an_end_of_garbage_is_cut_off(tmp_path: Path) -> None:
         with pytest.warns(UserWarning, match=f"cut off {len(end)} bytes"):
             assert scored(tmp_path, "q", TEXTS[:5]) == 0
         assert path.read_bytes() == whole
+
+
+def test_a_bad_end_longer_than_a_kill_can_leave_is_refused(tmp_path: Path) -> None:
+    """A byte lost in the middle shifts all records after it; they are not thrown away unasked."""
+    scored(tmp_path, "q", TEXTS[:3])
+    path = file_of(tmp_path)
+    size = path.stat().st_size
+    with path.open("ab") as out:
+        out.write(bytes((LONGEST_TORN_END + 1) * RECORD.itemsize))
+    with pytest.raises(ArtifactError, match=f"byte {size}: damaged score"):
+        ScoreStore(tmp_path, Counting())
 
 
 def test_damage_before_the_end_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@
 
 The key is a BLAKE2b hash over fingerprint, query and segment, with their lengths in front. Records
 are only ever appended, so what a killed process leaves is a bad end: that is no damage, and no
-score either. A bad record before a good one is damage.
+score either. A bad record before a good one is damage, and so is a bad end too long for that.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from birchbark.records import Float32s
 SUFFIX = ".scores"
 FORM = "birchbark scores 1"
 RECORD = np.dtype([("key", "<u8", (2,)), ("score", "<f4"), ("checksum", "<u4")])
+LONGEST_TORN_END = 1 << 16  # records; more than is written between two fsyncs
 CHECKED_AT_ONCE = 1 << 18  # records; keeps what checking needs in the cache
 
 Keys = NDArray[np.uint64]
@@ -109,7 +110,7 @@ def sealed(keys: Keys, scores: Float32s) -> Records:
 def read_records(path: Path, start: int) -> tuple[Records, int]:
     """All good records from byte `start` on, and how many bytes of a torn end follow them.
 
-    Raises ArtifactError where a bad record stands before a good one.
+    Raises ArtifactError where a bad record stands before a good one, or too many are bad.
     """
     size = path.stat().st_size - start
     records = np.fromfile(path, RECORD, size // RECORD.itemsize, offset=start)
@@ -118,7 +119,7 @@ def read_records(path: Path, start: int) -> tuple[Records, int]:
         some = records[first : first + CHECKED_AT_ONCE]
         good[first : first + len(some)] = some["checksum"] == _checksums(some)
     count = len(records) if good.all() else int(good.argmin())
-    if good[count:].any():
+    if good[count:].any() or len(good) - count > LONGEST_TORN_END:
         place = start + count * RECORD.itemsize
         raise ArtifactError(
             "damaged score",
