@@ -164,7 +164,8 @@ def score_candidates(
         list(fit(ranker.segmenter(document), room, ranker.scorer.spans)) for document in documents
     ]
     texts = [segment.text for segments in per_document for segment in segments]
-    scores = ranker.scorer.score(query.text, texts)
+    place = {text: i for i, text in enumerate(dict.fromkeys(texts))}  # equal ones are scored once
+    scores = ranker.scorer.score(query.text, list(place))[[place[text] for text in texts]]
     cuts = np.cumsum([len(segments) for segments in per_document])[:-1]
     of_document = np.split(scores, cuts) if per_document else []
     weights = [ranker.aggregation.weights(s) for s in of_document]

@@ -102,6 +102,41 @@ def test_the_same_command_writes_the_same_bytes(here: Path) -> None:
     assert Path("1.run").read_bytes() == Path("2.run").read_bytes()
 
 
+def test_scores_are_kept_shown_and_forgotten(here: Path) -> None:
+    """A second run scores nothing and writes the same bytes; so does a search for one of them."""
+    birchbark("index", "docs.jsonl", "--to", "i")
+    birchbark("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
+    asked = ("rerank", "i", "--run", "a.run", "--queries", "q.tsv", "--model", "model")
+    birchbark(*asked, "--output", "plain.run")
+    said = birchbark(*asked, "--output", "1.run", "--scores", "kept")[1]
+    pairs = int(said.split()[0])
+    assert pairs > 5
+    assert f"{pairs} pairs scored, 0 known before; scores in kept" in said
+    for more in ((), ("--aggregate", "max", "--first-stage-weight", "0.1", "--depth", "2")):
+        said = birchbark(*asked, "--output", "2.run", "--scores", "kept", *more)[1]
+        assert said.startswith("0 pairs scored, ")
+        if not more:
+            assert Path("2.run").read_bytes() == Path("plain.run").read_bytes()
+    assert Path("1.run").read_bytes() == Path("plain.run").read_bytes()
+    said = birchbark("search", "i", "birch river", "--model", "model", "--scores", "kept")[1]
+    assert said.startswith("0 pairs scored, ")
+    rows = [line.split("\t") for line in birchbark("scores", "kept")[0].splitlines()]
+    assert rows[0] == ["checkpoint", "pairs", "bytes", "name"]
+    ((checkpoint, kept, size, name),) = rows[1:]
+    assert (kept, name) == (str(pairs), "model cross-encoder")
+    (file,) = Path("kept").glob("*.scores")
+    assert int(size.replace(",", "")) == file.stat().st_size
+    assert "no checkpoint is called 'x'" in birchbark("scores", "kept", "--prune", "x", status=2)[1]
+    out, said = birchbark("scores", "kept", "--prune", checkpoint[:8])
+    assert len(out.splitlines()) == 1
+    assert f"forgot {pairs} pairs of {checkpoint}, model cross-encoder" in said
+    assert (
+        "i: holds something else"
+        in birchbark(*asked, "--output", "2.run", "--scores", "i", status=2)[1]
+    )
+    assert "none: no score store here" in birchbark("scores", "none", status=2)[1]
+
+
 def test_bad_records_stop_or_are_counted(here: Path) -> None:
     """Never skipped in silence."""
     with Path("docs.jsonl").open("a") as out:

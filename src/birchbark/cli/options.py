@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from birchbark.cli.talk import say
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
@@ -150,6 +152,12 @@ ranker_options = grouped(
         help="How first-stage scores are scaled before.",
     ),
     click.option("--threads", type=int, help="Processors for BERT.  [default: all]"),
+    click.option(
+        "--scores",
+        type=FILE,
+        metavar="STORE",
+        help="Folder that keeps BERT's scores: none of them is computed again.",
+    ),
 )
 
 
@@ -251,6 +259,24 @@ def ranker(
     interpolation = Interpolation(first_stage_weight, Scale(first_stage_scale))
     aggregation, segmenter = parse_aggregation(aggregate), parse_segmenter(segments)
     return Ranker(load_scorer(model, threads), segmenter, aggregation, interpolation, depth)
+
+
+@contextmanager
+def remembering(ranker: Ranker, scores: Path | None) -> Iterator[Ranker]:
+    """`ranker`, which keeps its scores in the store `scores`; at the end it tells how many."""
+    from dataclasses import replace
+
+    from birchbark.score.remembering import Remembering
+    from birchbark.score.store import ScoreStore
+
+    if scores is None:
+        yield ranker
+        return
+    with ScoreStore(scores, ranker.scorer) as store:
+        scorer = Remembering(ranker.scorer, store)
+        yield replace(ranker, scorer=scorer)
+    lost = f", {store.not_kept:,} not kept" if store.not_kept else ""
+    say(f"{scorer.scored:,} pairs scored, {scorer.known:,} known before{lost}; scores in {scores}")
 
 
 def parse_segmenter(text: str) -> Segmenter:

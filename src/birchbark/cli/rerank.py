@@ -14,6 +14,7 @@ from birchbark.cli.options import (
     query_options,
     ranker,
     ranker_options,
+    remembering,
 )
 from birchbark.cli.talk import progress, say
 
@@ -37,11 +38,14 @@ def command(
     encoding: str,
     output: Path,
     tag: str | None,
+    scores: Path | None,
     **ranker_choices: Any,
 ) -> None:
     """Re-rank a run over INDEX: score = a·first stage + (1 - a)·evidence of the segments.
 
-    Candidates below --depth keep their order, under the re-ranked ones.
+    Candidates below --depth keep their order, under the re-ranked ones. With --scores an
+    interrupted run goes on where it was, and other weights, depths and aggregations need BERT only
+    for segments that were not scored yet.
     """
     from birchbark.collection.runs import read_run, write_run
     from birchbark.index.reader import Index
@@ -50,8 +54,9 @@ def command(
     check_output(output, tag)
     opened, asked = Index(index), load_queries(queries, topic_fields, encoding)
     run, chosen = read_run(run_file), ranker(**ranker_choices)
-    with progress("scoring", len(asked)) as advance:
-        ranked = rerank(opened, run, asked, chosen, tag=tag, advance=advance)
-    write_run(ranked, output)
+    with remembering(chosen, scores) as scoring:
+        with progress("scoring", len(asked)) as advance:
+            ranked = rerank(opened, run, asked, scoring, tag=tag, advance=advance)
+        write_run(ranked, output)
     pairs = sum(min(len(r), chosen.depth) for r in run.rankings.values())
     say(f"re-ranked {pairs:,} documents for {len(run.rankings):,} queries by {chosen.scorer.name}")

@@ -15,6 +15,7 @@ from birchbark.cli.options import (
     first_stage_options,
     ranker,
     ranker_options,
+    remembering,
 )
 from birchbark.cli.talk import progress, say
 
@@ -36,7 +37,13 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each hit.")
 def command(
-    index: Path, text: str, top: int, first_stage_only: bool, as_json: bool, **choices: Any
+    index: Path,
+    text: str,
+    top: int,
+    first_stage_only: bool,
+    as_json: bool,
+    scores: Path | None,
+    **choices: Any,
 ) -> None:
     """Search INDEX for TEXT: BM25, then BERT over the best candidates' sentences."""
     from birchbark.cli.tables import show_hits
@@ -49,7 +56,11 @@ def command(
     if not engine.index.analyzer.terms(text):
         say("the query has no terms: nothing is left after stop words")
     with progress("searching") as advance:
-        hits = search(engine, text, None if first_stage_only else ranker(**choices), top)
+        if first_stage_only:
+            hits = search(engine, text, None, top)
+        else:
+            with remembering(ranker(**choices), scores) as chosen:
+                hits = search(engine, text, chosen, top)
         advance(1)
     if as_json:
         for hit in hits:

@@ -114,7 +114,9 @@ class Checkpoint:
     @property
     def fingerprint(self) -> str:
         """SHA-256 over configuration, vocabulary and weights: equal for equal scores."""
-        names = ("config.json", "tokenizer.json", "vocab.txt", "sentence_bert_config.json")
+        names = ["config.json", "tokenizer.json", "vocab.txt", "sentence_bert_config.json"]
+        if not (self.directory / "tokenizer.json").exists():
+            names.append("tokenizer_config.json")  # only then is it read
         present = [self.directory / name for name in names if (self.directory / name).exists()]
         return fingerprint(*present, self.weights)
 

@@ -33,8 +33,8 @@ class CrossEncoderScorer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """See Checkpoint.fingerprint."""
-        return self._checkpoint.fingerprint
+        """The checkpoint's, with the arithmetic: see Session.fingerprint."""
+        return self._session.fingerprint(self._checkpoint.fingerprint)
 
     def room(self, query: str) -> int:
         """Tokens left for a segment: 64 are kept for the query, more where it is longer.

@@ -36,8 +36,8 @@ class EmbeddingScorer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """See Checkpoint.fingerprint."""
-        return self._checkpoint.fingerprint
+        """The checkpoint's, with the arithmetic: see Session.fingerprint."""
+        return self._session.fingerprint(self._checkpoint.fingerprint)
 
     def room(self, query: str) -> int:
         """The model's length without [CLS] and [SEP]; the query has an input of its own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 
@@ -32,6 +33,7 @@ class Session:
         # batch (ARCHITECTURE.md, "Scores that do not drift").
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         graph, weights = build_graph(checkpoint)
+        self._arithmetic = f"onnxruntime {onnxruntime.__version__} ".encode() + graph
         self._weights = weights  # the runtime reads these arrays where they are
         values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in weights.values()]
         options.add_external_initializers(list(weights), values)
@@ -39,6 +41,10 @@ class Session:
             graph, options, providers=["CPUExecutionProvider"]
         )
         self._batch_tokens = batch_tokens
+
+    def fingerprint(self, checkpoint: str) -> str:
+        """SHA-256 over a checkpoint's fingerprint, the graph and the version that runs it."""
+        return hashlib.sha256(checkpoint.encode() + self._arithmetic).hexdigest()
 
     def run(
         self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None

@@ -1,0 +1,141 @@
+"""What are the bytes of a file of scores, and which of them may be believed?
+
+    head      one line of JSON: form, fingerprint, name and kind of the scorer
+    records   24 bytes each, little-endian: key (16), score (float32), checksum (uint32)
+
+The key is a BLAKE2b hash over fingerprint, query and segment, with their lengths in front. Records
+are only ever appended, so what a killed process leaves is a bad end: that is no damage, and no
+score either. A bad record before a good one is damage, and so is a bad end too long for that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.artifact import new_file
+from birchbark.errors import ArtifactError
+from birchbark.records import Float32s
+
+SUFFIX = ".scores"
+FORM = "birchbark scores 1"
+RECORD = np.dtype([("key", "<u8", (2,)), ("score", "<f4"), ("checksum", "<u4")])
+LONGEST_TORN_END = 1 << 16  # records; more than is written between two fsyncs
+CHECKED_AT_ONCE = 1 << 18  # records; keeps what checking needs in the cache
+
+Keys = NDArray[np.uint64]
+Records = NDArray[np.void]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Whose scores a file holds: the scorer's fingerprint, name and kind."""
+
+    fingerprint: str
+    name: str
+    kind: str
+
+    def path(self, directory: Path) -> Path:
+        """The file's place in the folder of a store."""
+        return directory / (hashlib.sha256(self.fingerprint.encode()).hexdigest()[:16] + SUFFIX)
+
+    def write(self, directory: Path) -> None:
+        """Make a file without records, whole or not at all."""
+        with new_file(self.path(directory)) as out:
+            out.write(json.dumps({"form": FORM} | asdict(self)) + "\n")
+
+    @classmethod
+    def read(cls, path: Path) -> tuple[Head, int]:
+        """The head of the file at `path`, and the byte where its records start.
+
+        Raises ArtifactError if the head is damaged or of another form.
+        """
+        with path.open("rb") as stream:
+            line = stream.readline(1 << 16)
+        try:
+            entries = json.loads(line)
+            form = entries.pop("form")
+            head = cls(**entries)
+        except (ValueError, TypeError, KeyError, AttributeError) as broken:
+            raise ArtifactError(
+                "damaged file of scores: its head cannot be read",
+                where=f"{path}, byte 0",
+                wanted="a line of JSON",
+                found=repr(line[:40]),
+                remedy="remove the file: its pairs are then scored anew",
+            ) from broken
+        if form != FORM or head.path(path.parent) != path:
+            raise ArtifactError(
+                "not the file of scores that its name says",
+                where=str(path),
+                wanted=f"{FORM!r} in {head.path(path.parent).name}",
+                found=repr(form),
+                remedy="remove the file: its pairs are then scored anew",
+            )
+        return head, len(line)
+
+
+def keys_of(fingerprint: str, query: str, texts: Sequence[str]) -> Keys:
+    """Keys (n, 2) of `texts` for one query."""
+    start = hashlib.blake2b(digest_size=16)
+    for part in (fingerprint, query):
+        start.update(_framed(part))
+    digests = []
+    for text in texts:
+        whole = start.copy()
+        whole.update(_framed(text))
+        digests.append(whole.digest())
+    return np.frombuffer(b"".join(digests), "<u8").reshape(-1, 2)
+
+
+def _framed(text: str) -> bytes:
+    coded = text.encode("utf-8", "surrogatepass")
+    return len(coded).to_bytes(8, "little") + coded
+
+
+def sealed(keys: Keys, scores: Float32s) -> Records:
+    """Records (n,) with their checksums."""
+    records = np.empty(len(keys), RECORD)
+    records["key"], records["score"] = keys, scores
+    records["checksum"] = _checksums(records)
+    return records
+
+
+def read_records(path: Path, start: int) -> tuple[Records, int]:
+    """All good records from byte `start` on, and how many bytes of a torn end follow them.
+
+    Raises ArtifactError where a bad record stands before a good one, or too many are bad.
+    """
+    size = path.stat().st_size - start
+    records = np.fromfile(path, RECORD, size // RECORD.itemsize, offset=start)
+    good = np.empty(len(records), np.bool_)
+    for first in range(0, len(records), CHECKED_AT_ONCE):
+        some = records[first : first + CHECKED_AT_ONCE]
+        good[first : first + len(some)] = some["checksum"] == _checksums(some)
+    count = len(records) if good.all() else int(good.argmin())
+    if good[count:].any() or len(good) - count > LONGEST_TORN_END:
+        place = start + count * RECORD.itemsize
+        raise ArtifactError(
+            "damaged score",
+            where=f"{path}, byte {place}",
+            remedy=f"truncate -s {place} keeps the {count:,} scores before it; "
+            "birchbark scores --prune forgets all of this checkpoint",
+        )
+    return records[:count], size - count * RECORD.itemsize
+
+
+def _checksums(records: Records) -> NDArray[np.uint32]:
+    """A mixing of all bits of key and score; that of zeros is not zero."""
+    x = (records["key"][:, 0] + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(31)
+    x = (x + records["key"][:, 1]) * np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(29)
+    x = (x + records["score"].view("<u4")) * np.uint64(0xD6E8FEB86659FD93)
+    checksums: NDArray[np.uint32] = (x >> np.uint64(32)).astype(np.uint32)
+    return checksums

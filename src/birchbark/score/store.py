@@ -1,0 +1,133 @@
+"""How are scores kept, so that a kill costs one batch at most?"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.records import Float32s
+from birchbark.score.score_file import RECORD, Head, Keys, keys_of, read_records, sealed
+from birchbark.score.score_folder import locked
+from birchbark.score.score_lookup import Lookup
+from birchbark.score.scorer import Scorer
+
+SYNC_SECONDS = 1.0
+
+
+class ScoreStore:
+    """The scores of one scorer in a folder that may hold those of others. One writer at a time.
+
+    Each batch is written at once, so a killed process loses at most the batch it was scoring; the
+    disk is made to keep it within a second and at the end, so a power cut costs little more.
+    Where nothing more can be written (a full disk), a warning says so and scores go on, not kept.
+    """
+
+    def __init__(self, directory: Path | str, scorer: Scorer, *, write: bool = True) -> None:
+        """Open the store in `directory`, made where there is none; read all scores of `scorer`.
+
+        write: false to read only, beside a writer; what is added is then not kept. Raises
+        InputError if the folder cannot be used, and ArtifactError if its file is damaged or another
+        process is writing. The torn end that a kill left is cut off, with a warning.
+        """
+        head = Head(scorer.fingerprint, scorer.name, scorer.kind)
+        self._path, self._fingerprint = head.path(Path(directory)), head.fingerprint
+        self._lookup, self._out, self._end, self.not_kept = Lookup(), -1, 0, 0
+        self._synced = time.monotonic()
+        with ExitStack() as stack:
+            if write:
+                stack.enter_context(locked(self._path.parent))
+                if not self._path.exists():
+                    head.write(self._path.parent)
+            if self._path.exists():
+                self._open(write, stack)
+            self._held = stack.pop_all()
+
+    def _open(self, write: bool, stack: ExitStack) -> None:
+        start = Head.read(self._path)[1]
+        records, torn = read_records(self._path, start)
+        self._end = start + records.nbytes
+        if len(records):
+            self._lookup.add(records["key"], records["score"])
+        if write:
+            self._out = os.open(self._path, os.O_WRONLY | os.O_APPEND)
+            stack.callback(os.close, self._out)
+        if write and torn:
+            os.ftruncate(self._out, self._end)
+            warnings.warn(
+                f"{self._path}: cut off {torn} bytes that an interrupted run left", stacklevel=4
+            )
+
+    def __len__(self) -> int:
+        """The number of scores."""
+        return len(self._lookup)
+
+    def keys(self, query: str, texts: Sequence[str]) -> Keys:
+        """Keys (n, 2) of `texts` for one query."""
+        return keys_of(self._fingerprint, query, texts)
+
+    def find(self, keys: Keys) -> tuple[Float32s, NDArray[np.bool_]]:
+        """Scores (n,), NaN where there is none, and which are known (n,)."""
+        return self._lookup.find(keys)
+
+    def add(self, keys: Keys, scores: Float32s) -> None:
+        """Keep the scores (n,) of `keys` (n, 2), which are not known yet."""
+        self._lookup.add(keys, scores)
+        if self._out < 0:
+            self.not_kept += len(keys)
+            return
+        left = memoryview(sealed(keys, scores).tobytes())
+        try:
+            while left:
+                left = left[os.write(self._out, left) :]
+            if time.monotonic() - self._synced >= SYNC_SECONDS:
+                self._sync()
+            self._end += len(keys) * RECORD.itemsize
+        except OSError as full:
+            self._give_up(full)
+            self.not_kept += len(keys)
+
+    def _sync(self) -> None:
+        os.fsync(self._out)
+        self._synced = time.monotonic()
+
+    def _give_up(self, error: OSError) -> None:
+        """Leave whole records behind, and write no more."""
+        with suppress(OSError):
+            os.ftruncate(self._out, self._end)
+        self._out = -1
+        warnings.warn(
+            f"{self._path}: scores are no longer kept: {error.strerror} "
+            "(the ranking goes on; make room, and run again to keep them)",
+            stacklevel=4,
+        )
+
+    def close(self) -> None:
+        """Have the disk keep everything, and let the next writer in."""
+        try:
+            if self._out >= 0:
+                self._sync()
+        except OSError as full:
+            self._give_up(full)
+        finally:
+            self._out = -1
+            self._held.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
