@@ -100,7 +100,7 @@ def test_sentence_transformers_directories(mode: str, tmp_path: Path) -> None:
     assert np.array_equal(scorer.score("bee", texts), bare.score("bee", texts))
     assert scorer.fingerprint == bare.fingerprint
     pooling.write_text('{"pooling_mode": "lasttoken"}')
-    with pytest.raises(CheckpointError, match="unknown pooling.*found lasttoken"):
+    with pytest.raises(CheckpointError, match=r"unknown pooling.*found lasttoken"):
         load_scorer(tmp_path / "model")
 
 
