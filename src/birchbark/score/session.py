@@ -40,6 +40,7 @@ class Session:
         self._session = onnxruntime.InferenceSession(
             graph, options, providers=["CPUExecutionProvider"]
         )
+        self._typed = any(put.name == "types" for put in self._session.get_inputs())
         self._batch_tokens = batch_tokens
 
     def fingerprint(self, checkpoint: str) -> str:
@@ -49,11 +50,14 @@ class Session:
     def run(
         self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
     ) -> Floats:
-        """The graph's output for each input, in the order given: (n,) or (n, hidden)."""
+        """The graph's output for each input, in the order given: (n,) or (n, hidden).
+
+        types: 0 or 1 for each token; not looked at by models that know no types.
+        """
         out: Floats | None = None
         for batch in equal_lengths([len(i) for i in ids], self._batch_tokens):
             feed = {"ids": np.array([ids[i] for i in batch], np.int64)}
-            if types is not None:
+            if types is not None and self._typed:
                 feed["types"] = np.array([types[i] for i in batch], np.int64)
             rows = self._session.run(["out"], feed)[0]
             if out is None:

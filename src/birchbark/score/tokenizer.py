@@ -10,18 +10,22 @@ from birchbark.errors import CheckpointError
 from birchbark.score.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
 
-class WordPieces:
-    """A checkpoint's own tokeniser, with truncation and padding off: nothing is ever cut here."""
+class Pieces:
+    """A checkpoint's own tokeniser, with truncation and padding off: nothing is ever cut here.
+
+    Which special tokens and types surround one text or two is asked of the tokeniser once, and the
+    pieces of texts are put between them. extra_single and extra_pair count special tokens.
+    """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
-        """Load tokenizer.json or, failing that, vocab.txt; CheckpointError if it does not fit."""
+        """Load the vocabulary (see `_load`); CheckpointError if it does not fit the weights."""
         self._tokenizer = _load(checkpoint)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        size = self._tokenizer.get_vocab_size()
+        size = max(self._tokenizer.get_vocab().values(), default=-1) + 1
         if size > checkpoint.shape.vocabulary:
             raise CheckpointError(
                 "vocabulary and weights do not fit",
@@ -29,23 +33,33 @@ class WordPieces:
                 wanted=f"at most {checkpoint.shape.vocabulary} tokens, as in config.json",
                 found=str(size),
             )
-        self.cls, self.sep = (self._special(token, checkpoint) for token in ("[CLS]", "[SEP]"))
+        where = str(checkpoint.directory)
+        self._single = _frame(self._tokenizer.encode("a"), 1, where)
+        self._pair = _frame(self._tokenizer.encode("a", "a"), 2, where)
+        self.extra_single, self.extra_pair = (
+            sum(len(ids) for ids, _ in frame[::2]) for frame in (self._single, self._pair)
+        )
 
     def vocabulary(self) -> list[str]:
         """All pieces, in the order of their ids."""
         ids = self._tokenizer.get_vocab()
         return sorted(ids, key=ids.__getitem__)
 
-    def _special(self, token: str, checkpoint: Checkpoint) -> int:
-        number = self._tokenizer.token_to_id(token)
-        if number is None:
-            raise CheckpointError(f"vocabulary has no {token}", where=str(checkpoint.directory))
-        return int(number)
-
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of each text, without special tokens."""
         encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [e.ids for e in encoded]
+
+    def single(self, pieces: Sequence[int]) -> list[int]:
+        """One text's ids between the special tokens."""
+        (before, _), _, (after, _) = self._single
+        return [*before, *pieces, *after]
+
+    def pair(self, query: Sequence[int], text: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Ids and types of query and text among the special tokens."""
+        (start, kinds), (_, a), (middle, others), (_, b), (end, last) = self._pair
+        ids = [*start, *query, *middle, *text, *end]
+        return ids, [*kinds, *a * len(query), *others, *b * len(text), *last]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Start and end of each token in `text`, in characters."""
@@ -55,28 +69,80 @@ class WordPieces:
         return spans
 
 
+def _frame(probe: Encoding, texts: int, where: str) -> list[tuple[list[int], list[int]]]:
+    """Ids and types of special tokens, text, special tokens, text…: 2 · texts + 1 parts."""
+    parts: list[tuple[list[int], list[int]]] = [([], []) for _ in range(2 * texts + 1)]
+    at = 0
+    for number, kind, text in zip(probe.ids, probe.type_ids, probe.sequence_ids, strict=True):
+        at = 2 * text + 1 if text is not None else at + at % 2
+        parts[at][0].append(number)
+        parts[at][1].append(kind)
+    if not all(ids for ids, _ in parts):
+        raise CheckpointError(
+            "tokeniser puts no special tokens before, between and after texts",
+            where=where,
+            remedy="tokenizer.json needs a post_processor, as transformers saves it",
+        )
+    for text in range(1, 2 * texts, 2):  # all tokens of a text have one type
+        parts[text] = parts[text][0], parts[text][1][:1]
+    return parts
+
+
 def _load(checkpoint: Checkpoint) -> Tokenizer:
+    """From tokenizer.json; else BERT's layout from vocab.txt, RoBERTa's from its two files."""
     from tokenizers import Tokenizer
     from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
 
-    whole, vocabulary = (checkpoint.directory / name for name in ("tokenizer.json", "vocab.txt"))
+    whole, vocabulary, pairs, merges = (
+        checkpoint.directory / name
+        for name in ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
+    )
+    stated = _stated(checkpoint)
     try:
         if whole.exists():
             return Tokenizer.from_file(str(whole))
-        if vocabulary.exists():
-            return BertWordPieceTokenizer(str(vocabulary), **_case(checkpoint))._tokenizer
+        if vocabulary.exists() and not checkpoint.family.offset:
+            case = {
+                "lowercase": stated.get("do_lower_case", True),
+                "strip_accents": stated.get("strip_accents"),
+            }
+            return BertWordPieceTokenizer(str(vocabulary), **case)._tokenizer
+        if pairs.exists() and merges.exists():
+            return _byte_level(str(pairs), str(merges), bool(stated.get("add_prefix_space")))
     except Exception as broken:  # tokenizers raises bare Exception
         raise CheckpointError(
             f"damaged tokeniser: {broken}", where=str(checkpoint.directory)
         ) from broken
-    raise CheckpointError("no tokenizer.json and no vocab.txt", where=str(checkpoint.directory))
+    raise CheckpointError(
+        "no tokenizer.json and no vocab.txt",
+        where=str(checkpoint.directory),
+        wanted="tokenizer.json; or vocab.txt of WordPieces; or vocab.json and merges.txt",
+        remedy="save_pretrained of transformers' fast tokeniser writes tokenizer.json",
+    )
 
 
-def _case(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Whether letters are lower-cased and lose their accents, as tokenizer_config.json has it."""
+def _byte_level(pairs: str, merges: str, add_prefix_space: bool) -> Tokenizer:
+    """RoBERTa's tokeniser: <s> query </s></s> text </s>, all of type 0."""
+    from tokenizers import AddedToken
+    from tokenizers.implementations.byte_level_bpe import ByteLevelBPETokenizer
+    from tokenizers.processors import RobertaProcessing
+
+    tokenizer = ByteLevelBPETokenizer(pairs, merges, add_prefix_space=add_prefix_space)._tokenizer
+    start, end = (tokenizer.token_to_id(token) for token in ("<s>", "</s>"))
+    if start is None or end is None:
+        raise ValueError("vocab.json has no <s> or no </s>")
+    others = [t for t in ("<pad>", "<unk>") if tokenizer.token_to_id(t) is not None]
+    tokenizer.add_special_tokens(["<s>", "</s>", *others])
+    if tokenizer.token_to_id("<mask>") is not None:
+        tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
+    tokenizer.post_processor = RobertaProcessing(
+        ("</s>", end), ("<s>", start), add_prefix_space=add_prefix_space
+    )
+    return tokenizer
+
+
+def _stated(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What tokenizer_config.json says (case, accents, spaces); empty if there is none."""
     path = checkpoint.directory / "tokenizer_config.json"
-    stated = json.loads(path.read_bytes()) if path.exists() else {}
-    return {
-        "lowercase": stated.get("do_lower_case", True),
-        "strip_accents": stated.get("strip_accents"),
-    }
+    found: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}
+    return found

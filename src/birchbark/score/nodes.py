@@ -1,0 +1,107 @@
+"""How are nodes of an ONNX graph written, with their weights kept beside it?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.errors import CheckpointError
+from birchbark.score.weights import Tensors
+
+Floats = NDArray[np.float32]
+
+ACTIVATIONS: dict[str, tuple[str, dict[str, str]]] = {
+    "gelu": ("Gelu", {}),
+    "gelu_new": ("Gelu", {"approximate": "tanh"}),
+    "gelu_pytorch_tanh": ("Gelu", {"approximate": "tanh"}),
+    "relu": ("Relu", {}),
+    "tanh": ("Tanh", {}),
+}
+
+
+class Graph:
+    """Nodes and constants written so far; each method adds some and names its result."""
+
+    def __init__(self, tensors: Tensors, where: str) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.weights: dict[str, NDArray[Any]] = {}
+        self._tensors = tensors
+        self._where = where
+
+    def has(self, name: str) -> bool:
+        """Whether the checkpoint has a tensor called `name`."""
+        return name in self._tensors
+
+    def tensor(self, name: str, *shape: int) -> Floats:
+        """The weights called `name`, float32; CheckpointError unless they have this shape."""
+        value = self._tensors.get(name)
+        if value is None or value.shape != shape:
+            raise CheckpointError(
+                f"weights {name} do not fit config.json",
+                where=self._where,
+                wanted=f"shape {shape}",
+                found="none" if value is None else f"shape {value.shape}",
+            )
+        return value.astype(np.float32, copy=False)
+
+    def constant(self, value: NDArray[Any]) -> str:
+        """A small array inside of the graph."""
+        from onnx import numpy_helper
+
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(value, name))
+        return name
+
+    def weight(self, value: Floats, name: str) -> str:
+        """Weights stay outside of the graph, so that they are never copied into it.
+
+        name: says what they are; layers that share weights name the same ones, kept once.
+        """
+        from onnx import StringStringEntryProto, TensorProto
+
+        if name in self.weights:
+            return name
+        self.weights[name] = np.ascontiguousarray(value)
+        outside = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=value.shape)
+        outside.data_location = TensorProto.EXTERNAL
+        outside.external_data.append(StringStringEntryProto(key="location", value="memory"))
+        self.constants.append(outside)
+        return name
+
+    def add(self, op: str, *inputs: str, **attributes: Any) -> str:
+        """A node of one result, by its name."""
+        return self.add_many(op, 1, *inputs, **attributes)[0]
+
+    def add_many(self, op: str, outputs: int, *inputs: str, **attributes: Any) -> list[str]:
+        """A node of several results, by their names."""
+        from onnx import helper
+
+        names = [f"n{len(self.nodes)}_{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(op, inputs, names, **attributes))
+        return names
+
+    def dense(self, x: str, weight: Floats, bias: Floats, name: str) -> str:
+        """X · weightᵀ + bias, as torch stores a linear layer; name: see `weight`."""
+        product = self.add("MatMul", x, self.weight(weight.T, f"{name}.weight"))
+        return self.add("Add", product, self.weight(bias, f"{name}.bias"))
+
+    def linear(self, x: str, name: str, out: int, inner: int) -> str:
+        """The checkpoint's linear layer `name`: (…, inner) → (…, out)."""
+        weight = self.tensor(f"{name}.weight", out, inner)
+        return self.dense(x, weight, self.tensor(f"{name}.bias", out), name)
+
+    def norm(self, x: str, name: str, hidden: int, epsilon: float) -> str:
+        """The checkpoint's layer normalisation `name`, over the last axis."""
+        scale, bias = (
+            self.weight(self.tensor(f"{name}.{part}", hidden), f"{name}.{part}")
+            for part in ("weight", "bias")
+        )
+        return self.add("LayerNormalization", x, scale, bias, axis=-1, epsilon=epsilon)
+
+    def activate(self, x: str, name: str) -> str:
+        """Apply an activation by transformers' name for it."""
+        op, attributes = ACTIVATIONS[name]
+        return self.add(op, x, **attributes)

@@ -1,0 +1,100 @@
+"""Are logits and embeddings of every family those of transformers, to 1e-5?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.heads import Pooling
+from birchbark.score.session import Session
+
+torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+SIZES = {
+    "vocab_size": 40,
+    "hidden_size": 24,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 36,
+    "max_position_embeddings": 36,
+}
+DISTILBERT = {"dim": 24, "n_layers": 3, "n_heads": 4, "hidden_dim": 36}
+DISTILBERT |= {"vocab_size": 40, "max_position_embeddings": 36}
+FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "bert": ("Bert", SIZES),
+    "bert-relu": ("Bert", SIZES | {"hidden_act": "relu"}),
+    "roberta": ("Roberta", SIZES | {"type_vocab_size": 1}),
+    "xlm-roberta": ("XLMRoberta", SIZES | {"type_vocab_size": 1}),
+    "camembert": ("Camembert", SIZES | {"type_vocab_size": 1}),
+    "distilbert": ("DistilBert", DISTILBERT),
+    "electra": ("Electra", SIZES | {"embedding_size": 8}),
+    "electra-wide": ("Electra", SIZES | {"embedding_size": 24}),
+    "albert": ("Albert", SIZES | {"embedding_size": 8}),
+    "albert-groups": ("Albert", SIZES | {"embedding_size": 24, "num_hidden_groups": 3}),
+    "albert-tanh": ("Albert", SIZES | {"embedding_size": 8, "hidden_act": "gelu_pytorch_tanh"}),
+}
+IDS = np.random.default_rng(3).integers(5, 40, (6, 31))
+TYPES = np.repeat([[0] * 9 + [1] * 22], 6, 0)
+
+
+def saved(family: str, kind: str, directory: Path, **choices: Any) -> Any:
+    """A model of random weights, norms and biases included, saved by transformers."""
+    name, sizes = FAMILIES[family]
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{name}Config")(**sizes, **choices)
+    model = getattr(transformers, f"{name}{kind}")(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    model.save_pretrained(directory)
+    return model
+
+
+def run(model: Any, family: str, types: Any) -> Any:
+    inputs = {"input_ids": torch.tensor(IDS)}
+    if FAMILIES[family][0] in ("Bert", "Electra", "Albert"):
+        inputs["token_type_ids"] = torch.tensor(types)
+    with torch.no_grad():
+        return model(**inputs, output_hidden_states=True)
+
+
+@pytest.mark.parametrize("logits", [1, 2])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_logits(family: str, logits: int, tmp_path: Path) -> None:
+    """One is taken as it is, of two the difference, label 1 minus label 0."""
+    model = saved(family, "ForSequenceClassification", tmp_path, num_labels=logits)
+    out = run(model, family, TYPES).logits.numpy()
+    expected = out[:, 0] if logits == 1 else out[:, 1] - out[:, 0]
+    found = Session(Checkpoint.open(tmp_path)).run(IDS.tolist(), TYPES.tolist())
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def test_next_sentence(tmp_path: Path) -> None:
+    """Label 0 means that the second text is next."""
+    model = saved("bert", "ForPreTraining", tmp_path)
+    out = run(model, "bert", TYPES).seq_relationship_logits.numpy()
+    found = Session(Checkpoint.open(tmp_path)).run(IDS.tolist(), TYPES.tolist())
+    np.testing.assert_allclose(found, out[:, 0] - out[:, 1], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["cls", "mean", "max"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_embeddings(family: str, mode: str, tmp_path: Path) -> None:
+    """From every layer, that of the embeddings included where it is as wide as the others."""
+    states = run(saved(family, "Model", tmp_path), family, TYPES * 0).hidden_states
+    for layer, state in enumerate(states):
+        tokens = state.numpy()
+        if tokens.shape[-1] != 24:
+            continue
+        pooled = {"cls": tokens[:, 0], "mean": tokens.mean(1), "max": tokens.max(1)}[mode]
+        expected = pooled / np.linalg.norm(pooled, axis=-1, keepdims=True)
+        checkpoint = Checkpoint.open(tmp_path, pooling=Pooling(mode, layer))
+        found = Session(checkpoint).run(IDS.tolist())
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
