@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from birchbark.study.outcome import Group
     from birchbark.study.outcome import Table as StudyTable
 
-SIGNIFICANT = 0.05
 BEGINNING = 300  # characters of a text shown where there is no evidence
 
 
@@ -47,6 +46,8 @@ def show_results(
     out.print(table, crop=False)
     compared = [d for d in differences if d]
     if compared:
+        from birchbark.evaluate.significance import SIGNIFICANT
+
         count = len(compared) * len(names)
         out.print(
             f"Under each figure: difference from the first run and its 95 % interval (bootstrap "
@@ -59,7 +60,7 @@ def _cell(mean: float, difference: Difference | None) -> Text:
     if difference is None:
         return Text(f"{mean:.4f} ")
     d = difference
-    mark = "†" if d.corrected_p is not None and d.corrected_p < SIGNIFICANT else " "
+    mark = "†" if d.significant else " "
     return Text(
         f"{mean:.4f}{mark}\n{d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}] \np {_p(d.corrected_p)} "
     )

@@ -14,6 +14,7 @@ from birchbark.evaluate.measures import Results
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
+SIGNIFICANT = 0.05
 NO_SPREAD = 1e-12
 
 
@@ -34,6 +35,11 @@ class Difference:
     corrected_p: float | None
     better: float
     worse: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether corrected_p is below SIGNIFICANT: what † marks."""
+        return self.corrected_p is not None and self.corrected_p < SIGNIFICANT
 
 
 def compare(

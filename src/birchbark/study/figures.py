@@ -5,7 +5,6 @@ from __future__ import annotations
 from birchbark.evaluate.significance import Difference
 from birchbark.study.outcome import Cell, Style, Value
 
-SIGNIFICANT = 0.05
 ABSENT = "–"
 
 
@@ -26,8 +25,7 @@ def written(value: Value, style: Style) -> str:
 
 def mark(cell: Cell) -> str:
     """† where the difference from the baseline is significant."""
-    p = cell.difference.corrected_p if cell.difference else None
-    return "†" if p is not None and p < SIGNIFICANT else ""
+    return "†" if cell.difference and cell.difference.significant else ""
 
 
 def interval(bounds: tuple[float, float] | None) -> str:
