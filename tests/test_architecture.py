@@ -44,7 +44,7 @@ PACKAGES = {
     "tantivy": {"retrieve"},
     "click": {"cli"},
     "rich": {"cli"},
-    "numba": {"index", "retrieve"},
+    "numba": {"index"},
     "regex": {"text"},
     "Stemmer": {"text"},
     "nupunkt": {"segment"},

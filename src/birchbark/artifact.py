@@ -7,6 +7,7 @@ and renamed. What a killed process leaves behind starts with `.tmp-` and is neve
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import hashlib
 import json
 import os
@@ -111,6 +112,25 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def lock(path: Path, kind: str) -> IO[str]:
+    """The lock file at `path`, held until it is closed or the process dies.
+
+    Raises ArtifactError, which calls the artifact by its `kind`, if another process holds it, and
+    OSError if the file cannot be written.
+    """
+    held = path.open("w")
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        held.close()
+        raise ArtifactError(
+            f"another process is writing to this {kind}",
+            where=str(path.parent),
+            remedy="wait until it is done, and try again",
+        ) from None
+    return held
 
 
 def flush(path: Path) -> None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from pathlib import Path
 
-from birchbark.artifact import fingerprint, new_directory
+from birchbark.artifact import fingerprint, lock, new_directory
 from birchbark.errors import InputError
 from birchbark.index.layout import DEFAULT_FIELDS, VOCABULARY, Manifest
 from birchbark.index.reader import Index
-from birchbark.index.writer import PART_TOKENS, IndexWriter, lock
+from birchbark.index.writer import LOCK, PART_TOKENS, IndexWriter
 from birchbark.records import Document
 from birchbark.text.analyzer import analyzer
 
@@ -73,7 +73,7 @@ def build_index(
     with ExitStack() as held, new_directory(directory, replace=replace) as scratch:
         if directory.exists():
             Manifest.read(directory)  # only an index may be replaced
-            held.enter_context(lock(directory))  # and nobody may be writing to it
+            held.enter_context(lock(directory / LOCK, "index"))  # and nobody may be writing to it
         if schema.vocabulary is not None:
             kept = scratch / VOCABULARY
             kept.write_text("\n".join(schema.vocabulary), "utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterable
@@ -10,11 +9,11 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 import numpy as np
 
-from birchbark.artifact import TEMPORARY, fingerprint, flush
+from birchbark.artifact import TEMPORARY, fingerprint, flush, lock
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.arrays import save_array
 from birchbark.index.layout import Manifest, PartEntry
@@ -27,21 +26,6 @@ from birchbark.records import Document
 PART_TOKENS = 40_000_000
 MOST_KEPT = 1 << 20  # analyzed tokens that are remembered from one part to the next
 LOCK = "write.lock"
-
-
-def lock(directory: Path) -> IO[str]:
-    """The index's lock, held until it is closed; ArtifactError if somebody else holds it."""
-    held = (directory / LOCK).open("w")
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        held.close()
-        raise ArtifactError(
-            "another process is writing to this index",
-            where=str(directory),
-            remedy="wait until it is done, and try again",
-        ) from None
-    return held
 
 
 class IndexWriter:
@@ -61,7 +45,7 @@ class IndexWriter:
         self.directory = Path(directory)
         self._part_tokens = part_tokens
         Manifest.read(self.directory)
-        self._lock = lock(self.directory)
+        self._lock = lock(self.directory / LOCK, "index")
         try:
             manifest = Manifest.read(self.directory)
             self._analyzers = list(manifest.field_analyzers(self.directory).values())
@@ -128,6 +112,7 @@ class IndexWriter:
         Raises ArtifactError if the writer is closed, or the index was replaced meanwhile.
         """
         self._check_open()
+        self._check_place()
         self._close_part()
         if self._closed or self._deleted:
             entries = [*self._manifest.parts, *self._closed]
@@ -147,9 +132,12 @@ class IndexWriter:
         self._lock.close()
 
     def _check_open(self) -> None:
-        where = str(self.directory)
         if self._lock.closed:
+            where = str(self.directory)
             raise ArtifactError("the writer is closed", where=where, remedy="open another")
+
+    def _check_place(self) -> None:
+        """That the index whose lock this is still stands in its place."""
         try:
             there = os.path.samestat(os.fstat(self._lock.fileno()), (self.directory / LOCK).stat())
         except FileNotFoundError:
@@ -157,7 +145,7 @@ class IndexWriter:
         if not there:
             raise ArtifactError(
                 "the index was replaced or removed while it was written to",
-                where=where,
+                where=str(self.directory),
                 remedy="open a new writer, and make the changes again",
             )
 

@@ -5,14 +5,13 @@ A file of scores for each scorer, and `write.lock`.
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from birchbark.artifact import TEMPORARY, flush
-from birchbark.errors import ArtifactError, InputError
+from birchbark.artifact import TEMPORARY, flush, lock
+from birchbark.errors import InputError
 from birchbark.score.score_file import RECORD, SUFFIX, Head
 
 LOCK = "write.lock"
@@ -90,7 +89,7 @@ def locked(directory: Path) -> Iterator[None]:
                 found=strange[0].name,
                 remedy="name another folder",
             )
-        lock = (directory / LOCK).open("w")
+        held = lock(directory / LOCK, "score store")
     except OSError as refused:
         raise InputError(
             "no scores can be kept here",
@@ -98,15 +97,7 @@ def locked(directory: Path) -> Iterator[None]:
             wanted="a folder that may be written",
             found=str(refused.strerror),
         ) from refused
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ArtifactError(
-                "another process is writing to this score store",
-                where=str(directory),
-                remedy="wait until it is done, or name another store",
-            ) from None
+    with held:
         for left in directory.glob(TEMPORARY + "*"):
             with suppress(FileNotFoundError):
                 left.unlink()
