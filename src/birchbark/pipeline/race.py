@@ -20,7 +20,7 @@ from birchbark.pipeline.reading import Reader, Reading
 from birchbark.records import Float32s, Query, Ranking
 from birchbark.score.remembering import Known, Remembering
 
-AHEAD = 4  # documents settled together, though the first may show that the others are not needed
+AHEAD = 2  # documents settled together, though the first may show that the others are not needed
 CHARACTERS = 500_000  # of documents settled together, at most: what memory must hold
 HURRIED_CHARACTERS = 2_000  # the same under a deadline, so that some are settled when it comes
 AROUND = 4  # special tokens around a segment, at most
@@ -41,7 +41,9 @@ class Race:
         self._share = 1 - ranker.interpolation.first_stage_weight
         self._first = ranker.interpolation.first_stage_parts(candidates.scores)
         self._most = np.full(len(candidates), ranker.aggregation.most())
-        self._topk = TopK(self._doc_ids, [self._bound(i) for i in range(len(candidates))], self._top)
+        self._topk = TopK(
+            self._doc_ids, [self._bound(i) for i in range(len(candidates))], self._top
+        )
         self._room = ranker.scorer.room(query.text)
         self._around = len(ranker.scorer.spans(query.text)) + AROUND
         self._scorer = Remembering(ranker.scorer, Known())
