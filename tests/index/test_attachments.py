@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import subprocess
@@ -17,7 +18,8 @@ from hypothesis import strategies as st
 
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.attachment_reader import Attachment
-from birchbark.index.attachment_schema import AttachmentSchema, RowForm, Rows
+from birchbark.index.attachment_schema import AttachedEntry, AttachmentSchema, RowForm, Rows
+from birchbark.index.attachment_writer import RowWriter
 from birchbark.index.build import build_index
 from birchbark.index.describe import describe
 from birchbark.index.layout import Manifest
@@ -271,6 +273,41 @@ def test_readers_keep_their_snapshot(tmp_path: Path) -> None:
     assert Index(tmp_path / "i").attachment("words") is None
 
 
+CHANGES = """
+import sys
+from birchbark.index.writer import IndexWriter
+from birchbark.records import Document
+from index.test_attachments import SCHEMA, TWICE, words_of
+
+with IndexWriter(sys.argv[1]) as writer:
+    for step in range(25):
+        writer.attach("words", TWICE if step % 2 else SCHEMA, words_of(1 + step % 2))
+        writer.add(Document(f"d{step}", {"text": "bee " * step}))
+        writer.merge()
+        if step % 5 == 4:
+            writer.detach("words")
+"""
+
+
+def test_an_index_can_be_opened_at_any_moment(tmp_path: Path) -> None:
+    """While another process attaches, merges and detaches, so that files come and go."""
+    build_index(DOCUMENTS, tmp_path / "i")
+    command = [sys.executable, "-c", CHANGES, str(tmp_path / "i")]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[1]) as child:
+        seen = set()
+        while child.poll() is None:
+            index = Index(tmp_path / "i")
+            found = index.attachment("words")
+            seen.add((len(index), found.schema.config["times"] if found else 0))
+            documents = list(index) if found else []
+            rows = found.rows([d.doc_id for d in documents]) if found else []
+            for document, held in zip(documents, rows, strict=True):
+                if held is not None and found:
+                    assert_rows(held, words_in(document, found.schema.config["times"]))
+    assert child.returncode == 0
+    assert {1, 2} <= {times for _, times in seen}
+
+
 def test_computing_that_fails_keeps_what_was_committed(tmp_path: Path) -> None:
     """The next call goes on from there; before the first commit the old rows stay."""
     build_index(DOCUMENTS, tmp_path / "i")
@@ -290,6 +327,34 @@ def test_computing_that_fails_keeps_what_was_committed(tmp_path: Path) -> None:
         writer.attach("words", TWICE, lambda d: [asked.append(d[0].doc_id), *words_of(2)(d)][1:])
     assert asked == ["engine"]
     assert damage(tmp_path / "i") == []
+
+
+def test_copying_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that was full when folders were joined or parts merged, and then is not."""
+
+    def full(writer: RowWriter) -> AttachedEntry:
+        if len(writer._docs) == 2 and len(writer._docs[1]) > 1:
+            raise OSError(errno.ENOSPC, "no space left")
+        return real(writer)
+
+    real = RowWriter.close
+    documents = [Document(f"d{n}", {"text": "bee " * n}) for n in range(12)]
+    build_index(documents, tmp_path / "i")
+    with IndexWriter(tmp_path / "i") as writer:
+        for step in (
+            lambda: writer.attach("words", SCHEMA, words_of(), keep_every=1),
+            lambda: (writer.delete("d0"), writer.merge()),
+        ):
+            with monkeypatch.context() as patch, pytest.raises(OSError, match="no space"):
+                patch.setattr(RowWriter, "close", full)
+                step()
+            held = Manifest.read(tmp_path / "i").parts[0].attached["words"]
+            assert len(list((tmp_path / "i").glob("part-*/attached-*"))) == len(held)
+            assert damage(tmp_path / "i") == []
+            step()
+    found = attachment(tmp_path / "i").rows([d.doc_id for d in documents[1:]])
+    for document, rows in zip(documents[1:], found, strict=True):
+        assert_rows(rows, words_in(document))
 
 
 def test_batches_are_bounded_and_counted(tmp_path: Path) -> None:
@@ -325,6 +390,10 @@ def test_batches_are_bounded_and_counted(tmp_path: Path) -> None:
         (
             [words_in(DOCUMENTS[0]) | {"bytes": np.zeros(3)}],
             r"canoe: rows of bytes: expected uint8 \(rows\), found float64 \(3,\)",
+        ),
+        (
+            [words_in(DOCUMENTS[0]) | {"bytes": np.array(1, np.uint8)}],
+            r"canoe: rows of bytes: expected uint8 \(rows\), found uint8 \(\)",
         ),
     ],
 )

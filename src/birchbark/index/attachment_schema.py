@@ -33,7 +33,8 @@ class RowForm:
 
     def fits(self, values: NDArray[Any]) -> bool:
         """Whether `values` are rows of this form."""
-        return values.dtype == np.dtype(self.dtype) and values.shape[1:] == self.shape
+        form = (values.dtype, values.ndim, values.shape[1:])
+        return form == (np.dtype(self.dtype), 1 + len(self.shape), self.shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,17 @@ class RowWriter:
         return AttachedEntry(self._folder.name, len(docs), rows, checksum(self._folder))
 
 
+@contextmanager
+def new_rows(folder: Path, schema: AttachmentSchema) -> Iterator[RowWriter]:
+    """A writer to the new folder `folder`, which is removed if the block raises."""
+    writer = RowWriter(folder, schema)
+    try:
+        yield writer
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
 def checksum(folder: Path) -> str:
     """Over the files of a folder of rows, in the order of their names."""
     return fingerprint(*sorted(folder.iterdir()))
@@ -99,8 +111,7 @@ def compute_rows(
     Memory holds one batch of documents and their rows. If it fails, the folder is removed. Raises
     InputError if the rows are not of the form that they must be.
     """
-    writer = RowWriter(folder, attaching.schema)
-    try:
+    with new_rows(folder, attaching.schema) as writer:
         for some, documents in _batches(part, numbers):
             rows = _computed(attaching, documents)
             counts = np.array([[len(values) for values in of.values()] for of in rows])
@@ -110,9 +121,6 @@ def compute_rows(
                 writer.write(name, (of[name] for of in rows))
             advance(len(documents))
         return writer.close()
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
 
 
 def _batches(part: Part, numbers: Numbers) -> Iterator[tuple[Numbers, list[Document]]]:
@@ -166,16 +174,16 @@ def copy_rows(
         where = str(sources[0][0].folder.parent)
         raise ArtifactError("a document has rows in two folders", where=where, remedy=REMEDY)
     begins, ends, checks = _bounds([held for held, _ in sources], owner, place)
-    writer = RowWriter(folder, schema)
-    writer.add(number, ends - begins, checks ^ salt(number))
     cuts = np.flatnonzero((np.diff(owner) != 0) | (np.diff(place) != 1)) + 1
     first, last = np.append(0, cuts), np.append(cuts, len(number)) - 1
-    for column, name in enumerate(schema.arrays):
-        values = [held.values[name] for held, _ in sources]
-        edges = (owner[first], begins[first, column], ends[last, column])
-        runs = zip(*(edge.tolist() for edge in edges), strict=True)
-        writer.write(name, (values[source][a:b] for source, a, b in runs))
-    return writer.close()
+    with new_rows(folder, schema) as writer:
+        writer.add(number, ends - begins, checks ^ salt(number))
+        for column, name in enumerate(schema.arrays):
+            values = [held.values[name] for held, _ in sources]
+            edges = (owner[first], begins[first, column], ends[last, column])
+            runs = zip(*(edge.tolist() for edge in edges), strict=True)
+            writer.write(name, (values[source][a:b] for source, a, b in runs))
+        return writer.close()
 
 
 def _living(sources: Sequence[tuple[AttachedRows, Numbers]]) -> tuple[Numbers, Numbers, Numbers]:
