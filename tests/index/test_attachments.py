@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -271,6 +272,38 @@ def test_readers_keep_their_snapshot(tmp_path: Path) -> None:
         assert_rows(rows, words_in(document))
     assert_rows(attachment(middle).rows(["forest"])[0], words_in(DOCUMENTS[4]))
     assert Index(tmp_path / "i").attachment("words") is None
+
+
+def test_rows_are_flushed_before_they_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file, its folder, and the part's: computed, joined or merged."""
+    build_index(DOCUMENTS, tmp_path / "i")
+    flushed: set[Path] = set()
+    real_fsync, real_write, named = os.fsync, Manifest.write, set[Path]()
+
+    def fsync(handle: int) -> None:
+        flushed.add(Path(f"/proc/self/fd/{handle}").readlink())
+        real_fsync(handle)
+
+    def write(manifest: Manifest, directory: Path) -> None:
+        for entry in manifest.parts:
+            for rows in entry.attached.get("words", ()):
+                folder = directory / entry.name / rows.name
+                assert {*folder.iterdir(), folder, folder.parent, directory} <= flushed
+                named.add(folder)
+        real_write(manifest, directory)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Manifest, "write", write)
+    with IndexWriter(tmp_path / "i") as writer:
+        for n in range(7):
+            writer.add(Document(f"d{n}", {"text": "bee"}))
+        writer.merge()
+        writer.attach("words", SCHEMA, words_of(), keep_every=1)
+        writer.delete("canoe")
+        writer.merge()
+    assert len(named) == 12 + 1 + 1
 
 
 CHANGES = """
@@ -565,7 +598,14 @@ from birchbark.index.reader import Index
 from birchbark.index.verify import damage
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
-from index.test_attachments import SCHEMA, TWICE, words_in, words_of
+from dataclasses import replace
+from index.test_attachments import ARRAYS, SCHEMA, TWICE, words_in
+
+FEW = {"lengths": ARRAYS["lengths"]}  # fewer files, fewer moments
+ONCE, TWICE = replace(SCHEMA, arrays=FEW), replace(TWICE, arrays=FEW)
+
+def lengths(times):
+    return lambda documents: [{"lengths": words_in(d, times)["lengths"]} for d in documents]
 
 whole, directory, real = Path(sys.argv[1]), Path(sys.argv[2]), os.fsync
 
@@ -579,12 +619,12 @@ def change(kill_at):
         real(handle)
     os.fsync = fsync
     with IndexWriter(directory) as writer:
-        writer.attach("words", SCHEMA, words_of(), keep_every=2)
+        writer.attach("words", ONCE, lengths(1), keep_every=2)
         writer.add(Document("new", {"text": "bee bee"}))
-        writer.attach("words", SCHEMA, words_of())
+        writer.attach("words", ONCE, lengths(1))
         writer.delete("bees")
         writer.merge()
-        writer.attach("words", TWICE, words_of(2), keep_every=2)
+        writer.attach("words", TWICE, lengths(2), keep_every=2)
         writer.detach("words")
     os._exit(0)
 
@@ -604,8 +644,7 @@ while status:
         for document, rows in zip(documents, found.rows([d.doc_id for d in documents])):
             if rows is not None:
                 covered += 1
-                wanted = words_in(document, times)
-                assert all(rows[name].tolist() == wanted[name].tolist() for name in wanted)
+                assert rows["lengths"].tolist() == words_in(document, times)["lengths"].tolist()
         assert covered + index.incomplete().get("words", 0) == len(documents)
     seen.add((len(documents), found.schema.config["times"] if found else 0, covered))
     IndexWriter(directory).close()
