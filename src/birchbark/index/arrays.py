@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from tokenize import TokenError
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,8 +19,14 @@ def save_array(path: Path, values: NDArray[Any]) -> None:
 
 
 def map_array(path: Path) -> NDArray[Any]:
-    """The array in the .npy file at `path`, memory-mapped, as a plain ndarray."""
-    return np.asarray(np.load(path, mmap_mode="r"))
+    """The array in the .npy file at `path`, memory-mapped, as a plain ndarray.
+
+    Raises OSError if it cannot be read, ValueError if it is damaged.
+    """
+    try:
+        return np.asarray(np.lib.format.open_memmap(path, mode="r"))
+    except (SyntaxError, TokenError, TypeError) as broken:  # its head is a Python dict
+        raise ValueError(f"{path.name} has no head: {broken}") from broken
 
 
 def map_raw(path: Path, dtype: Any) -> NDArray[Any]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import numpy as np
 
+from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.layout import FieldTotals, Manifest
 from birchbark.index.merge import union
 from birchbark.index.reader import Index
@@ -32,6 +35,8 @@ def describe(index: Index) -> dict[str, str | int]:
         "bytes of stored texts": stored,
         "bytes of forward index": forward,
     }
+    for name, schema in index.attachments.items():
+        found |= _attachment(index, name, schema, sizes)
     for number, field in enumerate(manifest.fields):
         totals = sum((part.totals[number] for part in index.parts), FieldTotals(0, 0))
         lengths = np.concatenate(
@@ -50,6 +55,23 @@ def describe(index: Index) -> dict[str, str | int]:
             found[f"{field}: unknown words"] = unknown.total()
             found[f"{field}: distinct unknown words"] = len(unknown)
     return found
+
+
+def _attachment(
+    index: Index, name: str, schema: AttachmentSchema, sizes: Mapping[Path, int]
+) -> dict[str, str | int]:
+    """What made it, how many documents have rows there, and its size. sizes: of all files."""
+    held = [
+        part.path / rows.name for part in index.parts for rows in part.entry.attached.get(name, ())
+    ]
+    size = sum(size for path, size in sizes.items() if path.parent in held)
+    forms = (f"{array} {form}" for array, form in schema.arrays.items())
+    return {
+        f"attachment {name}: made by": json.dumps(schema.config, ensure_ascii=False),
+        f"attachment {name}: arrays": ", ".join(forms),
+        f"attachment {name}: documents": len(index) - index.incomplete().get(name, 0),
+        f"attachment {name}: MB": f"{size / 1e6:.1f}",
+    }
 
 
 def _unknown(index: Index, sources: Iterable[str]) -> Counter[str]:

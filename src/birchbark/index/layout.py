@@ -12,6 +12,11 @@
         lengths.npy          (fields, documents): terms in each field of each document
         forward.*            optional: for each document and field, its terms and frequencies
         deleted-000007.npy   numbers of documents deleted by then; the manifest names the file
+        attached-NAME-000008/  rows that others computed from some of the documents
+          docs.npy           uint32 (n,): numbers of these documents, rising
+          starts.npy         (n + 1, arrays): where the rows of each document start in each array
+          checks.npy         uint32 (n,): a checksum of each document's rows (attachment_reader.py)
+          rows.ARRAY         the rows of one array, end to end
 
 An index is what its manifest says: files that the manifest does not name do not exist. Files never
 change; a change writes new ones and then swaps the manifest by one atomic rename. Readers keep the
@@ -24,15 +29,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import origin, read_json, write_json
 from birchbark.errors import ArtifactError
+from birchbark.index.attachment_schema import AttachedEntry, AttachmentSchema
 from birchbark.text.analyzer import Analyzer, analyzer, keyword
 
 FORMAT, VERSION = "birchbark index", 2
+WITH_ATTACHMENTS = 3  # the version of an index that has any; without, older readers can read it
 MANIFEST = "manifest.json"
 VOCABULARY = "vocab.txt"
 CONTENTS = "contents"
@@ -60,7 +67,8 @@ class PartEntry:
 
     documents: as stored, the deleted ones included. fields: totals without the deleted ones.
     checksum: over the files written with the part. deleted: the file of deleted documents, empty if
-    there are none, and its checksum.
+    there are none, and its checksum. attached: attachment → folders of its rows; a document is in
+    one of them at most.
     """
 
     name: str
@@ -69,6 +77,7 @@ class PartEntry:
     checksum: str
     deleted: str = ""
     deleted_checksum: str = ""
+    attached: dict[str, tuple[AttachedEntry, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +87,7 @@ class Manifest:
     fields: indexed field → names of the document fields whose texts it joins. generation: how many
     times the index was changed. keywords: fields whose whole text is one term, to filter by.
     forward: whether parts have a forward index. vocabulary: the checksum of that file, if any.
+    attachments: name → what it keeps and what made it.
     """
 
     analyzer: str
@@ -87,6 +97,7 @@ class Manifest:
     keywords: tuple[str, ...] = ()
     forward: bool = False
     vocabulary: str = ""
+    attachments: dict[str, AttachmentSchema] = field(default_factory=dict)
 
     def texts_of(self, document: Mapping[str, str]) -> list[str]:
         """The text of each indexed field, out of the fields of a document."""
@@ -108,7 +119,12 @@ class Manifest:
 
     def write(self, directory: Path) -> None:
         """Put this manifest in the place of the present one, whole or not at all."""
-        values = {"format": FORMAT, "version": VERSION, "made_by": origin()} | asdict(self)
+        version = WITH_ATTACHMENTS if self.attachments else VERSION
+        values: dict[str, Any] = {"format": FORMAT, "version": version, "made_by": origin()}
+        values |= asdict(self)
+        for holder, key in ((values, "attachments"), *((p, "attached") for p in values["parts"])):
+            if not holder[key]:  # so an index without any is written as it always was
+                del holder[key]
         write_json(directory / MANIFEST, values | {"checksum": _checksum(values)})
 
     @classmethod
@@ -117,11 +133,11 @@ class Manifest:
         values = read_json(directory / MANIFEST, "index")
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             raise ArtifactError("not an index", where=str(directory))
-        if values.get("version") != VERSION:
+        if values.get("version") not in (VERSION, WITH_ATTACHMENTS):
             raise ArtifactError(
                 "index of another version",
                 where=str(directory),
-                wanted=str(VERSION),
+                wanted=f"{VERSION} or {WITH_ATTACHMENTS}",
                 found=str(values.get("version")),
                 remedy="build it again with this birchbark",
             )
@@ -134,20 +150,26 @@ class Manifest:
 
     @classmethod
     def _from(cls, values: dict[str, Any]) -> Manifest:
-        parts = tuple(
-            PartEntry(**p | {"fields": tuple(FieldTotals(**f) for f in p["fields"])})
-            for p in values["parts"]
-        )
         fields = {name: tuple(sources) for name, sources in values["fields"].items()}
         return cls(
             values["analyzer"],
             fields,
-            parts,
+            tuple(map(_part, values["parts"])),
             values["generation"],
             tuple(values["keywords"]),
             values["forward"],
             values["vocabulary"],
+            {n: AttachmentSchema.read(s) for n, s in values.get("attachments", {}).items()},
         )
+
+
+def _part(values: dict[str, Any]) -> PartEntry:
+    fields = tuple(FieldTotals(**totals) for totals in values["fields"])
+    attached = {
+        name: tuple(map(AttachedEntry.read, entries))
+        for name, entries in values.get("attached", {}).items()
+    }
+    return PartEntry(**values | {"fields": fields, "attached": attached})
 
 
 def _checksum(values: dict[str, Any]) -> str:

@@ -47,7 +47,7 @@ def merge_parts(parts: Sequence[Part], directory: Path, forward: bool) -> PartEn
     texts.close()
     write_strings(directory / "doc_ids", doc_ids)
     writer = FieldWriter(directory, forward)
-    places = _new_numbers(parts)
+    places = new_numbers(parts)
     for number in range(len(parts[0].fields)):
         _merge_field([part.fields[number] for part in parts], places, writer, forward)
     return finished(directory, len(doc_ids), writer.close())
@@ -112,7 +112,7 @@ def union(pieces: Sequence[FieldPart]) -> list[str]:
     return [term.decode() for term, _ in groupby(ordered)]
 
 
-def _new_numbers(parts: Sequence[Part]) -> list[Numbers]:
+def new_numbers(parts: Sequence[Part]) -> list[Numbers]:
     """For each part, (documents,): the number in the merged part, −1 for a deleted document."""
     places, next_number = [], 0
     for part in parts:

@@ -132,7 +132,7 @@ def finished(directory: Path, documents: int, totals: Iterable[FieldTotals]) -> 
 
 def checksum(directory: Path) -> str:
     """Over the files written with a part, in the order of their names."""
-    files = (p for p in directory.rglob("*") if p.is_file())
+    files = (p for p in directory.iterdir() if p.is_file())  # in folders lie attachments
     return fingerprint(*sorted(p for p in files if not p.name.startswith("deleted-")))
 
 

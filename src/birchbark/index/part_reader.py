@@ -142,6 +142,7 @@ class Part:
         forward: whether it has a forward index.
         """
         path = directory / entry.name
+        self.entry = entry
         self.name = entry.name
         self.documents = entry.documents
         self.totals = entry.fields
@@ -190,11 +191,19 @@ class Part:
         """The number of documents that are not deleted."""
         return self.documents - (0 if self.deleted is None else int(self.deleted.sum()))
 
+    def live(self) -> NDArray[np.int64]:
+        """Numbers of the documents that are not deleted, rising."""
+        return np.arange(self.documents) if self.deleted is None else np.flatnonzero(~self.deleted)
+
     def find(self, doc_id: str) -> int | None:
         """The document's number, or None if it is not here or deleted."""
-        number = self.doc_ids.find(doc_id)
-        gone = number is not None and self.deleted is not None and self.deleted[number]
-        return None if gone else number
+        (number,) = self.find_all([doc_id]).tolist()
+        return None if number < 0 else number
+
+    def find_all(self, doc_ids: Sequence[str]) -> NDArray[np.int64]:
+        """The number of each document; −1 for those that are not here or deleted."""
+        found = self.doc_ids.find_all(doc_ids)
+        return found if self.deleted is None else np.where(self.deleted[found], -1, found)
 
     def live_documents(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Id and fields of each document that is not deleted, in order."""
@@ -203,6 +212,22 @@ class Part:
             live = [n for n in numbers if self.deleted is None or not self.deleted[n]]
             for number, fields in self.texts.take(live).items():
                 yield self.doc_ids[number], fields
+
+
+def find_documents(
+    parts: Sequence[Part], doc_ids: Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each document, the position of its part and its number there; −1 if it is in none."""
+    positions, numbers = np.full((2, len(doc_ids)), -1, np.int64)
+    left = np.arange(len(doc_ids))
+    for position, part in enumerate(parts):
+        if not len(left):
+            break
+        with part.reading():
+            found = part.find_all([doc_ids[i] for i in left.tolist()])
+        positions[left[found >= 0]], numbers[left] = position, found
+        left = left[found < 0]
+    return positions, numbers
 
 
 def _mask(path: Path, documents: int) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from operator import add
 from pathlib import Path
@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from birchbark.errors import ArtifactError, InputError
+from birchbark.index.attachment_reader import Attachment
+from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.layout import FieldTotals, Manifest
 from birchbark.index.part_reader import FieldPart, Part
 from birchbark.records import Document
@@ -31,6 +33,7 @@ class Index:
                     Part(self.directory, entry, self._manifest.forward)
                     for entry in self._manifest.parts
                 ]
+                self._attachments = {name: self._map(name) for name in self.attachments}
             except ArtifactError:
                 newer = Manifest.read(self.directory)
                 if newer == self._manifest:
@@ -39,9 +42,40 @@ class Index:
             else:
                 return
 
+    def _map(self, name: str) -> Attachment | ArtifactError:
+        """The attachment; where it is damaged, the error, as the rest of the index can be used."""
+        try:
+            return Attachment(self.directory, name, self.attachments[name], self.parts)
+        except ArtifactError as damage:
+            if Manifest.read(self.directory) != self._manifest:
+                raise
+            return damage
+
     def __len__(self) -> int:
         """The number of documents."""
         return sum(map(len, self.parts))
+
+    @property
+    def attachments(self) -> Mapping[str, AttachmentSchema]:
+        """Name → schema of each attachment."""
+        return self._manifest.attachments
+
+    def attachment(self, name: str) -> Attachment | None:
+        """The attachment of this name, None where there is none; ArtifactError if damaged."""
+        found = self._attachments.get(name)
+        if isinstance(found, ArtifactError):
+            raise found
+        return found
+
+    def incomplete(self) -> dict[str, int]:
+        """Attachment → how many documents it keeps nothing of, for those that lack any."""
+        found = {name: self.attachment(name) for name in self.attachments}
+        missing = {
+            name: sum(len(attachment.missing(position)) for position in range(len(self.parts)))
+            for name, attachment in found.items()
+            if attachment
+        }
+        return {name: documents for name, documents in missing.items() if documents}
 
     @cached_property
     def analyzer(self) -> Analyzer:

@@ -6,6 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from birchbark.artifact import fingerprint
+from birchbark.errors import ArtifactError
+from birchbark.index.attachment_reader import AttachedRows
+from birchbark.index.attachment_schema import AttachedEntry, AttachmentSchema
+from birchbark.index.attachment_writer import checksum as rows_checksum
 from birchbark.index.layout import VOCABULARY, Manifest, PartEntry
 from birchbark.index.part import checksum
 
@@ -25,7 +29,11 @@ def damage(
     ):
         found.append(f"{vocabulary}: it is not the one that was written")
     for entry in manifest.parts:
-        found += _damage(Path(directory) / entry.name, entry)
+        part = Path(directory) / entry.name
+        found += _damage(part, entry)
+        for name, schema in manifest.attachments.items():
+            for rows in entry.attached.get(name, ()):
+                found += _damaged_rows(part / rows.name, rows, schema)
         advance(1)
     return found
 
@@ -42,3 +50,15 @@ def _damage(part: Path, entry: PartEntry) -> list[str]:
         if not deleted.exists() or fingerprint(deleted) != entry.deleted_checksum:
             found.append(f"{deleted}: the list of deletions is not the one that was written")
     return found
+
+
+def _damaged_rows(folder: Path, entry: AttachedEntry, schema: AttachmentSchema) -> list[str]:
+    try:
+        if rows_checksum(folder) != entry.checksum:
+            return [f"{folder}: attached rows are not those that were written"]
+        AttachedRows(folder, entry, schema).check_order()
+    except OSError as missing:
+        return [f"{folder}: {missing.strerror}"]
+    except ArtifactError as broken:
+        return [f"{folder}: {broken.what}"]
+    return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,15 +16,20 @@ import numpy as np
 from birchbark.artifact import TEMPORARY, fingerprint, flush, lock
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.arrays import save_array
+from birchbark.index.attach import attached, carried, detached
+from birchbark.index.attachment_schema import AttachmentSchema
+from birchbark.index.attachment_writer import Attaching, Compute
 from birchbark.index.layout import Manifest, PartEntry
-from birchbark.index.merge import merge_parts, worth_merging
+from birchbark.index.merge import merge_parts, new_numbers, worth_merging
 from birchbark.index.part import PartBuilder, field_totals
+from birchbark.index.part_reader import Part
 from birchbark.index.reader import Index
 from birchbark.index.vocabulary import Vocabulary
 from birchbark.records import Document
 
 PART_TOKENS = 40_000_000
 MOST_KEPT = 1 << 20  # analyzed tokens that are remembered from one part to the next
+KEEP_EVERY = 10_000
 LOCK = "write.lock"
 
 
@@ -111,12 +116,7 @@ class IndexWriter:
 
         Raises ArtifactError if the writer is closed, or the index was replaced meanwhile.
         """
-        self._check_open()
-        self._check_place()
-        self._close_part()
-        if self._closed or self._deleted:
-            entries = [*self._manifest.parts, *self._closed]
-            self._publish([self._with_deletions(entry) for entry in entries])
+        self._publish_changes()
         while group := worth_merging(self._manifest.parts):
             self._merge(group)
 
@@ -126,6 +126,45 @@ class IndexWriter:
         parts = self._manifest.parts
         if len(parts) > 1 or any(part.deleted for part in parts):
             self._merge(parts)
+
+    @property
+    def attachments(self) -> Mapping[str, AttachmentSchema]:
+        """Name → schema of each attachment, as of the last commit."""
+        return self._manifest.attachments
+
+    def incomplete(self) -> dict[str, int]:
+        """Attachment → how many documents lack rows, where any do; as of the last commit."""
+        return self._index.incomplete()
+
+    def attach(
+        self,
+        name: str,
+        schema: AttachmentSchema,
+        compute: Compute,
+        advance: Callable[[int], object] = lambda documents: None,
+        *,
+        keep_every: int = KEEP_EVERY,
+    ) -> None:
+        """Commit; then compute what the attachment `name` lacks, and commit that as it comes.
+
+        What is there under another schema is dropped by the first commit of the new. What was
+        committed stays if computing fails or is killed; attaching again goes on from there.
+        compute: see `Attaching`. advance: called with numbers of documents. keep_every: after how
+        many documents of a part there is a commit. Raises InputError if the schema or what was
+        computed cannot be kept, and ArtifactError if what is there is damaged.
+        """
+        attaching = Attaching(name, schema, compute).checked()
+        self._publish_changes()
+        steps = attached(self._index, self._manifest, attaching, max(1, keep_every), advance)
+        for manifest in steps:
+            self._check_place()
+            self._swap(manifest)
+
+    def detach(self, name: str) -> None:
+        """Commit, and drop the attachment; InputError if there is none of this name."""
+        self._publish_changes()  # merging could meet the damage that it is to be dropped for
+        left = detached(self._manifest, name)
+        self._swap(replace(left, generation=left.generation + 1))
 
     def close(self) -> None:
         """Give up what was not committed, and let the next writer in."""
@@ -201,11 +240,24 @@ class IndexWriter:
         totals = tuple(map(field_totals, lengths))
         return replace(entry, fields=totals, deleted=path.name, deleted_checksum=fingerprint(path))
 
+    def _publish_changes(self) -> None:
+        """What `commit` does, without merging."""
+        self._check_open()
+        self._check_place()
+        self._close_part()
+        if self._closed or self._deleted:
+            entries = [*self._manifest.parts, *self._closed]
+            self._publish([self._with_deletions(entry) for entry in entries])
+
     def _publish(self, entries: Iterable[PartEntry]) -> None:
         """Swap the manifest; parts without a document left are dropped."""
         kept = tuple(entry for entry in entries if self._live(entry))
+        generation = self._manifest.generation + 1
+        self._swap(replace(self._manifest, parts=kept, generation=generation))
+
+    def _swap(self, manifest: Manifest) -> None:
+        """Put `manifest` in the place of the present one, and remove what it does not name."""
         flush(self.directory)
-        manifest = replace(self._manifest, parts=kept, generation=self._manifest.generation + 1)
         manifest.write(self.directory)
         self._start(manifest)
         self._clean()
@@ -217,9 +269,9 @@ class IndexWriter:
     def _merge(self, group: Iterable[PartEntry]) -> None:
         """Put one part in the place of those in `group`, which are neighbours."""
         names = {entry.name for entry in group}
-        parts = [part for part in self._index.parts if part.name in names]
-        target = self.directory / self._next_name()
-        merged = merge_parts(parts, target, self._manifest.forward)
+        positions = [i for i, part in enumerate(self._index.parts) if part.name in names]
+        parts = [self._index.parts[position] for position in positions]
+        merged = self._merged(positions, parts)
         entries: list[PartEntry] = []
         for entry in self._manifest.parts:
             if entry.name not in names:
@@ -227,6 +279,18 @@ class IndexWriter:
             elif merged not in entries:
                 entries.append(merged)
         self._publish(entries)
+
+    def _merged(self, positions: Sequence[int], parts: Sequence[Part]) -> PartEntry:
+        """One part with the living documents of `parts`, and what is attached to them."""
+        target = self.directory / self._next_name()
+        try:
+            merged = merge_parts(parts, target, self._manifest.forward)
+            numbers = new_numbers(parts)
+            rows = carried(self._index, self._manifest, positions, numbers, target)
+        except BaseException:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
+        return replace(merged, attached=rows)
 
     def _clean(self) -> None:
         """Remove files that the manifest does not name: left by a crash, or replaced."""
@@ -237,6 +301,10 @@ class IndexWriter:
                 for old in path.glob("deleted-*"):
                     if old.name != entry.deleted:
                         old.unlink()
+                held = {rows.name for entries in entry.attached.values() for rows in entries}
+                for old in path.glob("attached-*"):
+                    if old.name not in held:
+                        shutil.rmtree(old)
             elif path.name.startswith("part-"):
                 shutil.rmtree(path)
             elif path.name.startswith(TEMPORARY):
