@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.errors import CheckpointError
 from birchbark.score.batches import TOKENS, equal_lengths
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
@@ -42,6 +43,7 @@ class Session:
         )
         self._typed = any(put.name == "types" for put in self._session.get_inputs())
         self._batch_tokens = batch_tokens
+        self._where = str(checkpoint.directory)
 
     def fingerprint(self, checkpoint: str) -> str:
         """SHA-256 over a checkpoint's fingerprint, the graph and the version that runs it."""
@@ -63,4 +65,11 @@ class Session:
             if out is None:
                 out = np.empty((len(ids), *rows.shape[1:]), np.float32)
             out[batch] = rows
+        if out is not None and not np.isfinite(out).all():
+            raise CheckpointError(
+                "the model computes something that is no number",
+                where=self._where,
+                found="NaN or infinity",
+                remedy="its weights are damaged, or do not belong to its config.json",
+            )
         return np.empty(0, np.float32) if out is None else out
