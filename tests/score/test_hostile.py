@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from zoo import write_family
 
-from birchbark.errors import CheckpointError
+from birchbark.errors import CheckpointError, InputError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.heads import Pooling
 from birchbark.score.model import load_scorer
@@ -341,6 +341,14 @@ def test_a_tokeniser_with_something_else_in_some_place(bert: Bert, seed: int) ->
             assert np.isfinite(load(directory))
         except CheckpointError as refused:
             assert str(directory) in str(refused)
+
+
+def test_half_a_surrogate_pair_is_the_texts_fault(bert: Bert) -> None:
+    """JSON can smuggle one in; the tokeniser is not to blame."""
+    pieces = Pieces(Checkpoint.open(bert()))
+    for ask in (lambda text: pieces.encode([text]), pieces.spans):
+        with pytest.raises(InputError, match="surrogate"):
+            ask("bee \ud800")
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])

@@ -1,10 +1,11 @@
-"""How are batches of token ids run through the lean graph?"""
+"""How are batches of token ids run through the lean graph, here by ONNX Runtime?"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,23 @@ from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
 
 Floats = NDArray[np.float32]
+
+
+class Runner(Protocol):
+    """What scorers ask of a session; another runtime can stand in (train/torch_session.py)."""
+
+    def fingerprint(self, checkpoint: str) -> str:
+        """See Session."""
+        ...
+
+    def run(
+        self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
+    ) -> Floats:
+        """See Session."""
+        ...
+
+
+NewSession = Callable[[Checkpoint, int | None], Runner]
 
 
 class Session:
@@ -65,11 +83,16 @@ class Session:
             if out is None:
                 out = np.empty((len(ids), *rows.shape[1:]), np.float32)
             out[batch] = rows
-        if out is not None and not np.isfinite(out).all():
-            raise CheckpointError(
-                "the model computes something that is no number",
-                where=self._where,
-                found="NaN or infinity",
-                remedy="its weights are damaged, or do not belong to its config.json",
-            )
-        return np.empty(0, np.float32) if out is None else out
+        return np.empty(0, np.float32) if out is None else numbers(out, self._where)
+
+
+def numbers(out: Floats, where: str) -> Floats:
+    """`out`, if it holds numbers; CheckpointError for NaN and infinity."""
+    if not np.isfinite(out).all():
+        raise CheckpointError(
+            "the model computes something that is no number",
+            where=where,
+            found="NaN or infinity",
+            remedy="its weights are damaged, or do not belong to its config.json",
+        )
+    return out

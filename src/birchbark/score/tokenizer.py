@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from birchbark.errors import CheckpointError
+from birchbark.errors import CheckpointError, InputError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.heads import Pooling
 from birchbark.score.reading import read_object
@@ -140,6 +141,8 @@ def _damage(where: str) -> Iterator[None]:
     except (CheckpointError, KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException as broken:
+        if re.match("Text(Encode)?Input", str(broken)):
+            raise InputError("a text is no Unicode: it holds half a surrogate pair") from broken
         raise CheckpointError(f"damaged tokeniser: {broken}", where=where) from broken
 
 
