@@ -275,6 +275,19 @@ def test_progress_adds_up(hub: Imitation, model: Path) -> None:
     assert totals == [sum(seen)] == [sum((model / s).stat().st_size for s in SHARDS)]
 
 
+def test_heads_are_told(hub: Imitation, tmp_path: Path) -> None:
+    """In words."""
+    from zoo import write_family
+
+    from birchbark.score.describe import describe
+
+    heads = {("classifier", 1): "of one logit", ("classifier", 2): "of two logits"}
+    heads[("cls.seq_relationship", 2)] = "next-sentence head"
+    for (name, logits), head in heads.items():
+        directory = write_family(tmp_path / head, "bert", logits, name)
+        assert head in str(describe(directory, "x"))
+
+
 def test_the_model_that_is_there_stays(hub: Imitation, model: Path) -> None:
     """Until it is to be replaced, and until the new one is whole."""
     bring(hub)

@@ -62,8 +62,7 @@ def describe(directory: Path, name: str, *, whole: bool = False) -> Description:
 
 def _head(head: Head) -> str:
     if isinstance(head, Classifier):
-        one = "one logit" if head.logits == 1 else "two logits"
-        return (
-            f"cross-encoder of {one}" if head.relevant else f"cross-encoder, {one}, next sentence"
-        )
+        if head.logits == 2 and head.relevant == 0:
+            return "next-sentence head"
+        return f"cross-encoder of {'one logit' if head.logits == 1 else 'two logits'}"
     return f"embedding by {head.mode}"
