@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from safetensors.numpy import save_file
 
 from birchbark.index.build import build_index
 from birchbark.index.reader import Index
-from birchbark.records import Document, Float32s
+from birchbark.records import Document, Float32s, Ids
 
 settings.register_profile("birchbark", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("birchbark")
@@ -146,6 +147,7 @@ class WordScorer:
 
     def __init__(self, room: int = 8) -> None:
         self._room = room
+        self._words: dict[int, str] = {}
 
     def room(self, query: str) -> int:
         return self._room
@@ -155,7 +157,18 @@ class WordScorer:
 
         return [match.span() for match in re.finditer(r"\S+", text)]
 
-    def score(self, query: str, texts: Sequence[str]) -> Float32s:
-        wanted = set(query.lower().split())
-        shares = [len(wanted & set(text.lower().split())) / len(wanted) for text in texts]
+    def encode(self, texts: Sequence[str]) -> list[Ids]:
+        words = [text.lower().split() for text in texts]
+        self._words |= {self._id(word): word for some in words for word in some}
+        return [np.array([self._id(word) for word in some], np.int32) for some in words]
+
+    def _id(self, word: str) -> int:
+        return zlib.crc32(word.encode("utf-8", "surrogatepass")) >> 1
+
+    def text(self, piece: Ids) -> str:
+        return " ".join(self._words[i] for i in piece.tolist())
+
+    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        wanted = set(self.encode([query])[0].tolist())
+        shares = [len(wanted & set(piece.tolist())) / len(wanted) for piece in pieces]
         return np.array(shares, np.float32)

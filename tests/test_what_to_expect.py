@@ -14,7 +14,8 @@ from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.evaluate.measures import measure
 from birchbark.index.build import build_index
-from birchbark.pipeline import Ranker, rerank
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.rerank import rerank
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
 from birchbark.score.model import load_scorer

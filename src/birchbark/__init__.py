@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from birchbark.index.build import Schema, build_index
     from birchbark.index.reader import Index
     from birchbark.index.writer import IndexWriter
-    from birchbark.pipeline import Evidence, Hit, Ranker, rerank, search
+    from birchbark.pipeline.answer import Answer, Evidence, Hit, Work
+    from birchbark.pipeline.ranker import Ranker
+    from birchbark.pipeline.rerank import rerank
+    from birchbark.pipeline.search import search
     from birchbark.records import Document, Qrels, Query, Ranking, Run, Segment
     from birchbark.retrieve.bm25 import BM25
     from birchbark.retrieve.engine import IndexEngine
@@ -43,11 +46,13 @@ _HOME = {
     "build_index": "index.build",
     "Index": "index.reader",
     "IndexWriter": "index.writer",
-    "Evidence": "pipeline",
-    "Hit": "pipeline",
-    "Ranker": "pipeline",
-    "rerank": "pipeline",
-    "search": "pipeline",
+    "Answer": "pipeline.answer",
+    "Evidence": "pipeline.answer",
+    "Hit": "pipeline.answer",
+    "Work": "pipeline.answer",
+    "Ranker": "pipeline.ranker",
+    "rerank": "pipeline.rerank",
+    "search": "pipeline.search",
     "Document": "records",
     "Qrels": "records",
     "Query": "records",

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from birchbark.errors import InputError
 
 Float32s = NDArray[np.float32]
+Ids = NDArray[np.int32]  # (n,) token ids of a text, without special tokens
 
 
 @dataclass(frozen=True, slots=True)

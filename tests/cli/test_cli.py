@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from birchbark import pipeline
 from birchbark.cli import VERBS, group
 from birchbark.cli.options import parse_segmenter
 from birchbark.collection.queries import read_queries
@@ -22,6 +21,7 @@ from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import USUAL
 from birchbark.index.reader import Index
+from birchbark.pipeline import ranker
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rank import DEPTH
@@ -311,7 +311,7 @@ def test_the_defaults_are_those_of_the_library() -> None:
     assert values["search rm3_terms"] == expansion.terms
     assert values["search rm3_weight"] == expansion.original_weight
     assert values["search rm3_max_df"] == expansion.max_df_share
-    assert values["search depth"] == pipeline.DEPTH
+    assert values["search depth"] == ranker.DEPTH
     assert values["retrieve depth"] == DEPTH
     assert values["search first_stage_weight"] == Interpolation().first_stage_weight
     assert values["search first_stage_scale"] == Interpolation().scale

@@ -22,7 +22,7 @@ from birchbark.score.session import Session
 from birchbark.score.tokenizer import Pieces
 
 Bert = Callable[..., Path]
-IDS, TYPES = [[2, 5, 6, 3, 7, 3]], [[0, 0, 0, 0, 1, 1]]
+IDS, TYPES = [np.array([2, 5, 6, 3, 7, 3])], [np.array([0, 0, 0, 0, 1, 1])]
 
 
 def load(directory: Path, pooling: Pooling | None = None) -> float:

@@ -20,6 +20,7 @@ from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.model import load_scorer, locate
+from birchbark.score.scorer import score_texts
 from birchbark.score.session import Session
 from birchbark.segment.fit import fit
 from conftest import VOCABULARY, WORDS
@@ -44,9 +45,9 @@ def test_logits_agree_with_bert_written_plainly(bert: Bert) -> None:
         reference.logits([*head, *ids(s), 3], [0] * len(head) + [1] * (len(ids(s)) + 1))[0]
         for s in SENTENCES
     ]
-    np.testing.assert_allclose(scorer.logits(QUERY, SENTENCES), expected, atol=1e-5)
+    np.testing.assert_allclose(scorer.logits(QUERY, scorer.encode(SENTENCES)), expected, atol=1e-5)
     probabilities = 1 / (1 + np.exp(-np.array(expected)))
-    np.testing.assert_allclose(scorer.score(QUERY, SENTENCES), probabilities, atol=1e-5)
+    np.testing.assert_allclose(score_texts(scorer, QUERY, SENTENCES), probabilities, atol=1e-5)
 
 
 def test_two_logits_are_a_softmax(bert: Bert) -> None:
@@ -57,7 +58,7 @@ def test_two_logits_are_a_softmax(bert: Bert) -> None:
     for sentence in SENTENCES[:12]:
         tail = [*ids(sentence), 3]
         logits = np.exp(reference.logits([*head, *tail], [0] * len(head) + [1] * len(tail)))
-        found = scorer.score(QUERY, [sentence])[0]
+        found = score_texts(scorer, QUERY, [sentence])[0]
         assert found == pytest.approx(logits[1] / logits.sum(), abs=1e-5)
 
 
@@ -66,7 +67,7 @@ def test_embeddings_agree_with_bert_written_plainly(bert: Bert) -> None:
     directory = bert()
     scorer = EmbeddingScorer(Checkpoint.open(directory))
     expected = [Reference(directory).embedding([2, *ids(s), 3]) for s in SENTENCES]
-    np.testing.assert_allclose(scorer.embed(SENTENCES), expected, atol=1e-5)
+    np.testing.assert_allclose(scorer.embed(scorer.encode(SENTENCES)), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("labels", [None, 1])
@@ -90,19 +91,19 @@ def test_batch_size_threads_and_company_change_no_bit(bert: Bert, labels: int | 
 def test_equal_texts_have_equal_scores(bert: Bert, labels: int | None) -> None:
     """And those of the same text asked for alone, before and after."""
     scorer = load_scorer(bert(labels=labels))
-    alone = scorer.score(QUERY, SENTENCES[:1])
-    together = scorer.score(QUERY, [*SENTENCES, SENTENCES[0]])
-    assert together[0] == together[-1] == alone[0] == scorer.score(QUERY, SENTENCES[:1])[0]
+    alone = score_texts(scorer, QUERY, SENTENCES[:1])
+    together = score_texts(scorer, QUERY, [*SENTENCES, SENTENCES[0]])
+    assert together[0] == together[-1] == alone[0] == score_texts(scorer, QUERY, SENTENCES[:1])[0]
 
 
 @pytest.mark.parametrize("labels", [None, 1])
 def test_scores_lie_between_0_and_1(bert: Bert, labels: int | None) -> None:
     """As combine and exact pruning need it; no texts give no scores."""
     scorer = load_scorer(bert(labels=labels))
-    scores = scorer.score(QUERY, SENTENCES)
+    scores = score_texts(scorer, QUERY, SENTENCES)
     assert scores.dtype == np.float32
     assert ((scores >= 0) & (scores <= 1)).all()
-    assert scorer.score(QUERY, []).shape == (0,)
+    assert score_texts(scorer, QUERY, []).shape == (0,)
 
 
 def test_nothing_is_cut_silently(bert: Bert) -> None:
@@ -110,11 +111,11 @@ def test_nothing_is_cut_silently(bert: Bert) -> None:
     cross, embedding = load_scorer(bert(labels=1)), load_scorer(bert())
     assert (cross.room(QUERY), embedding.room(QUERY)) == (32 - 3 - 14, 30)
     assert cross.room("bee " * 14) == 32 - 3 - 14
-    cross.score(QUERY, ["bee " * cross.room(QUERY)])
+    score_texts(cross, QUERY, ["bee " * cross.room(QUERY)])
     with pytest.raises(InputError, match="at most 27 tokens, found 28"):
-        cross.score(QUERY, ["bee " * 28])
+        score_texts(cross, QUERY, ["bee " * 28])
     with pytest.raises(InputError, match="at most 30 tokens, found 31"):
-        embedding.score(QUERY, ["bee " * 31])
+        score_texts(embedding, QUERY, ["bee " * 31])
     for scorer, most in ((cross, 14), (embedding, 30)):
         with pytest.raises(InputError, match=f"query is too long.*at most {most} tokens, found 40"):
             scorer.room("bee " * 40)
@@ -212,7 +213,8 @@ def test_a_missing_model_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPa
 def test_the_packaged_model_ranks_by_meaning() -> None:
     """Real weights: a paraphrase without common words is nearer than a sentence with some."""
     scorer = load_scorer()
-    near, far = scorer.score(
+    near, far = score_texts(
+        scorer,
         "How do I get rid of a folder?",
         ["Delete an entire directory tree.", "How do I get to the railway station?"],
     )
@@ -225,7 +227,7 @@ def test_chunks_fit_by_the_models_own_tokens(text: str) -> None:
     scorer = load_scorer()
     whole = Segment("d", 0, len(text), text)
     for room in (3, 7, 20):
-        pieces = list(fit([whole], room, scorer.spans))
+        pieces = [s for s, _ in fit([whole], room, scorer.encode, scorer.spans)[0]]
         assert "".join(p.text for p in pieces) == text
         assert all(len(scorer.spans(p.text)) <= room for p in pieces)
 
@@ -252,5 +254,6 @@ def test_case_is_kept_where_the_model_keeps_it(bert: Bert) -> None:
     directory = bert()
     (directory / "tokenizer_config.json").write_text('{"do_lower_case": false}')
     cased, uncased = load_scorer(directory), load_scorer(bert())
-    assert not np.array_equal(cased.embed(["Birch"]), cased.embed(["birch"]))  # type: ignore[attr-defined]
-    assert np.array_equal(uncased.embed(["Birch"]), uncased.embed(["birch"]))  # type: ignore[attr-defined]
+    for scorer, same in ((cased, False), (uncased, True)):
+        upper, lower = scorer.encode(["Birch", "birch"])
+        assert np.array_equal(upper, lower) == same

@@ -16,7 +16,7 @@ from birchbark.score.model import load_scorer
 from birchbark.score.session import Session
 
 Bert = Callable[..., Path]
-IDS, TYPES = [[2, 5, 6, 3, 7, 3]], [[0, 0, 0, 0, 1, 1]]
+IDS, TYPES = [np.array([2, 5, 6, 3, 7, 3])], [np.array([0, 0, 0, 0, 1, 1])]
 SHARDS = [f"model-0000{i}-of-00003.safetensors" for i in (1, 2, 3)]
 INDEX = "model.safetensors.index.json"
 

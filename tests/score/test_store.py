@@ -22,15 +22,19 @@ from birchbark.combine.aggregate import Max, Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.reader import Index
-from birchbark.pipeline import Ranker, rerank, score_candidates
-from birchbark.records import Document, Float32s, Query, Ranking, Segment
+from birchbark.pipeline import deadline
+from birchbark.pipeline.race import Race
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading import Reader
+from birchbark.pipeline.rerank import rerank
+from birchbark.records import Document, Float32s, Ids, Query, Ranking, Segment
 from birchbark.retrieve.first_stage import rank_queries
-from birchbark.score import remembering
 from birchbark.score.model import load_scorer
 from birchbark.score.remembering import Remembering
 from birchbark.score.score_file import LONGEST_TORN_END, RECORD, Head, keys_of
 from birchbark.score.score_folder import entries, prune
 from birchbark.score.score_lookup import Lookup
+from birchbark.score.scorer import score_texts
 from birchbark.score.store import ScoreStore
 from birchbark.segment.windows import Windows
 from conftest import DOCUMENTS, WordScorer
@@ -47,7 +51,8 @@ class Counting(WordScorer):
         self.fingerprint = fingerprint
         self.asked: list[tuple[str, str]] = []
 
-    def score(self, query: str, texts: Sequence[str]) -> Float32s:
+    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        texts = [self.text(piece) for piece in pieces]
         self.asked += [(query, text) for text in texts]
         seeds = [f"{self.fingerprint}|{query}|{text}" for text in texts]
         return np.array([random.Random(seed).random() for seed in seeds], np.float32)
@@ -57,8 +62,8 @@ def scored(directory: Path, query: str, texts: Sequence[str], fingerprint: str =
     """How many of `texts` had to be scored; the scores are those of a fresh scorer, bit by bit."""
     inner = Counting(fingerprint)
     with ScoreStore(directory, inner) as kept:
-        found = Remembering(inner, kept).score(query, texts)
-    expected = Counting(fingerprint).score(query, texts)
+        found = score_texts(Remembering(inner, kept), query, texts)
+    expected = score_texts(Counting(fingerprint), query, texts)
     assert found.dtype == np.float32
     assert found.tobytes() == expected.tobytes()
     return len(inner.asked)
@@ -69,8 +74,8 @@ def test_a_second_run_scores_nothing(tmp_path: Path) -> None:
     inner = Counting()
     with ScoreStore(tmp_path / "s", inner) as kept:
         scorer = Remembering(inner, kept)
-        scorer.score("q", TEXTS[:20])
-        scorer.score("q", TEXTS[:20])
+        score_texts(scorer, "q", TEXTS[:20])
+        score_texts(scorer, "q", TEXTS[:20])
         assert (len(inner.asked), scorer.scored, scorer.known) == (20, 20, 20)
         assert len(kept) == 20
     assert scored(tmp_path / "s", "q", TEXTS[19::-1]) == 0
@@ -92,7 +97,10 @@ def test_equal_sentences_are_scored_once_without_a_store(index: Index) -> None:
         return Windows(1, 0)(DOCUMENTS[0]) * 2
 
     ranker = Ranker(inner, segmenter, Max())
-    hits = score_candidates(index, QUERIES[0], Ranking.of(["canoe", "bees"], [2.0, 1.0]), ranker)
+    candidates = Ranking.of(["canoe", "bees"], [2.0, 1.0])
+    race = Race(Reader(index, ranker), QUERIES[0], candidates, ranker, 2)
+    race.run()
+    hits = race.hits()
     assert len(inner.asked) == len(set(inner.asked)) > 3
     assert hits[0].evidence == hits[1].evidence
 
@@ -106,10 +114,14 @@ def test_no_other_checkpoint_or_query_shares_a_score(tmp_path: Path) -> None:
         assert scored(tmp_path, "q", TEXTS[:4], fingerprint) == 0
 
 
+def ids(text: str) -> Ids:
+    return np.array([ord(letter) for letter in text], np.int32)
+
+
 @given(st.lists(st.text(), min_size=3, max_size=3), st.lists(st.text(), min_size=3, max_size=3))
 def test_keys_are_equal_for_equal_parts_only(one: list[str], other: list[str]) -> None:
     """No shifting of letters between fingerprint, query and segment."""
-    keys = [keys_of(a, b, [c]).tobytes() for a, b, c in (one, other)]
+    keys = [keys_of(a, b, [ids(c)]).tobytes() for a, b, c in (one, other)]
     assert (keys[0] == keys[1]) == (one == other)
 
 
@@ -117,7 +129,7 @@ def test_concatenations_do_not_collide() -> None:
     """Every way to cut one string in three has a key of its own."""
     whole = "a\0ab\0b"
     cuts = [(i, j) for i in range(len(whole) + 1) for j in range(i, len(whole) + 1)]
-    keys = {keys_of(whole[:i], whole[i:j], [whole[j:]]).tobytes() for i, j in cuts}
+    keys = {keys_of(whole[:i], whole[i:j], [ids(whole[j:])]).tobytes() for i, j in cuts}
     assert len(keys) == len(cuts)
 
 
@@ -133,7 +145,7 @@ def test_with_bert_the_store_changes_no_bit(
     directory, run = bert(labels=labels), rank_queries(index, QUERIES)
     plain = rerank(index, run, QUERIES, Ranker(load_scorer(directory)))
     for tokens in (1, 10_000):
-        monkeypatch.setattr(remembering, "BATCH_TOKENS", tokens)
+        monkeypatch.setattr(deadline, "BATCH_TOKENS", tokens)
         for new in (True, False):
             scorer = load_scorer(directory)
             with ScoreStore(tmp_path / f"s{tokens}", scorer) as kept:
@@ -226,7 +238,7 @@ def test_damage_before_the_end_is_refused(tmp_path: Path) -> None:
         b"\xff\n",
         b"[]\n",
         b'{"form": "x"}\n',
-        whole.replace(b"scores 1", b"scores 2"),
+        whole.replace(b"scores 2", b"scores 1"),
     ):
         path.write_bytes(head)
         with pytest.raises(ArtifactError, match="file of scores"):
@@ -237,14 +249,14 @@ def test_one_writer_at_a_time_and_readers_beside_it(tmp_path: Path) -> None:
     """The second is told so; its lock is let go by a close, or by an error."""
     inner = Counting()
     with ScoreStore(tmp_path, inner) as kept:
-        Remembering(inner, kept).score("q", TEXTS[:5])
+        score_texts(Remembering(inner, kept), "q", TEXTS[:5])
         with pytest.raises(ArtifactError, match="another process is writing to this score store"):
             ScoreStore(tmp_path, Counting("other"))
         with pytest.raises(ArtifactError, match="another process"):
             prune(tmp_path, "share of the query's words")
         reader = Counting()
         with ScoreStore(tmp_path, reader, write=False) as beside:
-            Remembering(reader, beside).score("q", TEXTS[:7])
+            score_texts(Remembering(reader, beside), "q", TEXTS[:7])
             assert (len(reader.asked), beside.not_kept) == (2, 2)
         assert [e.pairs for e in entries(tmp_path)] == [5]
     file_of(tmp_path).write_bytes(b"")
@@ -282,17 +294,17 @@ def test_a_full_disk_costs_the_store_not_the_ranking(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     with ScoreStore(tmp_path, inner) as kept:
         scorer = Remembering(inner, kept)
-        scorer.score("q", TEXTS[:5])
+        score_texts(scorer, "q", TEXTS[:5])
         size = file_of(tmp_path).stat().st_size
         try:
             resource.setrlimit(resource.RLIMIT_FSIZE, (size + 30, hard))
             with pytest.warns(UserWarning, match="no longer kept: File too large"):
-                found = scorer.score("q", TEXTS[:20])
+                found = score_texts(scorer, "q", TEXTS[:20])
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        scorer.score("q", TEXTS[:30])
+        score_texts(scorer, "q", TEXTS[:30])
         assert (scorer.scored, kept.not_kept) == (30, 25)
-    assert found.tobytes() == Counting().score("q", TEXTS[:20]).tobytes()
+    assert found.tobytes() == score_texts(Counting(), "q", TEXTS[:20]).tobytes()
     assert file_of(tmp_path).stat().st_size == size
     assert scored(tmp_path, "q", TEXTS[:30]) == 25
 
@@ -342,7 +354,7 @@ def test_the_tokeniser_settings_are_part_of_the_fingerprint(bert: Callable[..., 
 RUN = """
 import time
 from birchbark.cli import main
-from birchbark.score import remembering
+from birchbark.pipeline import deadline
 from birchbark.score.session import Session
 from birchbark.score.store import ScoreStore
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.errors import InputError
-from birchbark.records import Document, Segment
+from birchbark.records import Document, Ids, Segment
 from birchbark.segment.fit import fit
 from birchbark.segment.sentences import sentence_spans, sentences
 from birchbark.segment.windows import Windows
@@ -45,6 +47,10 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     return [m.span() for m in re.finditer(r"\S+", text)]
 
 
+def word_ids(texts: Sequence[str]) -> list[Ids]:
+    return [np.array([len(word) for word in text.split()], np.int32) for text in texts]
+
+
 @pytest.mark.parametrize("segmenter", SEGMENTERS)
 @given(title=TEXTS, text=TEXTS)
 def test_segments_cover_the_document(segmenter, title: str, text: str) -> None:  # type: ignore[no-untyped-def]
@@ -69,7 +75,7 @@ def test_fitted_segments_cover_every_token(text: str, room: int) -> None:
     """However long a sentence is, each of its tokens is in one chunk of at most `room` tokens."""
     document = Document("d", {"text": text})
     whole = sentences(document)
-    pieces = list(fit(whole, room, word_spans))
+    pieces = [s for some in fit(whole, room, word_ids, word_spans) for s, _ in some]
     assert all(len(word_spans(p.text)) <= room for p in pieces)
     assert [w for p in pieces for w in p.text.split()] == [w for s in whole for w in s.text.split()]
     assert all(p.text == document.contents[p.start : p.end] for p in pieces)
@@ -79,7 +85,7 @@ def test_a_title_in_front_is_cut_but_not_lost() -> None:
     """Offsets of the chunks stay those of the text behind the title."""
     document = Document("d", {"title": "one two", "text": "three four five"})
     (window,) = Windows()(document)
-    pieces = list(fit([window], 2, word_spans))
+    pieces = [s for s, _ in fit([window], 2, word_ids, word_spans)[0]]
     assert [p.text.split() for p in pieces] == [["one", "two"], ["three", "four"], ["five"]]
     assert document.contents[pieces[1].start : pieces[1].end].split() == ["three", "four"]
 

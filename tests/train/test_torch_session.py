@@ -21,8 +21,8 @@ from birchbark.train.torch_session import TorchSession, on_device
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing to run the graph by")
 
 RANDOM = np.random.default_rng(7)
-IDS = [RANDOM.integers(5, 25, n).tolist() for n in (3, 9, 9, 17, 31, 32, 9, 31)]
-TYPES = [[0] * (len(i) // 2) + [1] * (len(i) - len(i) // 2) for i in IDS]
+IDS = [RANDOM.integers(5, 25, n) for n in (3, 9, 9, 17, 31, 32, 9, 31)]
+TYPES = [np.repeat([0, 1], [len(i) // 2, len(i) - len(i) // 2]) for i in IDS]
 DEVICES = ["cpu", "cuda"]
 
 
@@ -70,7 +70,7 @@ def test_real_weights_agree(device: str) -> None:
     from birchbark.score.model import locate
 
     checkpoint = Checkpoint.open(locate("all-MiniLM-L6-v2"))
-    ids = [RANDOM.integers(1000, 30_000, n).tolist() for n in (5, 20, 20, 100)]
+    ids = [RANDOM.integers(1000, 30_000, n) for n in (5, 20, 20, 100)]
     found = TorchSession(checkpoint, device=device).run(ids)
     np.testing.assert_allclose(found, Session(checkpoint).run(ids), rtol=0, atol=1e-5)
 

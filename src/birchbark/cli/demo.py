@@ -42,7 +42,9 @@ def command(directory: Path, model: str) -> None:
     from birchbark.collection.runs import write_run
     from birchbark.evaluate.measures import measure
     from birchbark.index.build import build_index
-    from birchbark.pipeline import Ranker, rerank, search
+    from birchbark.pipeline.ranker import Ranker
+    from birchbark.pipeline.rerank import rerank
+    from birchbark.pipeline.search import search
     from birchbark.retrieve.engine import IndexEngine
     from birchbark.retrieve.first_stage import FirstStage, rank_queries
     from birchbark.retrieve.rm3 import RM3
@@ -69,7 +71,7 @@ def command(directory: Path, model: str) -> None:
         bm25 = rank_queries(index, queries, advance=advance)
         rm3 = rank_queries(index, queries, expanded, advance=advance)
     with progress("BERT", len(queries)) as advance:
-        bert = rerank(index, rm3, queries, ranker, advance=advance)
+        bert = rerank(index, rm3, queries, ranker, report=lambda _: advance(1))
     for run in (bm25, rm3, bert):
         write_run(run, directory / f"{run.tag}.run")
     say(f"Ranked {len(queries)} questions; evidence: {ranker.scorer.name}, best sentences.\n")
@@ -78,6 +80,6 @@ def command(directory: Path, model: str) -> None:
     show_results(results, compared(results, seed=0))
     shown = next(query for query in queries if query.query_id == SHOWN)
     click.echo(f"\n“{shown.text}”: the best hits, and the sentences that made them rank\n")
-    show_hits(search(IndexEngine(index, expanded), shown.text, ranker, top=5))
+    show_hits(search(IndexEngine(index, expanded), shown.text, ranker, top=5).hits)
     say(f"\n{time.perf_counter() - started:.0f} s in all. Ask your own:")
     say(f'  birchbark search {directory / "index"} "wait until all workers are done"')

@@ -15,7 +15,8 @@ from birchbark.cli.talk import say
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
-    from birchbark.pipeline import Ranker, Segmenter
+    from birchbark.pipeline.answer import Work
+    from birchbark.pipeline.ranker import Ranker, Segmenter
     from birchbark.records import Query
     from birchbark.retrieve.first_stage import FirstStage
     from birchbark.retrieve.scoring import Model
@@ -167,6 +168,18 @@ ranker_options = grouped(
         show_default=True,
         help="How first-stage scores are scaled before.",
     ),
+    click.option(
+        "--max-segments",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Read the first N segments of each document.  [default: all]",
+    ),
+    click.option(
+        "--max-length",
+        type=click.IntRange(1),
+        metavar="T",
+        help="Read the first T tokens of each segment.  [default: all]",
+    ),
     click.option("--threads", type=int, help="Processors for BERT.  [default: all]"),
     click.option(
         "--scores",
@@ -266,20 +279,30 @@ def ranker(
     aggregate: str,
     first_stage_weight: float,
     first_stage_scale: str,
+    max_segments: int | None,
+    max_length: int | None,
     threads: int | None,
 ) -> Ranker:
     """The Ranker that the options above describe."""
     from birchbark.combine.aggregate import parse_aggregation
     from birchbark.combine.interpolate import Interpolation, Scale
-    from birchbark.pipeline import Ranker
+    from birchbark.pipeline.ranker import Ranker
     from birchbark.score.model import load_scorer
+    from birchbark.segment.limit import Limit
 
     interpolation = Interpolation(first_stage_weight, Scale(first_stage_scale))
     aggregation, segmenter = parse_aggregation(aggregate), parse_segmenter(segments)
     scorer = load_scorer(
         model, threads, parse_pooling(pooling) if pooling else None, sessions(device)
     )
-    return Ranker(scorer, segmenter, aggregation, interpolation, depth)
+    return Ranker(
+        scorer,
+        segmenter,
+        aggregation,
+        interpolation,
+        depth,
+        Limit(max_segments, max_length),
+    )
 
 
 def sessions(device: str) -> NewSession | None:
@@ -319,6 +342,18 @@ def remembering(ranker: Ranker, scores: Path | None) -> Iterator[Ranker]:
         yield replace(ranker, scorer=scorer)
     lost = f", {store.not_kept:,} not kept" if store.not_kept else ""
     say(f"{scorer.scored:,} pairs scored, {scorer.known:,} known before{lost}; scores in {scores}")
+
+
+def tell_work(work: Work) -> None:
+    """Say how much of the documents was read: what was not needed, and what was left out."""
+    if work.settled < work.candidates:
+        reason = "the others cannot be among the best" if work.exact else "time was up"
+        say(f"read {work.settled:,} of {work.candidates:,} documents: {reason}")
+    if work.unread_tokens:
+        say(
+            f"not read, as asked: {work.unread_tokens:,} tokens of "
+            f"{work.unread_documents:,} documents"
+        )
 
 
 def parse_segmenter(text: str) -> Segmenter:

@@ -15,6 +15,7 @@ from birchbark.cli.options import (
     ranker,
     ranker_options,
     remembering,
+    tell_work,
 )
 from birchbark.cli.talk import progress, say
 
@@ -29,6 +30,13 @@ from birchbark.cli.talk import progress, say
 @query_options
 @click.option("--output", required=True, type=FILE, help="The new run.")
 @ranker_options
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    metavar="K",
+    help="Rank only the K best of each query; what cannot be among them is not scored.  "
+    "[default: all]",
+)
 @click.option("--tag", help="Names the run.  [default: the old one, + and the kind of model]")
 def command(
     index: Path,
@@ -37,6 +45,7 @@ def command(
     topic_fields: tuple[str, ...],
     encoding: str,
     output: Path,
+    top: int | None,
     tag: str | None,
     scores: Path | None,
     **ranker_choices: Any,
@@ -49,14 +58,25 @@ def command(
     """
     from birchbark.collection.runs import read_run, write_run
     from birchbark.index.reader import Index
-    from birchbark.pipeline import rerank
+    from birchbark.pipeline.answer import Work
+    from birchbark.pipeline.rerank import rerank
 
     check_output(output, tag)
     opened, asked = Index(index), load_queries(queries, topic_fields, encoding)
     run, chosen = read_run(run_file), ranker(**ranker_choices)
     with remembering(chosen, scores) as scoring:
+        works = [Work()]
         with progress("scoring", len(asked)) as advance:
-            ranked = rerank(opened, run, asked, scoring, tag=tag, advance=advance)
+
+            def report(work: Work) -> None:
+                works.append(works.pop() + work)
+                advance(1)
+
+            ranked = rerank(opened, run, asked, scoring, top=top, tag=tag, report=report)
         write_run(ranked, output)
-    pairs = sum(min(len(r), chosen.depth) for r in run.rankings.values())
-    say(f"re-ranked {pairs:,} documents for {len(run.rankings):,} queries by {chosen.scorer.name}")
+    work = works[0]
+    say(
+        f"re-ranked {work.candidates:,} documents for {len(run.rankings):,} queries "
+        f"by {chosen.scorer.name}, {work.pairs:,} pairs of query and segment"
+    )
+    tell_work(work)

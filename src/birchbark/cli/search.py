@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,13 @@ from birchbark.cli.options import (
     ranker,
     ranker_options,
     remembering,
+    tell_work,
 )
 from birchbark.cli.talk import progress, say
+from birchbark.errors import InputError
 
 if TYPE_CHECKING:
-    from birchbark.pipeline import Hit
+    from birchbark.pipeline.answer import Answer, Hit
 
 
 @click.command(
@@ -35,20 +38,27 @@ if TYPE_CHECKING:
 @click.option(
     "--first-stage-only", is_flag=True, help="No BERT: hits as the first stage ranks them."
 )
+@click.option(
+    "--budget",
+    callback=lambda context, option, value: parse_seconds(value),
+    metavar="TIME",
+    help="Answer within this time, as 500ms or 2s: documents that it does not suffice for keep the "
+    "first stage's order, and the answer says so.",
+)
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each hit.")
 def command(
     index: Path,
     text: str,
     top: int,
     first_stage_only: bool,
+    budget: float | None,
     as_json: bool,
     scores: Path | None,
     **choices: Any,
 ) -> None:
     """Search INDEX for TEXT: BM25, then BERT over the best candidates' sentences."""
-    from birchbark.cli.tables import show_hits
     from birchbark.index.reader import Index
-    from birchbark.pipeline import search
+    from birchbark.pipeline.search import search
     from birchbark.retrieve.engine import IndexEngine
 
     of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
@@ -57,18 +67,35 @@ def command(
         say("the query has no terms: nothing is left after stop words")
     with progress("searching") as advance:
         if first_stage_only:
-            hits = search(engine, text, None, top)
+            answer = search(engine, text, None, top)
         else:
             with remembering(ranker(**choices), scores) as chosen:
-                hits = search(engine, text, chosen, top)
+                answer = search(engine, text, chosen, top, budget)
         advance(1)
+    show(answer, as_json)
+
+
+def show(answer: Answer, as_json: bool) -> None:
+    """The hits on standard output; what was read for them on standard error."""
+    from birchbark.cli.tables import show_hits
+
     if as_json:
-        for hit in hits:
-            click.echo(json.dumps(as_dict(hit), ensure_ascii=False))
-    elif hits:
-        show_hits(hits)
+        for hit in answer.hits:
+            line = as_dict(hit) | {"exact": answer.work.exact}
+            click.echo(json.dumps(line, ensure_ascii=False))
+    elif answer.hits:
+        show_hits(answer.hits)
     else:
         say("no document matches")
+    tell_work(answer.work)
+
+
+def parse_seconds(text: str | None) -> float | None:
+    """Seconds from 500ms, 2s or 1.5; None for None."""
+    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(ms|s|)", text) if text is not None else None
+    if text is not None and found is None:
+        raise InputError("not a time", found=text, wanted="500ms, or 2s")
+    return float(found[1]) / (1000 if found[2] == "ms" else 1) if found else None
 
 
 def as_dict(hit: Hit) -> dict[str, Any]:
@@ -79,6 +106,7 @@ def as_dict(hit: Hit) -> dict[str, Any]:
         "score": hit.score,
         "first_stage": hit.first_stage,
         "evidence": hit.evidence,
+        "settled": hit.settled,
         "segments": [
             {
                 "start": e.segment.start,

@@ -14,7 +14,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from birchbark.evaluate.measures import Results
     from birchbark.evaluate.significance import Difference
-    from birchbark.pipeline import Hit
+    from birchbark.pipeline.answer import Hit
     from birchbark.study.outcome import Group
     from birchbark.study.outcome import Table as StudyTable
 
@@ -79,6 +79,8 @@ def show_hits(hits: Sequence[Hit]) -> None:
         head = Text(f"{rank:>2}. ", style="bold")
         head.append(hit.document.doc_id, style="bold cyan")
         head.append(f"  {hit.score:.3f}", style="bold")
+        if not hit.settled:
+            head.append("  not read: time was up", "dim")
         if hit.segments:
             parts = f" = {hit.first_stage:.3f} first stage + {hit.evidence:.3f} evidence"
             head.append(parts, "dim")

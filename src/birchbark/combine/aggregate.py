@@ -6,6 +6,7 @@ Each aggregation turns scores (n,) in document order into weights (n,): the docu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -24,6 +25,10 @@ class Aggregation(Protocol):
 
     def weights(self, scores: Float32s) -> Weights:
         """Weight (n,) of each segment, for scores (n,) in document order."""
+        ...
+
+    def most(self, segments: int | None = None) -> float:
+        """The highest evidence that so many segments with scores in [0, 1] can have; None: any."""
         ...
 
 
@@ -47,6 +52,10 @@ class Top:
         weights[best] = self.by_rank[: len(best)]
         return weights
 
+    def most(self, segments: int | None = None) -> float:
+        """The sum of the first weights."""
+        return sum(self.by_rank[:segments])
+
 
 @dataclass(frozen=True, slots=True)
 class First:
@@ -58,6 +67,10 @@ class First:
         weights[:1] = 1
         return weights
 
+    def most(self, segments: int | None = None) -> float:
+        """1 where there is a segment."""
+        return float(segments != 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Max:
@@ -66,6 +79,10 @@ class Max:
     def weights(self, scores: Float32s) -> Weights:
         """1 for the highest score; for the earliest of equals."""
         return Top((1.0,)).weights(scores)
+
+    def most(self, segments: int | None = None) -> float:
+        """1 where there is a segment."""
+        return float(segments != 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +93,10 @@ class Sum:
         """1 for every segment."""
         return np.ones(len(scores))
 
+    def most(self, segments: int | None = None) -> float:
+        """Their number."""
+        return math.inf if segments is None else float(segments)
+
 
 @dataclass(frozen=True, slots=True)
 class Mean:
@@ -84,6 +105,10 @@ class Mean:
     def weights(self, scores: Float32s) -> Weights:
         """1/n for every segment."""
         return np.full(len(scores), 1 / max(1, len(scores)))
+
+    def most(self, segments: int | None = None) -> float:
+        """1 where there is a segment."""
+        return float(segments != 0)
 
 
 BY_NAME: dict[str, Callable[[], Aggregation]] = {

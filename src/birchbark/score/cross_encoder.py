@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from birchbark.records import Float32s
+from birchbark.records import Float32s, Ids
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.scorer import check_room, too_long
 from birchbark.score.session import NewSession, Session
@@ -58,17 +58,18 @@ class CrossEncoderScorer:
         """See Scorer."""
         return self._pieces.spans(text)
 
-    def score(self, query: str, texts: Sequence[str]) -> Float32s:
+    def encode(self, texts: Sequence[str]) -> list[Ids]:
+        """See Scorer."""
+        return self._pieces.encode(texts)
+
+    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
         """Probabilities in [0, 1], float32 (n,)."""
-        logits = self.logits(query, texts)
+        logits = self.logits(query, pieces)
         return (1 / (1 + np.exp(-logits.astype(np.float64)))).astype(np.float32)
 
-    def logits(self, query: str, texts: Sequence[str]) -> Float32s:
-        """Log-odds of relevance, float32 (n,); equal texts are run once."""
-        distinct = list(dict.fromkeys(texts))
-        head, *pieces = self._pieces.encode([query, *distinct])
-        check_room([len(p) for p in pieces], distinct, self._room - len(head))
-        inputs = [self._pieces.pair(head, p) for p in pieces]
-        ids, types = [i for i, _ in inputs], [t for _, t in inputs]
-        logit = dict(zip(distinct, self._session.run(ids, types), strict=True))
-        return np.array([logit[text] for text in texts], np.float32)
+    def logits(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        """Log-odds of relevance, float32 (n,)."""
+        (head,) = self._pieces.encode([query])
+        check_room(pieces, self._room - len(head))
+        inputs = [self._pieces.pair(head, piece) for piece in pieces]
+        return self._session.run([ids for ids, _ in inputs], [types for _, types in inputs])

@@ -8,7 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from birchbark.records import Float32s
+from birchbark.records import Float32s, Ids
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.scorer import check_room, too_long
 from birchbark.score.session import NewSession, Session
@@ -38,7 +38,7 @@ class EmbeddingScorer:
         self._pieces = Pieces(checkpoint)
         self._room = checkpoint.max_length - self._pieces.extra_single
         self._session = session(checkpoint, threads)
-        self._vectors: dict[str, Float32s] = {}
+        self._vectors: dict[bytes, Float32s] = {}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -57,26 +57,29 @@ class EmbeddingScorer:
         """See Scorer."""
         return self._pieces.spans(text)
 
-    def score(self, query: str, texts: Sequence[str]) -> Float32s:
+    def encode(self, texts: Sequence[str]) -> list[Ids]:
+        """See Scorer."""
+        return self._pieces.encode(texts)
+
+    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
         """Cosines in [0, 1], float32 (n,)."""
-        if not texts:
+        if not pieces:
             return np.empty(0, np.float32)
-        cosines = np.einsum("nh,h->n", self.embed(texts), self.embed([query])[0])
+        cosines = np.einsum("nh,h->n", self.embed(pieces), self.embed(self.encode([query]))[0])
         clipped: Float32s = np.clip(cosines, 0, 1).astype(np.float32)
         return clipped
 
-    def embed(self, texts: Sequence[str]) -> Float32s:
-        """Unit vectors (n, hidden) of `texts`."""
-        if not texts:
+    def embed(self, pieces: Sequence[Ids]) -> Float32s:
+        """Unit vectors (n, hidden) of encoded texts."""
+        if not pieces:
             return np.empty((0, self._checkpoint.shape.hidden), np.float32)
-        known = self._vectors
-        new = list(dict.fromkeys(text for text in texts if text not in known))
-        pieces = self._pieces.encode(new)
-        check_room([len(p) for p in pieces], new, self._room)
-        inputs = [self._pieces.single(p) for p in pieces]
-        for text, vector in zip(new, self._session.run(inputs), strict=True):
-            known[text] = vector.copy()  # a view would keep its whole batch
-        found = np.stack([known[text] for text in texts])
+        check_room(pieces, self._room)
+        known, keys = self._vectors, [piece.tobytes() for piece in pieces]
+        new = {k: p for k, p in zip(keys, pieces, strict=True) if k not in known}
+        inputs = [self._pieces.single(piece) for piece in new.values()]
+        for key, vector in zip(new, self._session.run(inputs), strict=True):
+            known[key] = vector.copy()  # a view would keep its whole batch
+        found = np.stack([known[key] for key in keys])
         for oldest in list(islice(known, max(0, len(known) - REMEMBERED))):
             del known[oldest]
         return found

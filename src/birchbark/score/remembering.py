@@ -1,54 +1,73 @@
-"""How is no pair scored twice? The store is asked first, and keeps what is new."""
+"""How is no pair scored twice? The scores that are known are asked first, and keep what is new."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from birchbark.records import Float32s
+from birchbark.records import Float32s, Ids
+from birchbark.score.score_file import Keys, keys_of
+from birchbark.score.score_lookup import Lookup
 from birchbark.score.scorer import Scorer
-from birchbark.score.store import ScoreStore
 
-BATCH_TOKENS = 4096  # what a kill can cost: a second of a small model, ten of BERT-base
+
+class Scores(Protocol):
+    """Scores by key: a ScoreStore, or Known ones in memory."""
+
+    def keys(self, query: str, pieces: Sequence[Ids]) -> Keys:
+        """Keys (n, 2) of encoded texts for one query."""
+        ...
+
+    def find(self, keys: Keys) -> tuple[Float32s, NDArray[np.bool_]]:
+        """Scores (n,), NaN where there is none, and which are known (n,)."""
+        ...
+
+    def add(self, keys: Keys, scores: Float32s) -> None:
+        """Keep the scores (n,) of `keys` (n, 2), which are not known yet."""
+        ...
+
+
+class Known(Lookup):
+    """Scores in memory alone, 20 bytes each."""
+
+    def keys(self, query: str, pieces: Sequence[Ids]) -> Keys:
+        """See Scores."""
+        return keys_of("", query, pieces)
 
 
 class Remembering:
-    """A scorer that asks `store` first, and scores only what is not there: the same bits.
+    """A scorer that asks `scores` first, and has only scored what is not there: the same bits.
 
     scored, known: distinct pairs so far that were scored, and that were found.
     """
 
-    def __init__(self, scorer: Scorer, store: ScoreStore) -> None:
-        """`store` must have been opened for `scorer`."""
-        self.name, self.kind, self.fingerprint = scorer.name, scorer.kind, scorer.fingerprint
-        self.room, self.spans = scorer.room, scorer.spans
-        self._scorer, self._store = scorer, store
+    def __init__(self, scorer: Scorer, scores: Scores) -> None:
+        """`scores` hold those of `scorer` alone."""
+        self.name, self.kind = scorer.name, scorer.kind
+        self.room, self.spans, self.encode = scorer.room, scorer.spans, scorer.encode
+        self._scorer, self._scores = scorer, scores
         self.scored = self.known = 0
 
-    def score(self, query: str, texts: Sequence[str]) -> Float32s:
-        """See Scorer; equal texts are scored once, and each batch is kept before the next."""
-        place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-        distinct = list(place)
-        keys = self._store.keys(query, distinct)
-        scores, known = self._store.find(keys)
-        self.known += int(known.sum())
-        for batch in self._batches(distinct, np.flatnonzero(~known).tolist()):
-            scores[batch] = self._scorer.score(query, [distinct[i] for i in batch])
-            self._store.add(keys[batch], scores[batch])
-            self.scored += len(batch)
-        return scores[[place[text] for text in texts]]
+    @property
+    def fingerprint(self) -> str:
+        """The scorer's."""
+        return self._scorer.fingerprint
 
-    def _batches(self, texts: Sequence[str], new: list[int]) -> Iterator[list[int]]:
-        """Positions `new` by length, about BATCH_TOKENS tokens a batch: few lengths in each."""
-        length = {i: len(self.spans(texts[i])) for i in new}
-        batch: list[int] = []
-        tokens = 0
-        for i in sorted(new, key=length.__getitem__):
-            batch.append(i)
-            tokens += length[i] + 2
-            if tokens >= BATCH_TOKENS:
-                yield batch
-                batch, tokens = [], 0
-        if batch:
-            yield batch
+    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        """See Scorer; equal pieces are scored once, and all are kept before this returns."""
+        if not pieces:
+            return np.empty(0, np.float32)
+        keys = self._scores.keys(query, pieces)
+        distinct, first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        scores, known = self._scores.find(distinct)
+        new = np.flatnonzero(~known)
+        if len(new):
+            new = new[np.argsort(first[new])]  # in the order given
+            scores[new] = self._scorer.score(query, [pieces[i] for i in first[new]])
+            self._scores.add(distinct[new], scores[new])
+        self.scored += len(new)
+        self.known += len(distinct) - len(new)
+        return scores[place.reshape(-1)]

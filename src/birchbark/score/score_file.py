@@ -3,7 +3,8 @@
     head      one line of JSON: form, fingerprint, name and kind of the scorer
     records   24 bytes each, little-endian: key (16), score (float32), checksum (uint32)
 
-The key is a BLAKE2b hash over fingerprint, query and segment, with their lengths in front. Records
+The key is a BLAKE2b hash over fingerprint, query and the segment's token ids, with their lengths in
+front. Records
 are only ever appended, so what a killed process leaves is a bad end: that is no damage, and no
 score either. A bad record before a good one is damage, and so is a bad end too long for that.
 """
@@ -21,10 +22,10 @@ from numpy.typing import NDArray
 
 from birchbark.artifact import new_file
 from birchbark.errors import ArtifactError
-from birchbark.records import Float32s
+from birchbark.records import Float32s, Ids
 
 SUFFIX = ".scores"
-FORM = "birchbark scores 1"
+FORM = "birchbark scores 2"
 RECORD = np.dtype([("key", "<u8", (2,)), ("score", "<f4"), ("checksum", "<u4")])
 LONGEST_TORN_END = 1 << 16  # records; more than is written between two fsyncs
 CHECKED_AT_ONCE = 1 << 18  # records; keeps what checking needs in the cache
@@ -81,21 +82,20 @@ class Head:
         return head, len(line)
 
 
-def keys_of(fingerprint: str, query: str, texts: Sequence[str]) -> Keys:
-    """Keys (n, 2) of `texts` for one query."""
+def keys_of(fingerprint: str, query: str, pieces: Sequence[Ids]) -> Keys:
+    """Keys (n, 2) of encoded texts for one query."""
     start = hashlib.blake2b(digest_size=16)
     for part in (fingerprint, query):
-        start.update(_framed(part))
+        start.update(_framed(part.encode("utf-8", "surrogatepass")))
     digests = []
-    for text in texts:
+    for piece in pieces:
         whole = start.copy()
-        whole.update(_framed(text))
+        whole.update(_framed(piece.astype("<i4", copy=False).tobytes()))
         digests.append(whole.digest())
     return np.frombuffer(b"".join(digests), "<u8").reshape(-1, 2)
 
 
-def _framed(text: str) -> bytes:
-    coded = text.encode("utf-8", "surrogatepass")
+def _framed(coded: bytes) -> bytes:
     return len(coded).to_bytes(8, "little") + coded
 
 

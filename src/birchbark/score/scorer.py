@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from birchbark.errors import InputError
-from birchbark.records import Float32s
+from birchbark.records import Float32s, Ids
 
 
 class Scorer(Protocol):
     """Scores segments for a query, in [0, 1], higher is better.
 
     name: what reports call it. kind: one word for the tags of runs.
-    A score depends on the query and the segment's text alone: not on the batch, on the number of
+    Text becomes token ids once (`encode`), and those are what is scored: counted, batched, kept. A
+    score depends on the query and the segment's ids alone: not on the batch, on the number of
     threads or on what else is scored.
     """
 
@@ -33,21 +34,30 @@ class Scorer(Protocol):
         """Start and end of each token in `text`, in characters."""
         ...
 
-    def score(self, query: str, texts: Sequence[str]) -> Float32s:
-        """Scores (n,) of `texts`; InputError for a text that does not fit: nothing is cut here."""
+    def encode(self, texts: Sequence[str]) -> list[Ids]:
+        """Token ids of each text, all of them, without special tokens."""
+        ...
+
+    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        """Scores (n,) of encoded texts; InputError for one that does not fit: nothing is cut."""
         ...
 
 
-def check_room(lengths: Sequence[int], texts: Sequence[str], room: int) -> None:
-    """Raise InputError if a text has more tokens than `room`."""
-    for length, text in zip(lengths, texts, strict=True):
-        if length > room:
-            raise InputError(
-                f"segment is too long for the model: {text[:40]!r}…",
-                wanted=f"at most {room} tokens",
-                found=str(length),
-                remedy="cut it first (birchbark.segment.fit)",
-            )
+def score_texts(scorer: Scorer, query: str, texts: Sequence[str]) -> Float32s:
+    """Scores (n,) of `texts`, which must fit (`Scorer.room`)."""
+    return scorer.score(query, scorer.encode(texts))
+
+
+def check_room(pieces: Sequence[Ids], room: int) -> None:
+    """Raise InputError if an encoded text has more tokens than `room`."""
+    longest = max(map(len, pieces), default=0)
+    if longest > room:
+        raise InputError(
+            "segment is too long for the model",
+            wanted=f"at most {room} tokens",
+            found=str(longest),
+            remedy="cut it first (birchbark.segment.fit)",
+        )
 
 
 def too_long(query: str, length: int, most: int) -> InputError:

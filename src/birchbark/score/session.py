@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import CheckpointError
+from birchbark.records import Ids
 from birchbark.score.batches import TOKENS, equal_lengths
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
@@ -25,9 +26,7 @@ class Runner(Protocol):
         """See Session."""
         ...
 
-    def run(
-        self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
-    ) -> Floats:
+    def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Floats:
         """See Session."""
         ...
 
@@ -67,18 +66,16 @@ class Session:
         """SHA-256 over a checkpoint's fingerprint, the graph and the version that runs it."""
         return hashlib.sha256(checkpoint.encode() + self._arithmetic).hexdigest()
 
-    def run(
-        self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
-    ) -> Floats:
+    def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Floats:
         """The graph's output for each input, in the order given: (n,) or (n, hidden).
 
         types: 0 or 1 for each token; not looked at by models that know no types.
         """
         out: Floats | None = None
         for batch in equal_lengths([len(i) for i in ids], self._batch_tokens):
-            feed = {"ids": np.array([ids[i] for i in batch], np.int64)}
+            feed = {"ids": np.stack([ids[i] for i in batch]).astype(np.int64)}
             if types is not None and self._typed:
-                feed["types"] = np.array([types[i] for i in batch], np.int64)
+                feed["types"] = np.stack([types[i] for i in batch]).astype(np.int64)
             rows = self._session.run(["out"], feed)[0]
             if out is None:
                 out = np.empty((len(ids), *rows.shape[1:]), np.float32)

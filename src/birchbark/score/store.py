@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.records import Float32s
+from birchbark.records import Float32s, Ids
 from birchbark.score.score_file import RECORD, Head, Keys, keys_of, read_records, sealed
 from birchbark.score.score_folder import locked
 from birchbark.score.score_lookup import Lookup
@@ -70,9 +70,9 @@ class ScoreStore:
         """The number of scores."""
         return len(self._lookup)
 
-    def keys(self, query: str, texts: Sequence[str]) -> Keys:
-        """Keys (n, 2) of `texts` for one query."""
-        return keys_of(self._fingerprint, query, texts)
+    def keys(self, query: str, pieces: Sequence[Ids]) -> Keys:
+        """Keys (n, 2) of encoded texts for one query."""
+        return keys_of(self._fingerprint, query, pieces)
 
     def find(self, keys: Keys) -> tuple[Float32s, NDArray[np.bool_]]:
         """Scores (n,), NaN where there is none, and which are known (n,)."""

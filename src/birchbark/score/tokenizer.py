@@ -7,7 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from birchbark.errors import CheckpointError, InputError
+from birchbark.records import Ids
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.heads import Pooling
 from birchbark.score.reading import read_object
@@ -58,22 +61,22 @@ class Pieces:
         ids = self._tokenizer.get_vocab()
         return sorted(ids, key=ids.__getitem__)
 
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+    def encode(self, texts: Sequence[str]) -> list[Ids]:
         """Token ids of each text, without special tokens."""
         with _damage(self._where):
             encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [e.ids for e in encoded]
+        return [np.array(e.ids, np.int32) for e in encoded]
 
-    def single(self, pieces: Sequence[int]) -> list[int]:
+    def single(self, text: Ids) -> Ids:
         """One text's ids between the special tokens."""
         (before, _), _, (after, _) = self._single
-        return [*before, *pieces, *after]
+        return _joined(before, text, after)
 
-    def pair(self, query: Sequence[int], text: Sequence[int]) -> tuple[list[int], list[int]]:
+    def pair(self, query: Ids, text: Ids) -> tuple[Ids, Ids]:
         """Ids and types of query and text among the special tokens."""
         (start, kinds), (_, a), (middle, others), (_, b), (end, last) = self._pair
-        ids = [*start, *query, *middle, *text, *end]
-        return ids, [*kinds, *a * len(query), *others, *b * len(text), *last]
+        types = [*kinds, *a * len(query), *others, *b * len(text), *last]
+        return _joined(start, query, middle, text, end), np.array(types, np.int32)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Start and end of each token in `text`, in characters."""
@@ -81,6 +84,10 @@ class Pieces:
             encoded = self._tokenizer.encode(text, add_special_tokens=False)
         spans: list[tuple[int, int]] = encoded.offsets
         return spans
+
+
+def _joined(*parts: Sequence[int] | Ids) -> Ids:
+    return np.concatenate([np.asarray(part, np.int32) for part in parts])
 
 
 def _frame(probe: Encoding, texts: int, where: str) -> list[tuple[list[int], list[int]]]:

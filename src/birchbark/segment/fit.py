@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from birchbark.records import Segment
+from birchbark.records import Ids, Segment
 
+Encode = Callable[[Sequence[str]], list[Ids]]
 Spans = Callable[[str], list[tuple[int, int]]]
+Encoded = tuple[Segment, Ids]
 
 
-def fit(segments: Iterable[Segment], room: int, spans: Spans) -> Iterator[Segment]:
-    """The segments in order, those of more than `room` tokens cut into chunks that fit.
+def fit(
+    segments: Sequence[Segment], room: int, encode: Encode, spans: Spans
+) -> list[list[Encoded]]:
+    """For each segment itself with its token ids, or in their place those of chunks that fit.
 
-    spans: start and end of each token in a text, in characters. Chunks end between words where they
-    can. A text put in front of a segment (a title) is in front of its first chunk alone.
+    room: tokens that fit, 1 or more. spans: start and end of each token in a text, in characters.
+    Chunks end between words where they can. A text put in front of a segment (a title) is in front
+    of its first chunk alone.
     """
-    for segment in segments:
-        if segment.text.isascii() and len(segment.text) <= room:
-            yield segment  # an ASCII token has at least one character
+    fitted: list[list[Encoded]] = []
+    for segment, ids in zip(segments, encode([s.text for s in segments]), strict=True):
+        if len(ids) <= room:
+            fitted.append([(segment, ids)])
         else:
-            yield from _chunks(segment, room, spans)
+            chunks = list(_chunks(segment, room, spans))
+            fitted.append(list(zip(chunks, encode([c.text for c in chunks]), strict=True)))
+    return fitted
 
 
 def _chunks(segment: Segment, room: int, spans: Spans) -> Iterator[Segment]:
-    text, tokens = segment.text, spans(segment.text)
-    if len(tokens) <= room:
-        yield segment
-        return
-    starts = [start for start, _ in tokens]
+    text = segment.text
+    starts = [start for start, _ in spans(text)]
     prefix = len(text) - (segment.end - segment.start)
     begin = first = 0
     while begin < len(text):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from birchbark.errors import InputError, MissingPackageError
+from birchbark.records import Ids
 from birchbark.score.batches import equal_lengths
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
@@ -70,9 +71,7 @@ class TorchSession:
         """SHA-256 over a checkpoint's fingerprint, the graph, and what runs it on which device."""
         return hashlib.sha256(checkpoint.encode() + self._arithmetic).hexdigest()
 
-    def run(
-        self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
-    ) -> Floats:
+    def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Floats:
         """The graph's output for each input, in the order given: (n,) or (n, hidden)."""
         parts, order = [], []
         with self._torch.inference_mode(), _full_precision(self._torch):
@@ -89,8 +88,8 @@ class TorchSession:
         out[order] = rows
         return numbers(out, self._where)
 
-    def _tensor(self, rows: Sequence[Sequence[int]]) -> Any:
-        return self._torch.tensor(rows, dtype=self._torch.int64).to(self._device)
+    def _tensor(self, rows: Sequence[Ids]) -> Any:
+        return self._torch.from_numpy(np.stack(rows).astype(np.int64)).to(self._device)
 
 
 def _run(steps: Sequence[Step], values: dict[str, Any]) -> Any:

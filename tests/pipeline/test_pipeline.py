@@ -14,7 +14,12 @@ from birchbark.combine.aggregate import Max, Top
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
 from birchbark.index.reader import Index
-from birchbark.pipeline import Ranker, rerank, rerank_query, score_candidates, search
+from birchbark.pipeline.answer import Hit
+from birchbark.pipeline.race import Race
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading import Reader
+from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.search import search
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
@@ -22,6 +27,18 @@ from birchbark.retrieve.rm3 import RM3
 from birchbark.score.model import load_scorer
 from birchbark.segment.windows import Windows
 from conftest import WordScorer
+
+
+def settled(index: Index, query: Query, candidates: Ranking, ranker: Ranker) -> list[Hit]:
+    """All candidates with their evidence, best first."""
+    race = Race(Reader(index, ranker), query, candidates, ranker, len(candidates))
+    race.run()
+    return race.hits()
+
+
+def rerank_query(index: Index, query: Query, first: Ranking, ranker: Ranker) -> Ranking:
+    return rerank(index, Run({query.query_id: first}), [query], ranker).rankings[query.query_id]
+
 
 QUERIES = [Query("1", "birch river"), Query("2", "iron engine"), Query("3", "zeppelin")]
 
@@ -39,7 +56,7 @@ def test_a_1_keeps_the_first_stage_order(
 def test_a_0_ranks_by_evidence_alone(index: Index) -> None:
     """First-stage scores have no say among the candidates."""
     ranker = Ranker(WordScorer(), aggregation=Max(), interpolation=Interpolation(0))
-    hits = score_candidates(index, QUERIES[0], rank_query(index, "birch river"), ranker)
+    hits = settled(index, QUERIES[0], rank_query(index, "birch river"), ranker)
     assert [h.score for h in hits] == [h.evidence for h in hits]
     assert {h.document.doc_id: h.evidence for h in hits}["forest"] == 0.5
 
@@ -47,7 +64,7 @@ def test_a_0_ranks_by_evidence_alone(index: Index) -> None:
 def test_a_hit_adds_up(index: Index) -> None:
     """Score = first stage + evidence; evidence = Σ weight · score of what is shown."""
     ranker = Ranker(WordScorer(), aggregation=Top((1, 0.5)), interpolation=Interpolation(0.3))
-    for hit in search(IndexEngine(index), "birch river canoe", ranker):
+    for hit in search(IndexEngine(index), "birch river canoe", ranker).hits:
         assert hit.score == pytest.approx(hit.first_stage + hit.evidence)
         shown = sum(e.weight * e.score for e in hit.segments)
         assert hit.evidence == pytest.approx(shown)
@@ -72,7 +89,7 @@ def test_search_and_rerank_agree(index: Index) -> None:
     ranker, stage = Ranker(WordScorer()), FirstStage(expansion=RM3())
     run = rerank(index, rank_queries(index, QUERIES, stage), QUERIES, ranker)
     for query in QUERIES:
-        hits = search(IndexEngine(index, stage), query.text, ranker, top=3)
+        hits = search(IndexEngine(index, stage), query.text, ranker, top=3).hits
         assert tuple(h.document.doc_id for h in hits) == run.rankings[query.query_id].doc_ids[:3]
 
 
@@ -80,10 +97,12 @@ def test_every_query_has_a_ranking_even_if_empty(index: Index) -> None:
     """In the order of the queries; progress is told for each."""
     steps: list[int] = []
     run = rank_queries(index, QUERIES)
-    ranked = rerank(index, run, QUERIES, Ranker(WordScorer()), advance=steps.append)
+    ranked = rerank(
+        index, run, QUERIES, Ranker(WordScorer()), report=lambda work: steps.append(work.candidates)
+    )
     assert list(ranked.rankings) == ["1", "2", "3"]
     assert len(ranked.rankings["3"]) == 0
-    assert steps == [1, 1, 1]
+    assert steps == [len(run.rankings[query.query_id]) for query in QUERIES]
 
 
 def test_a_run_for_other_queries_is_refused(index: Index) -> None:
@@ -120,21 +139,21 @@ def test_long_sentences_are_cut_into_chunks_not_off(index: Index) -> None:
     seen: list[str] = []
 
     class Listener(WordScorer):
-        def score(self, query: str, texts):  # type: ignore[no-untyped-def]
-            seen.extend(texts)
-            return super().score(query, texts)
+        def score(self, query: str, pieces):  # type: ignore[no-untyped-def]
+            seen.extend(self.text(piece) for piece in pieces)
+            return super().score(query, pieces)
 
     candidates = Ranking.of(["canoe"], [1.0])
-    score_candidates(index, QUERIES[0], candidates, Ranker(Listener(room=2)))
+    settled(index, QUERIES[0], candidates, Ranker(Listener(room=2)))
     words = index.documents(["canoe"])[0].contents.split()
-    assert " ".join(seen).split() == words
+    assert sorted(" ".join(seen).split()) == sorted(" ".join(words).lower().split())
     assert all(len(text.split()) <= 2 for text in seen)
 
 
 def test_top_and_depth_are_at_least_1(index: Index) -> None:
     """And `top` hits are found even below the ranker's depth."""
     ranker = Ranker(WordScorer(), depth=1)
-    assert len(search(IndexEngine(index), "birch river iron bee", ranker, top=4)) == 4
+    assert len(search(IndexEngine(index), "birch river iron bee", ranker, top=4).hits) == 4
     for top in (0, -1):
         with pytest.raises(InputError, match="top is out of range"):
             search(IndexEngine(index), "birch", ranker, top=top)
@@ -148,5 +167,11 @@ def test_a_query_too_long_is_told_before_any_work(index: Index, bert: Callable[.
     queries = [QUERIES[0], Query("9", "bee " * 40)]
     steps: list[int] = []
     with pytest.raises(InputError, match="query 9: query is too long"):
-        rerank(index, rank_queries(index, queries), queries, ranker, advance=steps.append)
+        rerank(
+            index,
+            rank_queries(index, queries),
+            queries,
+            ranker,
+            report=lambda work: steps.append(work.candidates),
+        )
     assert steps == []

@@ -1,0 +1,62 @@
+"""Which documents can still be among the k best? Those whose bound reaches the k-th best score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from birchbark.records import Ranking
+
+ROUNDING = 1e-9  # a bound is raised by this share: more than sums in float64 can be off
+
+
+class TopK:
+    """The race for the k best of n documents: each has a bound, and once it is settled a score.
+
+    No document is left out that could be among the k best, ties included, so the winners, their
+    order and scores are those of settling all.
+    """
+
+    def __init__(self, doc_ids: Sequence[str], bounds: ArrayLike, k: int) -> None:
+        """Bounds (n,): no score can be higher; inf where nothing is known."""
+        self._doc_ids, self._k = doc_ids, k
+        self._bounds = _raised(np.asarray(bounds, np.float64))
+        self._scores = np.full(len(doc_ids), np.nan)
+
+    def lower(self, position: int, bound: float) -> None:
+        """A document turns out to have a lower bound."""
+        self._bounds[position] = min(self._bounds[position], _raised(np.float64(bound)))
+
+    def settle(self, position: int, score: float) -> None:
+        """A document's score is known."""
+        self._scores[position] = score
+
+    @property
+    def settled(self) -> NDArray[np.intp]:
+        """Positions of settled documents, rising."""
+        return np.flatnonzero(~np.isnan(self._scores))
+
+    def open(self) -> list[int]:
+        """Positions of unsettled documents that can still be among the k best, best bound first.
+
+        Of equal bounds the earlier position comes first. The first max(0, k − settled) of them must
+        be settled in any case.
+        """
+        unsettled = np.isnan(self._scores)
+        known = self._scores[~unsettled].astype(np.float32)
+        enough = len(known) >= self._k > 0
+        least = np.partition(known, -self._k)[-self._k] if enough else np.float32(-np.inf)
+        found = np.flatnonzero(unsettled & (self._bounds.astype(np.float32) >= least))
+        order: list[int] = found[np.argsort(-self._bounds[found], kind="stable")].tolist()
+        return order
+
+    def best(self) -> Ranking:
+        """The k best of the settled documents."""
+        at = self.settled.tolist()
+        return Ranking.of([self._doc_ids[i] for i in at], self._scores[at], self._k)
+
+
+def _raised(bounds: NDArray[np.float64] | np.float64) -> NDArray[np.float64]:
+    return np.asarray(bounds + np.abs(bounds) * ROUNDING)

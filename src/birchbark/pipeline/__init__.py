@@ -1,0 +1,1 @@
+"""How do the rooms work together? retrieve → segment → score → combine: the only composer."""

@@ -1,0 +1,57 @@
+"""How much can still be scored before time is up?"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+BATCH_TOKENS = 4096  # what a kill can cost: a second of a small model, ten of BERT-base
+FIRST_TOKENS = 64  # scored before anything is known of the model's speed
+HURRIED_TOKENS = 512  # at most, under a deadline: what an error of the forecast can cost
+CAUTION = 1.5  # a forecast is multiplied by this
+
+Clock = Callable[[], float]
+
+
+class Deadline:
+    """A point in time, and what can be scored before it, by the speed seen so far."""
+
+    def __init__(self, budget: float | None, clock: Clock = time.monotonic) -> None:
+        """budget: seconds from now; None for no deadline."""
+        self._clock = clock
+        self._end = math.inf if budget is None else clock() + budget
+        self._begun = 0.0
+        self._seconds_a_token = 0.0
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is any."""
+        return self._end < math.inf
+
+    def allows(self, lengths: NDArray[np.intp]) -> int:
+        """How many of the next inputs, of so many tokens each, to score now; 0 when time is up."""
+        self._begun = self._clock()
+        left = self._end - self._begun
+        if not self.exists:
+            return _within(lengths, BATCH_TOKENS) or 1
+        if left <= 0:
+            return 0
+        if not self._seconds_a_token:
+            return _within(lengths, FIRST_TOKENS) or 1
+        forecast = int(left / (self._seconds_a_token * CAUTION))
+        return _within(lengths, min(HURRIED_TOKENS, forecast)) or int(lengths[0] <= forecast)
+
+    def scored(self, tokens: int) -> None:
+        """So many tokens were scored since `allows` was asked."""
+        if self.exists:
+            seconds = (self._clock() - self._begun) / tokens
+            self._seconds_a_token = max(seconds, self._seconds_a_token / 2)
+
+
+def _within(lengths: NDArray[np.intp], tokens: int) -> int:
+    """How many of the first inputs have at most so many tokens together."""
+    return int(np.searchsorted(np.cumsum(lengths[: tokens + 1]), tokens, side="right"))

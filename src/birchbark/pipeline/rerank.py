@@ -1,0 +1,68 @@
+"""How is a whole run ranked anew?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from birchbark.errors import InputError
+from birchbark.pipeline.answer import Work
+from birchbark.pipeline.race import Race
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading import Reader
+from birchbark.records import Query, Ranking, Run
+from birchbark.retrieve.engine import DocumentStore
+
+
+def rerank(
+    store: DocumentStore,
+    run: Run,
+    queries: Sequence[Query],
+    ranker: Ranker,
+    *,
+    top: int | None = None,
+    tag: str | None = None,
+    report: Callable[[Work], object] = lambda work: None,
+) -> Run:
+    """`run` re-ranked for each of `queries`, in their order.
+
+    top: only the best so many of each, scoring no document that cannot be among them; by default
+    all candidates, those below the ranker's depth under the others. report: called after each query
+    with the work that it took. Raises InputError if the run has a query that is not in `queries`. A
+    query without ranking gets an empty one.
+    """
+    texts = {query.query_id for query in queries}
+    if unknown := [query_id for query_id in run.rankings if query_id not in texts]:
+        raise InputError(
+            f"the run ranks a query without a text: {unknown[0]}",
+            found=f"{len(unknown)} such queries",
+            remedy="give the queries that the run was made for",
+        )
+    if top is not None and top < 1:
+        raise InputError("top is out of range", wanted="1 or more", found=str(top))
+    for query in queries:  # before any work is done
+        try:
+            ranker.scorer.room(query.text)
+        except InputError as error:
+            raise error.at(f"query {query.query_id}") from None
+    reader = Reader(store, ranker)
+    rankings = {}
+    for query in queries:
+        candidates = run.rankings.get(query.query_id, Ranking.of([], []))
+        race = Race(reader, query, candidates.head(ranker.depth), ranker, top or ranker.depth)
+        race.run()
+        best = race.best()
+        rankings[query.query_id] = best if top else _with_rest(best, candidates)
+        report(race.work)
+    return Run(rankings, tag or f"{run.tag}+{ranker.scorer.kind}")
+
+
+def _with_rest(head: Ranking, candidates: Ranking) -> Ranking:
+    """`head` with the candidates below it in their order; their scores are moved under its own."""
+    rest = candidates.doc_ids[len(head) :]
+    if not rest:
+        return head
+    lowest = float(head.scores.min())
+    below = lowest - np.arange(1, len(rest) + 1) * max(1e-3, abs(lowest) * 1e-3)
+    return Ranking.of([*head.doc_ids, *rest], [*head.scores.tolist(), *below.tolist()])

@@ -1,0 +1,149 @@
+"""Are the best found without scoring everything, and is an answer ready in time?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top
+from birchbark.combine.interpolate import Interpolation, Scale
+from birchbark.combine.topk import TopK
+from birchbark.pipeline import race as module
+from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.race import Race
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading import Reader
+from birchbark.records import Document, Float32s, Ids, Query, Ranking
+from birchbark.segment.windows import Windows
+from conftest import WordScorer
+
+QUERY = Query("1", "birch")
+SCORES = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1 / 3, 0.999, 1e-7])
+AGGREGATIONS = [Top(), Top((0.2, 1.0)), Top((0.0, 1.0)), First(), Max(), Mean(), Sum()]
+
+
+class Shelf:
+    """Documents by id; each word is a segment, and says what its score is."""
+
+    def __init__(self, documents: Sequence[Sequence[float]]) -> None:
+        self.texts = {
+            f"d{i}": " ".join(f"{i}:{j}:{score!r}" for j, score in enumerate(scores))
+            for i, scores in enumerate(documents)
+        }
+
+    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
+        return [Document(d, {"text": self.texts[d]}) for d in doc_ids]
+
+
+class Written(WordScorer):
+    """The score that is written in a segment; a segment takes a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+
+    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        self.now += len(pieces)
+        return np.array([float(self.text(p).split(":")[2]) for p in pieces], np.float32)
+
+
+def raced(shelf: Shelf, first: Ranking, ranker: Ranker, top: int) -> Race:
+    race = Race(Reader(shelf, ranker), QUERY, first, ranker, top)
+    race.run()
+    return race
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Shelf, Ranking, int]:
+    documents = draw(st.lists(st.lists(SCORES, max_size=5), min_size=1, max_size=12))
+    first = st.sampled_from([0.0, 1.0, 2.0, 7.5, 30.0])
+    scores = [draw(first) for _ in documents]
+    shelf = Shelf(documents)
+    return shelf, Ranking.of(list(shelf.texts), scores), draw(st.integers(1, len(documents)))
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS, ids=str)
+@given(case=cases(), a=st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]), scale=st.sampled_from(Scale))
+def test_the_best_are_those_of_scoring_everything(
+    aggregation: Aggregation, case: tuple[Shelf, Ranking, int], a: float, scale: Scale
+) -> None:
+    """Ids, order, scores and evidence; any a, weights, aggregation, scale and number of hits."""
+    shelf, first, top = case
+    ranker = Ranker(Written(), Windows(1, 0), aggregation, Interpolation(a, scale))
+    some, every = raced(shelf, first, ranker, top), raced(shelf, first, ranker, len(first))
+    assert some.hits() == every.hits()[:top]
+    assert some.best() == every.best().head(top)
+    assert some.work.exact and every.work.exact
+    assert every.work.settled == len(first) >= some.work.settled
+    assert some.work.pairs <= every.work.pairs
+
+
+def test_what_cannot_be_among_the_best_is_not_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With raw BM25 scores and a of .5 the first document settles it."""
+    monkeypatch.setattr(module, "AHEAD", 1)
+    scorer, shelf = Written(), Shelf([[1.0] * 3] * 50)
+    first = Ranking.of(list(shelf.texts), np.linspace(40, 10, 50))
+    ranker = Ranker(scorer, Windows(1, 0), interpolation=Interpolation(0.5, Scale.RAW))
+    race = raced(shelf, first, ranker, 1)
+    assert (race.work.settled, race.work.candidates, scorer.now) == (1, 50, 3)
+
+
+@given(
+    documents=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=20),
+    k=st.integers(1, 20),
+)
+def test_bounds_settle_the_k_best(documents: list[tuple[float, float]], k: int) -> None:
+    """One after the other, as long as one is open."""
+    scores = [min(pair) for pair in documents]
+    names = [f"d{i:02}" for i in range(len(documents))]
+    topk = TopK(names, [max(pair) for pair in documents], k)
+    while waiting := topk.open():
+        topk.settle(waiting[0], scores[waiting[0]])
+    assert topk.best() == Ranking.of(names, scores, k)
+
+
+def test_equal_bounds_are_open_as_the_tie_rule_may_prefer_them() -> None:
+    """A document that can only equal the k-th best may still stand before it."""
+    topk = TopK(["a", "b"], [0.5, 0.5], 1)
+    topk.settle(0, 0.5)
+    assert topk.open() == [1]
+    topk.settle(1, 0.5)
+    assert topk.best().doc_ids == ("b",)
+
+
+@given(case=cases(), budget=st.integers(1, 40), a=st.sampled_from([0.0, 0.4, 0.9]))
+def test_time_up_leaves_the_first_stage_order(
+    case: tuple[Shelf, Ranking, int], budget: int, a: float
+) -> None:
+    """Settled documents have their true scores; the others follow as the first stage has them."""
+    shelf, first, top = case
+    scorer = Written()
+    ranker = Ranker(scorer, Windows(1, 0), interpolation=Interpolation(a, Scale.MINMAX))
+    truth = {h.document.doc_id: h for h in raced(shelf, first, ranker, len(first)).hits()}
+    scorer.now = 0.0
+    race = Race(Reader(shelf, ranker), QUERY, first, ranker, top)
+    race.run(Deadline(budget, lambda: scorer.now))
+    assert scorer.now <= max(budget, 12)  # nothing is begun that cannot end, but the first batch
+    hits = race.hits()
+    assert len(hits) == top
+    settled = [h for h in hits if h.settled]
+    assert hits[: len(settled)] == settled == [truth[h.document.doc_id] for h in settled]
+    waiting = [h.document.doc_id for h in hits if not h.settled]
+    assert waiting == [d for d in first.doc_ids if d in waiting]
+    if race.work.exact:
+        assert hits == raced(shelf, first, ranker, top).hits()
+
+
+def test_without_time_the_first_stage_answers() -> None:
+    """And the answer says so."""
+    shelf = Shelf([[1.0], [0.5], [0.0]])
+    first = Ranking.of(list(shelf.texts), [3.0, 2.0, 1.0])
+    ranker = Ranker(Written())
+    race = Race(Reader(shelf, ranker), QUERY, first, ranker, 2)
+    race.run(Deadline(-1.0))
+    assert [h.document.doc_id for h in race.hits()] == ["d0", "d1"]
+    assert (race.work.exact, race.work.settled) == (False, 0)
