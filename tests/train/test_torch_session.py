@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from birchbark.errors import CheckpointError, InputError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.heads import Pooling
 from birchbark.score.model import load_scorer
+from birchbark.score.scorer import score_texts
 from birchbark.score.session import Session
 from birchbark.train.nodes import read_steps
 from birchbark.train.torch_session import TorchSession, on_device
@@ -81,11 +81,15 @@ def test_nothing_gives_nothing(tmp_path: Path) -> None:
     assert TorchSession(checkpoint, device="cpu").run([], []).shape == (0,)
 
 
-def test_scorers_take_it(tmp_path: Path) -> None:
-    """With a fingerprint of its own: a store never mixes the two."""
+def test_scorers_take_it(device: str, tmp_path: Path) -> None:
+    """The same scores; with a fingerprint of its own: a store never mixes the two."""
     directory = write_family(tmp_path / "bert", "bert", 1)
     ours = load_scorer(directory)
-    by_torch = load_scorer(directory, session=partial(TorchSession, device="cpu"))
+    by_torch = load_scorer(directory, session=on_device(device))
+    found, expected = (
+        score_texts(s, "bees", ["the birch canoe", "bees dance"]) for s in (by_torch, ours)
+    )
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
     assert (ours.name, ours.kind) == (by_torch.name, by_torch.kind)
     assert ours.fingerprint != by_torch.fingerprint
 
