@@ -34,6 +34,7 @@ class Imitation(ThreadingHTTPServer):
         self.sent: dict[str, bytes] = {}
         self.hidden: set[str] = set()
         self.listing: bytes | None = None
+        self.terse = False  # lists names alone
         self.stall = threading.Event()
         self.stalled = ""
 
@@ -57,7 +58,7 @@ class Imitation(ThreadingHTTPServer):
                 entry["lfs"] = {"sha256": sha256, "size": len(data), "pointerSize": 134}
                 entry["blobId"] = "0" * 40  # of the pointer
             if name not in self.hidden:
-                siblings.append(entry)
+                siblings.append({"rfilename": name} if self.terse else entry)
         return json.dumps({"id": ID, "sha": COMMIT, "siblings": siblings}).encode()
 
 

@@ -150,6 +150,25 @@ def test_interrupted_transfers_leave_nothing(hub: Imitation, name: str, part: fl
     assert locate(ID) == shelf(ID)
 
 
+@pytest.mark.parametrize("name", ["vocab.txt", "model.safetensors"])
+def test_a_hub_that_gives_no_checksums(hub: Imitation, name: str) -> None:
+    """What breaks off is noticed all the same."""
+    hub.terse = True
+    hub.cut[name] = 100
+    refused(hub, HubError, f"transfer of {name} broke off.*try again")
+    hub.cut.clear()
+    bring(hub)
+    assert load_scorer(ID)
+
+
+def test_what_a_kill_leaves_is_no_model(hub: Imitation) -> None:
+    """It is never read, nor listed."""
+    bring(hub)
+    (shelf(ID).parent / ".tmp-x").mkdir()
+    (shelf(ID).parent / ".tmp-x" / SOURCE).write_text("{}")
+    assert shelved() == [(ID, shelf(ID))]
+
+
 def test_a_stalled_transfer_ends(hub: Imitation) -> None:
     """After the timeout, here of a second, not of minutes."""
     hub.stalled = "model.safetensors"

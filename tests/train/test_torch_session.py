@@ -125,6 +125,27 @@ def test_precision_is_full_and_settings_are_given_back(tmp_path: Path) -> None:
     assert set(seen) == {"highest"}
 
 
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to"), "memory is full.*Tried to"),
+        (RuntimeError("CUDA error: no kernel image\nmore"), "does not run.*image.*--device cpu"),
+    ],
+)
+def test_what_the_device_refuses_is_told(error: Exception, message: str, tmp_path: Path) -> None:
+    """Without a traceback of torch."""
+
+    def fail(*values: object) -> None:
+        raise error
+
+    session = TorchSession(
+        Checkpoint.open(write_family(tmp_path / "bert", "bert", 1)), device="cpu"
+    )
+    session._steps[0] = replace(session._steps[0], compute=fail)
+    with pytest.raises(InputError, match=message):
+        session.run(IDS, TYPES)
+
+
 def test_results_are_let_go(tmp_path: Path) -> None:
     """Every result but the last is forgotten: a GPU's memory holds a layer's, not the graph's."""
     from birchbark.score.graph import build_graph

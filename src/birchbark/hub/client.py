@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from ssl import SSLError
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
@@ -103,6 +104,8 @@ class Hub:
                 advance(len(piece))
                 if file.size is not None and received > file.size:
                     break
+            if file.size is None and answer.length:  # bytes that were announced, and did not come
+                raise http.client.IncompleteRead(b"", answer.length)
         _check(file, received, digest.hexdigest(), git.hexdigest(), self._url(path))
         return digest.hexdigest()
 
@@ -131,7 +134,7 @@ class Hub:
         with answer:
             try:
                 yield answer
-            except (TimeoutError, ConnectionError, http.client.HTTPException) as broken:
+            except (TimeoutError, ConnectionError, SSLError, http.client.HTTPException) as broken:
                 raise HubError(
                     f"the transfer of {what} broke off",
                     where=self.endpoint,

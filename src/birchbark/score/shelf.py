@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from birchbark.artifact import TEMPORARY
+
 FOLDER = "BIRCHBARK_MODELS"  # environment variable
 SOURCE = "source.json"  # in each of them: hub, id, revision, commit, checksums
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
@@ -34,5 +36,6 @@ def shelved() -> list[tuple[str, Path]]:
     folder = models_folder()
     if not folder.is_dir():
         return []
-    found = sorted(path for path in folder.iterdir() if (path / SOURCE).is_file())
+    whole = (path for path in folder.iterdir() if not path.name.startswith(TEMPORARY))
+    found = sorted(path for path in whole if (path / SOURCE).is_file())
     return [(path.name.replace("--", "/", 1), path) for path in found]

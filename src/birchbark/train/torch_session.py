@@ -23,7 +23,7 @@ from birchbark.score.graph import build_graph
 from birchbark.score.session import Floats, NewSession, numbers
 from birchbark.train.nodes import Step, read_steps
 
-BATCH_TOKENS = 32_768  # a GPU is idle with the few that fit a processor's cache
+BATCH_TOKENS = 16_384  # a GPU is idle with the few that fit a processor's cache
 
 
 def on_device(device: str) -> NewSession:
@@ -62,7 +62,8 @@ class TorchSession:
         self._steps, inputs, constants = read_steps(graph)
         self._typed = "types" in inputs
         self._arithmetic = f"torch {torch.__version__} {self._device.type} ".encode() + graph
-        moved = {name: torch.from_numpy(w).to(self._device) for name, w in weights.items()}
+        with self._errors():
+            moved = {name: torch.from_numpy(w).to(self._device) for name, w in weights.items()}
         self._values: Mapping[str, Any] = {**constants, **moved}
         self._batch_tokens = batch_tokens
         self._where = str(checkpoint.directory)
@@ -74,7 +75,8 @@ class TorchSession:
     def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Floats:
         """The graph's output for each input, in the order given: (n,) or (n, hidden)."""
         parts, order = [], []
-        with self._torch.inference_mode(), _full_precision(self._torch):
+        torch = self._torch
+        with torch.inference_mode(), _full_precision(torch), self._errors():
             for batch in equal_lengths([len(i) for i in ids], self._batch_tokens):
                 feed = {"ids": self._tensor([ids[i] for i in batch])}
                 if types is not None and self._typed:
@@ -83,10 +85,32 @@ class TorchSession:
                 order += batch
             if not parts:
                 return np.empty(0, np.float32)
-            rows: Floats = self._torch.cat(parts).cpu().numpy()  # waits for the device once
+            rows: Floats = torch.cat(parts).cpu().numpy()  # waits for the device once
         out = np.empty_like(rows)
         out[order] = rows
         return numbers(out, self._where)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """What the device refuses, in plain words."""
+        try:
+            yield
+        except self._torch.cuda.OutOfMemoryError as full:
+            raise InputError(
+                "the GPU's memory is full",
+                where=f"device {self._device}",
+                found=str(full).partition("\n")[0][:200],
+                remedy="end what else runs on it, or --device cpu",
+            ) from full
+        except RuntimeError as broken:
+            if "CUDA" not in str(broken):
+                raise
+            raise InputError(
+                "the GPU does not run this model",
+                where=f"device {self._device}",
+                found=str(broken).partition("\n")[0][:200],
+                remedy="--device cpu runs it",
+            ) from broken
 
     def _tensor(self, rows: Sequence[Ids]) -> Any:
         return self._torch.from_numpy(np.stack(rows).astype(np.int64)).to(self._device)
