@@ -71,7 +71,47 @@ _HOME = {
     "load_scorer": "score.model",
 }
 
-__all__ = ["__version__", *_HOME]
+# Written out, so that type checkers see it; a test holds it to the table above.
+__all__ = [
+    "AND",
+    "BM25",
+    "OR",
+    "RM3",
+    "Aggregation",
+    "Answer",
+    "BirchbarkError",
+    "Document",
+    "Evidence",
+    "First",
+    "FirstStage",
+    "Hit",
+    "Index",
+    "IndexEngine",
+    "IndexWriter",
+    "InputError",
+    "Interpolation",
+    "Match",
+    "Max",
+    "Mean",
+    "Qrels",
+    "Query",
+    "Ranker",
+    "Ranking",
+    "Run",
+    "Schema",
+    "Segment",
+    "Sum",
+    "Top",
+    "Work",
+    "__version__",
+    "build_index",
+    "load_scorer",
+    "measure",
+    "rank_queries",
+    "rank_query",
+    "rerank",
+    "search",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -58,7 +58,7 @@ def command(
 ) -> None:
     """Search INDEX for TEXT: BM25, then BERT over the best candidates' sentences."""
     from birchbark.index.reader import Index
-    from birchbark.pipeline.search import search
+    from birchbark.pipeline.search import search, warm_up
     from birchbark.retrieve.engine import IndexEngine
 
     of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
@@ -70,6 +70,8 @@ def command(
             answer = search(engine, text, None, top)
         else:
             with remembering(ranker(**choices), scores) as chosen:
+                if budget is not None:
+                    warm_up(engine, chosen, text)
                 answer = search(engine, text, chosen, top, budget)
         advance(1)
     show(answer, as_json)

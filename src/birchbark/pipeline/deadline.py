@@ -13,6 +13,7 @@ BATCH_TOKENS = 4096  # what a kill can cost: a second of a small model, ten of B
 FIRST_TOKENS = 64  # scored before anything is known of the model's speed
 HURRIED_TOKENS = 512  # at most, under a deadline: what an error of the forecast can cost
 CAUTION = 1.5  # a forecast is multiplied by this
+RESERVE = 0.05  # share of the time that is kept for what comes after scoring
 
 Clock = Callable[[], float]
 
@@ -23,7 +24,7 @@ class Deadline:
     def __init__(self, budget: float | None, clock: Clock = time.monotonic) -> None:
         """budget: seconds from now; None for no deadline."""
         self._clock = clock
-        self._end = math.inf if budget is None else clock() + budget
+        self._end = math.inf if budget is None else clock() + budget * (1 - RESERVE)
         self._begun = 0.0
         self._seconds_a_token = 0.0
 

@@ -20,7 +20,7 @@ from birchbark.pipeline.reading import Reader, Reading
 from birchbark.records import Float32s, Query, Ranking
 from birchbark.score.remembering import Known, Remembering
 
-AHEAD = 4  # documents settled together, though the first may show that the others are not needed
+AHEAD = 2  # documents settled together, though the first may show that the others are not needed
 CHARACTERS = 500_000  # of documents settled together, at most: what memory must hold
 HURRIED_CHARACTERS = 2_000  # the same under a deadline, so that some are settled when it comes
 AROUND = 4  # special tokens around a segment, at most
@@ -69,9 +69,17 @@ class Race:
         position = {doc_id: i for i, doc_id in enumerate(self._doc_ids)}
         best = [position[doc_id] for doc_id in self.best().doc_ids]
         waiting = [i for i in range(len(self._doc_ids)) if i not in self._scores]
-        shown = [*best, *waiting[: self._top - len(best)]]
-        readings = self._reader.read([self._doc_ids[i] for i in shown], self._room)
-        return [self._hit(i, reading) for i, reading in zip(shown, readings, strict=True)]
+        waiting = waiting[: self._top - len(best)]
+        readings = self._reader.read([self._doc_ids[i] for i in best], self._room)
+        documents = self._reader.documents([self._doc_ids[i] for i in waiting])
+        first = self._first[waiting].tolist()
+        return [
+            *(self._hit(i, reading) for i, reading in zip(best, readings, strict=True)),
+            *(
+                Hit(document, score, score, 0.0, (), settled=False)
+                for document, score in zip(documents, first, strict=True)
+            ),
+        ]
 
     @property
     def work(self) -> Work:
@@ -141,9 +149,7 @@ class Race:
             self._topk.settle(position, float(self._first[position] + evidence))
 
     def _hit(self, position: int, reading: Reading) -> Hit:
-        first, scores = float(self._first[position]), self._scores.get(position)
-        if scores is None:
-            return Hit(reading.document, first, first, 0.0, (), settled=False)
+        first, scores = float(self._first[position]), self._scores[position]
         weights = self._ranker.aggregation.weights(scores)
         evidence = float(self._share * aggregate(scores, weights))
         shares = [

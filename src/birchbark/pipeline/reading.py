@@ -36,7 +36,8 @@ class Reader:
     """Readings of a store's documents, the last ones remembered: many queries find the same."""
 
     def __init__(self, store: DocumentStore, ranker: Ranker) -> None:
-        self._store, self._ranker = store, ranker
+        self.documents = store.documents
+        self._ranker = ranker
         self._known: OrderedDict[tuple[str, int], Reading] = OrderedDict()
         self._size = 0
 
@@ -61,7 +62,7 @@ class Reader:
             self._size -= self._known.popitem(last=False)[1].size
 
     def _readings(self, doc_ids: Sequence[str], room: int) -> list[Reading]:
-        documents = self._store.documents(doc_ids)
+        documents = self.documents(doc_ids)
         segments = [self._ranker.segmenter(document) for document in documents]
         scorer, limit = self._ranker.scorer, self._ranker.limit
         fitted = iter(

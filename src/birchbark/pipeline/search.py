@@ -8,7 +8,7 @@ from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.race import Race
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading import Reader
-from birchbark.records import Query
+from birchbark.records import Document, Query
 from birchbark.retrieve.engine import Engine
 
 
@@ -37,3 +37,10 @@ def search(
     race = Race(Reader(engine, ranker), Query("", text), candidates, ranker, top)
     race.run(deadline)
     return Answer(tuple(race.hits()), race.work)
+
+
+def warm_up(engine: Engine, ranker: Ranker, text: str) -> None:
+    """Load what is loaded on first use, so that a first answer is as fast as the next."""
+    engine.rank(text, 1)
+    ranker.segmenter(Document("", {"text": "A sentence. Another."}))
+    ranker.scorer.score(text, ranker.scorer.encode([""]))

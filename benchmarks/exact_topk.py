@@ -1,0 +1,124 @@
+"""How much of BERT's work does the exact search for the best k save, and is it exact?
+
+    python -m benchmarks.exact_topk --data ../shared/data/time --scores time.scores
+
+For each a, weights, scale and k, all queries are ranked from one store of scores, in full and then
+without what cannot be among the best. Both must be equal, or the run fails. The share of work is
+pairs of query and segment that had to be scored, of all pairs.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+
+import click
+
+from birchbark import (
+    Index,
+    Interpolation,
+    Query,
+    Ranker,
+    Run,
+    Top,
+    Work,
+    build_index,
+    load_scorer,
+    rank_queries,
+    rerank,
+)
+from birchbark.collection.documents import read_collection
+from birchbark.collection.intake import Intake
+from birchbark.collection.queries import read_queries
+from birchbark.combine.interpolate import Scale
+from birchbark.score.model import DEFAULT_MODEL
+from birchbark.score.remembering import Remembering
+from birchbark.score.scorer import Scorer
+from birchbark.score.store import ScoreStore
+
+WEIGHTS = ((1.0,), (1.0, 0.5, 0.25))
+FIRST_STAGE = tuple(i / 10 for i in range(1, 10))
+
+
+@click.command()
+@click.option("--data", type=click.Path(path_type=Path, exists=True), required=True)
+@click.option("--model", default=DEFAULT_MODEL, show_default=True)
+@click.option("--scores", type=click.Path(path_type=Path), required=True)
+@click.option("--depth", default=100, show_default=True)
+@click.option("--top", "tops", multiple=True, type=int, default=(10, 20), show_default=True)
+@click.option("--output", type=click.Path(path_type=Path), help="Markdown.  [default: stdout]")
+def main(
+    data: Path, model: str, scores: Path, depth: int, tops: Sequence[int], output: Path | None
+) -> None:
+    """Rank a collection in full and by the exact search for the best, and compare."""
+    queries = read_queries(data / "queries.tsv")
+    scorer = load_scorer(model)
+    with tempfile.TemporaryDirectory() as folder, ScoreStore(scores, scorer) as store:
+        documents = read_collection(str(data / "corpus.jsonl"), Intake())
+        index = build_index(documents, Path(folder) / "index")
+        first = rank_queries(index, queries, depth=depth)
+        known = Remembering(scorer, store)
+        rows = list(_rows(index, first, queries, known, tops))
+    head = f"# Exact top-k: {data.name}, {len(queries)} queries, {depth} candidates, {scorer.name}"
+    text = "\n".join([head, "", *_table(rows, tops)]) + "\n"
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text)
+
+
+def _rows(
+    index: Index, first: Run, queries: Sequence[Query], scorer: Scorer, tops: Sequence[int]
+) -> Iterator[tuple[Scale, tuple[float, ...], float, list[float]]]:
+    choices = list(product((Scale.MAX, Scale.RAW), WEIGHTS, FIRST_STAGE))
+    with click.progressbar(choices, label="rankings", file=sys.stderr) as bar:
+        for scale, weights, a in bar:
+            ranker = Ranker(scorer, aggregation=Top(weights), interpolation=Interpolation(a, scale))
+            full, whole = _ranked(index, first, queries, ranker, None)
+            shares = []
+            for top in tops:
+                best, some = _ranked(index, first, queries, ranker, top)
+                if not some.exact or best.rankings != full.head(top).rankings:
+                    raise SystemExit(f"not exact: {scale} {weights} a={a} top {top}")
+                shares.append(some.pairs / whole.pairs)
+            yield scale, weights, a, shares
+
+
+def _ranked(
+    index: Index, first: Run, queries: Sequence[Query], ranker: Ranker, top: int | None
+) -> tuple[Run, Work]:
+    works = [Work()]
+    run = rerank(
+        index,
+        first,
+        queries,
+        ranker,
+        top=top,
+        tag="t",
+        report=lambda work: works.append(works.pop() + work),
+    )
+    return run, works[0]
+
+
+def _table(
+    rows: Sequence[tuple[Scale, tuple[float, ...], float, list[float]]], tops: Sequence[int]
+) -> Iterator[str]:
+    yield f"Every ranking equals the full one ({len(rows) * len(tops)} comparisons). Share of pairs"
+    yield "of query and segment that BERT had to score:"
+    yield ""
+    yield "| first stage | w | top | " + " | ".join(f"a = {a:.1f}" for a in FIRST_STAGE) + " |"
+    yield "| --- | --- | --- |" + " --- |" * len(FIRST_STAGE)
+    for (scale, weights), (i, top) in product(
+        product((Scale.MAX, Scale.RAW), WEIGHTS), enumerate(tops)
+    ):
+        found = [shares[i] for s, w, _, shares in rows if (s, w) == (scale, weights)]
+        cells = " | ".join(f"{share:.0%}" for share in found)
+        name = "÷ highest" if scale is Scale.MAX else "raw"
+        yield f"| {name} | {', '.join(f'{w:g}' for w in weights)} | {top} | {cells} |"
+
+
+if __name__ == "__main__":
+    main()
