@@ -4,6 +4,7 @@ BirchbarkError             every error raised on purpose; the command line print
 ├── InputError             a file, option or argument is not what was asked for (exit code 2)
 ├── ArtifactError          a stored directory is missing, damaged or from another version
 ├── CheckpointError        a model directory cannot be read, or is no model we know
+├── HubError               a model cannot be fetched: no network, no such model, a broken transfer
 └── MissingPackageError    an optional package is needed and not installed
 """
 
@@ -58,6 +59,10 @@ class ArtifactError(BirchbarkError):
 
 class CheckpointError(BirchbarkError):
     """A model directory cannot be read, or holds no model we know."""
+
+
+class HubError(BirchbarkError):
+    """A model cannot be fetched: the hub is not reached, refuses, or sends something damaged."""
 
 
 class MissingPackageError(BirchbarkError):

@@ -98,3 +98,15 @@ def test_embeddings(family: str, mode: str, tmp_path: Path) -> None:
         checkpoint = Checkpoint.open(tmp_path, pooling=Pooling(mode, layer))
         found = Session(checkpoint).run(IDS.tolist())
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def test_shards(tmp_path: Path) -> None:
+    """As transformers splits large models: the same bits as in one file."""
+    model = saved("bert", "ForSequenceClassification", tmp_path / "whole", num_labels=1)
+    model.save_pretrained(tmp_path / "split", max_shard_size="20KB")
+    assert len(list((tmp_path / "split").glob("model-*-of-*.safetensors"))) > 2
+    whole, split = (
+        Session(Checkpoint.open(tmp_path / d)).run(list(IDS), list(TYPES))
+        for d in ("whole", "split")
+    )
+    assert np.array_equal(whole, split)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from birchbark.records import Query
     from birchbark.retrieve.first_stage import FirstStage
     from birchbark.retrieve.scoring import Model
+    from birchbark.score.heads import Pooling
+    from birchbark.score.session import NewSession
 
 Command = Callable[..., Any]
 FILE = click.Path(path_type=Path)
@@ -121,7 +123,21 @@ ranker_options = grouped(
         "--model",
         default=DEFAULT_MODEL,
         show_default=True,
-        help="A model directory, or the name of a packaged model.",
+        help="A model directory, the name of a packaged model, or a hub id that `birchbark model "
+        "fetch` has fetched.",
+    ),
+    click.option(
+        "--pooling",
+        metavar="HOW[:LAYER]",
+        help="Compare embeddings, whatever head the model has: cls, mean or max over the tokens of "
+        "a layer, 0 for the embeddings.  [default: as the model says, last layer]",
+    ),
+    click.option(
+        "--device",
+        type=click.Choice(["cpu", "cuda"]),
+        default="cpu",
+        show_default=True,
+        help="cuda: a GPU, by torch (pip install 'birchbark[train]').",
     ),
     click.option("--depth", default=100, show_default=True, help="Candidates to re-rank."),
     click.option(
@@ -256,6 +272,8 @@ def parse_filters(filters: tuple[str, ...]) -> dict[str, str]:
 
 def ranker(
     model: str,
+    pooling: str | None,
+    device: str,
     depth: int,
     segments: str,
     aggregate: str,
@@ -274,14 +292,38 @@ def ranker(
 
     interpolation = Interpolation(first_stage_weight, Scale(first_stage_scale))
     aggregation, segmenter = parse_aggregation(aggregate), parse_segmenter(segments)
+    scorer = load_scorer(
+        model, threads, parse_pooling(pooling) if pooling else None, sessions(device)
+    )
     return Ranker(
-        load_scorer(model, threads),
+        scorer,
         segmenter,
         aggregation,
         interpolation,
         depth,
         Limit(max_segments, max_length),
     )
+
+
+def sessions(device: str) -> NewSession | None:
+    """How models are run on `device`; None for the processors, which need no torch."""
+    if device == "cpu":
+        return None
+    from birchbark.train.torch_session import on_device
+
+    return on_device(device)
+
+
+def parse_pooling(text: str) -> Pooling:
+    """The pooling that `text` names: cls, mean or max, with :LAYER or without."""
+    from birchbark.score.heads import MODES, Pooling
+
+    mode, colon, layer = text.partition(":")
+    if mode not in MODES or bool(colon) != (layer.isascii() and layer.isdecimal()):
+        raise InputError(
+            "not a pooling", found=repr(text), wanted="cls, mean or max, or with a layer: mean:6"
+        )
+    return Pooling(mode, int(layer) if layer else None)
 
 
 @contextmanager

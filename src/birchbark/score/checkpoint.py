@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from birchbark.artifact import fingerprint
 from birchbark.errors import CheckpointError
 from birchbark.score.families import FAMILIES, Family
 from birchbark.score.heads import Head, Pooling, find_head
-from birchbark.score.shape import Shape, read_shape
+from birchbark.score.reading import read_any, read_object
+from birchbark.score.shape import Shape, read_shape, whole
+from birchbark.score.shards import weight_files
 from birchbark.score.weights import Tensors, find_weights, read_shapes, read_tensors
 
 MODULES = {"Transformer", "Pooling", "Normalize"}
@@ -45,22 +47,17 @@ class Checkpoint:
         (the message lists those that are), or if the weights are a pickle.
         """
         root = Path(directory)
-        modules = _modules(root)
+        modules = read_modules(root)
         home = root / modules.get("Transformer", "")
-        config = _json(home / "config.json")
-        kind = str(config.get("model_type"))
-        if kind not in FAMILIES:
-            raise CheckpointError(
-                "unknown architecture",
-                where=str(root),
-                wanted=" or ".join(FAMILIES),
-                found=kind,
-            )
-        family = FAMILIES[kind]
+        config = read_object(home / "config.json")
+        family = known_family(config, root)
         shape = read_shape(family, config, home)
-        shapes = read_shapes(find_weights(home), family.prefix)
+        shapes: dict[str, list[int]] = {}
+        for file in weight_files(find_weights(home)):
+            shapes |= read_shapes(file, family.prefix)
+        _check_layers(family, shape, shapes, home)
         stated = root / modules.get("Pooling", "1_Pooling") / "config.json"
-        module = _json(stated) if stated.exists() else {}
+        module = read_object(stated) if stated.exists() else {}
         head = pooling or find_head(family, shapes, module, root)
         if isinstance(head, Pooling):
             head = _layer(head, shape, root)
@@ -68,7 +65,7 @@ class Checkpoint:
 
     @property
     def weights(self) -> Path:
-        """The safetensors file."""
+        """The safetensors file, or the index of its shards."""
         return find_weights(self.directory)
 
     @property
@@ -78,14 +75,40 @@ class Checkpoint:
         if not (self.directory / "tokenizer.json").exists():
             names.append("tokenizer_config.json")  # only then is it read
         present = [self.directory / name for name in names if (self.directory / name).exists()]
-        files = fingerprint(*present, self.weights)
+        files = fingerprint(*present, *weight_files(self.weights))
         if isinstance(self.head, Pooling) and self.head != Pooling("mean", self.shape.layers):
             return f"{files}-{self.head.mode}-{self.head.layer}"
         return files
 
     def tensors(self) -> Tensors:
         """All weights by their names, without the family's prefix, as they are stored."""
-        return read_tensors(self.weights, self.family.prefix)
+        tensors: dict[str, Any] = {}
+        for file in weight_files(self.weights):
+            tensors |= read_tensors(file, self.family.prefix)
+        return tensors
+
+
+def known_family(config: Mapping[str, Any], root: Path) -> Family:
+    """The family that config.json names; CheckpointError, which lists all, if it is none."""
+    kind = str(config.get("model_type"))
+    if kind not in FAMILIES:
+        raise CheckpointError(
+            "unknown architecture", where=str(root), wanted=" or ".join(FAMILIES), found=kind
+        )
+    return FAMILIES[kind]
+
+
+def _check_layers(
+    family: Family, shape: Shape, shapes: Mapping[str, list[int]], home: Path
+) -> None:
+    """Refuse weights of more layers than there should be: they would be another model's scores."""
+    if family.names.query.format(i=shape.layers, group=shape.groups) + ".weight" in shapes:
+        raise CheckpointError(
+            "weights do not fit config.json",
+            where=str(home),
+            wanted=f"weights of {shape.layers} layers in {shape.groups} groups",
+            found="more",
+        )
 
 
 def _layer(pooling: Pooling, shape: Shape, root: Path) -> Pooling:
@@ -98,15 +121,15 @@ def _layer(pooling: Pooling, shape: Shape, root: Path) -> Pooling:
     return replace(pooling, layer=layer)
 
 
-def _modules(root: Path) -> dict[str, str]:
+def read_modules(root: Path) -> dict[str, str]:
     """Kind of module → its folder, as sentence-transformers' modules.json lists them."""
     path = root / "modules.json"
     if not path.exists():
         return {}
+    listed = read_any(path)
     try:
-        listed = json.loads(path.read_bytes())
         found = {str(m["type"]).rpartition(".")[2]: str(m.get("path", "")) for m in listed}
-    except (ValueError, TypeError, KeyError, AttributeError) as broken:
+    except (TypeError, KeyError, AttributeError) as broken:
         raise CheckpointError(f"not a list of modules: {broken}", where=str(path)) from broken
     if unknown := found.keys() - MODULES:
         raise CheckpointError(
@@ -115,24 +138,17 @@ def _modules(root: Path) -> dict[str, str]:
             wanted=", ".join(sorted(MODULES)),
             found=", ".join(sorted(unknown)),
         )
+    for folder in map(PurePosixPath, found.values()):
+        if folder.is_absolute() or ".." in folder.parts:
+            raise CheckpointError(
+                "a module outside of the directory", where=str(path), found=str(folder)
+            )
     return found
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise CheckpointError(
-            "not a model directory", where=str(path.parent), remedy=f"there is no {path.name} in it"
-        ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as broken:
-        raise CheckpointError(f"not valid JSON: {broken}", where=str(path)) from broken
-    if not isinstance(values, dict):
-        raise CheckpointError("not a JSON object", where=str(path))
-    return values
 
 
 def _max_length(directory: Path, shape: Shape) -> int:
     path = directory / "sentence_bert_config.json"
-    stated = _json(path).get("max_seq_length") if path.exists() else None
-    return min(int(stated or shape.longest), shape.longest)
+    stated = read_object(path).get("max_seq_length") if path.exists() else None
+    if stated is None:
+        return shape.longest
+    return min(whole(stated, "max_seq_length", path), shape.longest)

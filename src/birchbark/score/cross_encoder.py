@@ -10,7 +10,7 @@ import numpy as np
 from birchbark.records import Float32s, Ids
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.scorer import check_room, too_long
-from birchbark.score.session import Session
+from birchbark.score.session import NewSession, Session
 from birchbark.score.tokenizer import Pieces
 
 QUERY_ROOM = 64
@@ -25,13 +25,18 @@ class CrossEncoderScorer:
 
     kind = "cross-encoder"
 
-    def __init__(self, checkpoint: Checkpoint, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        threads: int | None = None,
+        session: NewSession = Session,
+    ) -> None:
         """Load `checkpoint`, whose head is a Classifier."""
         self.name = f"{checkpoint.name} cross-encoder"
         self._checkpoint = checkpoint
         self._pieces = Pieces(checkpoint)
         self._room = checkpoint.max_length - self._pieces.extra_pair
-        self._session = Session(checkpoint, threads)
+        self._session = session(checkpoint, threads)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from birchbark.records import Float32s, Ids
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.scorer import check_room, too_long
-from birchbark.score.session import Session
+from birchbark.score.session import NewSession, Session
 from birchbark.score.tokenizer import Pieces
 
 REMEMBERED = 100_000
@@ -26,13 +26,18 @@ class EmbeddingScorer:
 
     kind = "embedding"
 
-    def __init__(self, checkpoint: Checkpoint, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        threads: int | None = None,
+        session: NewSession = Session,
+    ) -> None:
         """Load `checkpoint`, whose head is a Pooling."""
         self.name = f"cosine of {checkpoint.name} embeddings"
         self._checkpoint = checkpoint
         self._pieces = Pieces(checkpoint)
         self._room = checkpoint.max_length - self._pieces.extra_single
-        self._session = Session(checkpoint, threads)
+        self._session = session(checkpoint, threads)
         self._vectors: dict[bytes, Float32s] = {}
 
     @cached_property

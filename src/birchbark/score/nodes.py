@@ -45,6 +45,13 @@ class Graph:
                 wanted=f"shape {shape}",
                 found="none" if value is None else f"shape {value.shape}",
             )
+        if not np.isfinite(value).all():
+            raise CheckpointError(
+                f"weights {name} are not all numbers",
+                where=self._where,
+                found="NaN or infinity",
+                remedy="fetch the model again, or save it again",
+            )
         return value.astype(np.float32, copy=False)
 
     def constant(self, value: NDArray[Any]) -> str:

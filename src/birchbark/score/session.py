@@ -1,20 +1,37 @@
-"""How are batches of token ids run through the lean graph?"""
+"""How are batches of token ids run through the lean graph, here by ONNX Runtime?"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.errors import CheckpointError
 from birchbark.records import Ids
 from birchbark.score.batches import TOKENS, equal_lengths
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
 
 Floats = NDArray[np.float32]
+
+
+class Runner(Protocol):
+    """What scorers ask of a session; another runtime can stand in (train/torch_session.py)."""
+
+    def fingerprint(self, checkpoint: str) -> str:
+        """See Session."""
+        ...
+
+    def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Floats:
+        """See Session."""
+        ...
+
+
+NewSession = Callable[[Checkpoint, int | None], Runner]
 
 
 class Session:
@@ -43,6 +60,7 @@ class Session:
         )
         self._typed = any(put.name == "types" for put in self._session.get_inputs())
         self._batch_tokens = batch_tokens
+        self._where = str(checkpoint.directory)
 
     def fingerprint(self, checkpoint: str) -> str:
         """SHA-256 over a checkpoint's fingerprint, the graph and the version that runs it."""
@@ -62,4 +80,16 @@ class Session:
             if out is None:
                 out = np.empty((len(ids), *rows.shape[1:]), np.float32)
             out[batch] = rows
-        return np.empty(0, np.float32) if out is None else out
+        return np.empty(0, np.float32) if out is None else numbers(out, self._where)
+
+
+def numbers(out: Floats, where: str) -> Floats:
+    """`out`, if it holds numbers; CheckpointError for NaN and infinity."""
+    if not np.isfinite(out).all():
+        raise CheckpointError(
+            "the model computes something that is no number",
+            where=where,
+            found="NaN or infinity",
+            remedy="its weights are damaged, or do not belong to its config.json",
+        )
+    return out

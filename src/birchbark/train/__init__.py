@@ -1,0 +1,1 @@
+"""How is a checkpoint trained, and run on a GPU? The only home of torch."""

@@ -1,0 +1,85 @@
+"""Do --pooling and --device choose what they say, and refuse the rest in plain words?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from birchbark.cli import group
+from birchbark.cli.options import parse_pooling, sessions
+from birchbark.errors import BirchbarkError, CheckpointError, InputError
+from birchbark.score.heads import Pooling
+from conftest import DOCUMENTS, write_bert
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with an index and a cross-encoder."""
+    monkeypatch.chdir(tmp_path)
+    lines = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    write_bert(tmp_path / "model", labels=1, positions=64)
+    assert CliRunner().invoke(group, ["index", "docs.jsonl", "--to", "i"]).exit_code == 0
+    return tmp_path
+
+
+def search(*options: str) -> list[float]:
+    """Scores of hits."""
+    command = ["search", "i", "birch river", "--model", "model", "--json", *options]
+    done = CliRunner().invoke(group, command)
+    if done.exception:
+        raise done.exception
+    return [json.loads(line)["score"] for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("text", "pooling"),
+    [
+        ("cls", Pooling("cls")),
+        ("mean", Pooling("mean")),
+        ("max:0", Pooling("max", 0)),
+        ("mean:12", Pooling("mean", 12)),
+    ],
+)
+def test_poolings(text: str, pooling: Pooling) -> None:
+    """A mode, with a layer or without."""
+    assert parse_pooling(text) == pooling
+
+
+@pytest.mark.parametrize("text", ["", "min", "mean:", "mean:x", "mean:-1", "mean:1:2", "MEAN", ":"])
+def test_what_is_no_pooling(text: str) -> None:
+    """With an example of what is."""
+    with pytest.raises(InputError, match=r"not a pooling.*cls, mean or max.*mean:6"):
+        parse_pooling(text)
+
+
+def test_pooling_makes_an_embedding_of_a_cross_encoder(here: Path) -> None:
+    """Each layer ranks by other scores; a layer that there is not is refused with how many are."""
+    choices = [(), *(("--pooling", p) for p in ("cls", "mean", "max", "mean:0", "mean:1"))]
+    assert len({tuple(search(*choice)) for choice in choices}) == 6
+    assert search("--pooling", "mean") == search("--pooling", "mean:2")
+    with pytest.raises(CheckpointError, match="no such layer: expected 0 to 2, found 3"):
+        search("--pooling", "mean:3")
+
+
+def test_devices(here: Path) -> None:
+    """A GPU agrees with the processors; without one, or without torch, the way out is told."""
+    assert sessions("cpu") is None
+    assert search("--device", "cpu") == search()
+    try:
+        found = search("--device", "cuda")
+    except BirchbarkError as error:
+        assert "no GPU" in str(error) or "pip install 'birchbark[train]'" in str(error)
+    else:
+        assert found == pytest.approx(search(), abs=1e-3)
+
+
+def test_cuda_without_torch(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One pip command."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(BirchbarkError, match=r"needs torch \(pip install 'birchbark\[train\]'\)"):
+        search("--device", "cuda")
