@@ -13,7 +13,6 @@ import pytest
 from click.testing import CliRunner
 
 from birchbark.cli import VERBS, group
-from birchbark.cli.options import parse_segmenter
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run
 from birchbark.combine.aggregate import Top, parse_aggregation
@@ -26,6 +25,7 @@ from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rank import DEPTH
 from birchbark.retrieve.rm3 import RM3
+from birchbark.segment.named import parse_segmenter
 from birchbark.segment.windows import Windows
 from conftest import DOCUMENTS, write_bert
 

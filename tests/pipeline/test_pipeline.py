@@ -15,9 +15,8 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
 from birchbark.index.reader import Index
 from birchbark.pipeline.answer import Hit
-from birchbark.pipeline.race import Race
+from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading import Reader
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.records import Query, Ranking, Run
@@ -31,7 +30,7 @@ from conftest import WordScorer
 
 def settled(index: Index, query: Query, candidates: Ranking, ranker: Ranker) -> list[Hit]:
     """All candidates with their evidence, best first."""
-    race = Race(Reader(index, ranker), query, candidates, ranker, len(candidates))
+    race = Race(Readers(index, ranker), query, candidates, ranker, len(candidates))
     race.run()
     return race.hits()
 

@@ -14,9 +14,8 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.topk import TopK
 from birchbark.pipeline import race as module
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.race import Race
+from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading import Reader
 from birchbark.records import Document, Float32s, Ids, Query, Ranking
 from birchbark.segment.windows import Windows
 from conftest import WordScorer
@@ -52,7 +51,7 @@ class Written(WordScorer):
 
 
 def raced(shelf: Shelf, first: Ranking, ranker: Ranker, top: int) -> Race:
-    race = Race(Reader(shelf, ranker), QUERY, first, ranker, top)
+    race = Race(Readers(shelf, ranker), QUERY, first, ranker, top)
     race.run()
     return race
 
@@ -125,7 +124,7 @@ def test_time_up_leaves_the_first_stage_order(
     ranker = Ranker(scorer, Windows(1, 0), interpolation=Interpolation(a, Scale.MINMAX))
     truth = {h.document.doc_id: h for h in raced(shelf, first, ranker, len(first)).hits()}
     scorer.now = 0.0
-    race = Race(Reader(shelf, ranker), QUERY, first, ranker, top)
+    race = Race(Readers(shelf, ranker), QUERY, first, ranker, top)
     race.run(Deadline(budget, lambda: scorer.now))
     assert scorer.now <= max(budget, 12)  # nothing is begun that cannot end, but the first batch
     hits = race.hits()
@@ -143,7 +142,7 @@ def test_without_time_the_first_stage_answers() -> None:
     shelf = Shelf([[1.0], [0.5], [0.0]])
     first = Ranking.of(list(shelf.texts), [3.0, 2.0, 1.0])
     ranker = Ranker(Written())
-    race = Race(Reader(shelf, ranker), QUERY, first, ranker, 2)
+    race = Race(Readers(shelf, ranker), QUERY, first, ranker, 2)
     race.run(Deadline(-1.0))
     assert [h.document.doc_id for h in race.hits()] == ["d0", "d1"]
     assert (race.work.exact, race.work.settled) == (False, 0)

@@ -23,9 +23,8 @@ from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.reader import Index
 from birchbark.pipeline import deadline
-from birchbark.pipeline.race import Race
+from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading import Reader
 from birchbark.pipeline.rerank import rerank
 from birchbark.records import Document, Float32s, Ids, Query, Ranking, Segment
 from birchbark.retrieve.first_stage import rank_queries
@@ -98,7 +97,7 @@ def test_equal_sentences_are_scored_once_without_a_store(index: Index) -> None:
 
     ranker = Ranker(inner, segmenter, Max())
     candidates = Ranking.of(["canoe", "bees"], [2.0, 1.0])
-    race = Race(Reader(index, ranker), QUERIES[0], candidates, ranker, 2)
+    race = Race(Readers(index, ranker), QUERIES[0], candidates, ranker, 2)
     race.run()
     hits = race.hits()
     assert len(inner.asked) == len(set(inner.asked)) > 3

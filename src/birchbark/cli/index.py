@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.options import DEFAULT_MODEL, FILE
+from birchbark.cli.options import DEFAULT_MODEL, FILE, grouped
 from birchbark.cli.talk import counted, progress, report_intake, say
 from birchbark.errors import ArtifactError, InputError
+
+if TYPE_CHECKING:
+    from birchbark.pipeline.kept import Keeping
 
 INDEX = click.argument("index", type=FILE)
 FORMAT = click.option(
@@ -21,6 +26,33 @@ ENCODING = click.option(
     "--encoding", default="utf-8", show_default=True, help="Of the collection's files."
 )
 SKIP_BAD = click.option("--skip-bad", is_flag=True, help="Count and report bad records, and go on.")
+KEPT = grouped(
+    click.option(
+        "--tokens",
+        metavar="MODEL",
+        help="Keep the token ids of segments as this model reads them: nothing is split and "
+        "tokenised again.",
+    ),
+    click.option(
+        "--vectors",
+        metavar="MODEL",
+        help="Keep the vectors of segments by this embedding model: it scores at once.",
+    ),
+    click.option(
+        "--vector-bits",
+        type=click.Choice(["16", "8"]),
+        default="16",
+        show_default=True,
+        help="Of each number in a vector.",
+    ),
+    click.option(
+        "--segments",
+        default="sentences",
+        show_default=True,
+        metavar="HOW",
+        help="Which segments: sentences, or windows:SIZE/OVERLAP in words.",
+    ),
+)
 REMEDY = "mend it, or leave out bad records with --skip-bad"
 
 
@@ -86,6 +118,7 @@ def command() -> None:
     is_flag=True,
     help="Keep each document's terms too; else RM3 finds them in the stored text.",
 )
+@KEPT
 @ENCODING
 @SKIP_BAD
 @click.option("--replace", is_flag=True, help="Replace the index that is there.")
@@ -101,6 +134,10 @@ def build(
     encoding: str,
     skip_bad: bool,
     replace: bool,
+    tokens: str | None,
+    vectors: str | None,
+    vector_bits: str,
+    segments: str,
 ) -> None:
     """Index COLLECTION: a file, a folder, or the word pydocs.
 
@@ -122,6 +159,7 @@ def build(
             where=str(directory),
             remedy="choose another name; or --replace it; or birchbark index add",
         )
+    keepings = _keepings(tokens, vectors, int(vector_bits), segments)  # wrong models come to light
     intake = Intake(skip_bad, encoding, REMEDY)
     pieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
     schema = Schema(analyzer, pieces, _parts(fields), keywords, forward)
@@ -131,6 +169,31 @@ def build(
     totals = index.totals(index.fields[0])
     say(f"indexed {len(index):,} documents, {totals.tokens:,} terms, in {directory}")
     report_intake(intake)
+    _keep(directory, keepings)
+
+
+def _keepings(tokens: str | None, vectors: str | None, bits: int, segments: str) -> list[Keeping]:
+    """What is to be kept beside the postings; the models are loaded."""
+    from birchbark.pipeline import kept
+    from birchbark.score.model import load_scorer
+    from birchbark.segment.named import parse_segmenter
+
+    segmenter, keepings = parse_segmenter(segments), []
+    if tokens:
+        keepings.append(kept.tokens(load_scorer(tokens), segmenter, tokens))
+    if vectors:
+        keepings.append(kept.vectors(load_scorer(vectors), segmenter, vectors, bits))
+    return keepings
+
+
+def _keep(index: Path, keepings: Sequence[Keeping]) -> None:
+    from birchbark.index.writer import IndexWriter
+
+    for keeping in keepings:
+        label = f"computing {keeping.name}"
+        with IndexWriter(index) as writer, progress(label, len(writer)) as advance:
+            keeping.attach(writer, advance)
+        say(f"{keeping.name} of {keeping.schema.config['segments']} are kept in {index}")
 
 
 def _parts(fields: tuple[str, ...]) -> dict[str, list[str]]:
@@ -152,6 +215,8 @@ def add(
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
     from birchbark.index.writer import IndexWriter
+    from birchbark.pipeline.kept import complete
+    from birchbark.score.model import load_scorer
 
     intake = Intake(skip_bad, encoding, REMEDY)
     with IndexWriter(index) as writer:
@@ -163,6 +228,11 @@ def add(
         new = len(writer) - before
     say(f"added {new:,} documents and replaced {read - new:,}; {before + new:,} in {index}")
     report_intake(intake)
+    with IndexWriter(index) as writer:
+        missing = writer.incomplete()
+        if missing:
+            with progress("computing " + ", ".join(missing), sum(missing.values())) as advance:
+                complete(writer, load_scorer, advance)
 
 
 @command.command(epilog="Example: birchbark index delete articles.index --ids withdrawn.txt")
@@ -184,6 +254,34 @@ def delete(index: Path, doc_ids: tuple[str, ...], ids: Path | None) -> None:
                 )
         left = len(writer)
     say(f"deleted {len(wanted):,} documents; {left:,} in {index}")
+
+
+@command.command(epilog="Example: birchbark index attach articles.index --vectors all-MiniLM-L6-v2")
+@INDEX
+@KEPT
+def attach(
+    index: Path, tokens: str | None, vectors: str | None, vector_bits: str, segments: str
+) -> None:
+    """Compute token ids or vectors of segments once, and keep them in INDEX.
+
+    Documents that are added later get theirs as they come. What was computed before with other
+    choices is replaced; an interrupted computation goes on where it was.
+    """
+    if not (tokens or vectors):
+        raise InputError("nothing to compute", remedy="--tokens MODEL or --vectors MODEL")
+    _keep(index, _keepings(tokens, vectors, int(vector_bits), segments))
+
+
+@command.command(epilog="Example: birchbark index detach articles.index vectors")
+@INDEX
+@click.argument("name")
+def detach(index: Path, name: str) -> None:
+    """Drop the tokens or vectors that INDEX keeps."""
+    from birchbark.index.writer import IndexWriter
+
+    with IndexWriter(index) as writer:
+        writer.detach(name)
+    say(f"{index} keeps no {name} any more")
 
 
 @command.command(epilog="Example: birchbark index merge articles.index")

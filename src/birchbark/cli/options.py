@@ -16,7 +16,7 @@ from birchbark.errors import InputError
 
 if TYPE_CHECKING:
     from birchbark.pipeline.answer import Work
-    from birchbark.pipeline.ranker import Ranker, Segmenter
+    from birchbark.pipeline.ranker import Ranker
     from birchbark.records import Query
     from birchbark.retrieve.first_stage import FirstStage
     from birchbark.retrieve.scoring import Model
@@ -180,6 +180,19 @@ ranker_options = grouped(
         metavar="T",
         help="Read the first T tokens of each segment.  [default: all]",
     ),
+    click.option(
+        "--embedding",
+        metavar="MODEL",
+        help="A second scorer, an embedding model, asked for all candidates first: quick where the "
+        "index keeps its vectors.",
+    ),
+    click.option(
+        "--embedding-weight",
+        default=0.5,
+        show_default=True,
+        metavar="E",
+        help="Its share in the evidence.",
+    ),
     click.option("--threads", type=int, help="Processors for BERT.  [default: all]"),
     click.option(
         "--scores",
@@ -281,6 +294,8 @@ def ranker(
     first_stage_scale: str,
     max_segments: int | None,
     max_length: int | None,
+    embedding: str | None,
+    embedding_weight: float,
     threads: int | None,
 ) -> Ranker:
     """The Ranker that the options above describe."""
@@ -289,6 +304,7 @@ def ranker(
     from birchbark.pipeline.ranker import Ranker
     from birchbark.score.model import load_scorer
     from birchbark.segment.limit import Limit
+    from birchbark.segment.named import parse_segmenter
 
     interpolation = Interpolation(first_stage_weight, Scale(first_stage_scale))
     aggregation, segmenter = parse_aggregation(aggregate), parse_segmenter(segments)
@@ -302,6 +318,8 @@ def ranker(
         interpolation,
         depth,
         Limit(max_segments, max_length),
+        load_scorer(embedding, threads, session=sessions(device)) if embedding else None,
+        embedding_weight,
     )
 
 
@@ -354,20 +372,6 @@ def tell_work(work: Work) -> None:
             f"not read, as asked: {work.unread_tokens:,} tokens of "
             f"{work.unread_documents:,} documents"
         )
-
-
-def parse_segmenter(text: str) -> Segmenter:
-    """The segmenter that `text` names: sentences, or windows:SIZE/OVERLAP."""
-    from birchbark.segment.sentences import sentences
-    from birchbark.segment.windows import Windows
-
-    if text == "sentences":
-        return sentences
-    name, _, numbers = text.partition(":")
-    size, _, overlap = (numbers or "150/50").partition("/")
-    if name == "windows" and size.isdecimal() and overlap.isdecimal():
-        return Windows(int(size), int(overlap))
-    raise InputError(f"unknown segments {text!r}", remedy="sentences, or windows:150/50")
 
 
 def check_output(path: Path, tag: str | None) -> None:

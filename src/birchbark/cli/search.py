@@ -108,6 +108,7 @@ def as_dict(hit: Hit) -> dict[str, Any]:
         "score": hit.score,
         "first_stage": hit.first_stage,
         "evidence": hit.evidence,
+        "embedding": hit.embedding,
         "settled": hit.settled,
         "segments": [
             {

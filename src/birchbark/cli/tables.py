@@ -83,6 +83,7 @@ def show_hits(hits: Sequence[Hit]) -> None:
             head.append("  not read: time was up", "dim")
         if hit.segments:
             parts = f" = {hit.first_stage:.3f} first stage + {hit.evidence:.3f} evidence"
+            parts += f" + {hit.embedding:.3f} embedding" if hit.embedding else ""
             head.append(parts, "dim")
         out.print(head)
         if hit.document.title:

@@ -23,9 +23,10 @@ class Evidence:
 class Hit:
     """A ranked document, and why it is where it is.
 
-    score = first_stage + evidence: first_stage is a · s_doc, evidence is Σ weight · score.
-    segments: those with a weight above 0, the highest share first. settled: false where time ran
-    out before the document was read; it then has no evidence.
+    score = first_stage + embedding + evidence: first_stage is a · s_doc, evidence is Σ weight ·
+    score of the segments, embedding what a second scorer adds. segments: those with a weight above
+    0, the highest share first. settled: false where time ran out before the document was read; it
+    then has no evidence.
     """
 
     document: Document
@@ -33,6 +34,7 @@ class Hit:
     first_stage: float
     evidence: float
     segments: tuple[Evidence, ...]
+    embedding: float = 0.0
     settled: bool = True
 
 

@@ -3,6 +3,9 @@
 Each document has a bound: its part of the first stage, and the highest evidence that its segments
 could have with scores in [0, 1]. The best bounds are settled first, until no other document can
 still be among the `top`. The result is that of scoring everything: documents, order, scores.
+
+Where a ranker has two scorers, the embedding's evidence is found for all candidates first, and is a
+part of the bounds of the race that the cross-encoder runs.
 """
 
 from __future__ import annotations
@@ -16,49 +19,70 @@ from birchbark.combine.topk import TopK
 from birchbark.pipeline.answer import Evidence, Hit, Work
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading import Reader, Reading
+from birchbark.pipeline.reading import Cut, Reader, Reading
+from birchbark.pipeline.scoring import Scoring
 from birchbark.records import Float32s, Query, Ranking
-from birchbark.score.remembering import Known, Remembering
+from birchbark.retrieve.engine import DocumentStore
+from birchbark.score.scorer import Scorer
 
-AHEAD = 2  # documents settled together, though the first may show that the others are not needed
-CHARACTERS = 500_000  # of documents settled together, at most: what memory must hold
-HURRIED_CHARACTERS = 2_000  # the same under a deadline, so that some are settled when it comes
-AROUND = 4  # special tokens around a segment, at most
+AHEAD = 2  # documents settled together, though the first may show that the other is not needed
+
+
+class Readers:
+    """A ranker's readers of one store, to be shared by many queries."""
+
+    def __init__(self, store: DocumentStore, ranker: Ranker) -> None:
+        def reader(scorer: Scorer) -> Reader:
+            return Reader(store, scorer, ranker.segmenter, ranker.limit)
+
+        self.main = reader(ranker.scorer)
+        self.embedding = reader(ranker.embedding) if ranker.embedding else None
 
 
 class Race:
     """One query's candidates while they are being settled."""
 
     def __init__(
-        self, reader: Reader, query: Query, candidates: Ranking, ranker: Ranker, top: int
+        self, readers: Readers, query: Query, candidates: Ranking, ranker: Ranker, top: int
     ) -> None:
-        """reader: made for `ranker`. top: how many of the best are wanted; all are settled for n.
+        """readers: made for `ranker`. top: how many of the best are wanted; all are settled for n.
 
         Raises InputError if the query is too long for the scorer.
         """
-        self._reader, self._ranker, self._text = reader, ranker, query.text
-        self._doc_ids, self._top = candidates.doc_ids, min(top, len(candidates))
-        self._share = 1 - ranker.interpolation.first_stage_weight
+        self._ranker, self._doc_ids = ranker, candidates.doc_ids
+        self._top = min(top, len(candidates))
+        self._share = (1 - ranker.interpolation.first_stage_weight) * (1 - ranker.embedding_share)
         self._first = ranker.interpolation.first_stage_parts(candidates.scores)
+        self._similar = np.zeros(len(candidates))
+        self._scoring = Scoring(readers.main, query.text)
+        self._other = Scoring(readers.embedding, query.text) if readers.embedding else None
+        self._store = readers.main
         self._most = np.full(len(candidates), ranker.aggregation.most())
-        self._topk = TopK(
-            self._doc_ids, [self._bound(i) for i in range(len(candidates))], self._top
-        )
-        self._room = ranker.scorer.room(query.text)
-        self._around = len(ranker.scorer.spans(query.text)) + AROUND
-        self._scorer = Remembering(ranker.scorer, Known())
+        self._topk = TopK(self._doc_ids, [np.inf] * len(candidates), self._top)
         self._scores: dict[int, Float32s] = {}
         self._unread: dict[int, int] = {}
-        self._exact = False
 
     def run(self, deadline: Deadline | None = None) -> None:
         """Settle documents until none can be among the best that is not, or time is up."""
         deadline = deadline or Deadline(None)
+        if self._other and not self._compare(self._other, deadline):
+            return
+        for position in range(len(self._doc_ids)):
+            self._topk.lower(position, self._bound(position))
+        for position, scores in enumerate(self._scoring.known(self._doc_ids)):
+            if scores is not None:
+                self._settle(position, scores)
         while waiting := self._topk.open():
-            readings = self._next(waiting, deadline)
-            if not self._tightened(readings) and not self._settle(readings, deadline):
+            ahead = waiting[: max(AHEAD, self._top - len(self._scores))]
+            readings = self._scoring.read([self._doc_ids[i] for i in ahead], deadline)
+            if self._tightened(ahead, readings):
+                continue
+            found = self._scoring.score(readings, deadline)
+            if found is None:
                 break
-        self._exact = not self._topk.open()
+            for position, reading, scores in zip(ahead, readings, found, strict=False):
+                self._unread[position] = reading.unread
+                self._settle(position, scores)
 
     def best(self) -> Ranking:
         """The best settled documents; all of the `top` best where time sufficed."""
@@ -66,18 +90,16 @@ class Race:
 
     def hits(self) -> list[Hit]:
         """The best with their evidence; then, where time ran out, others in first-stage order."""
-        position = {doc_id: i for i, doc_id in enumerate(self._doc_ids)}
-        best = [position[doc_id] for doc_id in self.best().doc_ids]
+        place = {doc_id: i for i, doc_id in enumerate(self._doc_ids)}
+        doc_ids = self.best().doc_ids
         waiting = [i for i in range(len(self._doc_ids)) if i not in self._scores]
-        waiting = waiting[: self._top - len(best)]
-        readings = self._reader.read([self._doc_ids[i] for i in best], self._room)
-        documents = self._reader.documents([self._doc_ids[i] for i in waiting])
-        first = self._first[waiting].tolist()
+        waiting = waiting[: self._top - len(doc_ids)]
+        left = self._store.documents([self._doc_ids[i] for i in waiting])
         return [
-            *(self._hit(i, reading) for i, reading in zip(best, readings, strict=True)),
+            *(self._hit(place[cut.document.doc_id], cut) for cut in self._scoring.cut(doc_ids)),
             *(
-                Hit(document, score, score, 0.0, (), settled=False)
-                for document, score in zip(documents, first, strict=True)
+                Hit(document, float(self._first[i]), float(self._first[i]), 0.0, (), settled=False)
+                for i, document in zip(waiting, left, strict=True)
             ),
         ]
 
@@ -88,74 +110,64 @@ class Race:
         return Work(
             candidates=len(self._doc_ids),
             settled=len(self._scores),
-            pairs=self._scorer.scored,
+            pairs=self._scoring.pairs + (self._other.pairs if self._other else 0),
             unread_tokens=sum(unread),
             unread_documents=len(unread),
-            exact=self._exact,
+            exact=not self._topk.open(),
         )
 
-    def _next(self, waiting: Sequence[int], deadline: Deadline) -> dict[int, Reading]:
-        """Position → reading of the documents to settle together."""
-        together = HURRIED_CHARACTERS if deadline.exists else CHARACTERS
-        positions = waiting[: max(AHEAD, self._top - len(self._scores))]
-        readings: dict[int, Reading] = {}
-        asked = self._reader.read([self._doc_ids[i] for i in positions], self._room)
-        for position, reading in zip(positions, asked, strict=False):
-            readings[position] = reading
-            together -= reading.size
-            if together <= 0:
-                break
-        return readings
+    def _compare(self, scoring: Scoring, deadline: Deadline) -> bool:
+        """Find the embedding's evidence for all candidates; false where time did not suffice."""
+        known = scoring.known(self._doc_ids)
+        waiting = [i for i, scores in enumerate(known) if scores is None]
+        while waiting:
+            readings = scoring.read([self._doc_ids[i] for i in waiting], deadline)
+            found = scoring.score(readings, deadline)
+            if found is None:
+                return False
+            for position, scores in zip(waiting, found, strict=False):
+                known[position] = scores
+            del waiting[: len(found)]
+        a, share = self._ranker.interpolation.first_stage_weight, self._ranker.embedding_share
+        evidence = [self._evidence(scores) for scores in known if scores is not None]
+        self._similar = (1 - a) * share * np.array(evidence)
+        return True
 
-    def _tightened(self, readings: dict[int, Reading]) -> bool:
+    def _evidence(self, scores: Float32s) -> float:
+        return aggregate(scores, self._ranker.aggregation.weights(scores))
+
+    def _bound(self, position: int) -> float:
+        """No score of this document can be higher."""
+        most = self._share * self._most[position] if self._share else 0.0  # not 0 times infinity
+        return float(self._first[position] + self._similar[position] + most)
+
+    def _tightened(self, positions: Sequence[int], readings: Sequence[Reading]) -> bool:
         """Whether a bound fell, now that the number of segments is known."""
         fell = False
-        for position, reading in readings.items():
+        for position, reading in zip(positions, readings, strict=False):
             most = self._ranker.aggregation.most(len(reading.pieces))
             if most < self._most[position]:
                 self._most[position], fell = most, True
                 self._topk.lower(position, self._bound(position))
         return fell
 
-    def _bound(self, position: int) -> float:
-        """No score of this document can be higher."""
-        most = self._share * self._most[position] if self._share else 0.0  # not 0 times infinity
-        return float(self._first[position] + most)
+    def _settle(self, position: int, scores: Float32s) -> None:
+        self._scores[position] = scores
+        evidence = self._share * self._evidence(scores)
+        self._topk.settle(
+            position, float(self._first[position] + self._similar[position] + evidence)
+        )
 
-    def _settle(self, readings: dict[int, Reading], deadline: Deadline) -> bool:
-        """Score the segments of some documents; false where time did not suffice."""
-        pieces = [piece for reading in readings.values() for piece in reading.pieces]
-        lengths = np.array([len(piece) + self._around for piece in pieces])
-        scores = np.empty(len(pieces), np.float32)
-        waiting = np.argsort(lengths, kind="stable")
-        while len(waiting):
-            batch = waiting[: deadline.allows(lengths[waiting])]
-            if not len(batch):
-                return False
-            scores[batch] = self._scorer.score(self._text, [pieces[i] for i in batch])
-            deadline.scored(int(lengths[batch].sum()))
-            waiting = waiting[len(batch) :]
-        self._keep(readings, scores)
-        return True
-
-    def _keep(self, readings: dict[int, Reading], scores: Float32s) -> None:
-        """Settle documents by the scores of their segments, one after the other."""
-        begin = 0
-        for position, reading in readings.items():
-            own = scores[begin : begin + len(reading.pieces)].copy()
-            begin += len(own)
-            self._scores[position], self._unread[position] = own, reading.unread
-            evidence = self._share * aggregate(own, self._ranker.aggregation.weights(own))
-            self._topk.settle(position, float(self._first[position] + evidence))
-
-    def _hit(self, position: int, reading: Reading) -> Hit:
-        first, scores = float(self._first[position]), self._scores[position]
-        weights = self._ranker.aggregation.weights(scores)
-        evidence = float(self._share * aggregate(scores, weights))
+    def _hit(self, position: int, cut: Cut) -> Hit:
+        first, similar = float(self._first[position]), float(self._similar[position])
+        scores = self._scores[position]
+        weights = self._share * self._ranker.aggregation.weights(scores)
+        evidence = float(self._share * self._evidence(scores))
         shares = [
-            Evidence(segment, float(score), float(self._share * weight))
-            for segment, score, weight in zip(reading.segments, scores, weights, strict=True)
+            Evidence(segment, float(score), float(weight))
+            for segment, score, weight in zip(cut.segments, scores, weights, strict=True)
             if weight > 0
         ]
         shares.sort(key=lambda e: -e.weight * e.score)
-        return Hit(reading.document, first + evidence, first, evidence, tuple(shares))
+        score = first + similar + evidence
+        return Hit(cut.document, score, first, evidence, tuple(shares), similar)

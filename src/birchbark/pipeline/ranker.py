@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from birchbark.combine.aggregate import Aggregation, Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
-from birchbark.records import Document, Segment
 from birchbark.score.scorer import Scorer
 from birchbark.segment.limit import Limit
+from birchbark.segment.named import Segmenter
 from birchbark.segment.sentences import sentences
 
 DEPTH = 100
-Segmenter = Callable[[Document], list[Segment]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,9 @@ class Ranker:
     scorer: reads query and segment. segmenter: document → segments. aggregation: segment scores →
     evidence. interpolation: evidence and first stage → score. depth: how many candidates of the
     first stage are re-ranked; those below keep their order, under the re-ranked ones. limit: how
-    much of a document is read, all of it by default.
+    much of a document is read, all of it by default. embedding: a second scorer, whose evidence
+    makes up the share `embedding_weight` of all evidence, and which is asked for every candidate
+    before the first: score = a · first stage + (1 − a) · ((1 − e) · evidence + e · embedding's).
     """
 
     scorer: Scorer
@@ -33,7 +33,17 @@ class Ranker:
     interpolation: Interpolation = field(default_factory=Interpolation)
     depth: int = DEPTH
     limit: Limit = field(default_factory=Limit)
+    embedding: Scorer | None = None
+    embedding_weight: float = 0.5
 
     def __post_init__(self) -> None:
         if self.depth < 1:
             raise InputError("depth is out of range", wanted="1 or more", found=str(self.depth))
+        if not 0 <= self.embedding_weight <= 1:
+            found = str(self.embedding_weight)
+            raise InputError("embedding weight is out of range", wanted="0 to 1", found=found)
+
+    @property
+    def embedding_share(self) -> float:
+        """e: 0 without a second scorer."""
+        return self.embedding_weight if self.embedding else 0.0

@@ -7,71 +7,98 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from birchbark.pipeline.ranker import Ranker
-from birchbark.records import Document, Ids, Segment
+from birchbark.pipeline.kept import Kept
+from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.retrieve.engine import DocumentStore
+from birchbark.score.scorer import Scorer
 from birchbark.segment.fit import fit
 from birchbark.segment.limit import Limit, unread
+from birchbark.segment.named import Segmenter
 
 REMEMBERED = 10_000_000  # characters; about 60 MB
 TOGETHER = 8  # documents that are fetched and encoded at once
+CHARACTERS_A_TOKEN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A document's segments and their token ids; unread: its tokens that a limit left out."""
+    """Token ids of a document's segments. size: about its characters. unread: tokens left out."""
+
+    doc_id: str
+    pieces: tuple[Ids, ...]
+    size: int
+    unread: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A document with the segments that its reading holds, in the same order."""
 
     document: Document
     segments: tuple[Segment, ...]
-    pieces: tuple[Ids, ...]
-    unread: int
-
-    @property
-    def size(self) -> int:
-        """Characters."""
-        return len(self.document.contents)
+    reading: Reading
 
 
 class Reader:
-    """Readings of a store's documents, the last ones remembered: many queries find the same."""
+    """Reads a store's documents as one scorer does; the last ones are remembered.
 
-    def __init__(self, store: DocumentStore, ranker: Ranker) -> None:
-        self.documents = store.documents
-        self._ranker = ranker
-        self._known: OrderedDict[tuple[str, int], Reading] = OrderedDict()
+    scorer: the one given, or that which rounds vectors as the store keeps them.
+    """
+
+    def __init__(
+        self, store: DocumentStore, scorer: Scorer, segmenter: Segmenter, limit: Limit
+    ) -> None:
+        """Find what the store keeps (kept.py); nothing of it is used under a limit."""
+        self.documents, self._segmenter, self._limit = store.documents, segmenter, limit
+        self._kept = Kept(store, scorer, segmenter) if limit == Limit() else None
+        self.scorer = self._kept.scorer if self._kept else scorer
+        self._known: OrderedDict[tuple[str, int], Cut] = OrderedDict()
         self._size = 0
+
+    def scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
+        """Scores of each document's segments, where vectors are kept of them."""
+        return self._kept.scores(query, doc_ids) if self._kept else [None] * len(doc_ids)
 
     def read(self, doc_ids: Sequence[str], room: int) -> Iterator[Reading]:
         """A reading of each document, in order, as far as the caller asks; room: see Scorer."""
         waiting = iter(doc_ids)
         while some := list(islice(waiting, TOGETHER)):
-            new = [doc_id for doc_id in some if (doc_id, room) not in self._known]
-            fresh = {r.document.doc_id: r for r in self._readings(new, room)} if new else {}
-            found = [fresh.get(d) or self._known[d, room] for d in some]
-            for reading in found:
-                self._remember(reading, room)
-            yield from found
+            kept = self._kept.pieces(some, room) if self._kept else [None] * len(some)
+            rest = iter(self.cut([d for d, p in zip(some, kept, strict=True) if p is None], room))
+            for doc_id, pieces in zip(some, kept, strict=True):
+                if pieces is None:
+                    yield next(rest).reading
+                else:
+                    size = CHARACTERS_A_TOKEN * sum(map(len, pieces))
+                    yield Reading(doc_id, pieces, size)
 
-    def _remember(self, reading: Reading, room: int) -> None:
-        key = (reading.document.doc_id, room)
+    def cut(self, doc_ids: Sequence[str], room: int) -> list[Cut]:
+        """Each document with its segments."""
+        new = [doc_id for doc_id in doc_ids if (doc_id, room) not in self._known]
+        fresh = {cut.document.doc_id: cut for cut in self._cut(new, room)} if new else {}
+        cuts = [fresh.get(doc_id) or self._known[doc_id, room] for doc_id in doc_ids]
+        for cut in cuts:
+            self._remember(cut, room)
+        return cuts
+
+    def _remember(self, cut: Cut, room: int) -> None:
+        key = (cut.document.doc_id, room)
         if key not in self._known:
-            self._known[key] = reading
-            self._size += reading.size
+            self._known[key] = cut
+            self._size += cut.reading.size
         self._known.move_to_end(key)
         while self._size > REMEMBERED:
-            self._size -= self._known.popitem(last=False)[1].size
+            self._size -= self._known.popitem(last=False)[1].reading.size
 
-    def _readings(self, doc_ids: Sequence[str], room: int) -> list[Reading]:
+    def _cut(self, doc_ids: Sequence[str], room: int) -> Iterator[Cut]:
         documents = self.documents(doc_ids)
-        segments = [self._ranker.segmenter(document) for document in documents]
-        scorer, limit = self._ranker.scorer, self._ranker.limit
-        fitted = iter(
-            fit([s for some in segments for s in some], room, scorer.encode, scorer.spans)
-        )
-        readings = []
+        segments = [self._segmenter(document) for document in documents]
+        encode, spans = self.scorer.encode, self.scorer.spans
+        fitted = iter(fit([s for some in segments for s in some], room, encode, spans))
         for document, whole in zip(documents, segments, strict=True):
-            kept = limit.shortened(list(islice(fitted, len(whole))), scorer.spans)
+            kept = self._limit.shortened(list(islice(fitted, len(whole))), spans)
             read = tuple(segment for segment, _ in kept)
-            left = 0 if limit == Limit() else unread(document, whole, read, scorer.encode)
-            readings.append(Reading(document, read, tuple(ids for _, ids in kept), left))
-        return readings
+            left = 0 if self._limit == Limit() else unread(document, whole, read, encode)
+            pieces = tuple(ids for _, ids in kept)
+            reading = Reading(document.doc_id, pieces, len(document.contents), left)
+            yield Cut(document, read, reading)

@@ -8,9 +8,8 @@ import numpy as np
 
 from birchbark.errors import InputError
 from birchbark.pipeline.answer import Work
-from birchbark.pipeline.race import Race
+from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading import Reader
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.engine import DocumentStore
 
@@ -46,11 +45,11 @@ def rerank(
             ranker.scorer.room(query.text)
         except InputError as error:
             raise error.at(f"query {query.query_id}") from None
-    reader = Reader(store, ranker)
+    readers = Readers(store, ranker)
     rankings = {}
     for query in queries:
         candidates = run.rankings.get(query.query_id, Ranking.of([], []))
-        race = Race(reader, query, candidates.head(ranker.depth), ranker, top or ranker.depth)
+        race = Race(readers, query, candidates.head(ranker.depth), ranker, top or ranker.depth)
         race.run()
         best = race.best()
         rankings[query.query_id] = best if top else _with_rest(best, candidates)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from birchbark.errors import InputError
 from birchbark.pipeline.answer import Answer, Hit, Work
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.race import Race
+from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading import Reader
 from birchbark.records import Document, Query
 from birchbark.retrieve.engine import Engine
 
@@ -34,7 +33,7 @@ def search(
         return Answer(tuple(hits), Work())
     deadline = Deadline(budget)
     candidates = engine.rank(text, max(top, ranker.depth))
-    race = Race(Reader(engine, ranker), Query("", text), candidates, ranker, top)
+    race = Race(Readers(engine, ranker), Query("", text), candidates, ranker, top)
     race.run(deadline)
     return Answer(tuple(race.hits()), race.work)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from birchbark.index.attachment_reader import Attachment
 from birchbark.index.reader import Index
 from birchbark.records import Document, Ranking
 from birchbark.retrieve.first_stage import FirstStage, rank_query
@@ -53,3 +54,7 @@ class IndexEngine:
     def documents(self, doc_ids: Sequence[str]) -> list[Document]:
         """As `DocumentStore.documents`."""
         return self.index.documents(doc_ids)
+
+    def attachment(self, name: str) -> Attachment | None:
+        """As `Index.attachment`."""
+        return self.index.attachment(name)

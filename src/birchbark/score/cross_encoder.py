@@ -58,6 +58,16 @@ class CrossEncoderScorer:
         """See Scorer."""
         return self._pieces.spans(text)
 
+    @property
+    def encoding(self) -> str:
+        """See Scorer."""
+        return self._pieces.fingerprint
+
+    @property
+    def vocabulary(self) -> int:
+        """See Scorer."""
+        return self._checkpoint.shape.vocabulary
+
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """See Scorer."""
         return self._pieces.encode(texts)

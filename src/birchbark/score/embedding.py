@@ -57,15 +57,29 @@ class EmbeddingScorer:
         """See Scorer."""
         return self._pieces.spans(text)
 
+    @property
+    def encoding(self) -> str:
+        """See Scorer."""
+        return self._pieces.fingerprint
+
+    @property
+    def vocabulary(self) -> int:
+        """See Scorer."""
+        return self._checkpoint.shape.vocabulary
+
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """See Scorer."""
         return self._pieces.encode(texts)
 
     def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
         """Cosines in [0, 1], float32 (n,)."""
-        if not pieces:
+        return self.cosines(query, self.embed(pieces))
+
+    def cosines(self, query: str, vectors: Float32s) -> Float32s:
+        """Of the query and unit vectors (n, hidden), in [0, 1], float32 (n,)."""
+        if not len(vectors):
             return np.empty(0, np.float32)
-        cosines = np.einsum("nh,h->n", self.embed(pieces), self.embed(self.encode([query]))[0])
+        cosines = np.einsum("nh,h->n", vectors, self.embed(self.encode([query]))[0])
         clipped: Float32s = np.clip(cosines, 0, 1).astype(np.float32)
         return clipped
 

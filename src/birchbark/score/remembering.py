@@ -48,13 +48,23 @@ class Remembering:
         """`scores` hold those of `scorer` alone."""
         self.name, self.kind = scorer.name, scorer.kind
         self.room, self.spans, self.encode = scorer.room, scorer.spans, scorer.encode
-        self._scorer, self._scores = scorer, scores
+        self.scorer, self._scores = scorer, scores
         self.scored = self.known = 0
 
     @property
     def fingerprint(self) -> str:
         """The scorer's."""
-        return self._scorer.fingerprint
+        return self.scorer.fingerprint
+
+    @property
+    def encoding(self) -> str:
+        """The scorer's."""
+        return self.scorer.encoding
+
+    @property
+    def vocabulary(self) -> int:
+        """The scorer's."""
+        return self.scorer.vocabulary
 
     def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
         """See Scorer; equal pieces are scored once, and all are kept before this returns."""
@@ -66,7 +76,7 @@ class Remembering:
         new = np.flatnonzero(~known)
         if len(new):
             new = new[np.argsort(first[new])]  # in the order given
-            scores[new] = self._scorer.score(query, [pieces[i] for i in first[new]])
+            scores[new] = self.scorer.score(query, [pieces[i] for i in first[new]])
             self._scores.add(distinct[new], scores[new])
         self.scored += len(new)
         self.known += len(distinct) - len(new)

@@ -26,6 +26,16 @@ class Scorer(Protocol):
         """Equal for scorers that give equal scores."""
         ...
 
+    @property
+    def encoding(self) -> str:
+        """Equal for scorers that encode texts alike."""
+        ...
+
+    @property
+    def vocabulary(self) -> int:
+        """Token ids are below this."""
+        ...
+
     def room(self, query: str) -> int:
         """Tokens that a segment may have beside `query`; InputError if the query is too long."""
         ...

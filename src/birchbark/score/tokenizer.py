@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +57,11 @@ class Pieces:
                 wanted=f"{least} tokens at least, special tokens included",
                 found=str(checkpoint.max_length),
             )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Equal for tokenisers that are set up alike."""
+        return hashlib.sha256(self._tokenizer.to_str().encode("utf-8", "surrogatepass")).hexdigest()
 
     def vocabulary(self) -> list[str]:
         """All pieces, in the order of their ids."""

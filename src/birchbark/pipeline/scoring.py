@@ -1,0 +1,67 @@
+"""How are the segments of documents scored for one query, in batches, before time is up?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.reading import Cut, Reader, Reading
+from birchbark.records import Float32s
+from birchbark.score.remembering import Known, Remembering
+
+CHARACTERS = 500_000  # of documents scored together, at most: what memory must hold
+HURRIED_CHARACTERS = 2_000  # the same under a deadline, so that some are settled when it comes
+AROUND = 4  # special tokens around a segment, at most
+
+
+class Scoring:
+    """One query, read by one scorer. Equal segments are scored once."""
+
+    def __init__(self, reader: Reader, query: str) -> None:
+        """InputError if the query is too long for the scorer."""
+        self._reader, self._query = reader, query
+        self._room = reader.scorer.room(query)
+        self._around = len(reader.scorer.spans(query)) + AROUND
+        self._scorer = Remembering(reader.scorer, Known())
+
+    @property
+    def pairs(self) -> int:
+        """Distinct segments that were scored so far."""
+        return self._scorer.scored
+
+    def known(self, doc_ids: Sequence[str]) -> list[Float32s | None]:
+        """Scores of each document's segments, where vectors are kept of them."""
+        return self._reader.scores(self._query, doc_ids)
+
+    def cut(self, doc_ids: Sequence[str]) -> list[Cut]:
+        """Each document with its segments."""
+        return self._reader.cut(doc_ids, self._room)
+
+    def read(self, doc_ids: Sequence[str], deadline: Deadline) -> list[Reading]:
+        """Readings of the first of these documents: as many as should be scored together."""
+        left = HURRIED_CHARACTERS if deadline.exists else CHARACTERS
+        readings = []
+        for reading in self._reader.read(doc_ids, self._room):
+            readings.append(reading)
+            left -= reading.size
+            if left <= 0:
+                break
+        return readings
+
+    def score(self, readings: Sequence[Reading], deadline: Deadline) -> list[Float32s] | None:
+        """Scores of each document's segments; None where time did not suffice."""
+        pieces = [piece for reading in readings for piece in reading.pieces]
+        lengths = np.array([len(piece) + self._around for piece in pieces], np.int64)
+        scores = np.empty(len(pieces), np.float32)
+        waiting = np.argsort(lengths, kind="stable")
+        while len(waiting):
+            batch = waiting[: deadline.allows(lengths[waiting])]
+            if not len(batch):
+                return None
+            scores[batch] = self._scorer.score(self._query, [pieces[i] for i in batch])
+            deadline.scored(int(lengths[batch].sum()))
+            waiting = waiting[len(batch) :]
+        ends = np.cumsum([len(reading.pieces) for reading in readings])
+        return [own.copy() for own in np.split(scores, ends[:-1])]

@@ -1,0 +1,38 @@
+"""Which segmenter does a word stand for, and which word stands for a segmenter?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version
+
+from birchbark.errors import InputError
+from birchbark.records import Document, Segment
+from birchbark.segment.sentences import sentences
+from birchbark.segment.windows import Windows
+
+Segmenter = Callable[[Document], list[Segment]]
+
+
+def parse_segmenter(text: str) -> Segmenter:
+    """The segmenter that `text` names: sentences, or windows:SIZE/OVERLAP."""
+    if text == "sentences":
+        return sentences
+    name, _, numbers = text.partition(":")
+    size, _, overlap = (numbers or "150/50").partition("/")
+    if name == "windows" and size.isdecimal() and overlap.isdecimal():
+        return Windows(int(size), int(overlap))
+    raise InputError(f"unknown segments {text!r}", remedy="sentences, or windows:150/50")
+
+
+def spell(segmenter: Segmenter) -> str | None:
+    """The word that `parse_segmenter` understands; None for a segmenter that has none."""
+    if segmenter is sentences:
+        return "sentences"
+    if isinstance(segmenter, Windows) and segmenter == Windows(segmenter.size, segmenter.overlap):
+        return f"windows:{segmenter.size}/{segmenter.overlap}"
+    return None
+
+
+def rules(segmenter: Segmenter) -> str:
+    """What else the segments depend on: the release of the sentence splitter."""
+    return f"nupunkt {version('nupunkt')}" if segmenter is sentences else ""
