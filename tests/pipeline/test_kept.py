@@ -58,10 +58,12 @@ def test_kept_tokens_change_no_bit(
     model = bert(labels=labels)
     ranker = Ranker(load_scorer(model), segmenter)
     index = build_index([*DOCUMENTS, LONG], tmp_path / "i")
-    plain = ranked(index, ranker)
+    plain, hits = ranked(index, ranker), search(IndexEngine(index), "birch river", ranker).hits
     with IndexWriter(tmp_path / "i") as writer:
         kept.tokens(load_scorer(model), segmenter, str(model)).attach(writer)
-    assert ranked(Index(tmp_path / "i"), ranker) == plain
+    index = Index(tmp_path / "i")
+    assert ranked(index, ranker) == plain
+    assert search(IndexEngine(index), "birch river", ranker).hits == hits
     other = Document("new", {"text": "A bee dances over the iron river. Birch."})
     with IndexWriter(tmp_path / "i") as writer:
         writer.add(other)
@@ -118,6 +120,15 @@ def test_kept_vectors_agree_with_new_ones(
         kept.complete(writer, load_scorer, lambda documents: None)
     results.append(ranked(Index(tmp_path / "some"), ranker))
     assert results[0] == results[1] == results[2]
+    shown = [
+        [
+            e.segment
+            for hit in search(IndexEngine(index), "birch", ranker).hits
+            for e in hit.segments
+        ]
+        for index in (Index(tmp_path / name) for name in ("all", "some", "p"))
+    ]
+    assert shown[0] == shown[1] == shown[2] != []
     for query in QUERIES:
         found, exact = (
             dict(results[0].rankings[query.query_id]),

@@ -18,7 +18,7 @@ from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm, Rows
 from birchbark.index.attachment_writer import Compute
 from birchbark.index.writer import IndexWriter
-from birchbark.records import Document, Float32s, Ids
+from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.retrieve.engine import DocumentStore
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.remembering import Remembering
@@ -29,6 +29,8 @@ from birchbark.segment.named import Segmenter, parse_segmenter, rules, spell
 
 TOKENS, VECTORS = "tokens", "vectors"
 SMALL = 1 << 16  # vocabularies up to this size have ids of 16 bits
+
+SPANS = RowForm("int32", (3,))  # characters in front, start and end; −1 where that is not all
 
 Advance = Callable[[int], object]
 
@@ -49,16 +51,16 @@ class Keeping:
 def tokens(scorer: Scorer, segmenter: Segmenter, model: str) -> Keeping:
     """Token ids of all segments. model: the name by which `complete` finds the scorer again."""
     ids_form = RowForm("uint16" if scorer.vocabulary <= SMALL else "uint32")
-    forms = {"lengths": RowForm("uint32"), "ids": ids_form}
+    forms = {"spans": SPANS, "lengths": RowForm("uint32"), "ids": ids_form}
 
     def compute(documents: Sequence[Document]) -> Iterator[Rows]:
         segments = [segmenter(document) for document in documents]
         pieces = iter(scorer.encode([s.text for some in segments for s in some]))
-        for some in segments:
+        for document, some in zip(documents, segments, strict=True):
             own = [next(pieces) for _ in some]
             lengths = np.array([len(piece) for piece in own], np.uint32)
             ids = np.concatenate([np.empty(0, np.int32), *own]).astype(ids_form.dtype)
-            yield {"lengths": lengths, "ids": ids}
+            yield {"spans": _spans(document, some), "lengths": lengths, "ids": ids}
 
     config = {"encoding": scorer.encoding, **_cut(segmenter), "model": model}
     return Keeping(TOKENS, AttachmentSchema(config, forms), compute)
@@ -72,16 +74,18 @@ def vectors(scorer: Scorer, segmenter: Segmenter, model: str, bits: int = 16) ->
     room = embedding.room("")
     empty = pack(embedding.embed([]), bits)
     forms = {name: RowForm(a.dtype.name, a.shape[1:]) for name, a in empty.items()}
+    forms["spans"] = SPANS
 
     def compute(documents: Sequence[Document]) -> Iterator[Rows]:
         segments = [segmenter(document) for document in documents]
         whole = [segment for some in segments for segment in some]
         fitted = iter(fit(whole, room, embedding.encode, embedding.spans))
-        pieces = [[ids for _ in some for _, ids in next(fitted)] for some in segments]
-        packed = pack(embedding.embed([piece for some in pieces for piece in some]), bits)
+        chunks = [[chunk for _ in some for chunk in next(fitted)] for some in segments]
+        packed = pack(embedding.embed([ids for some in chunks for _, ids in some]), bits)
         begin = 0
-        for some in pieces:
-            yield {name: values[begin : begin + len(some)] for name, values in packed.items()}
+        for document, some in zip(documents, chunks, strict=True):
+            rows = {name: values[begin : begin + len(some)] for name, values in packed.items()}
+            yield rows | {"spans": _spans(document, [segment for segment, _ in some])}
             begin += len(some)
 
     config = {"fingerprint": embedding.fingerprint, **_cut(segmenter), "bits": bits, "model": model}
@@ -142,9 +146,25 @@ class Kept:
         if self._tokens is None:
             return [None] * len(doc_ids)
         return [
-            None if rows is None or rows["lengths"].max(initial=0) > room else _split(rows)
+            None if rows is None or self._cuts(rows, room) else _split(rows)
             for rows in self._tokens.rows(doc_ids)
         ]
+
+    def segments(self, documents: Sequence[Document], room: int) -> list[list[Segment] | None]:
+        """The segments that `pieces` or `scores` are of; None where they are not kept."""
+        attachment = self._vectors or self._tokens
+        if attachment is None:
+            return [None] * len(documents)
+        kept = attachment.rows([document.doc_id for document in documents])
+        return [
+            None if rows is None or self._cuts(rows, room) else _segments(document, rows["spans"])
+            for document, rows in zip(documents, kept, strict=True)
+        ]
+
+    def _cuts(self, rows: Rows, room: int) -> bool:
+        """Whether segments do not fit as they are kept, or cannot be told by their places."""
+        too_long = "lengths" in rows and rows["lengths"].max(initial=0) > room
+        return bool(too_long or (rows["spans"] < 0).any())
 
     def scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
         """Scores of each document's segments by kept vectors; None where there are none."""
@@ -171,6 +191,24 @@ def _cut(segmenter: Segmenter) -> dict[str, str]:
     if word is None:
         raise InputError("nothing can be kept of segments by a rule that has no name")
     return {"segments": word, "rules": rules(segmenter)}
+
+
+def _spans(document: Document, segments: Sequence[Segment]) -> NDArray[np.int32]:
+    """A row each: how many of the first characters stand in front, and where the segment is."""
+    spans = np.empty((len(segments), 3), np.int32)
+    for row, segment in zip(spans, segments, strict=True):
+        front = len(segment.text) - (segment.end - segment.start)
+        whole = document.contents[:front] + document.contents[segment.start : segment.end]
+        row[:] = (front, segment.start, segment.end) if whole == segment.text else -1
+    return spans
+
+
+def _segments(document: Document, spans: NDArray[np.int32]) -> list[Segment]:
+    contents = document.contents
+    return [
+        Segment(document.doc_id, start, end, contents[:front] + contents[start:end])
+        for front, start, end in spans.tolist()
+    ]
 
 
 def _fitting(found: Attachment | None, wanted: Mapping[str, Any]) -> Attachment | None:

@@ -19,9 +19,9 @@ from birchbark.combine.topk import TopK
 from birchbark.pipeline.answer import Evidence, Hit, Work
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading import Cut, Reader, Reading
+from birchbark.pipeline.reading import Reader, Reading
 from birchbark.pipeline.scoring import Scoring
-from birchbark.records import Float32s, Query, Ranking
+from birchbark.records import Document, Float32s, Query, Ranking, Segment
 from birchbark.retrieve.engine import DocumentStore
 from birchbark.score.scorer import Scorer
 
@@ -96,7 +96,10 @@ class Race:
         waiting = waiting[: self._top - len(doc_ids)]
         left = self._store.documents([self._doc_ids[i] for i in waiting])
         return [
-            *(self._hit(place[cut.document.doc_id], cut) for cut in self._scoring.cut(doc_ids)),
+            *(
+                self._hit(place[document.doc_id], document, segments)
+                for document, segments in self._scoring.shown(doc_ids)
+            ),
             *(
                 Hit(document, float(self._first[i]), float(self._first[i]), 0.0, (), settled=False)
                 for i, document in zip(waiting, left, strict=True)
@@ -158,16 +161,16 @@ class Race:
             position, float(self._first[position] + self._similar[position] + evidence)
         )
 
-    def _hit(self, position: int, cut: Cut) -> Hit:
+    def _hit(self, position: int, document: Document, segments: Sequence[Segment]) -> Hit:
         first, similar = float(self._first[position]), float(self._similar[position])
         scores = self._scores[position]
         weights = self._share * self._ranker.aggregation.weights(scores)
         evidence = float(self._share * self._evidence(scores))
         shares = [
             Evidence(segment, float(score), float(weight))
-            for segment, score, weight in zip(cut.segments, scores, weights, strict=True)
+            for segment, score, weight in zip(segments, scores, weights, strict=True)
             if weight > 0
         ]
         shares.sort(key=lambda e: -e.weight * e.score)
         score = first + similar + evidence
-        return Hit(cut.document, score, first, evidence, tuple(shares), similar)
+        return Hit(document, score, first, evidence, tuple(shares), similar)

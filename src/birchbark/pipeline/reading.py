@@ -32,7 +32,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A document with the segments that its reading holds, in the same order."""
+    """A document with its segments, and their reading in the same order."""
 
     document: Document
     segments: tuple[Segment, ...]
@@ -64,7 +64,7 @@ class Reader:
         waiting = iter(doc_ids)
         while some := list(islice(waiting, TOGETHER)):
             kept = self._kept.pieces(some, room) if self._kept else [None] * len(some)
-            rest = iter(self.cut([d for d, p in zip(some, kept, strict=True) if p is None], room))
+            rest = iter(self._cuts([d for d, p in zip(some, kept, strict=True) if p is None], room))
             for doc_id, pieces in zip(some, kept, strict=True):
                 if pieces is None:
                     yield next(rest).reading
@@ -72,10 +72,22 @@ class Reader:
                     size = CHARACTERS_A_TOKEN * sum(map(len, pieces))
                     yield Reading(doc_id, pieces, size)
 
-    def cut(self, doc_ids: Sequence[str], room: int) -> list[Cut]:
-        """Each document with its segments."""
+    def shown(
+        self, doc_ids: Sequence[str], room: int
+    ) -> Iterator[tuple[Document, Sequence[Segment]]]:
+        """Each document with the segments that `read` gives token ids of, and `scores` scores."""
+        documents = self.documents(doc_ids)
+        kept = self._kept.segments(documents, room) if self._kept else [None] * len(documents)
+        for document, segments in zip(documents, kept, strict=True):
+            if segments is None:
+                yield document, self._cuts([document.doc_id], room)[0].segments
+            else:
+                yield document, segments
+
+    def _cuts(self, doc_ids: Sequence[str], room: int) -> list[Cut]:
+        """Each document cut, or remembered."""
         new = [doc_id for doc_id in doc_ids if (doc_id, room) not in self._known]
-        fresh = {cut.document.doc_id: cut for cut in self._cut(new, room)} if new else {}
+        fresh = {cut.document.doc_id: cut for cut in self._cut_anew(new, room)} if new else {}
         cuts = [fresh.get(doc_id) or self._known[doc_id, room] for doc_id in doc_ids]
         for cut in cuts:
             self._remember(cut, room)
@@ -90,7 +102,7 @@ class Reader:
         while self._size > REMEMBERED:
             self._size -= self._known.popitem(last=False)[1].reading.size
 
-    def _cut(self, doc_ids: Sequence[str], room: int) -> Iterator[Cut]:
+    def _cut_anew(self, doc_ids: Sequence[str], room: int) -> Iterator[Cut]:
         documents = self.documents(doc_ids)
         segments = [self._segmenter(document) for document in documents]
         encode, spans = self.scorer.encode, self.scorer.spans

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.reading import Cut, Reader, Reading
-from birchbark.records import Float32s
+from birchbark.pipeline.reading import Reader, Reading
+from birchbark.records import Document, Float32s, Segment
 from birchbark.score.remembering import Known, Remembering
 
 CHARACTERS = 500_000  # of documents scored together, at most: what memory must hold
@@ -35,9 +35,9 @@ class Scoring:
         """Scores of each document's segments, where vectors are kept of them."""
         return self._reader.scores(self._query, doc_ids)
 
-    def cut(self, doc_ids: Sequence[str]) -> list[Cut]:
-        """Each document with its segments."""
-        return self._reader.cut(doc_ids, self._room)
+    def shown(self, doc_ids: Sequence[str]) -> Iterator[tuple[Document, Sequence[Segment]]]:
+        """Each document with the segments that were scored."""
+        return self._reader.shown(doc_ids, self._room)
 
     def read(self, doc_ids: Sequence[str], deadline: Deadline) -> list[Reading]:
         """Readings of the first of these documents: as many as should be scored together."""
