@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -146,3 +147,38 @@ def test_without_time_the_first_stage_answers() -> None:
     race.run(Deadline(-1.0))
     assert [h.document.doc_id for h in race.hits()] == ["d0", "d1"]
     assert (race.work.exact, race.work.settled) == (False, 0)
+
+
+class Coarse(Written):
+    """Scores in steps of a quarter, rounded down."""
+
+    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        return np.floor(super().score(query, pieces) * 4).astype(np.float32) / 4
+
+
+@given(case=cases(), reread=st.integers(1, 12), a=st.sampled_from([0.0, 0.4]))
+def test_the_best_are_read_again_precisely(
+    case: tuple[Shelf, Ranking, int], reread: int, a: float
+) -> None:
+    """What is shown of them are precise scores, and the order is that of their scores."""
+    shelf, first, top = case
+    coarse, precise = Coarse(), Written()
+    precise._words = coarse._words
+    ranker = Ranker(
+        coarse, Windows(1, 0), interpolation=Interpolation(a), precise=precise, reread=reread
+    )
+    race = raced(shelf, first, ranker, top)
+    hits = race.hits()
+    assert race.work.exact
+    assert len(hits) == top
+    for place, hit in enumerate(hits):
+        for e in hit.segments:
+            true, found = float(e.segment.text.split(":")[2]), e.score
+            assert found == np.float32(true) or found == np.floor(true * 4) / 4
+            if reread >= len(first) and found > 0:
+                assert found == np.float32(true)
+        assert place == 0 or np.float32(hit.score) <= np.float32(hits[place - 1].score)
+    assert precise.now <= 5 * reread
+    alone = replace(ranker, precise=None)
+    same = [h.document.doc_id for h in raced(shelf, first, alone, max(top, reread)).hits()]
+    assert {h.document.doc_id for h in hits} <= set(same)

@@ -30,13 +30,8 @@ class TopK:
         self._bounds[position] = min(self._bounds[position], _raised(np.float64(bound)))
 
     def settle(self, position: int, score: float) -> None:
-        """A document's score is known."""
+        """A document's score is known, or known better."""
         self._scores[position] = score
-
-    @property
-    def settled(self) -> NDArray[np.intp]:
-        """Positions of settled documents, rising."""
-        return np.flatnonzero(~np.isnan(self._scores))
 
     def open(self) -> list[int]:
         """Positions of unsettled documents that can still be among the k best, best bound first.
@@ -52,10 +47,11 @@ class TopK:
         order: list[int] = found[np.argsort(-self._bounds[found], kind="stable")].tolist()
         return order
 
-    def best(self) -> Ranking:
-        """The k best of the settled documents."""
-        at = self.settled.tolist()
-        return Ranking.of([self._doc_ids[i] for i in at], self._scores[at], self._k)
+    def best(self, count: int | None = None) -> Ranking:
+        """The k best of the settled documents, or the `count` best."""
+        at = np.flatnonzero(~np.isnan(self._scores)).tolist()
+        doc_ids = [self._doc_ids[i] for i in at]
+        return Ranking.of(doc_ids, self._scores[at], self._k if count is None else count)
 
 
 def _raised(bounds: NDArray[np.float64] | np.float64) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ from birchbark.records import Document, Float32s, Query, Ranking, Segment
 from birchbark.retrieve.engine import DocumentStore
 from birchbark.score.scorer import Scorer
 
+COUNTING = 5  # segments of a document that are read again, at most
 AHEAD = 2  # documents settled together, though the first may show that the other is not needed
 
 
@@ -37,6 +38,7 @@ class Readers:
 
         self.main = reader(ranker.scorer)
         self.embedding = reader(ranker.embedding) if ranker.embedding else None
+        self.precise = reader(ranker.precise) if ranker.precise else None
 
 
 class Race:
@@ -56,9 +58,12 @@ class Race:
         self._similar = np.zeros(len(candidates))
         self._scoring = Scoring(readers.main, query.text)
         self._other = Scoring(readers.embedding, query.text) if readers.embedding else None
+        self._precise = Scoring(readers.precise, query.text) if readers.precise else None
         self._store = readers.main
         self._most = np.full(len(candidates), ranker.aggregation.most())
-        self._topk = TopK(self._doc_ids, [np.inf] * len(candidates), self._top)
+        reach = max(self._top, ranker.reread) if ranker.precise else self._top
+        self._topk = TopK(self._doc_ids, [np.inf] * len(candidates), reach)
+        self._exact = False
         self._scores: dict[int, Float32s] = {}
         self._unread: dict[int, int] = {}
 
@@ -79,14 +84,15 @@ class Race:
                 continue
             found = self._scoring.score(readings, deadline)
             if found is None:
-                break
+                return
             for position, reading, scores in zip(ahead, readings, found, strict=False):
                 self._unread[position] = reading.unread
                 self._settle(position, scores)
+        self._exact = self._precise is None or self._reread(self._precise, deadline)
 
     def best(self) -> Ranking:
         """The best settled documents; all of the `top` best where time sufficed."""
-        return self._topk.best()
+        return self._topk.best(self._top)
 
     def hits(self) -> list[Hit]:
         """The best with their evidence; then, where time ran out, others in first-stage order."""
@@ -113,10 +119,10 @@ class Race:
         return Work(
             candidates=len(self._doc_ids),
             settled=len(self._scores),
-            pairs=self._scoring.pairs + (self._other.pairs if self._other else 0),
+            pairs=sum(s.pairs for s in (self._scoring, self._other, self._precise) if s),
             unread_tokens=sum(unread),
             unread_documents=len(unread),
-            exact=not self._topk.open(),
+            exact=self._exact,
         )
 
     def _compare(self, scoring: Scoring, deadline: Deadline) -> bool:
@@ -134,6 +140,27 @@ class Race:
         a, share = self._ranker.interpolation.first_stage_weight, self._ranker.embedding_share
         evidence = [self._evidence(scores) for scores in known if scores is not None]
         self._similar = (1 - a) * share * np.array(evidence)
+        return True
+
+    def _reread(self, scoring: Scoring, deadline: Deadline) -> bool:
+        """Score anew what counts most in the best documents; false where time did not suffice."""
+        place = {doc_id: i for i, doc_id in enumerate(self._doc_ids)}
+        best = [place[doc_id] for doc_id in self._topk.best(self._ranker.reread).doc_ids]
+        readings, counting = [], []
+        for position, reading in zip(
+            best, self._scoring.all([self._doc_ids[i] for i in best]), strict=True
+        ):
+            shares = self._ranker.aggregation.weights(self._scores[position])
+            shares = shares * self._scores[position]
+            most = np.argsort(-shares, kind="stable")[:COUNTING]
+            counting.append(most[shares[most] > 0])
+            readings.append(reading.only(counting[-1]))
+        found = scoring.score(readings, deadline)
+        if found is None:
+            return False
+        for position, at, scores in zip(best, counting, found, strict=True):
+            self._scores[position][at] = scores
+            self._settle(position, self._scores[position])
         return True
 
     def _evidence(self, scores: Float32s) -> float:

@@ -13,6 +13,7 @@ from birchbark.segment.named import Segmenter
 from birchbark.segment.sentences import sentences
 
 DEPTH = 100
+REREAD = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class Ranker:
     much of a document is read, all of it by default. embedding: a second scorer, whose evidence
     makes up the share `embedding_weight` of all evidence, and which is asked for every candidate
     before the first: score = a · first stage + (1 − a) · ((1 − e) · evidence + e · embedding's).
+    precise: reads again the segments that count most in the `reread` best documents, where the
+    first scorer is a coarser one.
     """
 
     scorer: Scorer
@@ -35,6 +38,8 @@ class Ranker:
     limit: Limit = field(default_factory=Limit)
     embedding: Scorer | None = None
     embedding_weight: float = 0.5
+    precise: Scorer | None = None
+    reread: int = REREAD
 
     def __post_init__(self) -> None:
         if self.depth < 1:

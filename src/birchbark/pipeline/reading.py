@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
 
 from birchbark.pipeline.kept import Kept
 from birchbark.records import Document, Float32s, Ids, Segment
@@ -28,6 +31,10 @@ class Reading:
     pieces: tuple[Ids, ...]
     size: int
     unread: int = 0
+
+    def only(self, at: NDArray[np.intp]) -> Reading:
+        """The segments at these positions alone."""
+        return replace(self, pieces=tuple(self.pieces[i] for i in at))
 
 
 @dataclass(frozen=True, slots=True)

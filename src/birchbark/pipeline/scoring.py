@@ -43,12 +43,16 @@ class Scoring:
         """Readings of the first of these documents: as many as should be scored together."""
         left = HURRIED_CHARACTERS if deadline.exists else CHARACTERS
         readings = []
-        for reading in self._reader.read(doc_ids, self._room):
+        for reading in self.all(doc_ids):
             readings.append(reading)
             left -= reading.size
             if left <= 0:
                 break
         return readings
+
+    def all(self, doc_ids: Sequence[str]) -> Iterator[Reading]:
+        """A reading of each document, read as it is asked for."""
+        return self._reader.read(doc_ids, self._room)
 
     def score(self, readings: Sequence[Reading], deadline: Deadline) -> list[Float32s] | None:
         """Scores of each document's segments; None where time did not suffice."""
