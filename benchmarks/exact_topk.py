@@ -98,7 +98,7 @@ def _ranked(
         ranker,
         top=top,
         tag="t",
-        report=lambda work: works.append(works.pop() + work),
+        report=lambda _, work: works.append(works.pop() + work),
     )
     return run, works[0]
 

@@ -97,7 +97,11 @@ def test_every_query_has_a_ranking_even_if_empty(index: Index) -> None:
     steps: list[int] = []
     run = rank_queries(index, QUERIES)
     ranked = rerank(
-        index, run, QUERIES, Ranker(WordScorer()), report=lambda work: steps.append(work.candidates)
+        index,
+        run,
+        QUERIES,
+        Ranker(WordScorer()),
+        report=lambda _, work: steps.append(work.candidates),
     )
     assert list(ranked.rankings) == ["1", "2", "3"]
     assert len(ranked.rankings["3"]) == 0
@@ -171,6 +175,6 @@ def test_a_query_too_long_is_told_before_any_work(index: Index, bert: Callable[.
             rank_queries(index, queries),
             queries,
             ranker,
-            report=lambda work: steps.append(work.candidates),
+            report=lambda _, work: steps.append(work.candidates),
         )
     assert steps == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,11 @@ from birchbark.cli.talk import progress, say
     help="Rank only the K best of each query; what cannot be among them is not scored.  "
     "[default: all]",
 )
+@click.option(
+    "--report",
+    type=FILE,
+    help="TSV: for each query how many candidates were settled, pairs scored, tokens left unread.",
+)
 @click.option("--tag", help="Names the run.  [default: the old one, + and the kind of model]")
 def command(
     index: Path,
@@ -46,6 +52,7 @@ def command(
     encoding: str,
     output: Path,
     top: int | None,
+    report: Path | None,
     tag: str | None,
     scores: Path | None,
     **ranker_choices: Any,
@@ -56,25 +63,35 @@ def command(
     interrupted run goes on where it was, and other weights, depths and aggregations need BERT only
     for segments that were not scored yet.
     """
+    from birchbark.artifact import new_file
     from birchbark.collection.runs import read_run, write_run
     from birchbark.index.reader import Index
     from birchbark.pipeline.answer import Work
     from birchbark.pipeline.rerank import rerank
 
     check_output(output, tag)
+    if report:
+        check_output(report, None)
     opened, asked = Index(index), load_queries(queries, topic_fields, encoding)
     run, chosen = read_run(run_file), ranker(**ranker_choices)
     with remembering(chosen, scores) as scoring:
-        works = [Work()]
+        works: dict[str, Work] = {}
         with progress("scoring", len(asked)) as advance:
 
-            def report(work: Work) -> None:
-                works.append(works.pop() + work)
+            def done(query_id: str, work: Work) -> None:
+                works[query_id] = work
                 advance(1)
 
-            ranked = rerank(opened, run, asked, scoring, top=top, tag=tag, report=report)
+            ranked = rerank(opened, run, asked, scoring, top=top, tag=tag, report=done)
         write_run(ranked, output)
-    work = works[0]
+    if report:
+        names = [field.name for field in fields(Work)]
+        with new_file(report) as out:
+            out.write("\t".join(["query_id", *names]) + "\n")
+            for query_id, one in works.items():
+                values = [str(getattr(one, name)).lower() for name in names]
+                out.write("\t".join([query_id, *values]) + "\n")
+    work = sum(works.values(), Work())
     say(
         f"re-ranked {work.candidates:,} documents for {len(run.rankings):,} queries "
         f"by {chosen.scorer.name}, {work.pairs:,} pairs of query and segment"

@@ -22,14 +22,14 @@ def rerank(
     *,
     top: int | None = None,
     tag: str | None = None,
-    report: Callable[[Work], object] = lambda work: None,
+    report: Callable[[str, Work], object] = lambda query_id, work: None,
 ) -> Run:
     """`run` re-ranked for each of `queries`, in their order.
 
     top: only the best so many of each, scoring no document that cannot be among them; by default
     all candidates, those below the ranker's depth under the others. report: called after each query
-    with the work that it took. Raises InputError if the run has a query that is not in `queries`. A
-    query without ranking gets an empty one.
+    with its id and the work that it took. Raises InputError if the run has a query that is not in
+    `queries`. A query without ranking gets an empty one.
     """
     texts = {query.query_id for query in queries}
     if unknown := [query_id for query_id in run.rankings if query_id not in texts]:
@@ -53,7 +53,7 @@ def rerank(
         race.run()
         best = race.best()
         rankings[query.query_id] = best if top else _with_rest(best, candidates)
-        report(race.work)
+        report(query.query_id, race.work)
     return Run(rankings, tag or f"{run.tag}+{ranker.scorer.kind}")
 
 
