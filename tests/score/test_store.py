@@ -264,6 +264,16 @@ def test_one_writer_at_a_time_and_readers_beside_it(tmp_path: Path) -> None:
             ScoreStore(tmp_path, Counting())
 
 
+def test_one_lock_covers_several_scorers(tmp_path: Path) -> None:
+    """Of one process; each keeps its own scores."""
+    one, two = Counting("one"), Counting("two")
+    with ScoreStore(tmp_path, one) as first, ScoreStore(tmp_path, two, under=first) as second:
+        score_texts(Remembering(one, first), "q", TEXTS[:5])
+        score_texts(Remembering(two, second), "q", TEXTS[:7])
+    assert scored(tmp_path, "q", TEXTS[:7], "one") == 2
+    assert scored(tmp_path, "q", TEXTS[:7], "two") == 0
+
+
 def test_folders_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     """A file, a folder with something else, one that may not be written."""
     (tmp_path / "file").write_text("")

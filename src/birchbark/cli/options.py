@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -355,11 +355,19 @@ def remembering(ranker: Ranker, scores: Path | None) -> Iterator[Ranker]:
     if scores is None:
         yield ranker
         return
-    with ScoreStore(scores, ranker.scorer) as store:
-        scorer = Remembering(ranker.scorer, store)
-        yield replace(ranker, scorer=scorer)
-    lost = f", {store.not_kept:,} not kept" if store.not_kept else ""
-    say(f"{scorer.scored:,} pairs scored, {scorer.known:,} known before{lost}; scores in {scores}")
+    with ExitStack() as stack:
+        store = stack.enter_context(ScoreStore(scores, ranker.scorer))
+        kept, known = [store], [Remembering(ranker.scorer, store)]
+        for name in ("embedding", "precise"):
+            if scorer := getattr(ranker, name):
+                kept.append(stack.enter_context(ScoreStore(scores, scorer, under=store)))
+                known.append(Remembering(scorer, kept[-1]))
+                ranker = replace(ranker, **{name: known[-1]})
+        yield replace(ranker, scorer=known[0])
+    not_kept = sum(one.not_kept for one in kept)
+    lost = f", {not_kept:,} not kept" if not_kept else ""
+    scored, before = sum(one.scored for one in known), sum(one.known for one in known)
+    say(f"{scored:,} pairs scored, {before:,} known before{lost}; scores in {scores}")
 
 
 def tell_work(work: Work) -> None:

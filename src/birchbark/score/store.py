@@ -31,10 +31,18 @@ class ScoreStore:
     Where nothing more can be written (a full disk), a warning says so and scores go on, not kept.
     """
 
-    def __init__(self, directory: Path | str, scorer: Scorer, *, write: bool = True) -> None:
+    def __init__(
+        self,
+        directory: Path | str,
+        scorer: Scorer,
+        *,
+        write: bool = True,
+        under: ScoreStore | None = None,
+    ) -> None:
         """Open the store in `directory`, made where there is none; read all scores of `scorer`.
 
-        write: false to read only, beside a writer; what is added is then not kept. Raises
+        write: false to read only, beside a writer; what is added is then not kept. under: the open
+        store of another scorer in the same folder, whose lock covers this one as well. Raises
         InputError if the folder cannot be used, and ArtifactError if its file is damaged or another
         process is writing. The torn end that a kill left is cut off, with a warning.
         """
@@ -44,7 +52,8 @@ class ScoreStore:
         self._synced = time.monotonic()
         with ExitStack() as stack:
             if write:
-                stack.enter_context(locked(self._path.parent))
+                if under is None:
+                    stack.enter_context(locked(self._path.parent))
                 if not self._path.exists():
                     head.write(self._path.parent)
             if self._path.exists():

@@ -1,0 +1,117 @@
+"""Do documents and queries of any kind come through, whole or told?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.errors import InputError
+from birchbark.index.build import build_index
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading import Reader
+from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.search import search
+from birchbark.records import Document, Query, Ranking, Run
+from birchbark.retrieve.engine import IndexEngine
+from birchbark.score.model import load_scorer
+from birchbark.segment.limit import Limit
+from birchbark.segment.sentences import sentences
+from birchbark.segment.windows import Windows
+from conftest import WordScorer
+
+HOSTILE = {
+    "long": "birch river canoe. " * 10_000,
+    "one sentence": "birch river " * 5_000,
+    "no blank": "birch" * 6_000,
+    "empty": "",
+    "blank": " \n\t ",
+    "emoji": "birch 🌲🌲🌲 👩‍👩‍👧‍👦 river 🇳🇴 " * 40,
+    "cjk": "白樺の樹皮で作ったカヌー。河を渡る。" * 60,
+    "arabic": "قارب من لحاء البتولا " * 50,
+    "control": "birch\x00\x01\x02 river\u200b\ufeff",
+    "combining": "e\u0301" * 500,
+}
+
+
+@pytest.mark.parametrize("labels", [None, 1])
+@pytest.mark.parametrize("segmenter", [sentences, Windows(20, 5)])
+def test_every_token_of_every_document_is_read(
+    tmp_path: Path, bert: Callable[..., Path], labels: int | None, segmenter: Windows
+) -> None:
+    """All rank with a finite score; none is cut."""
+    documents = [Document(name, {"title": "", "text": text}) for name, text in HOSTILE.items()]
+    index = build_index(documents, tmp_path / "i")
+    scorer = load_scorer(bert(labels=labels))
+    names = list(HOSTILE)
+    room = scorer.room("birch")
+    reader = Reader(index, scorer, segmenter, Limit())
+    for name, reading in zip(names, reader.read(names, room), strict=True):
+        read = {int(i) for piece in reading.pieces for i in piece}
+        (whole,) = scorer.encode([HOSTILE[name]])
+        assert set(whole.tolist()) <= read, name
+        if segmenter is sentences and name not in ("no blank", "combining", "emoji"):
+            assert sum(map(len, reading.pieces)) == len(whole), name
+    first = Run({"1": Ranking.of(names, range(len(names), 0, -1))})
+    (ranking,) = rerank(
+        index, first, [Query("1", "birch")], Ranker(scorer, segmenter)
+    ).rankings.values()
+    assert sorted(ranking.doc_ids) == sorted(names)
+    assert np.isfinite(ranking.scores).all()
+
+
+@pytest.mark.parametrize("labels", [None, 1])
+def test_queries_are_read_whole_or_refused(
+    tmp_path: Path, bert: Callable[..., Path], labels: int | None
+) -> None:
+    """A query of 600 tokens fits a large model; beyond the limit an error says what it is."""
+    index = build_index([Document("a", {"text": "birch river"})], tmp_path / "i")
+    engine, query = IndexEngine(index), " ".join(["birch"] * 600)
+    hits = search(engine, query, Ranker(load_scorer(bert(labels=labels, positions=1300)))).hits
+    assert len(hits) == 1
+    small = Ranker(load_scorer(bert(labels=labels, positions=512)))
+    with pytest.raises(
+        InputError, match=r"query is too long for the model.*at most \d+ tokens, found 600"
+    ):
+        search(engine, query, small)
+
+
+LIMITED = Document(
+    "d", {"title": "one two", "text": "a b c d e. f g. h i j k l m n o p q r s t. u v."}
+)
+
+
+@given(
+    segments=st.one_of(st.none(), st.integers(1, 6)),
+    length=st.one_of(st.none(), st.integers(1, 6)),
+    windows=st.booleans(),
+)
+def test_what_is_read_and_what_is_not_make_up_the_document(
+    segments: int | None, length: int | None, windows: bool
+) -> None:
+    """Counted in tokens; overlapping windows count a token as read if one of them is read."""
+    segmenter = Windows(4, 2) if windows else sentences
+    scorer = WordScorer(room=5)
+
+    class Shelf:
+        def documents(self, doc_ids: object) -> list[Document]:
+            return [LIMITED]
+
+    limit = Limit(segments, length)
+    (reading,) = Reader(Shelf(), scorer, segmenter, limit).read(["d"], 5)
+    words = set(LIMITED.contents.lower().split())
+    read = {word for piece in reading.pieces for word in scorer.text(piece).split()}
+    assert reading.unread == len(words - read)
+    assert segments is None or len(reading.pieces) <= segments
+    assert length is None or all(len(piece) <= length for piece in reading.pieces)
+
+
+@pytest.mark.parametrize(("segments", "length"), [(0, None), (None, 0), (-1, None)])
+def test_limits_are_at_least_1(segments: int | None, length: int | None) -> None:
+    """Reading nothing is not ranking."""
+    with pytest.raises(InputError, match="is out of range"):
+        Limit(segments, length)
