@@ -355,19 +355,19 @@ def remembering(ranker: Ranker, scores: Path | None) -> Iterator[Ranker]:
     if scores is None:
         yield ranker
         return
+    stores: list[ScoreStore] = []
+    scorers: dict[str, Any] = {}
     with ExitStack() as stack:
-        store = stack.enter_context(ScoreStore(scores, ranker.scorer))
-        kept, known = [store], [Remembering(ranker.scorer, store)]
-        for name in ("embedding", "precise"):
-            if scorer := getattr(ranker, name):
-                kept.append(stack.enter_context(ScoreStore(scores, scorer, under=store)))
-                known.append(Remembering(scorer, kept[-1]))
-                ranker = replace(ranker, **{name: known[-1]})
-        yield replace(ranker, scorer=known[0])
-    not_kept = sum(one.not_kept for one in kept)
+        for role in ("scorer", "embedding", "precise"):
+            if scorer := getattr(ranker, role):
+                store = ScoreStore(scores, scorer, under=stores[0] if stores else None)
+                stores.append(stack.enter_context(store))
+                scorers[role] = Remembering(scorer, store)
+        yield replace(ranker, **scorers)
+    not_kept = sum(store.not_kept for store in stores)
+    scored, known = (sum(getattr(s, n) for s in scorers.values()) for n in ("scored", "known"))
     lost = f", {not_kept:,} not kept" if not_kept else ""
-    scored, before = sum(one.scored for one in known), sum(one.known for one in known)
-    say(f"{scored:,} pairs scored, {before:,} known before{lost}; scores in {scores}")
+    say(f"{scored:,} pairs scored, {known:,} known before{lost}; scores in {scores}")
 
 
 def tell_work(work: Work) -> None:
