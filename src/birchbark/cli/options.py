@@ -153,6 +153,13 @@ ranker_options = grouped(
     ),
     click.option("--threads", type=int, help="Processors for BERT.  [default: all]"),
     click.option(
+        "--precision",
+        type=click.Choice(["fp32", "int8"]),
+        default="fp32",
+        show_default=True,
+        help="BERT's arithmetic. int8: faster, scores near fp32's; see `birchbark model check`.",
+    ),
+    click.option(
         "--scores",
         type=FILE,
         metavar="STORE",
@@ -249,16 +256,19 @@ def ranker(
     first_stage_weight: float,
     first_stage_scale: str,
     threads: int | None,
+    precision: str,
 ) -> Ranker:
     """The Ranker that the options above describe."""
     from birchbark.combine.aggregate import parse_aggregation
     from birchbark.combine.interpolate import Interpolation, Scale
     from birchbark.pipeline import Ranker
     from birchbark.score.model import load_scorer
+    from birchbark.score.precision import Precision
 
     interpolation = Interpolation(first_stage_weight, Scale(first_stage_scale))
     aggregation, segmenter = parse_aggregation(aggregate), parse_segmenter(segments)
-    return Ranker(load_scorer(model, threads), segmenter, aggregation, interpolation, depth)
+    scorer = load_scorer(model, threads, precision=Precision(precision))
+    return Ranker(scorer, segmenter, aggregation, interpolation, depth)
 
 
 @contextmanager

