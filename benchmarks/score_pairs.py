@@ -20,6 +20,7 @@ from birchbark.segment.sentences import sentences
 from birchbark.segment.windows import Windows
 
 QUERIES, SHORT, LONG, WORDS = 10, 200, 20, 150
+LETTERS = 8  # of a word and its blank, at most, on average
 SHORT_FROM, LONG_FROM = "trec-dl19-passage", "cmuqa-long"
 Requests = list[tuple[str, list[str]]]  # a query with its texts
 
@@ -56,7 +57,10 @@ def _documents(name: str) -> list[Document]:
 
 
 def _whole(windows: Iterable[Segment]) -> Iterator[Segment]:
-    return (window for window in windows if len(window.text.split()) == WORDS)
+    """Those of full length, but for formulas and foreign names, which no model reads whole."""
+    for window in windows:
+        if len(window.text.split()) == WORDS and len(window.text.encode()) <= LETTERS * WORDS:
+            yield window
 
 
 def _requests(

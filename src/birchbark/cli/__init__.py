@@ -15,7 +15,7 @@ import click
 from birchbark._version import __version__
 from birchbark.errors import BirchbarkError
 
-VERBS = ("demo", "index", "retrieve", "rerank", "search", "scores", "evaluate", "study")
+VERBS = ("demo", "index", "retrieve", "rerank", "search", "scores", "evaluate", "study", "model")
 
 
 class _Verbs(click.Group):
