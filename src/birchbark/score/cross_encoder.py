@@ -33,7 +33,7 @@ class CrossEncoderScorer:
         precision: Precision = Precision.FP32,
     ) -> None:
         """Load `checkpoint`, whose head is a Classifier."""
-        self.name = f"{checkpoint.name} cross-encoder"
+        self.name = f"{checkpoint.name} cross-encoder{precision.suffix}"
         self._checkpoint = checkpoint
         self._pieces = Pieces(checkpoint)
         self._room = checkpoint.max_length - self._pieces.extra_pair

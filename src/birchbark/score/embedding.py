@@ -34,7 +34,7 @@ class EmbeddingScorer:
         precision: Precision = Precision.FP32,
     ) -> None:
         """Load `checkpoint`, whose head is a Pooling."""
-        self.name = f"cosine of {checkpoint.name} embeddings"
+        self.name = f"cosine of {checkpoint.name} embeddings{precision.suffix}"
         self._checkpoint = checkpoint
         self._pieces = Pieces(checkpoint)
         self._room = checkpoint.max_length - self._pieces.extra_single

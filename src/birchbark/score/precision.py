@@ -10,3 +10,8 @@ class Precision(Enum):
 
     FP32 = "fp32"
     INT8 = "int8"
+
+    @property
+    def suffix(self) -> str:
+        """What a scorer's name ends with."""
+        return "" if self is Precision.FP32 else f", {self.value}"
