@@ -56,7 +56,9 @@ PACKAGES = {
     "scipy": {"evaluate"},
     "matplotlib": {"study"},
     "jinja2": {"study"},
-    "bm25s": set(),  # a peer, for benchmarks/ alone
+    "bm25s": set(),  # peers, for benchmarks/ alone
+    "flashrank": set(),
+    "sentence_transformers": set(),
     "torch": set(),
     "transformers": set(),
 }
