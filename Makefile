@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test slow lint bench clean
+.PHONY: demo test slow lint bench bench-score clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -25,6 +25,10 @@ lint: .venv/ready-dev
 BENCH ?=
 bench: .venv/ready-bench
 	$(BIN)/python -m benchmarks.first_stage --output benchmarks/RESULTS.md $(BENCH)
+
+# BERT's speed beside sentence-transformers (torch), FlashRank and ONNX Runtime; BENCH="--share .1".
+bench-score: .venv/ready-bench-score .venv/ready-model
+	$(BIN)/python -m benchmarks.score --output benchmarks/RESULTS-SCORE.md $(BENCH)
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; \

@@ -14,12 +14,12 @@ ROOT = Path(__file__).parents[1]
 
 
 class Child:
-    """A process that measures one engine (worker.py)."""
+    """A process that measures one engine (worker.py, score_worker.py)."""
 
-    def __init__(self, name: str) -> None:
-        """Start the process for the engine `name` (or one of the readers)."""
+    def __init__(self, *arguments: str, module: str = "worker") -> None:
+        """Start the process for an engine (or one of the readers), `module` saying how."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.worker", name],
+            [sys.executable, "-m", f"benchmarks.{module}", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -39,8 +39,12 @@ class Child:
     def last(self, **request: object) -> Any:
         """As `ask`, and then the process ends."""
         answer = self.ask(**request)
-        self._process.communicate()
+        self.end()
         return answer
+
+    def end(self) -> None:
+        """Ask for nothing more."""
+        self._process.communicate()
 
 
 def say(text: str) -> None:

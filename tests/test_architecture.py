@@ -64,7 +64,9 @@ PACKAGES = {
     "http": {"hub"},
     "socket": set(),
     "huggingface_hub": set(),  # comes with tokenizers; see hub/client.py
-    "bm25s": set(),  # a peer, for benchmarks/ alone
+    "bm25s": set(),  # peers, for benchmarks/ alone
+    "flashrank": set(),
+    "sentence_transformers": set(),
     "torch": {"train"},
     "transformers": {"train"},
 }

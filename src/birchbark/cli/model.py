@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from birchbark.cli.model_check import check
 from birchbark.cli.options import FILE
 from birchbark.cli.talk import progress, say
 from birchbark.errors import BirchbarkError, InputError
@@ -15,7 +16,7 @@ from birchbark.errors import BirchbarkError, InputError
 
 @click.group(
     epilog="Example: birchbark model fetch cross-encoder/ms-marco-MiniLM-L6-v2",
-    short_help="Fetch and list models.",
+    short_help="Fetch, list, check and pack models.",
 )
 def command() -> None:
     """Models that BERT scores can come from."""
@@ -107,3 +108,39 @@ def _commit(directory: Path) -> str:
         return ""
     record = read_json(directory / SOURCE, "record of a fetched model")
     return str(record.get("commit", "") if isinstance(record, dict) else "")[:12]
+
+
+@command.command(
+    "pack",
+    epilog="Example: birchbark model pack all-MiniLM-L6-v2 --bits 8 --to minilm-8bit",
+    short_help="Store a model's weights in fewer bits.",
+)
+@click.argument("model")
+@click.option(
+    "--bits",
+    type=click.Choice(["8", "16"]),
+    required=True,
+    help="8: int8 with a scale for each row; 16: float16.",
+)
+@click.option("--to", "target", type=FILE, required=True, help="Folder to make.")
+def pack_command(model: str, bits: str, target: Path) -> None:
+    """Write MODEL again with its matrices in fewer bits.
+
+    They are widened when they are read and computed with in float32, as before: the file is
+    smaller, the arithmetic is not worse.
+    """
+    from birchbark.score.model import locate
+    from birchbark.score.packing import pack
+
+    source = locate(model)
+    with progress("packing"):
+        pack(source, int(bits), target)
+    before, after = (sum(f.stat().st_size for f in _weights(p)) for p in (source, target))
+    say(f"{target}: {after / 1e6:.1f} MB of weights, {before / 1e6:.1f} MB before")
+
+
+def _weights(directory: Path) -> list[Path]:
+    return list(directory.rglob("model.safetensors"))
+
+
+command.add_command(check)

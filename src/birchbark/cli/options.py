@@ -195,6 +195,13 @@ ranker_options = grouped(
     ),
     click.option("--threads", type=int, help="Processors for BERT.  [default: all]"),
     click.option(
+        "--precision",
+        type=click.Choice(["fp32", "int8"]),
+        default="fp32",
+        show_default=True,
+        help="BERT's arithmetic. int8: faster, scores near fp32's; see `birchbark model check`.",
+    ),
+    click.option(
         "--scores",
         type=FILE,
         metavar="STORE",
@@ -297,20 +304,22 @@ def ranker(
     embedding: str | None,
     embedding_weight: float,
     threads: int | None,
+    precision: str,
 ) -> Ranker:
     """The Ranker that the options above describe."""
     from birchbark.combine.aggregate import parse_aggregation
     from birchbark.combine.interpolate import Interpolation, Scale
     from birchbark.pipeline.ranker import Ranker
     from birchbark.score.model import load_scorer
+    from birchbark.score.precision import Precision
     from birchbark.segment.limit import Limit
     from birchbark.segment.named import parse_segmenter
 
     interpolation = Interpolation(first_stage_weight, Scale(first_stage_scale))
     aggregation, segmenter = parse_aggregation(aggregate), parse_segmenter(segments)
-    scorer = load_scorer(
-        model, threads, parse_pooling(pooling) if pooling else None, sessions(device)
-    )
+    pooled, session = parse_pooling(pooling) if pooling else None, sessions(device)
+    scorer = load_scorer(model, threads, pooled, Precision(precision), session)
+    exact = scorer if precision == "fp32" else load_scorer(model, threads, pooled)
     return Ranker(
         scorer,
         segmenter,
@@ -318,8 +327,9 @@ def ranker(
         interpolation,
         depth,
         Limit(max_segments, max_length),
-        load_scorer(embedding, threads, session=sessions(device)) if embedding else None,
+        load_scorer(embedding, threads, session=session) if embedding else None,
         embedding_weight,
+        None if exact is scorer else exact,
     )
 
 

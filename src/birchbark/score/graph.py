@@ -9,20 +9,28 @@ Devlin et al. 2019; Nogueira & Cho 2019.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.families import Names
 from birchbark.score.heads import Classifier, Pooling
+from birchbark.score.integers import IntegerGraph
 from birchbark.score.nodes import Floats, Graph
 from birchbark.score.shape import Shape
 
 OPSET = 20
 
 
-def build_graph(checkpoint: Checkpoint) -> tuple[bytes, dict[str, Floats]]:
+def build_graph(
+    checkpoint: Checkpoint, largest: Mapping[str, Floats] | None = None
+) -> tuple[bytes, dict[str, NDArray[Any]]]:
     """The ONNX model of `checkpoint`, and the weights that it names, to be handed over beside it.
 
+    largest: of each channel (channels.py), if linear layers are to be computed in integers.
     Inputs: `ids` int64 (batch, length), and for logits of a family that tells them apart `types`
     int64 (batch, length), 0 for the query's tokens and 1 for the segment's. Output `out`, float32:
     unit vectors (batch, hidden) for an embedding, log-odds of relevance (batch,) for a classifier.
@@ -30,7 +38,8 @@ def build_graph(checkpoint: Checkpoint) -> tuple[bytes, dict[str, Floats]]:
     from onnx import TensorProto, helper
 
     shape, head, names = checkpoint.shape, checkpoint.head, checkpoint.family.names
-    graph = Graph(checkpoint.tensors(), str(checkpoint.weights))
+    tensors, where = checkpoint.tensors(), str(checkpoint.weights)
+    graph = Graph(tensors, where) if largest is None else IntegerGraph(tensors, where, largest)
     pooled = isinstance(head, Pooling)
     typed = not pooled and shape.types > 1
     layers = head.layer if isinstance(head, Pooling) else shape.layers
@@ -53,7 +62,7 @@ def build_graph(checkpoint: Checkpoint) -> tuple[bytes, dict[str, Floats]]:
     )
     model = helper.make_model(
         helper.make_graph(graph.nodes, "birchbark", inputs, [result], graph.constants),
-        opset_imports=[helper.make_opsetid("", OPSET)],
+        opset_imports=[helper.make_opsetid(d, 1 if d else OPSET) for d in graph.domains],
         ir_version=9,
     )
     return model.SerializeToString(), graph.weights
@@ -91,16 +100,16 @@ def _layer(graph: Graph, x: str, names: Names, layer: int, shape: Shape, *, cls_
     if cls_only:
         keys, values = _projected(graph, x, (k, v), q, shape)
         x = _first(graph, x)
-        (queries,) = _projected(graph, x, (q,), q, shape)
+        (queries,) = _projected(graph, x, (q,), q, shape, one_row=True)
     else:
         queries, keys, values = _projected(graph, x, (q, k, v), q, shape)
     attended = _attention(graph, queries, keys, values, shape)
-    attended = graph.linear(attended, at(names.attended), hidden, hidden)
+    attended = graph.linear(attended, at(names.attended), hidden, hidden, one_row=cls_only)
     x = graph.add("Add", attended, x)
     x = graph.norm(x, at(names.attended_norm), hidden, shape.epsilon)
-    inner = graph.linear(x, at(names.inner), shape.intermediate, hidden)
+    inner = graph.linear(x, at(names.inner), shape.intermediate, hidden, one_row=cls_only)
     inner = graph.activate(inner, shape.activation)
-    out = graph.linear(inner, at(names.outer), hidden, shape.intermediate)
+    out = graph.linear(inner, at(names.outer), hidden, shape.intermediate, one_row=cls_only)
     return graph.norm(graph.add("Add", out, x), at(names.outer_norm), hidden, shape.epsilon)
 
 
@@ -109,7 +118,15 @@ def _first(graph: Graph, x: str) -> str:
     return graph.add("Slice", x, *(graph.constant(np.array([i])) for i in (0, 1, 1)))
 
 
-def _projected(graph: Graph, x: str, parts: tuple[str, ...], query: str, shape: Shape) -> list[str]:
+def _projected(
+    graph: Graph,
+    x: str,
+    parts: tuple[str, ...],
+    query: str,
+    shape: Shape,
+    *,
+    one_row: bool = False,
+) -> list[str]:
     """Several linear layers as one product; `query`, if among them, carries the scale 1/√d."""
     hidden = shape.hidden
     scale = np.float32(1 / np.sqrt(hidden // shape.heads))
@@ -123,7 +140,7 @@ def _projected(graph: Graph, x: str, parts: tuple[str, ...], query: str, shape: 
         )
         for kind, size in (("weight", (hidden, hidden)), ("bias", (hidden,)))
     )
-    product = graph.dense(x, weights, biases, " + ".join(parts))
+    product = graph.dense(x, weights, biases, " + ".join(parts), one_row=one_row)
     if len(parts) == 1:
         return [product]
     return graph.add_many("Split", len(parts), product, axis=-1, num_outputs=len(parts))
@@ -149,8 +166,8 @@ def _logit(graph: Graph, x: str, shape: Shape, head: Classifier) -> str:
     if head.logits == 2:
         yes, no = head.relevant, 1 - head.relevant
         weight, bias = weight[[yes]] - weight[[no]], bias[[yes]] - bias[[no]]
-    x = graph.activate(graph.linear(x, name, shape.hidden, shape.hidden), activation)
-    out = graph.dense(x, weight, bias, head.output)
+    x = graph.linear(x, name, shape.hidden, shape.hidden, one_row=True)
+    out = graph.dense(graph.activate(x, activation), weight, bias, head.output, one_row=True)
     return graph.add("Reshape", out, graph.constant(np.array([-1])))
 
 

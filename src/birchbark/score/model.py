@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from birchbark.errors import CheckpointError, MissingPackageError
+from birchbark.errors import CheckpointError, InputError, MissingPackageError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.heads import Pooling
+from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 from birchbark.score.session import NewSession, Session
 from birchbark.score.shelf import is_hub_id, shelf
@@ -23,20 +25,28 @@ def load_scorer(
     model: str | Path = DEFAULT_MODEL,
     threads: int | None = None,
     pooling: Pooling | None = None,
+    precision: Precision = Precision.FP32,
     session: NewSession | None = None,
 ) -> Scorer:
     """The scorer of a model directory, or of a model that a Python package carries.
 
     An embedding model gives an EmbeddingScorer, a classifier a CrossEncoderScorer. pooling: makes
-    an embedding model of any encoder, from any of its layers. session: runs the model; None for
-    ONNX Runtime on this machine's processors. The network is never used. Raises CheckpointError for
-    a directory that cannot be read and MissingPackageError for a packaged model whose package is
-    not installed.
+    an embedding model of any encoder, from any of its layers. precision: of the linear layers'
+    arithmetic. session: runs the model instead of ONNX Runtime on this machine's processors, in
+    float32. The network is never used. Raises CheckpointError for a directory that cannot be read,
+    MissingPackageError for a packaged model whose package is not installed, and InputError where
+    the session cannot have this precision.
     """
-    checkpoint = Checkpoint.open(locate(str(model)), Path(model).name, pooling)
+    if session and precision is not Precision.FP32:
+        raise InputError(
+            f"{precision.value} arithmetic needs the processors", remedy="--device cpu"
+        )
+    name = Path(model).name + precision.suffix
+    checkpoint = Checkpoint.open(locate(str(model)), name, pooling)
+    run = session or partial(Session, precision=precision)
     if isinstance(checkpoint.head, Pooling):
-        return EmbeddingScorer(checkpoint, threads, session or Session)
-    return CrossEncoderScorer(checkpoint, threads, session or Session)
+        return EmbeddingScorer(checkpoint, threads, run)
+    return CrossEncoderScorer(checkpoint, threads, run)
 
 
 def load_vocabulary(model: str | Path = DEFAULT_MODEL) -> list[str]:

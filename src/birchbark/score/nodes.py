@@ -22,7 +22,12 @@ ACTIVATIONS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 class Graph:
-    """Nodes and constants written so far; each method adds some and names its result."""
+    """Nodes and constants written so far; each method adds some and names its result.
+
+    domains: the sets of operators that it draws on.
+    """
+
+    domains: tuple[str, ...] = ("",)
 
     def __init__(self, tensors: Tensors, where: str) -> None:
         self.nodes: list[Any] = []
@@ -62,17 +67,18 @@ class Graph:
         self.constants.append(numpy_helper.from_array(value, name))
         return name
 
-    def weight(self, value: Floats, name: str) -> str:
+    def weight(self, value: NDArray[Any], name: str) -> str:
         """Weights stay outside of the graph, so that they are never copied into it.
 
         name: says what they are; layers that share weights name the same ones, kept once.
         """
-        from onnx import StringStringEntryProto, TensorProto
+        from onnx import StringStringEntryProto, TensorProto, helper
 
         if name in self.weights:
             return name
         self.weights[name] = np.ascontiguousarray(value)
-        outside = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=value.shape)
+        kind = helper.np_dtype_to_tensor_dtype(value.dtype)
+        outside = TensorProto(name=name, data_type=kind, dims=value.shape)
         outside.data_location = TensorProto.EXTERNAL
         outside.external_data.append(StringStringEntryProto(key="location", value="memory"))
         self.constants.append(outside)
@@ -90,15 +96,20 @@ class Graph:
         self.nodes.append(helper.make_node(op, inputs, names, **attributes))
         return names
 
-    def dense(self, x: str, weight: Floats, bias: Floats, name: str) -> str:
-        """X · weightᵀ + bias, as torch stores a linear layer; name: see `weight`."""
+    def dense(
+        self, x: str, weight: Floats, bias: Floats, name: str, *, one_row: bool = False
+    ) -> str:
+        """X · weightᵀ + bias, as torch stores a linear layer; name: see `weight`.
+
+        one_row: of each input only one token is seen, so that saving time here saves none.
+        """
         product = self.add("MatMul", x, self.weight(weight.T, f"{name}.weight"))
         return self.add("Add", product, self.weight(bias, f"{name}.bias"))
 
-    def linear(self, x: str, name: str, out: int, inner: int) -> str:
-        """The checkpoint's linear layer `name`: (…, inner) → (…, out)."""
-        weight = self.tensor(f"{name}.weight", out, inner)
-        return self.dense(x, weight, self.tensor(f"{name}.bias", out), name)
+    def linear(self, x: str, name: str, out: int, inner: int, *, one_row: bool = False) -> str:
+        """The checkpoint's linear layer `name`: (…, inner) → (…, out); one_row: see `dense`."""
+        weight, bias = self.tensor(f"{name}.weight", out, inner), self.tensor(f"{name}.bias", out)
+        return self.dense(x, weight, bias, name, one_row=one_row)
 
     def norm(self, x: str, name: str, hidden: int, epsilon: float) -> str:
         """The checkpoint's layer normalisation `name`, over the last axis."""

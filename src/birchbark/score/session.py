@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from birchbark.errors import CheckpointError
 from birchbark.records import Ids
 from birchbark.score.batches import TOKENS, equal_lengths
+from birchbark.score.channels import largest_channels
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
+from birchbark.score.precision import Precision
 
 Floats = NDArray[np.float32]
 
@@ -35,10 +37,14 @@ NewSession = Callable[[Checkpoint, int | None], Runner]
 
 
 class Session:
-    """A checkpoint ready to run on this machine's processors, in float32."""
+    """A checkpoint ready to run on this machine's processors."""
 
     def __init__(
-        self, checkpoint: Checkpoint, threads: int | None = None, batch_tokens: int = TOKENS
+        self,
+        checkpoint: Checkpoint,
+        threads: int | None = None,
+        batch_tokens: int = TOKENS,
+        precision: Precision = Precision.FP32,
     ) -> None:
         """Build the graph and load it. threads: all processors this process may use, if None."""
         import onnxruntime
@@ -50,7 +56,8 @@ class Session:
         # The graph is lean already: the optimiser makes it no faster, but makes bits depend on the
         # batch (ARCHITECTURE.md, "Scores that do not drift").
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        graph, weights = build_graph(checkpoint)
+        largest = largest_channels(checkpoint) if precision is Precision.INT8 else None
+        graph, weights = build_graph(checkpoint, largest)
         self._arithmetic = f"onnxruntime {onnxruntime.__version__} ".encode() + graph
         self._weights = weights  # the runtime reads these arrays where they are
         values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in weights.values()]
@@ -63,8 +70,15 @@ class Session:
         self._where = str(checkpoint.directory)
 
     def fingerprint(self, checkpoint: str) -> str:
-        """SHA-256 over a checkpoint's fingerprint, the graph and the version that runs it."""
-        return hashlib.sha256(checkpoint.encode() + self._arithmetic).hexdigest()
+        """SHA-256 over a checkpoint's fingerprint, the graph and the version that runs it.
+
+        Integer weights are rounded anew from the checkpoint's, here, so they count as well.
+        """
+        digest = hashlib.sha256(checkpoint.encode() + self._arithmetic)
+        for value in self._weights.values():
+            if value.dtype == np.int8:
+                digest.update(value.tobytes())
+        return digest.hexdigest()
 
     def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Floats:
         """The graph's output for each input, in the order given: (n,) or (n, hidden).

@@ -1,4 +1,8 @@
-"""How are weights read from safetensors, and why from nothing else?"""
+"""How are weights read from safetensors, and why from nothing else?
+
+Those stored in 16 or 8 bits (float16, bfloat16, packing.py's int8) are widened to float32, so a
+small file is not a worse arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +20,7 @@ from birchbark.errors import CheckpointError
 Tensors = Mapping[str, NDArray[np.float32]]
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+SCALE = ".scale"  # of the tensor that holds the scale of each row of an int8 tensor
 PICKLES = ("pytorch_model.bin", "model.pt", "model.ckpt")
 
 
@@ -56,24 +62,62 @@ def read_shapes(path: Path, prefix: str) -> dict[str, list[int]]:
 
 
 def read_tensors(path: Path, prefix: str) -> Tensors:
-    """All weights by their names without `prefix`, as they are stored."""
+    """All weights by their names without `prefix`, as stored; bfloat16 and int8 as float32."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
     try:
-        loaded = load_file(path)
+        loaded = _bfloat16(path) or load_file(path)
     except SafetensorError as broken:
         raise CheckpointError(
             f"damaged weights: {broken}", where=str(path), remedy="fetch the file again"
         ) from broken
-    except (AttributeError, KeyError, TypeError) as unknown:  # numpy has no bfloat16
+    except (AttributeError, KeyError, TypeError) as unknown:
         raise CheckpointError(
             f"weights of a type that numpy does not know: {unknown}",
             where=str(path),
-            wanted="float32, float16 or float64",
+            wanted="float32, float16, bfloat16, float64, or int8 with scales",
             remedy="save the model again as float32",
         ) from unknown
-    return {todays_name(name, prefix): value for name, value in loaded.items()}
+    widened = {n: _widened(loaded, n, path) for n in loaded if not _is_scale(loaded, n)}
+    return {todays_name(name, prefix): value for name, value in widened.items()}
+
+
+def _bfloat16(path: Path) -> dict[str, NDArray[Any]]:
+    """All tensors, where some are bfloat16, which numpy lacks: float32's upper half. Else empty."""
+    from safetensors import deserialize, safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+        if "BF16" not in kinds.values():
+            return {}
+        found = {n: file.get_tensor(n) for n, kind in kinds.items() if kind != "BF16"}
+    for name, tensor in deserialize(path.read_bytes()):  # type: ignore[no-untyped-call]
+        if kinds[name] == "BF16":
+            upper = np.frombuffer(tensor["data"], "<u2").astype(np.uint32) << 16
+            found[name] = upper.view(np.float32).reshape(tensor["shape"])
+    return found
+
+
+def _is_scale(loaded: Tensors, name: str) -> bool:
+    of = loaded.get(name.removesuffix(SCALE)) if name.endswith(SCALE) else None
+    return of is not None and of.dtype == np.int8
+
+
+def _widened(loaded: Tensors, name: str, path: Path) -> NDArray[Any]:
+    """The tensor `name`; int8 times its scales. CheckpointError if these do not fit."""
+    value, scale = loaded[name], loaded.get(name + SCALE)
+    if value.dtype != np.int8:
+        return value
+    if scale is None or scale.shape != value.shape[:1] or not np.isfinite(scale).all():
+        raise CheckpointError(
+            f"int8 weights {name} without their scales",
+            where=str(path),
+            wanted=f"{name}{SCALE}, finite, of shape {value.shape[:1]}",
+            found="none" if scale is None else f"shape {scale.shape}",
+            remedy="pack the model again (birchbark model pack)",
+        )
+    return value * scale.astype(np.float32).reshape(-1, *[1] * (value.ndim - 1))
 
 
 def todays_name(stored: str, prefix: str) -> str:
