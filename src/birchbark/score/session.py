@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
@@ -46,12 +47,15 @@ class Session:
         batch_tokens: int = TOKENS,
         precision: Precision = Precision.FP32,
     ) -> None:
-        """Build the graph and load it. threads: all processors this process may use, if None."""
+        """Build the graph and load it. threads: all processors this process may use, if None.
+
+        Each thread runs batches of its own: products of a few hundred rows are too small to be
+        divided among several.
+        """
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or len(os.sched_getaffinity(0))
-        options.inter_op_num_threads = 1
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         # The graph is lean already: the optimiser makes it no faster, but makes bits depend on the
         # batch (ARCHITECTURE.md, "Scores that do not drift").
@@ -67,6 +71,8 @@ class Session:
         )
         self._typed = any(put.name == "types" for put in self._session.get_inputs())
         self._batch_tokens = batch_tokens
+        self._threads = threads or len(os.sched_getaffinity(0))
+        self._pool = ThreadPoolExecutor(self._threads, "birchbark-score")
         self._where = str(checkpoint.directory)
 
     def fingerprint(self, checkpoint: str) -> str:
@@ -85,15 +91,23 @@ class Session:
 
         types: 0 or 1 for each token; not looked at by models that know no types.
         """
-        out: Floats | None = None
-        for batch in equal_lengths([len(i) for i in ids], self._batch_tokens):
+        lengths = [len(i) for i in ids]
+        share = -(-sum(lengths) // self._threads)  # few inputs are dealt to all threads as well
+        batches = list(equal_lengths(lengths, min(self._batch_tokens, share)))
+
+        def rows(batch: list[int]) -> Floats:
             feed = {"ids": np.stack([ids[i] for i in batch]).astype(np.int64)}
             if types is not None and self._typed:
                 feed["types"] = np.stack([types[i] for i in batch]).astype(np.int64)
-            rows = self._session.run(["out"], feed)[0]
+            found: Floats = self._session.run(["out"], feed)[0]
+            return found
+
+        out: Floats | None = None
+        longest_first = batches[::-1]  # so that no thread begins a long one when others are done
+        for batch, found in zip(longest_first, self._pool.map(rows, longest_first), strict=True):
             if out is None:
-                out = np.empty((len(ids), *rows.shape[1:]), np.float32)
-            out[batch] = rows
+                out = np.empty((len(ids), *found.shape[1:]), np.float32)
+            out[batch] = found
         return np.empty(0, np.float32) if out is None else numbers(out, self._where)
 
 
