@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.options import DEFAULT_MODEL, FILE, grouped
+from birchbark.cli.options import DEFAULT_MODEL, FILE, grouped, refuse_void
 from birchbark.cli.talk import counted, progress, report_intake, say
 from birchbark.errors import ArtifactError, InputError
 
@@ -178,6 +178,7 @@ def _keepings(tokens: str | None, vectors: str | None, bits: int, segments: str)
     from birchbark.score.model import load_scorer
     from birchbark.segment.named import parse_segmenter
 
+    refuse_void()
     segmenter, keepings = parse_segmenter(segments), []
     if tokens:
         keepings.append(kept.tokens(load_scorer(tokens), segmenter, tokens))

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from birchbark.score.session import NewSession
 
 Command = Callable[..., Any]
+NEEDS = {  # option → the one without which it does nothing
+    "rm3_documents": "rm3",
+    "rm3_terms": "rm3",
+    "rm3_weight": "rm3",
+    "rm3_max_df": "rm3",
+    "embedding_weight": "embedding",
+    "vector_bits": "vectors",
+}
 FILE = click.Path(path_type=Path)
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 FIRST_STAGE_OPTIONS = (
@@ -210,6 +218,26 @@ ranker_options = grouped(
 )
 
 
+def refuse_void() -> None:
+    """Raise InputError for an option that was given and would do nothing."""
+    context = click.get_current_context()
+    given = [
+        name
+        for name in context.params
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    ]
+    for name in given:
+        needed = NEEDS.get(name)
+        if needed and not context.params[needed]:
+            raise InputError(f"{_spelled(name)} does nothing without {_spelled(needed)}")
+        if name in ("k1", "b") and context.params["first_stage_model"] != "bm25":
+            raise InputError(f"--{name} is for BM25", found="--first-stage tfidf")
+
+
+def _spelled(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
 def first_stage(
     first_stage_model: str,
     k1: float,
@@ -231,6 +259,7 @@ def first_stage(
     from birchbark.retrieve.rm3 import RM3
     from birchbark.retrieve.tfidf import TfIdf
 
+    refuse_void()
     model = TfIdf() if first_stage_model == "tfidf" else BM25(k1, b)
     expansion = RM3(rm3_documents, rm3_terms, rm3_weight, rm3_max_df) if rm3 else None
     weights = parse_fields(fields or ("contents",))
@@ -315,6 +344,7 @@ def ranker(
     from birchbark.segment.limit import Limit
     from birchbark.segment.named import parse_segmenter
 
+    refuse_void()
     interpolation = Interpolation(first_stage_weight, Scale(first_stage_scale))
     aggregation, segmenter = parse_aggregation(aggregate), parse_segmenter(segments)
     pooled, session = parse_pooling(pooling) if pooling else None, sessions(device)

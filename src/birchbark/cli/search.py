@@ -61,6 +61,8 @@ def command(
     from birchbark.pipeline.search import search, warm_up
     from birchbark.retrieve.engine import IndexEngine
 
+    if first_stage_only and (budget or scores):
+        raise InputError("--budget and --scores are for BERT", found="--first-stage-only")
     of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     engine = IndexEngine(Index(index), first_stage(**of_first_stage))
     if not engine.index.analyzer.terms(text):
