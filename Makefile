@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test slow lint bench bench-score clean
+.PHONY: demo test slow lint bench bench-score bench-topk clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -29,6 +29,11 @@ bench: .venv/ready-bench
 # BERT's speed beside sentence-transformers (torch), FlashRank and ONNX Runtime; BENCH="--share .1".
 bench-score: .venv/ready-bench-score .venv/ready-model
 	$(BIN)/python -m benchmarks.score --output benchmarks/RESULTS-SCORE.md $(BENCH)
+
+# What the exact search for the best k saves on a collection: DATA holds corpus, queries and judgments.
+DATA ?= ../shared/data/time
+bench-topk: .venv/ready-test .venv/ready-model
+	$(BIN)/python -m benchmarks.exact_topk --data $(DATA) --output benchmarks/RESULTS-TOPK.md $(BENCH)
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; \

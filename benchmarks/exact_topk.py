@@ -1,6 +1,6 @@
 """How much of BERT's work does the exact search for the best k save, and is it exact?
 
-    python -m benchmarks.exact_topk --data ../shared/data/time --scores time.scores
+    python -m benchmarks.exact_topk --data ../shared/data/time
 
 For each a, weights, scale and k, all queries are ranked from one store of scores, in full and then
 without what cannot be among the best. Both must be equal, or the run fails. The share of work is
@@ -46,23 +46,34 @@ FIRST_STAGE = tuple(i / 10 for i in range(1, 10))
 @click.command()
 @click.option("--data", type=click.Path(path_type=Path, exists=True), required=True)
 @click.option("--model", default=DEFAULT_MODEL, show_default=True)
-@click.option("--scores", type=click.Path(path_type=Path), required=True)
+@click.option(
+    "--scores", type=click.Path(path_type=Path), help="Folder that keeps them.  [default: none]"
+)
 @click.option("--depth", default=100, show_default=True)
 @click.option("--top", "tops", multiple=True, type=int, default=(10, 20), show_default=True)
 @click.option("--output", type=click.Path(path_type=Path), help="Markdown.  [default: stdout]")
 def main(
-    data: Path, model: str, scores: Path, depth: int, tops: Sequence[int], output: Path | None
+    data: Path,
+    model: str,
+    scores: Path | None,
+    depth: int,
+    tops: Sequence[int],
+    output: Path | None,
 ) -> None:
     """Rank a collection in full and by the exact search for the best, and compare."""
     queries = read_queries(data / "queries.tsv")
     scorer = load_scorer(model)
-    with tempfile.TemporaryDirectory() as folder, ScoreStore(scores, scorer) as store:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ScoreStore(scores or Path(folder) / "scores", scorer) as store,
+    ):
         documents = read_collection(str(data / "corpus.jsonl"), Intake())
         index = build_index(documents, Path(folder) / "index")
         first = rank_queries(index, queries, depth=depth)
         known = Remembering(scorer, store)
         rows = list(_rows(index, first, queries, known, tops))
-    head = f"# Exact top-k: {data.name}, {len(queries)} queries, {depth} candidates, {scorer.name}"
+    head = "<!-- Made by benchmarks/exact_topk.py; not to be edited. -->\n"
+    head += f"# Exact top-k: {data.name}, {len(queries)} queries, {depth} candidates, {scorer.name}"
     text = "\n".join([head, "", *_table(rows, tops)]) + "\n"
     if output is None:
         click.echo(text, nl=False)
