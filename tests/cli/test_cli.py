@@ -193,6 +193,8 @@ def test_wrong_input_is_told_in_one_line(
         (("--first-stage-only", "--budget", "1s"), "--budget and --scores are for BERT"),
         (("--max-segments", "0"), "0 is not in the range"),
         (("--embedding", "model", "--embedding-weight", "2"), "embedding weight is out of range"),
+        (("--aggregate", "top:nan"), "not weights of the top segments"),
+        (("--aggregate", "top:1,inf"), "not weights of the top segments"),
         (("--segments", "windows:5/5"), "windows cannot overlap so far"),
         (("--budget", "soon"), "not a time"),
     ],

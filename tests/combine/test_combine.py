@@ -114,5 +114,5 @@ def test_names_of_aggregations() -> None:
     for bad in ("", "top", "top:", "top:a", "best", "max:1"):
         with pytest.raises(InputError, match="unknown aggregation"):
             parse_aggregation(bad)
-    with pytest.raises(InputError, match="0 or more"):
+    with pytest.raises(InputError, match="finite numbers from 0 up"):
         parse_aggregation("top:1,-1")

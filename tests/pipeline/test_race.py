@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.topk import TopK
+from birchbark.errors import InputError
 from birchbark.pipeline import race as module
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.race import Race, Readers
@@ -182,3 +183,16 @@ def test_the_best_are_read_again_precisely(
     alone = replace(ranker, precise=None)
     same = [h.document.doc_id for h in raced(shelf, first, alone, max(top, reread)).hits()]
     assert {h.document.doc_id for h in hits} <= set(same)
+
+
+def test_a_score_that_is_no_number_is_refused() -> None:
+    """It could never be settled."""
+
+    class Broken(Written):
+        def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+            return super().score(query, pieces) * np.nan
+
+    shelf = Shelf([[1.0], [0.5]])
+    ranker = Ranker(Broken(), Windows(1, 0))
+    with pytest.raises(InputError, match="document d0: score is not a finite number"):
+        raced(shelf, Ranking.of(list(shelf.texts), [3.0, 2.0]), ranker, 2)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from birchbark.errors import InputError
 from birchbark.records import Ranking
 
 ROUNDING = 1e-9  # a bound is raised by this share: more than sums in float64 can be off
@@ -30,7 +32,10 @@ class TopK:
         self._bounds[position] = min(self._bounds[position], _raised(np.float64(bound)))
 
     def settle(self, position: int, score: float) -> None:
-        """A document's score is known, or known better."""
+        """A document's score is known, or known better; InputError if it is not finite."""
+        if not math.isfinite(score):
+            where = f"document {self._doc_ids[position]}"
+            raise InputError("score is not a finite number", where=where, found=str(score))
         self._scores[position] = score
 
     def open(self) -> list[int]:
