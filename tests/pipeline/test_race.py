@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.topk import TopK
+from birchbark.errors import InputError
 from birchbark.pipeline import race as module
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.race import Race, Readers
@@ -182,3 +183,69 @@ def test_the_best_are_read_again_precisely(
     alone = replace(ranker, precise=None)
     same = [h.document.doc_id for h in raced(shelf, first, alone, max(top, reread)).hits()]
     assert {h.document.doc_id for h in hits} <= set(same)
+
+
+class Generous(Written):
+    """Scores in steps of a quarter, rounded up."""
+
+    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        return np.ceil(super().score(query, pieces) * 4).astype(np.float32) / 4
+
+
+@given(case=cases(), reread=st.integers(1, 4), a=st.sampled_from([0.0, 0.1, 0.4]))
+def test_scores_that_fall_when_read_again_let_others_in(
+    case: tuple[Shelf, Ranking, int], reread: int, a: float
+) -> None:
+    """The best are those of scoring everything, whichever way precise scores differ."""
+    shelf, first, top = case
+    coarse, precise = Generous(), Written()
+    precise._words = coarse._words
+    ranker = Ranker(
+        coarse,
+        Windows(1, 0),
+        interpolation=Interpolation(a, Scale.RAW),
+        precise=precise,
+        reread=reread,
+    )
+    some, every = raced(shelf, first, ranker, top), raced(shelf, first, ranker, len(first))
+    assert some.hits() == every.hits()[:top]
+
+
+def test_a_document_read_again_may_fall_behind_one_that_was_not_read() -> None:
+    """Its coarse score kept another out, its precise one does not."""
+    coarse, precise = Generous(), Written()
+    precise._words = coarse._words
+    shelf = Shelf([[0.76], [0.0], [0.9]])
+    first = Ranking.of(["d0", "d1", "d2"], [10.0, 9.99, 9.98])
+    ranker = Ranker(
+        coarse,
+        Windows(1, 0),
+        Max(),
+        Interpolation(0.5, Scale.RAW),
+        precise=precise,
+        reread=1,
+    )
+    some, every = raced(shelf, first, ranker, 1), raced(shelf, first, ranker, 3)
+    assert [hit.document.doc_id for hit in some.hits()] == ["d2"]
+    assert some.hits() == every.hits()[:1]
+
+
+def test_nothing_is_read_again_where_there_is_no_candidate() -> None:
+    """The answer is empty, and exact."""
+    ranker = Ranker(Coarse(), precise=Written())
+    race = raced(Shelf([]), Ranking.of([], []), ranker, 10)
+    assert (race.hits(), race.work.exact) == ([], True)
+
+
+class Broken(Written):
+    """Says nothing of a segment."""
+
+    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        return np.full(len(pieces), np.nan, np.float32)
+
+
+def test_a_score_that_is_no_number_is_refused() -> None:
+    """It would never be settled, and the race never end."""
+    shelf = Shelf([[0.5], [0.5]])
+    with pytest.raises(InputError, match="document d0 is not a finite number"):
+        raced(shelf, Ranking.of(["d0"], [1.0]), Ranker(Broken(), Windows(1, 0)), 1)

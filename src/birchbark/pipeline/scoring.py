@@ -67,5 +67,5 @@ class Scoring:
             scores[batch] = self._scorer.score(self._query, [pieces[i] for i in batch])
             deadline.scored(int(lengths[batch].sum()))
             waiting = waiting[len(batch) :]
-        ends = np.cumsum([len(reading.pieces) for reading in readings])
-        return [own.copy() for own in np.split(scores, ends[:-1])]
+        ends = np.cumsum([len(reading.pieces) for reading in readings], dtype=np.intp)
+        return [own.copy() for own in np.split(scores, ends)[:-1]]
