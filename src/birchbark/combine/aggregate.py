@@ -42,8 +42,12 @@ class Top:
     by_rank: tuple[float, ...] = (1.0, 0.5, 0.25)
 
     def __post_init__(self) -> None:
-        if not self.by_rank or min(self.by_rank) < 0:
-            raise InputError("weights of the top segments must be 0 or more, and at least one")
+        if not self.by_rank or not all(0 <= weight < math.inf for weight in self.by_rank):
+            raise InputError(
+                "weights of the top segments are out of range",
+                wanted="numbers of 0 or more, and at least one",
+                found=", ".join(map(str, self.by_rank)) or "none",
+            )
 
     def weights(self, scores: Float32s) -> Weights:
         """The i-th highest score gets the i-th weight, all others 0."""

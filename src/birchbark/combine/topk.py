@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from birchbark.errors import InputError
 from birchbark.records import Ranking
 
 ROUNDING = 1e-9  # a bound is raised by this share: more than sums in float64 can be off
@@ -30,7 +31,10 @@ class TopK:
         self._bounds[position] = min(self._bounds[position], _raised(np.float64(bound)))
 
     def settle(self, position: int, score: float) -> None:
-        """A document's score is known, or known better."""
+        """A document's score is known, or known better; InputError if it is no finite number."""
+        if not np.isfinite(score):
+            doc_id = self._doc_ids[position]
+            raise InputError(f"score of document {doc_id} is not a finite number")
         self._scores[position] = score
 
     def open(self) -> list[int]:
