@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids, Query, Ranking
+from birchbark.score.remembering import Remembering
+from birchbark.score.store import ScoreStore
 from birchbark.segment.windows import Windows
 from conftest import WordScorer
 
@@ -249,3 +252,47 @@ def test_a_score_that_is_no_number_is_refused() -> None:
     shelf = Shelf([[0.5], [0.5]])
     with pytest.raises(InputError, match="document d0 is not a finite number"):
         raced(shelf, Ranking.of(["d0"], [1.0]), Ranker(Broken(), Windows(1, 0)), 1)
+
+
+class Slow(Shelf):
+    """Each document takes ten seconds to fetch."""
+
+    def __init__(self, documents: Sequence[Sequence[float]], clock: Written) -> None:
+        super().__init__(documents)
+        self.clock = clock
+
+    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
+        self.clock.now += 10 * len(doc_ids)
+        return super().documents(doc_ids)
+
+
+def test_a_budget_is_no_time_to_read_more_documents_than_one_by_one() -> None:
+    """What reading takes is noticed after each document."""
+    scorer = Written()
+    shelf = Slow([[0.5]] * 20, scorer)
+    first = Ranking.of(list(shelf.texts), np.linspace(2, 1, 20))
+    ranker = Ranker(scorer, Windows(1, 0))
+    race = Race(Readers(shelf, ranker), QUERY, first, ranker, 10)
+    race.run(Deadline(15, lambda: scorer.now))
+    assert scorer.now == 20
+    assert not race.work.exact
+
+
+def test_known_scores_say_nothing_of_speed(tmp_path: Path) -> None:
+    """They take no time, and would make the next batch too large."""
+    scorer, shelf = Written(), Shelf([[0.9 + i * 1e-6 for i in range(300)], []])
+    shelf.texts["d1"] = " ".join(f"1:{j}:{0.1 + j * 1e-6!r}" for j in range(900))
+    first = Ranking.of(["d0", "d1"], [2.0, 1.0])
+    with ScoreStore(tmp_path, scorer) as store:
+        ranker = Ranker(Remembering(scorer, store), Windows(1, 0))
+        raced(shelf, first.head(1), ranker, 1)
+        scorer.now = 0.0
+
+        def clock() -> float:
+            scorer.now += 1e-4
+            return scorer.now
+
+        race = Race(Readers(shelf, ranker), QUERY, first, ranker, 2)
+        race.run(Deadline(20, clock))
+    assert race.work.settled == 1
+    assert scorer.now <= 20

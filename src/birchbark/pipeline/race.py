@@ -121,7 +121,7 @@ class Race:
         while waiting := self._topk.open():
             ahead = waiting[: max(AHEAD, self._top - len(self._scores))]
             readings = self._scoring.read([self._doc_ids[i] for i in ahead], deadline)
-            if self._tightened(ahead, readings):
+            if self._tightened(ahead, readings) and not deadline.passed:
                 continue
             found = self._scoring.score(readings, deadline)
             if found is None:
