@@ -13,6 +13,7 @@ from birchbark.cli import group
 from birchbark.cli.options import parse_pooling, sessions
 from birchbark.errors import BirchbarkError, CheckpointError, InputError
 from birchbark.score.heads import Pooling
+from birchbark.score.model import load_scorer
 from conftest import DOCUMENTS, write_bert
 
 
@@ -83,3 +84,23 @@ def test_cuda_without_torch(here: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(BirchbarkError, match=r"needs torch \(pip install 'birchbark\[train\]'\)"):
         search("--device", "cuda")
+
+
+def test_two_roles_of_one_model_keep_each_score_once(here: Path) -> None:
+    """In one file, by one hand."""
+    scores = search("--embedding", "model", "--scores", "kept")
+    (file,) = (here / "kept").glob("*.scores")
+    size = file.stat().st_size
+    assert search("--embedding", "model") == scores
+    assert search("--scores", "alone") == pytest.approx(scores)
+    (alone,) = (here / "alone").glob("*.scores")
+    assert alone.stat().st_size == size
+
+
+@pytest.mark.parametrize("threads", ["0", "-1"])
+def test_threads_are_at_least_1(here: Path, threads: str) -> None:
+    """Before a model is loaded, and in plain words."""
+    with pytest.raises(SystemExit):
+        search("--threads", threads)
+    with pytest.raises(InputError, match="threads are out of range"):
+        load_scorer(here / "model", int(threads))

@@ -108,3 +108,17 @@ def test_tokens_and_vectors_are_kept_and_completed(here: Path) -> None:
     assert "--tokens MODEL or --vectors MODEL" in birchbark("index", "attach", "i", status=2)[1]
     said = birchbark("index", "attach", "i", "--vectors", "model", status=2)[1]
     assert "no vectors to keep: expected an embedding model" in said
+
+
+def test_what_is_kept_is_completed_from_any_folder(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that was named by a path is found again from elsewhere."""
+    lines = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
+    Path("some.jsonl").write_text("\n".join(lines[:3]))
+    Path("rest.jsonl").write_text("\n".join(lines[3:]))
+    birchbark("index", "some.jsonl", "--to", "i", "--tokens", "model")
+    (here / "elsewhere").mkdir()
+    monkeypatch.chdir(here / "elsewhere")
+    birchbark("index", "add", "../i", "../rest.jsonl")
+    assert Index(here / "i").incomplete() == {}

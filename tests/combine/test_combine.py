@@ -116,3 +116,10 @@ def test_names_of_aggregations() -> None:
             parse_aggregation(bad)
     with pytest.raises(InputError, match="finite numbers from 0 up"):
         parse_aggregation("top:1,-1")
+
+
+@pytest.mark.parametrize("weights", ["nan", "1,inf", "-1"])
+def test_weights_of_the_top_are_numbers_of_0_or_more(weights: str) -> None:
+    """A weight that is no number would give a score that is none."""
+    with pytest.raises(InputError, match="out of range: expected numbers of 0 or more"):
+        parse_aggregation(f"top:{weights}")

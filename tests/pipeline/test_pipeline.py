@@ -166,7 +166,12 @@ def test_top_and_depth_are_at_least_1(index: Index) -> None:
 
 def test_a_query_too_long_is_told_before_any_work(index: Index, bert: Callable[..., Path]) -> None:
     """With its id; a run is not scored in vain."""
-    ranker = Ranker(load_scorer(bert(labels=1)))
+    read_whole, cross = load_scorer(bert(labels=1, positions=128)), load_scorer(bert(labels=1))
+    refuse_long_queries(index, Ranker(cross))
+    refuse_long_queries(index, Ranker(read_whole, embedding=load_scorer(bert())))
+
+
+def refuse_long_queries(index: Index, ranker: Ranker) -> None:
     queries = [QUERIES[0], Query("9", "bee " * 40)]
     steps: list[int] = []
     with pytest.raises(InputError, match="query 9: query is too long"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids, Query, Ranking
+from birchbark.score.remembering import Remembering
+from birchbark.score.store import ScoreStore
 from birchbark.segment.windows import Windows
 from conftest import WordScorer
 
@@ -185,14 +188,111 @@ def test_the_best_are_read_again_precisely(
     assert {h.document.doc_id for h in hits} <= set(same)
 
 
+class Generous(Written):
+    """Scores in steps of a quarter, rounded up."""
+
+    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        return np.ceil(super().score(query, pieces) * 4).astype(np.float32) / 4
+
+
+@given(case=cases(), reread=st.integers(1, 4), a=st.sampled_from([0.0, 0.1, 0.4]))
+def test_scores_that_fall_when_read_again_let_others_in(
+    case: tuple[Shelf, Ranking, int], reread: int, a: float
+) -> None:
+    """The best are those of scoring everything, whichever way precise scores differ."""
+    shelf, first, top = case
+    coarse, precise = Generous(), Written()
+    precise._words = coarse._words
+    ranker = Ranker(
+        coarse,
+        Windows(1, 0),
+        interpolation=Interpolation(a, Scale.RAW),
+        precise=precise,
+        reread=reread,
+    )
+    some, every = raced(shelf, first, ranker, top), raced(shelf, first, ranker, len(first))
+    assert some.hits() == every.hits()[:top]
+
+
+def test_a_document_read_again_may_fall_behind_one_that_was_not_read() -> None:
+    """Its coarse score kept another out, its precise one does not."""
+    coarse, precise = Generous(), Written()
+    precise._words = coarse._words
+    shelf = Shelf([[0.76], [0.0], [0.9]])
+    first = Ranking.of(["d0", "d1", "d2"], [10.0, 9.99, 9.98])
+    ranker = Ranker(
+        coarse,
+        Windows(1, 0),
+        Max(),
+        Interpolation(0.5, Scale.RAW),
+        precise=precise,
+        reread=1,
+    )
+    some, every = raced(shelf, first, ranker, 1), raced(shelf, first, ranker, 3)
+    assert [hit.document.doc_id for hit in some.hits()] == ["d2"]
+    assert some.hits() == every.hits()[:1]
+
+
+def test_nothing_is_read_again_where_there_is_no_candidate() -> None:
+    """The answer is empty, and exact."""
+    ranker = Ranker(Coarse(), precise=Written())
+    race = raced(Shelf([]), Ranking.of([], []), ranker, 10)
+    assert (race.hits(), race.work.exact) == ([], True)
+
+
+class Broken(Written):
+    """Says nothing of a segment."""
+
+    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        return np.full(len(pieces), np.nan, np.float32)
+
+
 def test_a_score_that_is_no_number_is_refused() -> None:
-    """It could never be settled."""
+    """It would never be settled, and the race never end."""
+    shelf = Shelf([[0.5], [0.5]])
+    with pytest.raises(InputError, match="document d0 is not a finite number"):
+        raced(shelf, Ranking.of(["d0"], [1.0]), Ranker(Broken(), Windows(1, 0)), 1)
 
-    class Broken(Written):
-        def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
-            return super().score(query, pieces) * np.nan
 
-    shelf = Shelf([[1.0], [0.5]])
-    ranker = Ranker(Broken(), Windows(1, 0))
-    with pytest.raises(InputError, match="document d0: score is not a finite number"):
-        raced(shelf, Ranking.of(list(shelf.texts), [3.0, 2.0]), ranker, 2)
+class Slow(Shelf):
+    """Each document takes ten seconds to fetch."""
+
+    def __init__(self, documents: Sequence[Sequence[float]], clock: Written) -> None:
+        super().__init__(documents)
+        self.clock = clock
+
+    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
+        self.clock.now += 10 * len(doc_ids)
+        return super().documents(doc_ids)
+
+
+def test_a_budget_is_no_time_to_read_more_documents_than_one_by_one() -> None:
+    """What reading takes is noticed after each document."""
+    scorer = Written()
+    shelf = Slow([[0.5]] * 20, scorer)
+    first = Ranking.of(list(shelf.texts), np.linspace(2, 1, 20))
+    ranker = Ranker(scorer, Windows(1, 0))
+    race = Race(Readers(shelf, ranker), QUERY, first, ranker, 10)
+    race.run(Deadline(15, lambda: scorer.now))
+    assert scorer.now == 20
+    assert not race.work.exact
+
+
+def test_known_scores_say_nothing_of_speed(tmp_path: Path) -> None:
+    """They take no time, and would make the next batch too large."""
+    scorer, shelf = Written(), Shelf([[0.9 + i * 1e-6 for i in range(300)], []])
+    shelf.texts["d1"] = " ".join(f"1:{j}:{0.1 + j * 1e-6!r}" for j in range(900))
+    first = Ranking.of(["d0", "d1"], [2.0, 1.0])
+    with ScoreStore(tmp_path, scorer) as store:
+        ranker = Ranker(Remembering(scorer, store), Windows(1, 0))
+        raced(shelf, first.head(1), ranker, 1)
+        scorer.now = 0.0
+
+        def clock() -> float:
+            scorer.now += 1e-4
+            return scorer.now
+
+        race = Race(Readers(shelf, ranker), QUERY, first, ranker, 2)
+        race.run(Deadline(20, clock))
+    assert race.work.settled == 1
+    assert scorer.now <= 20

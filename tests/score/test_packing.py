@@ -64,6 +64,8 @@ def test_the_packed_directory_is_complete(bert: Bert, tmp_path: Path) -> None:
     """It loads as an embedding, with its own fingerprint, and is never put over something."""
     directory = bert()
     (directory / ".secret").write_text("")
+    (directory / ".git").mkdir()
+    (directory / ".git" / "object").write_text("")
     pack(directory, 8, tmp_path / "packed")
     names = {p.name for p in (tmp_path / "packed").rglob("*") if p.is_file()}
     assert names == {"config.json", "vocab.txt", "model.safetensors"}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from reference import Reference
 
 from birchbark.errors import CheckpointError, InputError, MissingPackageError
 from birchbark.records import Segment
+from birchbark.score import embedding
 from birchbark.score.batches import equal_lengths
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.cross_encoder import CrossEncoderScorer
@@ -257,3 +260,21 @@ def test_case_is_kept_where_the_model_keeps_it(bert: Bert) -> None:
     for scorer, same in ((cased, False), (uncased, True)):
         upper, lower = scorer.encode(["Birch", "birch"])
         assert np.array_equal(upper, lower) == same
+
+
+def test_threads_share_an_embedding_that_forgets(
+    bert: Bert, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one thread forgets, another may be about to use."""
+    monkeypatch.setattr(embedding, "REMEMBERED", 3)
+    scorer = load_scorer(bert(), threads=1)
+    texts = [[f"{a} {b}" for b in ("bark", "canoe", "river", "tree")] for a in ("bee", "iron")]
+    wanted = [score_texts(scorer, "birch", some).tolist() for some in texts]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = pool.map(lambda i: score_texts(scorer, "birch", texts[i % 2]), range(200))
+            assert [scores.tolist() for scores in found] == [*wanted] * 100
+    finally:
+        sys.setswitchinterval(interval)

@@ -181,10 +181,18 @@ def _keepings(tokens: str | None, vectors: str | None, bits: int, segments: str)
     refuse_void()
     segmenter, keepings = parse_segmenter(segments), []
     if tokens:
-        keepings.append(kept.tokens(load_scorer(tokens), segmenter, tokens))
+        keepings.append(kept.tokens(load_scorer(tokens), segmenter, _anywhere(tokens)))
     if vectors:
-        keepings.append(kept.vectors(load_scorer(vectors), segmenter, vectors, bits))
+        keepings.append(kept.vectors(load_scorer(vectors), segmenter, _anywhere(vectors), bits))
     return keepings
+
+
+def _anywhere(model: str) -> str:
+    """The name by which `model` is found from any working directory, to be kept in an index."""
+    from birchbark.score.model import PACKAGES
+
+    is_path = model not in PACKAGES and Path(model).is_dir()
+    return str(Path(model).resolve()) if is_path else model
 
 
 def _keep(index: Path, keepings: Sequence[Keeping]) -> None:

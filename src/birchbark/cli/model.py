@@ -129,18 +129,19 @@ def pack_command(model: str, bits: str, target: Path) -> None:
     They are widened when they are read and computed with in float32, as before: the file is
     smaller, the arithmetic is not worse.
     """
+    from birchbark.score.checkpoint import Checkpoint
     from birchbark.score.model import locate
     from birchbark.score.packing import pack
+    from birchbark.score.shards import weight_files
 
     source = locate(model)
     with progress("packing"):
         pack(source, int(bits), target)
-    before, after = (sum(f.stat().st_size for f in _weights(p)) for p in (source, target))
+    before, after = (
+        sum(f.stat().st_size for f in weight_files(Checkpoint.open(p).weights))
+        for p in (source, target)
+    )
     say(f"{target}: {after / 1e6:.1f} MB of weights, {before / 1e6:.1f} MB before")
-
-
-def _weights(directory: Path) -> list[Path]:
-    return list(directory.rglob("model.safetensors"))
 
 
 command.add_command(check)

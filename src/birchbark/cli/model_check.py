@@ -26,7 +26,7 @@ QUERIES, SHORT, LONG, DOCUMENTS = 8, 40, 6, 400
     short_help="Compare precisions: size, speed here, agreement.",
 )
 @click.argument("model")
-@click.option("--threads", type=int, help="Processors for BERT.  [default: all]")
+@click.option("--threads", type=click.IntRange(1), help="Processors for BERT.  [default: all]")
 @click.option(
     "--pairs",
     type=FILE,

@@ -201,7 +201,7 @@ ranker_options = grouped(
         metavar="E",
         help="Its share in the evidence.",
     ),
-    click.option("--threads", type=int, help="Processors for BERT.  [default: all]"),
+    click.option("--threads", type=click.IntRange(1), help="Processors for BERT.  [default: all]"),
     click.option(
         "--precision",
         type=click.Choice(["fp32", "int8"]),
@@ -396,16 +396,19 @@ def remembering(ranker: Ranker, scores: Path | None) -> Iterator[Ranker]:
         yield ranker
         return
     stores: list[ScoreStore] = []
-    scorers: dict[str, Any] = {}
+    asked: dict[str, Remembering] = {}  # by fingerprint: two roles may have one model
+    roles: dict[str, Any] = {}
     with ExitStack() as stack:
         for role in ("scorer", "embedding", "precise"):
             if scorer := getattr(ranker, role):
-                store = ScoreStore(scores, scorer, under=stores[0] if stores else None)
-                stores.append(stack.enter_context(store))
-                scorers[role] = Remembering(scorer, store)
-        yield replace(ranker, **scorers)
+                if scorer.fingerprint not in asked:
+                    store = ScoreStore(scores, scorer, under=stores[0] if stores else None)
+                    stores.append(stack.enter_context(store))
+                    asked[scorer.fingerprint] = Remembering(scorer, store)
+                roles[role] = asked[scorer.fingerprint]
+        yield replace(ranker, **roles)
     not_kept = sum(store.not_kept for store in stores)
-    scored, known = (sum(getattr(s, n) for s in scorers.values()) for n in ("scored", "known"))
+    scored, known = (sum(getattr(s, n) for s in asked.values()) for n in ("scored", "known"))
     lost = f", {not_kept:,} not kept" if not_kept else ""
     say(f"{scored:,} pairs scored, {known:,} known before{lost}; scores in {scores}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -32,10 +31,10 @@ class TopK:
         self._bounds[position] = min(self._bounds[position], _raised(np.float64(bound)))
 
     def settle(self, position: int, score: float) -> None:
-        """A document's score is known, or known better; InputError if it is not finite."""
-        if not math.isfinite(score):
-            where = f"document {self._doc_ids[position]}"
-            raise InputError("score is not a finite number", where=where, found=str(score))
+        """A document's score is known, or known better; InputError if it is no finite number."""
+        if not np.isfinite(score):
+            doc_id = self._doc_ids[position]
+            raise InputError(f"score of document {doc_id} is not a finite number")
         self._scores[position] = score
 
     def open(self) -> list[int]:

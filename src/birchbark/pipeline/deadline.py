@@ -33,6 +33,11 @@ class Deadline:
         """Whether there is any."""
         return self._end < math.inf
 
+    @property
+    def passed(self) -> bool:
+        """Whether time is up."""
+        return self.exists and self._clock() >= self._end
+
     def allows(self, lengths: NDArray[np.intp]) -> int:
         """How many of the next inputs, of so many tokens each, to score now; 0 when time is up."""
         self._begun = self._clock()
@@ -46,9 +51,9 @@ class Deadline:
         forecast = int(left / (self._seconds_a_token * CAUTION))
         return _within(lengths, min(HURRIED_TOKENS, forecast)) or int(lengths[0] <= forecast)
 
-    def scored(self, tokens: int) -> None:
-        """So many tokens were scored since `allows` was asked."""
-        if self.exists:
+    def scored(self, tokens: float) -> None:
+        """So many tokens were scored since `allows` was asked; 0 tells nothing of the speed."""
+        if self.exists and tokens:
             seconds = (self._clock() - self._begun) / tokens
             self._seconds_a_token = max(seconds, self._seconds_a_token / 2)
 

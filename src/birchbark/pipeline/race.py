@@ -77,18 +77,9 @@ class Race:
         for position, scores in enumerate(self._scoring.known(self._doc_ids)):
             if scores is not None:
                 self._settle(position, scores)
-        while waiting := self._topk.open():
-            ahead = waiting[: max(AHEAD, self._top - len(self._scores))]
-            readings = self._scoring.read([self._doc_ids[i] for i in ahead], deadline)
-            if self._tightened(ahead, readings):
-                continue
-            found = self._scoring.score(readings, deadline)
-            if found is None:
-                return
-            for position, reading, scores in zip(ahead, readings, found, strict=False):
-                self._unread[position] = reading.unread
-                self._settle(position, scores)
-        self._exact = self._precise is None or self._reread(self._precise, deadline)
+        self._exact = self._settle_open(deadline)
+        if self._exact and self._precise:  # scores that fall let others in
+            self._exact = self._reread(self._precise, deadline) and self._settle_open(deadline)
 
     def best(self) -> Ranking:
         """The best settled documents; all of the `top` best where time sufficed."""
@@ -124,6 +115,21 @@ class Race:
             unread_documents=len(unread),
             exact=self._exact,
         )
+
+    def _settle_open(self, deadline: Deadline) -> bool:
+        """Settle all that can be among the best; false where time did not suffice."""
+        while waiting := self._topk.open():
+            ahead = waiting[: max(AHEAD, self._top - len(self._scores))]
+            readings = self._scoring.read([self._doc_ids[i] for i in ahead], deadline)
+            if self._tightened(ahead, readings) and not deadline.passed:
+                continue
+            found = self._scoring.score(readings, deadline)
+            if found is None:
+                return False
+            for position, reading, scores in zip(ahead, readings, found, strict=False):
+                self._unread[position] = reading.unread
+                self._settle(position, scores)
+        return True
 
     def _compare(self, scoring: Scoring, deadline: Deadline) -> bool:
         """Find the embedding's evidence for all candidates; false where time did not suffice."""

@@ -66,10 +66,15 @@ class Reader:
         """Scores of each document's segments, where vectors are kept of them."""
         return self._kept.scores(query, doc_ids) if self._kept else [None] * len(doc_ids)
 
-    def read(self, doc_ids: Sequence[str], room: int) -> Iterator[Reading]:
-        """A reading of each document, in order, as far as the caller asks; room: see Scorer."""
+    def read(
+        self, doc_ids: Sequence[str], room: int, together: int = TOGETHER
+    ) -> Iterator[Reading]:
+        """A reading of each document, in order, as far as the caller asks; room: see Scorer.
+
+        together: how many are cut at once, and so before the first is given.
+        """
         waiting = iter(doc_ids)
-        while some := list(islice(waiting, TOGETHER)):
+        while some := list(islice(waiting, together)):
             kept = self._kept.pieces(some, room) if self._kept else [None] * len(some)
             rest = iter(self._cuts([d for d, p in zip(some, kept, strict=True) if p is None], room))
             for doc_id, pieces in zip(some, kept, strict=True):

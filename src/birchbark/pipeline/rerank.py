@@ -42,7 +42,8 @@ def rerank(
         raise InputError("top is out of range", wanted="1 or more", found=str(top))
     for query in queries:  # before any work is done
         try:
-            ranker.scorer.room(query.text)
+            for scorer in filter(None, (ranker.scorer, ranker.embedding, ranker.precise)):
+                scorer.room(query.text)
         except InputError as error:
             raise error.at(f"query {query.query_id}") from None
     readers = Readers(store, ranker)

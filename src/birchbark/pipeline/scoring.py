@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.reading import Reader, Reading
+from birchbark.pipeline.reading import TOGETHER, Reader, Reading
 from birchbark.records import Document, Float32s, Segment
 from birchbark.score.remembering import Known, Remembering
 
@@ -31,6 +31,12 @@ class Scoring:
         """Distinct segments that were scored so far."""
         return self._scorer.scored
 
+    @property
+    def _computed(self) -> int:
+        """How many were scored so far that no store knew."""
+        inner = self._reader.scorer
+        return inner.scored if isinstance(inner, Remembering) else self._scorer.scored
+
     def known(self, doc_ids: Sequence[str]) -> list[Float32s | None]:
         """Scores of each document's segments, where vectors are kept of them."""
         return self._reader.scores(self._query, doc_ids)
@@ -43,10 +49,11 @@ class Scoring:
         """Readings of the first of these documents: as many as should be scored together."""
         left = HURRIED_CHARACTERS if deadline.exists else CHARACTERS
         readings = []
-        for reading in self.all(doc_ids):
+        together = 1 if deadline.exists else TOGETHER
+        for reading in self._reader.read(doc_ids, self._room, together):
             readings.append(reading)
             left -= reading.size
-            if left <= 0:
+            if left <= 0 or deadline.passed:
                 break
         return readings
 
@@ -64,8 +71,10 @@ class Scoring:
             batch = waiting[: deadline.allows(lengths[waiting])]
             if not len(batch):
                 return None
+            before = self._computed
             scores[batch] = self._scorer.score(self._query, [pieces[i] for i in batch])
-            deadline.scored(int(lengths[batch].sum()))
+            share = (self._computed - before) / len(batch)  # what was known says nothing of speed
+            deadline.scored(share * int(lengths[batch].sum()))
             waiting = waiting[len(batch) :]
-        ends = np.cumsum([len(reading.pieces) for reading in readings])
-        return [own.copy() for own in np.split(scores, ends[:-1])]
+        ends = np.cumsum([len(reading.pieces) for reading in readings], dtype=np.intp)
+        return [own.copy() for own in np.split(scores, ends)[:-1]]

@@ -89,11 +89,11 @@ class EmbeddingScorer:
             return np.empty((0, self._checkpoint.shape.hidden), np.float32)
         check_room(pieces, self._room)
         known, keys = self._vectors, [piece.tobytes() for piece in pieces]
-        new = {k: p for k, p in zip(keys, pieces, strict=True) if k not in known}
+        asked = {key: known.get(key) for key in keys}  # another thread may forget them meanwhile
+        new = {k: p for k, p in zip(keys, pieces, strict=True) if asked[k] is None}
         inputs = [self._pieces.single(piece) for piece in new.values()]
         for key, vector in zip(new, self._session.run(inputs), strict=True):
-            known[key] = vector.copy()  # a view would keep its whole batch
-        found = np.stack([known[key] for key in keys])
+            asked[key] = known[key] = vector.copy()  # a view would keep its whole batch
         for oldest in list(islice(known, max(0, len(known) - REMEMBERED))):
-            del known[oldest]
-        return found
+            known.pop(oldest, None)
+        return np.stack([vector for key in keys if (vector := asked[key]) is not None])

@@ -42,7 +42,8 @@ def pack(model: Path, bits: int, target: Path, pooling: Pooling | None = None) -
     with new_directory(target) as scratch:
         for path in sorted(model.rglob("*")):
             place = scratch / path.relative_to(model)
-            wanted = path.suffix in COPIED and not path.name.startswith(".")
+            hidden = any(part.startswith(".") for part in path.relative_to(model).parts)
+            wanted = path.suffix in COPIED and not hidden  # .git may hold the weights again
             if path.is_file() and wanted and not path.name.endswith(INDEX):
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, place)

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.errors import CheckpointError
+from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
 from birchbark.score.batches import TOKENS, equal_lengths
 from birchbark.score.channels import largest_channels
@@ -54,6 +54,8 @@ class Session:
         """
         import onnxruntime
 
+        if threads is not None and threads < 1:
+            raise InputError("threads are out of range", wanted="1 or more", found=str(threads))
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
@@ -71,7 +73,7 @@ class Session:
         )
         self._typed = any(put.name == "types" for put in self._session.get_inputs())
         self._batch_tokens = batch_tokens
-        self._threads = threads or len(os.sched_getaffinity(0))
+        self._threads = len(os.sched_getaffinity(0)) if threads is None else threads
         self._pool = ThreadPoolExecutor(self._threads, "birchbark-score")
         self._where = str(checkpoint.directory)
 
