@@ -190,7 +190,8 @@ def test_wrong_input_is_told_in_one_line(
         (("--rm3-terms", "5"), "--rm3-terms does nothing without --rm3"),
         (("--embedding-weight", "0.2"), "--embedding-weight does nothing without --embedding"),
         (("--first-stage", "tfidf", "--k1", "2"), "--k1 is for BM25"),
-        (("--first-stage-only", "--budget", "1s"), "--budget and --scores are for BERT"),
+        (("--first-stage-only", "--budget", "1s"), "is for BERT"),
+        (("--first-stage-only", "--model", "model"), "--model is for BERT"),
         (("--max-segments", "0"), "0 is not in the range"),
         (("--embedding", "model", "--embedding-weight", "2"), "embedding weight is out of range"),
         (("--aggregate", "top:nan"), "not weights of the top segments"),
@@ -300,7 +301,7 @@ def test_k1_and_b_are_chosen_by_field(here: Path) -> None:
 def test_search_may_do_without_bert(here: Path) -> None:
     """Hits of the first stage, no model loaded, with how their texts begin."""
     birchbark("index", "docs.jsonl", "--to", "i", "--forward")
-    asked = ("search", "i", "birch canoe", "--first-stage-only", "--model", "nowhere")
+    asked = ("search", "i", "birch canoe", "--first-stage-only")
     shown = birchbark(*asked)[0]
     assert shown.startswith(" 1. canoe")
     assert "birch bark" in shown

@@ -45,6 +45,8 @@ def test_what_a_limit_leaves_unread_is_told(run: Path) -> None:
     assert rows["1"]["exact"] == "true"
     said = birchbark(*ASKED, "--output", "b.run", "--max-length", "2")[1]
     assert "not read, as asked" in said
+    more = ("--report", "same", "--output", "same")
+    assert "are one file" in birchbark(*ASKED, *more, status=2)[1]
 
 
 def test_only_the_best_are_ranked_where_asked(run: Path) -> None:
@@ -103,6 +105,11 @@ def test_tokens_and_vectors_are_kept_and_completed(here: Path) -> None:
         assert hit["embedding"] > 0
         parts = hit["first_stage"] + hit["embedding"] + hit["evidence"]
         assert hit["score"] == pytest.approx(parts)
+    said = birchbark("search", "i", "birch river", "--model", "embedding")[1]
+    assert "documents were scored by vectors that the index keeps" in said
+    more = ("--model", "embedding", "--segments", "windows:9/1")
+    said = birchbark("search", "i", "birch river", *more)[1]
+    assert "keeps vectors, but not of this model and these segments" in said
     birchbark("index", "detach", "i", "vectors")
     assert set(Index("i").attachments) == {"tokens"}
     assert "--tokens MODEL or --vectors MODEL" in birchbark("index", "attach", "i", status=2)[1]

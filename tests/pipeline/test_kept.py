@@ -17,7 +17,7 @@ from birchbark.errors import InputError
 from birchbark.index.build import build_index
 from birchbark.index.reader import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline import kept
+from birchbark.pipeline import keeping
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
@@ -52,7 +52,7 @@ def test_kept_tokens_change_no_bit(
     tmp_path: Path,
     bert: Callable[..., Path],
     labels: int | None,
-    segmenter: kept.Segmenter,
+    segmenter: keeping.Segmenter,
 ) -> None:
     """Also of over-long sentences, and of documents that were added since."""
     model = bert(labels=labels)
@@ -60,7 +60,7 @@ def test_kept_tokens_change_no_bit(
     index = build_index([*DOCUMENTS, LONG], tmp_path / "i")
     plain, hits = ranked(index, ranker), search(IndexEngine(index), "birch river", ranker).hits
     with IndexWriter(tmp_path / "i") as writer:
-        kept.tokens(load_scorer(model), segmenter, str(model)).attach(writer)
+        keeping.tokens(load_scorer(model), segmenter, str(model)).attach(writer)
     index = Index(tmp_path / "i")
     assert ranked(index, ranker) == plain
     assert search(IndexEngine(index), "birch river", ranker).hits == hits
@@ -74,7 +74,7 @@ def test_kept_tokens_change_no_bit(
     assert index.incomplete() == {"tokens": 1}
     assert ranked(index, ranker) == expected
     with IndexWriter(tmp_path / "i") as writer:
-        kept.complete(writer, load_scorer, lambda documents: None)
+        keeping.complete(writer, load_scorer, lambda documents: None)
         writer.merge()
     assert ranked(Index(tmp_path / "i"), ranker) == expected
 
@@ -84,8 +84,8 @@ def test_what_is_kept_is_not_computed_again(tmp_path: Path, bert: Callable[..., 
     scorer = load_scorer(bert())
     build_index(DOCUMENTS, tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
-        kept.tokens(scorer, sentences, "m").attach(writer)
-        kept.vectors(scorer, sentences, "m").attach(writer)
+        keeping.tokens(scorer, sentences, "m").attach(writer)
+        keeping.vectors(scorer, sentences, "m").attach(writer)
     index, runs = Index(tmp_path / "i"), []
     fresh = load_scorer(bert())
     run = fresh._session.run  # type: ignore[attr-defined]
@@ -111,13 +111,13 @@ def test_kept_vectors_agree_with_new_ones(
     for name, before, after in (("all", [*DOCUMENTS, LONG], []), ("some", DOCUMENTS, [LONG])):
         build_index(before, tmp_path / name)
         with IndexWriter(tmp_path / name) as writer:
-            kept.vectors(load_scorer(model), sentences, str(model), bits).attach(writer)
+            keeping.vectors(load_scorer(model), sentences, str(model), bits).attach(writer)
         with IndexWriter(tmp_path / name) as writer:
             for document in after:
                 writer.add(document)
         results.append(ranked(Index(tmp_path / name), ranker))
     with IndexWriter(tmp_path / "some") as writer:
-        kept.complete(writer, load_scorer, lambda documents: None)
+        keeping.complete(writer, load_scorer, lambda documents: None)
     results.append(ranked(Index(tmp_path / "some"), ranker))
     assert results[0] == results[1] == results[2]
     shown = [
@@ -151,7 +151,7 @@ def test_what_was_made_otherwise_is_not_used(tmp_path: Path, bert: Callable[...,
     scorer, other = load_scorer(bert()), load_scorer(bert(seed=1))
     build_index(DOCUMENTS, tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
-        kept.vectors(other, sentences, "m").attach(writer)
+        keeping.vectors(other, sentences, "m").attach(writer)
     plain = build_index(DOCUMENTS, tmp_path / "p")
     for ranker in (
         Ranker(scorer),
@@ -164,17 +164,17 @@ def test_what_was_made_otherwise_is_not_used(tmp_path: Path, bert: Callable[...,
         writer.add(LONG)
         writer.commit()
         with pytest.raises(InputError, match="made by another model"):
-            kept.complete(writer, lambda name: scorer, lambda documents: None)
+            keeping.complete(writer, lambda name: scorer, lambda documents: None)
 
 
 def test_only_embeddings_have_vectors(bert: Callable[..., Path]) -> None:
     """And only named segments can be kept."""
     with pytest.raises(InputError, match="no vectors to keep"):
-        kept.vectors(load_scorer(bert(labels=1)), sentences, "m")
+        keeping.vectors(load_scorer(bert(labels=1)), sentences, "m")
     with pytest.raises(InputError, match="16 or 8 bits, found 4"):
-        kept.vectors(load_scorer(bert()), sentences, "m", 4)
+        keeping.vectors(load_scorer(bert()), sentences, "m", 4)
     with pytest.raises(InputError, match="no name"):
-        kept.tokens(load_scorer(bert()), lambda d: [], "m")
+        keeping.tokens(load_scorer(bert()), lambda d: [], "m")
     for word in ("sentences", "windows:150/50", "windows:7/0"):
         assert spell(parse_segmenter(word)) == word
     assert spell(Windows(9, 3, 2)) is None
@@ -189,7 +189,7 @@ def test_two_scorers_are_mixed_as_the_formula_says(
     build_index(DOCUMENTS, tmp_path / "i")
     if vectors:
         with IndexWriter(tmp_path / "i") as writer:
-            kept.vectors(embedding, sentences, "m").attach(writer)
+            keeping.vectors(embedding, sentences, "m").attach(writer)
     index = Index(tmp_path / "i")
     a, e = 0.3, 0.25
     both = Ranker(cross, interpolation=Interpolation(a), embedding=embedding, embedding_weight=e)

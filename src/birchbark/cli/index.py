@@ -13,7 +13,7 @@ from birchbark.cli.talk import counted, progress, report_intake, say
 from birchbark.errors import ArtifactError, InputError
 
 if TYPE_CHECKING:
-    from birchbark.pipeline.kept import Keeping
+    from birchbark.pipeline.keeping import Keeping
 
 INDEX = click.argument("index", type=FILE)
 FORMAT = click.option(
@@ -174,16 +174,18 @@ def build(
 
 def _keepings(tokens: str | None, vectors: str | None, bits: int, segments: str) -> list[Keeping]:
     """What is to be kept beside the postings; the models are loaded."""
-    from birchbark.pipeline import kept
+    from birchbark.pipeline import keeping
     from birchbark.score.model import load_scorer
     from birchbark.segment.named import parse_segmenter
 
     refuse_void()
+    if segments != "sentences" and not (tokens or vectors):
+        raise InputError("--segments does nothing without --tokens or --vectors")
     segmenter, keepings = parse_segmenter(segments), []
     if tokens:
-        keepings.append(kept.tokens(load_scorer(tokens), segmenter, _anywhere(tokens)))
+        keepings.append(keeping.tokens(load_scorer(tokens), segmenter, _anywhere(tokens)))
     if vectors:
-        keepings.append(kept.vectors(load_scorer(vectors), segmenter, _anywhere(vectors), bits))
+        keepings.append(keeping.vectors(load_scorer(vectors), segmenter, _anywhere(vectors), bits))
     return keepings
 
 
@@ -224,7 +226,7 @@ def add(
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
     from birchbark.index.writer import IndexWriter
-    from birchbark.pipeline.kept import complete
+    from birchbark.pipeline.keeping import complete
     from birchbark.score.model import load_scorer
 
     intake = Intake(skip_bad, encoding, REMEDY)
@@ -255,6 +257,8 @@ def delete(index: Path, doc_ids: tuple[str, ...], ids: Path | None) -> None:
 
     listed = [line for line in decoded_lines(ids) if line.strip()] if ids else []
     wanted = list(dict.fromkeys([*doc_ids, *listed]))
+    if not wanted:
+        raise InputError("no document to delete", remedy="name ids, or a file of them by --ids")
     with IndexWriter(index) as writer:
         for doc_id in wanted:
             if not writer.delete(doc_id):

@@ -123,7 +123,8 @@ def _commit(directory: Path) -> str:
     help="8: int8 with a scale for each row; 16: float16.",
 )
 @click.option("--to", "target", type=FILE, required=True, help="Folder to make.")
-def pack_command(model: str, bits: str, target: Path) -> None:
+@click.option("--replace", is_flag=True, help="Replace the folder that is there.")
+def pack_command(model: str, bits: str, target: Path, replace: bool) -> None:
     """Write MODEL again with its matrices in fewer bits.
 
     They are widened when they are read and computed with in float32, as before: the file is
@@ -136,7 +137,7 @@ def pack_command(model: str, bits: str, target: Path) -> None:
 
     source = locate(model)
     with progress("packing"):
-        pack(source, int(bits), target)
+        pack(source, int(bits), target, replace=replace)
     before, after = (
         sum(f.stat().st_size for f in weight_files(Checkpoint.open(p).weights))
         for p in (source, target)

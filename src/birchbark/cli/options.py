@@ -15,6 +15,7 @@ from birchbark.cli.talk import say
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
+    from birchbark.index.reader import Index
     from birchbark.pipeline.answer import Work
     from birchbark.pipeline.ranker import Ranker
     from birchbark.records import Query
@@ -207,7 +208,8 @@ ranker_options = grouped(
         type=click.Choice(["fp32", "int8"]),
         default="fp32",
         show_default=True,
-        help="BERT's arithmetic. int8: faster, scores near fp32's; see `birchbark model check`.",
+        help="BERT's arithmetic. int8: faster, scores near fp32's (`birchbark model check`); the 5 "
+        "segments that count most in each of the 20 best documents are read again in fp32.",
     ),
     click.option(
         "--scores",
@@ -218,15 +220,31 @@ ranker_options = grouped(
 )
 
 
+def _given() -> list[str]:
+    """Names of the parameters that were given."""
+    context = click.get_current_context()
+    given = click.core.ParameterSource.COMMANDLINE
+    return [name for name in context.params if context.get_parameter_source(name) is given]
+
+
+def refuse_of_bert(why: str) -> None:
+    """Raise InputError for an option of BERT that was given, which would do nothing."""
+    for name in _given():
+        if name not in (
+            *FIRST_STAGE_OPTIONS,
+            "index",
+            "text",
+            "top",
+            "first_stage_only",
+            "as_json",
+        ):
+            raise InputError(f"{_spelled(name)} is for BERT", found=why)
+
+
 def refuse_void() -> None:
     """Raise InputError for an option that was given and would do nothing."""
     context = click.get_current_context()
-    given = [
-        name
-        for name in context.params
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-    ]
-    for name in given:
+    for name in _given():
         needed = NEEDS.get(name)
         if needed and not context.params[needed]:
             raise InputError(f"{_spelled(name)} does nothing without {_spelled(needed)}")
@@ -413,11 +431,17 @@ def remembering(ranker: Ranker, scores: Path | None) -> Iterator[Ranker]:
     say(f"{scored:,} pairs scored, {known:,} known before{lost}; scores in {scores}")
 
 
-def tell_work(work: Work) -> None:
+def tell_work(work: Work, index: Index) -> None:
     """Say how much of the documents was read: what was not needed, and what was left out."""
+    if work.by_vectors:
+        say(f"{work.by_vectors:,} documents were scored by vectors that the index keeps")
+    elif "vectors" in index.attachments and work.candidates:
+        say("note: the index keeps vectors, but not of this model and these segments")
     if work.settled < work.candidates:
         reason = "the others cannot be among the best" if work.exact else "time was up"
         say(f"read {work.settled:,} of {work.candidates:,} documents: {reason}")
+    elif not work.exact:
+        say("time was up before the best were read again in fp32")
     if work.unread_tokens:
         say(
             f"not read, as asked: {work.unread_tokens:,} tokens of "

@@ -19,6 +19,7 @@ from birchbark.cli.options import (
     tell_work,
 )
 from birchbark.cli.talk import progress, say
+from birchbark.errors import InputError
 
 
 @click.command(
@@ -72,6 +73,8 @@ def command(
     check_output(output, tag)
     if report:
         check_output(report, None)
+        if report.absolute() == output.absolute():
+            raise InputError("--report and --output are one file", where=str(report))
     opened, asked = Index(index), load_queries(queries, topic_fields, encoding)
     run, chosen = read_run(run_file), ranker(**ranker_choices)
     with remembering(chosen, scores) as scoring:
@@ -96,4 +99,4 @@ def command(
         f"re-ranked {work.candidates:,} documents for {len(run.rankings):,} queries "
         f"by {chosen.scorer.name}, {work.pairs:,} pairs of query and segment"
     )
-    tell_work(work)
+    tell_work(work, opened)

@@ -16,6 +16,7 @@ from birchbark.cli.options import (
     first_stage_options,
     ranker,
     ranker_options,
+    refuse_of_bert,
     remembering,
     tell_work,
 )
@@ -61,8 +62,8 @@ def command(
     from birchbark.pipeline.search import search, warm_up
     from birchbark.retrieve.engine import IndexEngine
 
-    if first_stage_only and (budget or scores):
-        raise InputError("--budget and --scores are for BERT", found="--first-stage-only")
+    if first_stage_only:
+        refuse_of_bert("--first-stage-only")
     of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     engine = IndexEngine(Index(index), first_stage(**of_first_stage))
     if not engine.index.analyzer.terms(text):
@@ -77,6 +78,8 @@ def command(
                 answer = search(engine, text, chosen, top, budget)
         advance(1)
     show(answer, as_json)
+    if not first_stage_only:
+        tell_work(answer.work, engine.index)
 
 
 def show(answer: Answer, as_json: bool) -> None:
@@ -91,7 +94,6 @@ def show(answer: Answer, as_json: bool) -> None:
         show_hits(answer.hits)
     else:
         say("no document matches")
-    tell_work(answer.work)
 
 
 def parse_seconds(text: str | None) -> float | None:

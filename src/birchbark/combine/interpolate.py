@@ -42,12 +42,15 @@ class Interpolation:
             )
 
     def first_stage_parts(self, scores: Float32s) -> NDArray[np.float64]:
-        """A · s_doc for each candidate, after scaling: (n,)."""
+        """A · s_doc for each candidate, after scaling: (n,); 0 where a is 0, whatever they are."""
+        if self.first_stage_weight == 0:
+            return np.zeros(len(scores))
         return self.first_stage_weight * _scaled(scores.astype(np.float64), self.scale)
 
-    def evidence_parts(self, evidence: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(1 − a) · evidence for each candidate: (n,)."""
-        return (1 - self.first_stage_weight) * evidence
+    @property
+    def evidence_weight(self) -> float:
+        """1 − a."""
+        return 1 - self.first_stage_weight
 
 
 def _scaled(scores: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from birchbark.errors import InputError
 from birchbark.records import Ranking
-
-ROUNDING = 1e-9  # a bound is raised by this share: more than sums in float64 can be off
 
 
 class TopK:
@@ -21,14 +19,14 @@ class TopK:
     """
 
     def __init__(self, doc_ids: Sequence[str], bounds: ArrayLike, k: int) -> None:
-        """Bounds (n,): no score can be higher; inf where nothing is known."""
+        """Bounds (n,): no score, as float32, can be higher; inf where nothing is known."""
         self._doc_ids, self._k = doc_ids, k
-        self._bounds = _raised(np.asarray(bounds, np.float64))
+        self._bounds = np.array(bounds, np.float64)
         self._scores = np.full(len(doc_ids), np.nan)
 
     def lower(self, position: int, bound: float) -> None:
         """A document turns out to have a lower bound."""
-        self._bounds[position] = min(self._bounds[position], _raised(np.float64(bound)))
+        self._bounds[position] = min(self._bounds[position], bound)
 
     def settle(self, position: int, score: float) -> None:
         """A document's score is known, or known better; InputError if it is no finite number."""
@@ -56,7 +54,3 @@ class TopK:
         at = np.flatnonzero(~np.isnan(self._scores)).tolist()
         doc_ids = [self._doc_ids[i] for i in at]
         return Ranking.of(doc_ids, self._scores[at], self._k if count is None else count)
-
-
-def _raised(bounds: NDArray[np.float64] | np.float64) -> NDArray[np.float64]:
-    return np.asarray(bounds + np.abs(bounds) * ROUNDING)

@@ -45,12 +45,14 @@ class Work:
     candidates: of the first stage, up to the depth. settled: those whose score is known. pairs:
     distinct pairs of query and segment that were scored, or found in a store. unread_tokens: of
     settled documents, where a limit was asked for; they lie in unread_documents.
+    by_vectors: documents that were scored by vectors which the index keeps.
     exact: the ranking is the one that settling all candidates would give.
     """
 
     candidates: int = 0
     settled: int = 0
     pairs: int = 0
+    by_vectors: int = 0
     unread_tokens: int = 0
     unread_documents: int = 0
     exact: bool = True
@@ -61,6 +63,7 @@ class Work:
             self.candidates + other.candidates,
             self.settled + other.settled,
             self.pairs + other.pairs,
+            self.by_vectors + other.by_vectors,
             self.unread_tokens + other.unread_tokens,
             self.unread_documents + other.unread_documents,
             self.exact and other.exact,

@@ -26,6 +26,7 @@ from birchbark.retrieve.engine import DocumentStore
 from birchbark.score.scorer import Scorer
 
 COUNTING = 5  # segments of a document that are read again, at most
+ROUNDING = 1e-9  # bounds are raised by this share: more than sums in float64 can be off
 AHEAD = 2  # documents settled together, though the first may show that the other is not needed
 
 
@@ -53,7 +54,7 @@ class Race:
         """
         self._ranker, self._doc_ids = ranker, candidates.doc_ids
         self._top = min(top, len(candidates))
-        self._share = (1 - ranker.interpolation.first_stage_weight) * (1 - ranker.embedding_share)
+        self._share = ranker.interpolation.evidence_weight * (1 - ranker.embedding_share)
         self._first = ranker.interpolation.first_stage_parts(candidates.scores)
         self._similar = np.zeros(len(candidates))
         self._scoring = Scoring(readers.main, query.text)
@@ -66,6 +67,7 @@ class Race:
         self._exact = False
         self._scores: dict[int, Float32s] = {}
         self._unread: dict[int, int] = {}
+        self._by_vectors = 0
 
     def run(self, deadline: Deadline | None = None) -> None:
         """Settle documents until none can be among the best that is not, or time is up."""
@@ -76,6 +78,7 @@ class Race:
             self._topk.lower(position, self._bound(position))
         for position, scores in enumerate(self._scoring.known(self._doc_ids)):
             if scores is not None:
+                self._by_vectors += 1
                 self._settle(position, scores)
         self._exact = self._settle_open(deadline)
         if self._exact and self._precise:  # scores that fall let others in
@@ -110,6 +113,7 @@ class Race:
         return Work(
             candidates=len(self._doc_ids),
             settled=len(self._scores),
+            by_vectors=self._by_vectors,
             pairs=sum(s.pairs for s in (self._scoring, self._other, self._precise) if s),
             unread_tokens=sum(unread),
             unread_documents=len(unread),
@@ -134,6 +138,7 @@ class Race:
     def _compare(self, scoring: Scoring, deadline: Deadline) -> bool:
         """Find the embedding's evidence for all candidates; false where time did not suffice."""
         known = scoring.known(self._doc_ids)
+        self._by_vectors += sum(scores is not None for scores in known)
         waiting = [i for i, scores in enumerate(known) if scores is None]
         while waiting:
             readings = scoring.read([self._doc_ids[i] for i in waiting], deadline)
@@ -143,9 +148,9 @@ class Race:
             for position, scores in zip(waiting, found, strict=False):
                 known[position] = scores
             del waiting[: len(found)]
-        a, share = self._ranker.interpolation.first_stage_weight, self._ranker.embedding_share
+        share = self._ranker.interpolation.evidence_weight * self._ranker.embedding_share
         evidence = [self._evidence(scores) for scores in known if scores is not None]
-        self._similar = (1 - a) * share * np.array(evidence)
+        self._similar = share * np.array(evidence)
         return True
 
     def _reread(self, scoring: Scoring, deadline: Deadline) -> bool:
@@ -173,9 +178,10 @@ class Race:
         return aggregate(scores, self._ranker.aggregation.weights(scores))
 
     def _bound(self, position: int) -> float:
-        """No score of this document can be higher."""
+        """No score of this document can be higher, whichever way sums are rounded."""
         most = self._share * self._most[position] if self._share else 0.0  # not 0 times infinity
-        return float(self._first[position] + self._similar[position] + most)
+        parts = np.array([self._first[position], self._similar[position], most])
+        return float(parts.sum() + ROUNDING * np.abs(parts).sum())
 
     def _tightened(self, positions: Sequence[int], readings: Sequence[Reading]) -> bool:
         """Whether a bound fell, now that the number of segments is known."""

@@ -48,6 +48,9 @@ class Ranker:
             found = str(self.embedding_weight)
             raise InputError("embedding weight is out of range", wanted="0 to 1", found=found)
 
+        if self.precise and self.precise.encoding != self.scorer.encoding:
+            raise InputError("the precise scorer must read the token ids of the first")
+
     @property
     def embedding_share(self) -> float:
         """e: 0 without a second scorer."""

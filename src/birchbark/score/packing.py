@@ -28,18 +28,20 @@ BITS = (8, 16)
 COPIED = {".json", ".txt", ".md", ".model", ""}  # "": LICENSE
 
 
-def pack(model: Path, bits: int, target: Path, pooling: Pooling | None = None) -> None:
+def pack(
+    model: Path, bits: int, target: Path, pooling: Pooling | None = None, *, replace: bool = False
+) -> None:
     """Write `model`'s directory to `target` with its matrices in `bits` bits, whole or not at all.
 
-    Configuration and tokeniser are copied. Raises InputError if `target` exists and
-    CheckpointError if `model` cannot be read.
+    Configuration and tokeniser are copied. Raises InputError if `target` exists, unless it is to be
+    replaced, and CheckpointError if `model` cannot be read.
     """
     if bits not in BITS:
         raise InputError("unknown number of bits", wanted="8 or 16", found=str(bits))
     weights = Checkpoint.open(model, pooling=pooling).weights
     tensors = {n: v for file in weight_files(weights) for n, v in read_tensors(file, "").items()}
     narrow = narrowed(tensors, bits, str(weights))
-    with new_directory(target) as scratch:
+    with new_directory(target, replace=replace) as scratch:
         for path in sorted(model.rglob("*")):
             place = scratch / path.relative_to(model)
             hidden = any(part.startswith(".") for part in path.relative_to(model).parts)
