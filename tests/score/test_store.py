@@ -368,7 +368,7 @@ from birchbark.score.session import Session
 from birchbark.score.store import ScoreStore
 
 run, add = Session.run, ScoreStore.add
-remembering.BATCH_TOKENS = 12
+deadline.BATCH_TOKENS = 12
 
 def slow(*inputs):
     print("working", flush=True)
