@@ -20,6 +20,7 @@ from birchbark.records import Document, Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.model import load_scorer
 from birchbark.segment.limit import Limit
+from birchbark.segment.named import Segmenter
 from birchbark.segment.sentences import sentences
 from birchbark.segment.windows import Windows
 from conftest import WordScorer
@@ -88,13 +89,13 @@ LIMITED = Document(
 @given(
     segments=st.one_of(st.none(), st.integers(1, 6)),
     length=st.one_of(st.none(), st.integers(1, 6)),
-    windows=st.booleans(),
+    # The last has the title in front of its windows.
+    segmenter=st.sampled_from([sentences, Windows(4, 2), Windows(8, 2)]),
 )
 def test_what_is_read_and_what_is_not_make_up_the_document(
-    segments: int | None, length: int | None, windows: bool
+    segments: int | None, length: int | None, segmenter: Segmenter
 ) -> None:
     """Counted in tokens; overlapping windows count a token as read if one of them is read."""
-    segmenter = Windows(4, 2) if windows else sentences
     scorer = WordScorer(room=5)
 
     class Shelf:

@@ -133,15 +133,11 @@ def pack_command(model: str, bits: str, target: Path, replace: bool) -> None:
     from birchbark.score.checkpoint import Checkpoint
     from birchbark.score.model import locate
     from birchbark.score.packing import pack
-    from birchbark.score.shards import weight_files
 
     source = locate(model)
     with progress("packing"):
         pack(source, int(bits), target, replace=replace)
-    before, after = (
-        sum(f.stat().st_size for f in weight_files(Checkpoint.open(p).weights))
-        for p in (source, target)
-    )
+    before, after = (Checkpoint.open(path).bytes for path in (source, target))
     say(f"{target}: {after / 1e6:.1f} MB of weights, {before / 1e6:.1f} MB before")
 
 

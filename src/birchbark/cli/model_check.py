@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from birchbark.cli.options import FILE
-from birchbark.cli.talk import progress
+from birchbark.cli.talk import progress, say
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ def _fitting(scorer: Scorer, query: str, texts: list[str]) -> list[str]:
 
     whole = [Segment("", 0, len(text), text) for text in texts]
     fitted = fit(whole, scorer.room(query), scorer.encode, scorer.spans)
+    if cut := sum(len(chunks) > 1 for chunks in fitted):
+        say(f"{query!r}: {cut:,} texts are longer than the model reads; their beginning is scored")
     return [chunks[0][0].text for chunks in fitted]
 
 

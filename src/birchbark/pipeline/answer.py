@@ -43,10 +43,10 @@ class Work:
     """How much was read of what could have been read.
 
     candidates: of the first stage, up to the depth. settled: those whose score is known. pairs:
-    distinct pairs of query and segment that were scored, or found in a store. unread_tokens: of
-    settled documents, where a limit was asked for; they lie in unread_documents.
-    by_vectors: documents that were scored by vectors which the index keeps.
-    exact: the ranking is the one that settling all candidates would give.
+    distinct pairs of query and segment that were scored, or found in a store. by_vectors: documents
+    that were scored by vectors which the index keeps. unread_tokens: of settled documents, where a
+    limit was asked for; they lie in unread_documents. exact: the ranking is the one
+    that settling all candidates would give.
     """
 
     candidates: int = 0

@@ -14,6 +14,7 @@ import numpy as np
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
 from birchbark.score.nodes import Floats
+from birchbark.score.runtime import open_graph
 
 INPUTS, LENGTH, SEED = 16, 40, 0
 
@@ -21,21 +22,13 @@ INPUTS, LENGTH, SEED = 16, 40, 0
 def largest_channels(checkpoint: Checkpoint) -> dict[str, Floats]:
     """Name of a linear layer → largest |x| of each channel that it reads (inner,)."""
     import onnx
-    import onnxruntime
 
     graph, weights = build_graph(checkpoint)
     model = onnx.load_from_string(graph)
     reads = [n.input for n in model.graph.node if n.op_type == "MatMul" and n.input[1] in weights]
     for x in dict.fromkeys(x for x, _ in reads):
         model.graph.output.append(onnx.helper.make_empty_tensor_value_info(x))
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in weights.values()]
-    options.add_external_initializers(list(weights), values)
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    session = open_graph(model.SerializeToString(), weights)
     feed = _random_inputs(checkpoint, [put.name for put in session.get_inputs()])
     found = session.run([x for x, _ in reads], feed)
     largest: dict[str, Floats] = {}

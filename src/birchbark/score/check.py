@@ -16,7 +16,6 @@ from birchbark.score.model import load_scorer
 from birchbark.score.packing import pack
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer, score_texts
-from birchbark.score.shards import weight_files
 
 Requests = Sequence[tuple[str, Sequence[str]]]  # a query with its texts
 
@@ -56,7 +55,7 @@ def compared(
             exact = exact or scores
             yield Checked(
                 name,
-                sum(f.stat().st_size for f in weight_files(Checkpoint.open(home).weights)) / 1e6,
+                Checkpoint.open(home).bytes / 1e6,
                 speed,
                 float(np.mean([kendall(a, b) for a, b in zip(exact, scores, strict=True)])),
                 max(float(np.abs(a - b).max()) for a, b in zip(exact, scores, strict=True)),

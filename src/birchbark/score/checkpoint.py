@@ -69,6 +69,11 @@ class Checkpoint:
         return find_weights(self.directory)
 
     @property
+    def bytes(self) -> int:
+        """What the weights take on the disk."""
+        return sum(path.stat().st_size for path in weight_files(self.weights))
+
+    @property
     def fingerprint(self) -> str:
         """Over configuration, vocabulary, weights and pooling: equal for equal scores."""
         names = [*FILES, "sentence_bert_config.json"]

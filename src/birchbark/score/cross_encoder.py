@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 
 from birchbark.records import Float32s, Ids
+from birchbark.score.bert import BertScorer
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.scorer import check_room, too_long
 from birchbark.score.session import NewSession, Session
-from birchbark.score.tokenizer import Pieces
 
 QUERY_ROOM = 64
 
 
-class CrossEncoderScorer:
+class CrossEncoderScorer(BertScorer):
     """Probability of relevance: sigmoid of the log-odds on [CLS] query [SEP] segment [SEP].
 
     The special tokens are the model's own: RoBERTa reads <s> query </s></s> segment </s>.
@@ -32,16 +31,9 @@ class CrossEncoderScorer:
         session: NewSession = Session,
     ) -> None:
         """Load `checkpoint`, whose head is a Classifier."""
+        super().__init__(checkpoint, threads, session)
         self.name = f"{checkpoint.name} cross-encoder"
-        self._checkpoint = checkpoint
-        self._pieces = Pieces(checkpoint)
         self._room = checkpoint.max_length - self._pieces.extra_pair
-        self._session = session(checkpoint, threads)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """The checkpoint's, with the arithmetic: see Session.fingerprint."""
-        return self._session.fingerprint(self._checkpoint.fingerprint)
 
     def room(self, query: str) -> int:
         """Tokens left for a segment: 64 are kept for the query, more where it is longer.
@@ -53,24 +45,6 @@ class CrossEncoderScorer:
         if length > most // 2:
             raise too_long(query, length, most // 2)
         return most - max(length, min(QUERY_ROOM, most // 2))
-
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """See Scorer."""
-        return self._pieces.spans(text)
-
-    @property
-    def encoding(self) -> str:
-        """See Scorer."""
-        return self._pieces.fingerprint
-
-    @property
-    def vocabulary(self) -> int:
-        """See Scorer."""
-        return self._checkpoint.shape.vocabulary
-
-    def encode(self, texts: Sequence[str]) -> list[Ids]:
-        """See Scorer."""
-        return self._pieces.encode(texts)
 
     def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
         """Probabilities in [0, 1], float32 (n,)."""

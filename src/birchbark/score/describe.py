@@ -10,7 +10,6 @@ from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
 from birchbark.score.heads import Classifier, Head, Pooling
 from birchbark.score.reading import read_object
-from birchbark.score.shards import weight_files
 from birchbark.score.tokenizer import Pieces
 
 
@@ -56,7 +55,7 @@ def describe(directory: Path, name: str, *, whole: bool = False) -> Description:
         checkpoint.shape.hidden,
         head,
         checkpoint.max_length,
-        sum(path.stat().st_size for path in weight_files(checkpoint.weights)),
+        checkpoint.bytes,
     )
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import islice
 
 import numpy as np
 
 from birchbark.records import Float32s, Ids
+from birchbark.score.bert import BertScorer
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.scorer import check_room, too_long
 from birchbark.score.session import NewSession, Session
-from birchbark.score.tokenizer import Pieces
 
 REMEMBERED = 100_000
 
 
-class EmbeddingScorer:
+class EmbeddingScorer(BertScorer):
     """Cosine of the query's and the segment's embedding; negative values become 0.
 
     Segment vectors are remembered, the last 100,000 of them (150 MB at 384 dimensions), so that a
@@ -33,17 +32,10 @@ class EmbeddingScorer:
         session: NewSession = Session,
     ) -> None:
         """Load `checkpoint`, whose head is a Pooling."""
+        super().__init__(checkpoint, threads, session)
         self.name = f"cosine of {checkpoint.name} embeddings"
-        self._checkpoint = checkpoint
-        self._pieces = Pieces(checkpoint)
         self._room = checkpoint.max_length - self._pieces.extra_single
-        self._session = session(checkpoint, threads)
         self._vectors: dict[bytes, Float32s] = {}
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """The checkpoint's, with the arithmetic: see Session.fingerprint."""
-        return self._session.fingerprint(self._checkpoint.fingerprint)
 
     def room(self, query: str) -> int:
         """The model's length without special tokens; the query has an input of its own."""
@@ -52,24 +44,6 @@ class EmbeddingScorer:
         if length > most:
             raise too_long(query, length, most)
         return most
-
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """See Scorer."""
-        return self._pieces.spans(text)
-
-    @property
-    def encoding(self) -> str:
-        """See Scorer."""
-        return self._pieces.fingerprint
-
-    @property
-    def vocabulary(self) -> int:
-        """See Scorer."""
-        return self._checkpoint.shape.vocabulary
-
-    def encode(self, texts: Sequence[str]) -> list[Ids]:
-        """See Scorer."""
-        return self._pieces.encode(texts)
 
     def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
         """Cosines in [0, 1], float32 (n,)."""
@@ -89,11 +63,12 @@ class EmbeddingScorer:
             return np.empty((0, self._checkpoint.shape.hidden), np.float32)
         check_room(pieces, self._room)
         known, keys = self._vectors, [piece.tobytes() for piece in pieces]
-        asked = {key: known.get(key) for key in keys}  # another thread may forget them meanwhile
-        new = {k: p for k, p in zip(keys, pieces, strict=True) if asked[k] is None}
+        # Found once: another thread may forget them meanwhile.
+        found = {key: vector for key in keys if (vector := known.get(key)) is not None}
+        new = {k: p for k, p in zip(keys, pieces, strict=True) if k not in found}
         inputs = [self._pieces.single(piece) for piece in new.values()]
         for key, vector in zip(new, self._session.run(inputs), strict=True):
-            asked[key] = known[key] = vector.copy()  # a view would keep its whole batch
+            found[key] = known[key] = vector.copy()  # a view would keep its whole batch
         for oldest in list(islice(known, max(0, len(known) - REMEMBERED))):
             known.pop(oldest, None)
-        return np.stack([vector for key in keys if (vector := asked[key]) is not None])
+        return np.stack([found[key] for key in keys])

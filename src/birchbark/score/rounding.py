@@ -1,7 +1,8 @@
 """How are segment vectors kept in 16 or 8 bits a number, and what is lost by that?
 
-16 bits: float16, cosines within 1e-3. 8 bits: whole numbers and one scale for each vector, cosines
-within 1e-2. Scores from kept vectors and from new ones must agree, so new ones are rounded alike.
+16 bits: float16. 8 bits: whole numbers and one scale for each vector. Cosines of all-MiniLM-L6-v2
+change by 5e-5 and 2e-3 at most (2,000 sentences of TIME with its 83 queries). Scores from kept
+vectors and from new ones must agree, so new ones are rounded alike.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from birchbark.errors import InputError
 from birchbark.records import Float32s, Ids
 from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.integers import quantised
 
 BITS = (16, 8)
 Packed = dict[str, NDArray[Any]]
@@ -26,9 +28,8 @@ def pack(vectors: Float32s, bits: int) -> Packed:
         raise InputError("vectors cannot be kept so", wanted="16 or 8 bits", found=str(bits))
     if bits == 16:
         return {"vectors": vectors.astype(np.float16)}
-    scales = (np.abs(vectors).max(axis=1, initial=0) / 127).astype(np.float32)
-    whole = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None])
-    return {"vectors": whole.astype(np.int8), "scales": scales}
+    whole, scales = quantised(vectors)
+    return {"vectors": whole, "scales": scales}
 
 
 def unpack(packed: Mapping[str, NDArray[Any]]) -> Float32s:

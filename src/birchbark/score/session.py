@@ -18,6 +18,7 @@ from birchbark.score.channels import largest_channels
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
 from birchbark.score.precision import Precision
+from birchbark.score.runtime import open_graph
 
 Floats = NDArray[np.float32]
 
@@ -56,21 +57,11 @@ class Session:
 
         if threads is not None and threads < 1:
             raise InputError("threads are out of range", wanted="1 or more", found=str(threads))
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        # The graph is lean already: the optimiser makes it no faster, but makes bits depend on the
-        # batch (ARCHITECTURE.md, "Scores that do not drift").
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         largest = largest_channels(checkpoint) if precision is Precision.INT8 else None
         graph, weights = build_graph(checkpoint, largest)
         self._arithmetic = f"onnxruntime {onnxruntime.__version__} ".encode() + graph
         self._weights = weights  # the runtime reads these arrays where they are
-        values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in weights.values()]
-        options.add_external_initializers(list(weights), values)
-        self._session = onnxruntime.InferenceSession(
-            graph, options, providers=["CPUExecutionProvider"]
-        )
+        self._session = open_graph(graph, weights)
         self._typed = any(put.name == "types" for put in self._session.get_inputs())
         self._batch_tokens = batch_tokens
         self._threads = len(os.sched_getaffinity(0)) if threads is None else threads

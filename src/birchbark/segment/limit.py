@@ -58,11 +58,16 @@ def _cut(chunks: list[Encoded], length: int, spans: Spans) -> list[Encoded]:
 def unread(
     document: Document, segments: Sequence[Segment], read: Sequence[Segment], encode: Encode
 ) -> int:
-    """Tokens of `document` that stand in `segments`, but in none of those that were read."""
+    """Tokens of `document` that stand in `segments`, but in none of those that were read.
+
+    What stands in front of a segment, the document's first characters, is a part of it.
+    """
     contents = document.contents
     outside = np.zeros(len(contents) + 2, np.int8)
     for some, value in ((segments, 1), (read, 0)):
         for segment in some:
+            front = len(segment.text) - (segment.end - segment.start)
+            outside[1 : front + 1] = value
             outside[segment.start + 1 : segment.end + 1] = value
     starts, ends = (np.flatnonzero(np.diff(outside) == step).tolist() for step in (1, -1))
     return sum(map(len, encode([contents[a:b] for a, b in zip(starts, ends, strict=True)])))

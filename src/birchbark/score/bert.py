@@ -1,0 +1,45 @@
+"""What do all scorers of a checkpoint have in common? Its tokeniser, its session, its identity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from birchbark.records import Ids
+from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.session import NewSession, Session
+from birchbark.score.tokenizer import Pieces
+
+
+class BertScorer:
+    """A checkpoint ready to score; how, its two kinds say."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, threads: int | None = None, session: NewSession = Session
+    ) -> None:
+        self._checkpoint = checkpoint
+        self._pieces = Pieces(checkpoint)
+        self._session = session(checkpoint, threads)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The checkpoint's, with the arithmetic: see Session.fingerprint."""
+        return self._session.fingerprint(self._checkpoint.fingerprint)
+
+    @property
+    def encoding(self) -> str:
+        """See Scorer."""
+        return self._pieces.fingerprint
+
+    @property
+    def vocabulary(self) -> int:
+        """See Scorer."""
+        return self._checkpoint.shape.vocabulary
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """See Scorer."""
+        return self._pieces.spans(text)
+
+    def encode(self, texts: Sequence[str]) -> list[Ids]:
+        """See Scorer."""
+        return self._pieces.encode(texts)
