@@ -1,4 +1,4 @@
-"""What are the nouns of the house? Document, Query, Segment, Ranking, Run, Qrels: frozen values.
+"""What are the nouns of the house? Document, Query, Segment, Pair, Ranking, Run, Qrels: frozen.
 
 The one tie rule lives here too: higher scores first; equal scores in *descending* byte order of
 their doc_id, as trec_eval breaks ties. Scores are float32, as trec_eval holds them, so that the
@@ -78,6 +78,20 @@ class Segment:
     start: int
     end: int
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A query and a text that somebody judged for it: what a model is trained on.
+
+    relevance: a whole grade from 0, where 0 is not relevant.
+    """
+
+    query_id: str
+    query: str
+    doc_id: str
+    text: str
+    relevance: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
