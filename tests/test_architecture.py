@@ -45,6 +45,7 @@ ROOMS = {
 }
 PACKAGES = {
     "isal": {"index"},
+    "cbor2": {"collection"},
     "tantivy": {"retrieve"},
     "click": {"cli"},
     "rich": {"cli"},

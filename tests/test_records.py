@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.errors import InputError
-from birchbark.records import Document, Ranking
+from birchbark.records import Document, Pair, Ranking
 
 IDS = st.lists(st.text("abcé1", min_size=1, max_size=3), unique=True, min_size=1, max_size=12)
 
@@ -66,3 +68,12 @@ def test_contents_leave_out_what_is_missing() -> None:
     assert Document("d", {"text": "x"}).contents == "x"
     assert Document("d", {"title": "t", "text": "x"}).contents == "t\nx"
     assert Document("d", {}).contents == ""
+
+
+@pytest.mark.parametrize("part", ["query_id", "query", "doc_id", "text"])
+def test_a_pair_has_ids_and_texts_of_whole_characters(part: str) -> None:
+    """What is wrong with it is told by name."""
+    pair = Pair("1", "do bees dance", "bees", "They do.", 1)
+    assert pair.fault == ""
+    assert replace(pair, **{part: " \n"}).fault == f"{part} is empty"
+    assert replace(pair, **{part: "x\ud800"}).fault.startswith(f"{part} holds half a character")

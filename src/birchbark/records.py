@@ -93,6 +93,19 @@ class Pair:
     text: str
     relevance: int
 
+    @property
+    def fault(self) -> str:
+        """Why nobody can learn from this pair; empty if one can."""
+        for name in ("query_id", "query", "doc_id", "text"):
+            value: str = getattr(self, name)
+            if not value.strip():
+                return f"{name} is empty"
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                return f"{name} holds half a character (a lone surrogate)"
+        return ""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:

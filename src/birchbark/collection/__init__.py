@@ -1,1 +1,1 @@
-"""How do files become Documents, Queries, Qrels and Runs, and go back? One reader a format."""
+"""How do files become Documents, Queries, Qrels, Runs and Pairs, and back? One reader a format."""

@@ -6,9 +6,9 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, TypeVar, cast
+from typing import TypeVar, cast
 
 from birchbark.collection.intake import Intake
 from birchbark.errors import InputError
@@ -19,18 +19,15 @@ UTF8_MARK = b"\xef\xbb\xbf"
 T = TypeVar("T")
 
 
-def binary_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Number (from 1) and bytes of each line of `path`, without its end; gzip is seen through."""
-    number = 0
+@contextmanager
+def opened(path: Path) -> Iterator[io.BufferedReader]:
+    """The bytes of `path`; gzip is seen through. What fails while it is read is an InputError."""
     try:
         with path.open("rb") as raw, _unpacked(raw) as stream:
-            for number, line in enumerate(stream, 1):
-                bare = line.removeprefix(UTF8_MARK) if number == 1 else line
-                yield number, bare.rstrip(b"\r\n")
+            yield stream
     except (EOFError, gzip.BadGzipFile, zlib.error) as broken:
         raise InputError(
             f"broken gzip stream: {broken}",
-            where=f"{path}:{number + 1}",
             remedy="the file was cut off or damaged; fetch it again",
         ) from broken
     except FileNotFoundError:
@@ -41,11 +38,24 @@ def binary_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise InputError(f"cannot be read: {refused.strerror}", where=str(path)) from None
 
 
-def _unpacked(raw: io.BufferedReader) -> AbstractContextManager[IO[bytes]]:
+def _unpacked(raw: io.BufferedReader) -> AbstractContextManager[io.BufferedReader]:
     """`raw`, opened once and never sought, so that pipes are read as well."""
     if raw.peek(2)[:2] == GZIP_MAGIC:
-        return cast(IO[bytes], gzip.open(raw))
+        return cast(io.BufferedReader, gzip.open(raw))  # it has read and peek alike
     return nullcontext(raw)
+
+
+def binary_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Number (from 1) and bytes of each line of `path`, without its end; gzip is seen through."""
+    number = 0
+    try:
+        with opened(path) as stream:
+            for number, line in enumerate(stream, 1):
+                bare = line.removeprefix(UTF8_MARK) if number == 1 else line
+                yield number, bare.rstrip(b"\r\n")
+    except InputError as error:
+        error.at(f"{path}:{number + 1}")
+        raise
 
 
 def decode(raw: bytes, encoding: str = "utf-8") -> str:

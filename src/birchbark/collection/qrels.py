@@ -39,6 +39,11 @@ def _parse(line: str) -> tuple[str, str, int]:
     if len(columns) != 4:
         raise InputError("wrong number of columns", wanted="4", found=str(len(columns)))
     query_id, _, doc_id, grade = columns
+    return query_id, doc_id, whole_grade(grade)
+
+
+def whole_grade(grade: str) -> int:
+    """The number that `grade` writes; InputError if it is not a whole one."""
     if not _GRADE.fullmatch(grade):
         raise InputError("grade is no whole number", found=repr(grade))
-    return query_id, doc_id, int(grade)
+    return int(grade)
