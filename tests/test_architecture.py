@@ -14,6 +14,7 @@ ROOMS = {
     "errors": set(),
     "records": {"errors"},
     "artifact": {"errors"},
+    "section": {"errors"},
     "collection": {"artifact"},
     "text": set(),
     "index": {"artifact", "text"},
@@ -22,10 +23,19 @@ ROOMS = {
     "score": {"artifact"},
     "hub": {"artifact", "score"},
     "combine": set(),
-    "train": {"score"},
+    "train": {"artifact", "collection", "section", "score", "evaluate"},
     "evaluate": set(),
     "pipeline": {"index", "retrieve", "segment", "score", "combine"},
-    "study": {"artifact", "collection", "text", "index", "retrieve", "score", "evaluate"},
+    "study": {
+        "artifact",
+        "section",
+        "collection",
+        "text",
+        "index",
+        "retrieve",
+        "score",
+        "evaluate",
+    },
     "cli": {
         "artifact",
         "collection",
@@ -55,7 +65,7 @@ PACKAGES = {
     "nupunkt": {"segment"},
     "onnx": {"score", "train"},
     "onnxruntime": {"score"},
-    "safetensors": {"score"},
+    "safetensors": {"score", "train"},
     "tokenizers": {"score", "text"},
     "ir_measures": {"evaluate"},
     "scipy": {"evaluate"},
@@ -69,7 +79,7 @@ PACKAGES = {
     "flashrank": set(),
     "sentence_transformers": set(),
     "torch": {"train"},
-    "transformers": {"train"},
+    "transformers": set(),
 }
 
 

@@ -4,6 +4,7 @@ BirchbarkError             every error raised on purpose; the command line print
 ├── InputError             a file, option or argument is not what was asked for (exit code 2)
 ├── ArtifactError          a stored directory is missing, damaged or from another version
 ├── CheckpointError        a model directory cannot be read, or is no model we know
+├── TrainingError          a training cannot go on: its loss is no number, its state is damaged
 ├── HubError               a model cannot be fetched: no network, no such model, a broken transfer
 └── MissingPackageError    an optional package is needed and not installed
 """
@@ -59,6 +60,10 @@ class ArtifactError(BirchbarkError):
 
 class CheckpointError(BirchbarkError):
     """A model directory cannot be read, or holds no model we know."""
+
+
+class TrainingError(BirchbarkError):
+    """A training cannot go on; what it last wrote is whole."""
 
 
 class HubError(BirchbarkError):

@@ -304,7 +304,7 @@ def test_bad_analyses_and_published_figures_are_told(
 
 def test_missing_things_are_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Recipe, data root, data file, model, package: each says what to do."""
-    with pytest.raises(InputError, match=r"none\.toml: no such recipe"):
+    with pytest.raises(InputError, match=r"none\.toml: no such file"):
         read_recipe(root / "none.toml")
     recipe = read_recipe(root.parent / "analyzers.toml")
     output = root.parent / "out"

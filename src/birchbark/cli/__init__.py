@@ -15,7 +15,18 @@ import click
 from birchbark._version import __version__
 from birchbark.errors import BirchbarkError
 
-VERBS = ("demo", "index", "retrieve", "rerank", "search", "scores", "evaluate", "study", "model")
+VERBS = (
+    "demo",
+    "index",
+    "retrieve",
+    "rerank",
+    "search",
+    "scores",
+    "evaluate",
+    "study",
+    "train",
+    "model",
+)
 
 
 class _Verbs(click.Group):

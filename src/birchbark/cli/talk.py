@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
 
@@ -16,20 +16,28 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class Advance(Protocol):
+    """Moves a progress bar on by a number of steps; what is given besides it shows from then on."""
+
+    def __call__(self, steps: int, *, total: int | None = None, label: str | None = None) -> None:
+        """total: of all steps. label: in front of the bar."""
+        ...
+
+
 def say(text: str) -> None:
     """Tell the user something."""
     click.echo(text, err=True)
 
 
 @contextmanager
-def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+def progress(label: str, total: int | None = None) -> Iterator[Advance]:
     """A progress bar; call what it yields with the number of steps done.
 
     No bar where standard error is not a terminal. total: None if it is not known before.
     """
     _tell_of_compiling()
     if not sys.stderr.isatty():
-        yield lambda steps: None
+        yield lambda steps, *, total=None, label=None: None
         return
     from rich.console import Console
     from rich.progress import (
@@ -50,7 +58,11 @@ def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], N
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)
-        yield lambda steps: bar.advance(task, steps)
+
+        def advance(steps: int, *, total: int | None = None, label: str | None = None) -> None:
+            bar.update(task, advance=steps, total=total, description=label)
+
+        yield advance
 
 
 @cache

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,6 +68,10 @@ class Pieces:
         """All pieces, in the order of their ids."""
         ids = self._tokenizer.get_vocab()
         return sorted(ids, key=ids.__getitem__)
+
+    def save(self, path: Path) -> None:
+        """Write the tokeniser to `path`, as tokenizer.json."""
+        self._tokenizer.save(str(path))
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """Token ids of each text, without special tokens."""

@@ -16,12 +16,12 @@ from birchbark.records import Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import DEFAULT_MODEL, load_vocabulary, locate
+from birchbark.section import Section
 from birchbark.study.bench import Bench
 from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
 from birchbark.study.data import TestCollection
 from birchbark.study.outcome import Cell, Column, Group, Outcome, Row, Style, Table
 from birchbark.study.recipe import Recipe
-from birchbark.study.section import Section
 from birchbark.text.analyzer import NAMES, WORDPIECE, Analyzer, analyzer
 
 SIZES = (

@@ -10,12 +10,12 @@ from birchbark.evaluate.measures import measure
 from birchbark.evaluate.ranks import parse_rank_measure
 from birchbark.evaluate.tune import simplex
 from birchbark.retrieve.match import Match, parse_match
+from birchbark.section import Section
 from birchbark.study.bench import Bench
 from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
 from birchbark.study.field_runs import TUNED, FieldRuns, rank_by_fields
 from birchbark.study.outcome import Cell, Column, Curves, Group, Outcome, Row, Style, Table
 from birchbark.study.recipe import Recipe
-from birchbark.study.section import Section
 from birchbark.text.analyzer import NORMALISERS
 
 RATIO = Column("match ratio", Style.SHARE)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from birchbark.section import Section
 from birchbark.study.analyzers import Analyzers
 from birchbark.study.fields import Fields
 from birchbark.study.recipe import Experiment
-from birchbark.study.section import Section
 
 BY_NAME: dict[str, Callable[[Section], Experiment]] = {
     "analyzers": Analyzers.read,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from birchbark.errors import MissingPackageError
@@ -49,6 +50,19 @@ def draw(plot: Plot) -> str:
         nameless: Any = {"Date": None, "Creator": None, "Type": None, "Format": None}
         figure.savefig(out, format="svg", transparent=True, metadata=nameless)
     return _for_pages(out.getvalue(), plot)
+
+
+def draw_page(plot: Plot) -> str:
+    """The plot as an SVG file of its own, which brings the colours that a report's page has."""
+    svg = draw(plot)
+    inside = svg.index(">") + 1
+    style = f"{colours()} :root {{ background: var(--paper); font-family: sans-serif }}"
+    return f"{svg[:inside]}<style>{style}</style>{svg[inside:]}\n"
+
+
+def colours() -> str:
+    """CSS that gives colours to the names, for a light and a dark page."""
+    return resources.files(__package__).joinpath("colours.css").read_text("utf-8")
 
 
 def _dots(figure: Figure, axes: Axes, plot: Dots) -> None:

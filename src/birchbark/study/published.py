@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from birchbark.errors import InputError
+from birchbark.section import Section
 from birchbark.study.outcome import Cell, Column, Group, Row, Table
-from birchbark.study.section import Section
 
 
 def read_published(

@@ -10,11 +10,11 @@ from typing import Protocol
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import check_averaged
 from birchbark.retrieve.bm25 import BM25
+from birchbark.section import Section
 from birchbark.study.bench import Bench
 from birchbark.study.data import CollectionFiles
 from birchbark.study.outcome import Column, Group, Outcome
 from birchbark.study.published import read_published
-from birchbark.study.section import Section
 
 
 class Experiment(Protocol):

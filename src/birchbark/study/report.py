@@ -8,7 +8,7 @@ from typing import Any
 from birchbark.errors import MissingPackageError
 from birchbark.study.figures import difference, interval, mark, written
 from birchbark.study.outcome import Outcome
-from birchbark.study.plots import draw
+from birchbark.study.plots import colours, draw
 from birchbark.study.recipe import Recipe
 
 TEMPLATE = "report.html"
@@ -34,7 +34,9 @@ def report(recipe: Recipe, outcome: Outcome, inputs: dict[str, str]) -> str:
     )
     plots = [(plot, Markup(draw(plot))) for plot in outcome.plots]
     template: Any = page.from_string(files(__package__).joinpath(TEMPLATE).read_text("utf-8"))
-    text: str = template.render(recipe=recipe, outcome=outcome, plots=plots, inputs=inputs)
+    text: str = template.render(
+        recipe=recipe, outcome=outcome, plots=plots, inputs=inputs, colours=Markup(colours())
+    )
     return text
 
 

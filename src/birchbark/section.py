@@ -31,10 +31,15 @@ class Section:
     @classmethod
     def read(cls, path: Path) -> Section:
         """The whole file at `path`; InputError if it is not there or is no TOML."""
+        return cls(cls.table(path), str(path))
+
+    @staticmethod
+    def table(path: Path) -> dict[str, Any]:
+        """What the file at `path` holds, as tomllib gives it; InputError as `read`."""
         try:
-            return cls(tomllib.loads(path.read_text("utf-8")), str(path))
+            return tomllib.loads(path.read_text("utf-8"))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            raise InputError("no such recipe", where=str(path), wanted="a TOML file") from None
+            raise InputError("no such file", where=str(path), wanted="a TOML file") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
             raise InputError(f"not a TOML file: {broken}", where=str(path)) from None
 
@@ -53,7 +58,7 @@ class Section:
     def whole(self, key: str, default: Any = REQUIRED, *, least: int = 0) -> int:
         """A whole number of `least` or more."""
         value: int = self._take(key, int, default)
-        if value < least:
+        if value is not default and value < least:
             raise InputError(
                 "out of range", where=self.where(key), wanted=f"{least} or more", found=str(value)
             )
@@ -61,7 +66,13 @@ class Section:
 
     def number(self, key: str, default: Any = REQUIRED) -> float:
         """A number, whole or not."""
-        return float(self._take(key, int | float, default))
+        value = self._take(key, int | float, default)
+        return value if value is default else float(value)
+
+    def truth(self, key: str, default: Any = REQUIRED) -> bool:
+        """True or false."""
+        value: bool = self._take(key, bool, default)
+        return value
 
     def texts(self, key: str, default: Any = REQUIRED) -> tuple[str, ...]:
         """A list of different strings, one or more."""

@@ -1,0 +1,150 @@
+"""`birchbark train`: a relevance model from pairs of queries and texts."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from birchbark.artifact import new_file, write_json
+from birchbark.cli.options import FILE
+from birchbark.cli.talk import Advance, progress, say
+
+if TYPE_CHECKING:
+    from birchbark.study.outcome import Curves
+    from birchbark.train.grid import Variant
+    from birchbark.train.state import Progress
+    from birchbark.train.world import World
+
+POINTS = 80  # of a loss curve
+
+
+@click.command(
+    epilog="Example: birchbark train training/mb.toml --output mb",
+    short_help="Train a relevance model on pairs of queries and texts.",
+)
+@click.argument("config", type=FILE)
+@click.option("--output", required=True, type=FILE, help="Folder for model, curve and state.")
+@click.option(
+    "--data",
+    type=FILE,
+    metavar="DIR",
+    help="Folder that the data's paths start from.  [default: $BIRCHBARK_DATA, or ../shared/data "
+    "if it is there]",
+)
+@click.option("--device", default="cpu", show_default=True, help="cpu, cuda, or cuda:1 and so on.")
+@click.option("--replace", is_flag=True, help="Remove what is in the folder, and start anew.")
+def command(config: Path, output: Path, data: Path | None, device: str, replace: bool) -> None:
+    """Train what CONFIG (a TOML file) asks for. The model is then in OUTPUT/model.
+
+    A training that was interrupted goes on with the same command, and ends with the same weights. A
+    table [grid] in CONFIG trains every combination of the settings it lists, each in a folder of
+    its own, and prints a table at the end. torchrun -m birchbark train … learns in several
+    processes, each with a batch of its own.
+    """
+    from birchbark.study.data import find_root
+    from birchbark.train.grid import read_variants
+    from birchbark.train.world import open_world
+
+    variants = read_variants(config)
+    root = find_root(data) or Path()
+    with open_world(device) as world:
+        if replace and world.first and output.exists():
+            shutil.rmtree(output)
+        world.wait()
+        rows = []
+        for variant in variants:
+            folder = output / variant.name if variant.name else output
+            if variant.name and world.first:
+                say(f"{variant.name}:")
+            start = time.monotonic()
+            ended = _train(variant, root, folder, device, world)
+            rows.append((variant, ended, time.monotonic() - start))
+            if world.first:
+                _draw(folder)
+                say(f"model: {folder / 'model'} ({ended.ended}, best at step {ended.best_step:,})")
+        if len(rows) > 1 and world.first:
+            _show(rows, output)
+
+
+def _train(variant: Variant, root: Path, folder: Path, device: str, world: World) -> Progress:
+    """Train one variant, with a bar that shows the loss."""
+    from birchbark.train.training import Talk, train
+
+    with progress("training") as advance:
+        bar = Bar(advance)
+        return train(
+            variant.training,
+            root,
+            folder,
+            device=device,
+            world=world,
+            talk=Talk(say, bar.step) if world.first else Talk(),
+        )
+
+
+class Bar:
+    """A progress bar that is told which step is done, and shows the loss."""
+
+    def __init__(self, advance: Advance) -> None:
+        self._advance, self._done, self._mean = advance, 0, 0.0
+
+    def step(self, step: int, steps: int, loss: float) -> None:
+        """Show `loss` as a mean that forgets slowly."""
+        self._mean = loss if not self._done else 0.98 * self._mean + 0.02 * loss
+        self._advance(step - self._done, total=steps, label=f"loss {self._mean:.3f}")
+        self._done = step
+
+
+def _draw(folder: Path) -> None:
+    """Loss and measures as plots beside the numbers they come from."""
+    from birchbark.study.plots import draw_page
+    from birchbark.train.curve import read_curve
+
+    lines = read_curve(folder / "curve.jsonl")
+    for name, plot in _plots(lines).items():
+        with new_file(folder / f"{name}.svg") as out:
+            out.write(draw_page(plot))
+
+
+def _plots(lines: Sequence[Mapping[str, Any]]) -> dict[str, Curves]:
+    from birchbark.study.outcome import Curves
+
+    losses = [(line["step"], line["loss"]) for line in lines if "loss" in line]
+    size = max(1, -(-len(losses) // POINTS))
+    means = [
+        (some[-1][0], sum(loss for _, loss in some) / len(some))
+        for some in (losses[start : start + size] for start in range(0, len(losses), size))
+    ]
+    plots = {"loss": Curves("loss", "Loss", "step", f"mean of {size} steps", {"": tuple(means)})}
+    measured = [line for line in lines if "values" in line]
+    if measured:
+        series = {
+            name: tuple((line["step"], line["values"][name]) for line in measured)
+            for name in measured[0]["values"]
+        }
+        measure = measured[0]["measure"]
+        plots["measure"] = Curves("measure", "Queries kept apart", "step", measure, series)
+    return plots
+
+
+def _show(rows: Sequence[tuple[Variant, Progress, float]], output: Path) -> None:
+    """The grid as a table, best first, on standard output; and as grid.json."""
+    keys = list(rows[0][0].settings)
+    ordered = sorted(rows, key=lambda row: -(row[1].best or 0.0))
+    click.echo("\t".join([*keys, "best", "step", "steps", "seconds"]))
+    for variant, ended, seconds in ordered:
+        best = "" if ended.best is None else f"{ended.best:.4f}"
+        cells = [*variant.settings.values(), best, ended.best_step, ended.step, f"{seconds:.0f}"]
+        click.echo("\t".join(map(str, cells)))
+    write_json(
+        output / "grid.json",
+        [
+            {"settings": dict(v.settings), "best": p.best, "step": p.best_step, "steps": p.step}
+            for v, p, _ in rows
+        ],
+    )

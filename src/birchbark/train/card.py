@@ -1,0 +1,88 @@
+"""What should people know of a model that was trained? Its data, its lineage, its measures.
+
+A lineage is JSON: `base`, the name of the model that all began with, and `trainings`, the oldest
+first. Each says its title, seed, settings, data with licences and hashes, versions, and measures on
+queries kept apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from birchbark.artifact import fingerprint, read_json
+from birchbark.score.checkpoint import Checkpoint
+
+LINEAGE = "birchbark.json"
+
+
+def begun(base: Checkpoint, name: str) -> dict[str, Any]:
+    """The lineage of `base`: its own, or the beginning of one."""
+    path = base.directory / LINEAGE
+    if path.exists():
+        lineage: dict[str, Any] = read_json(path, "lineage")
+        return lineage
+    weights = fingerprint(base.weights)
+    return {"base": name, "sha256": weights, "trainings": []}
+
+
+def card(lineage: Mapping[str, Any]) -> str:
+    """The model card, Markdown with the hub's front matter."""
+    trainings = lineage["trainings"]
+    licences = sorted({d["licence"] for t in trainings for d in t["data"]})
+    parts = [
+        _front(lineage),
+        f"# {Path(trainings[-1]['title']).name}",
+        "A cross-encoder that was trained with Birchbark: it reads a query and a text, and gives "
+        "one number, the log-odds that the text is relevant.",
+        f"Trained from {' → '.join([lineage['base'], *(t['title'] for t in trainings)])}.",
+        f"Licences of the data: {'; '.join(licences)}.",
+        *(part for training in trainings for part in _training(training)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _front(lineage: Mapping[str, Any]) -> str:
+    return "\n".join(
+        [
+            "---",
+            f"base_model: {lineage['base']}",
+            "library_name: sentence-transformers",
+            "pipeline_tag: text-ranking",
+            "tags:",
+            "- cross-encoder",
+            "- birchbark",
+            "---",
+        ]
+    )
+
+
+def _training(training: Mapping[str, Any]) -> list[str]:
+    """A section on one training."""
+    data = [
+        (
+            d["name"],
+            f"{d['learnt']['queries']:,}",
+            f"{d['learnt']['pairs']:,}",
+            f"{d['held']['queries']:,}",
+            d["licence"],
+        )
+        for d in training["data"]
+    ]
+    parts = [
+        f"## {training['title']}",
+        _table(("data", "queries", "pairs", "queries kept apart", "licence"), data),
+        f"Seed {training['seed']}; {training['steps']:,} steps"
+        + (f", the best at {training['best_step']:,}" if training.get("measures") else "")
+        + f"; {training['ended']}.",
+    ]
+    if training.get("measures"):
+        rows = [(name, f"{value:.4f}") for name, value in training["measures"].items()]
+        parts.append(_table(("queries kept apart of", training["measure"]), rows))
+    return parts
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

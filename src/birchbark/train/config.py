@@ -1,0 +1,261 @@
+"""What does a training ask for? A TOML file, read strictly, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from birchbark.collection.pairs import Columns
+from birchbark.errors import InputError
+from birchbark.section import Section
+from birchbark.train.examples import Draw
+from birchbark.train.objectives import Objective
+from birchbark.train.shaping import Shaping
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """Whose scores are the targets: scale · (score − shift) of each pair, as log-odds.
+
+    The score is the cosine of an embedding model, or a cross-encoder's log-odds.
+    """
+
+    model: str
+    scale: float = 1.0
+    shift: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """A set of pairs, and what is learnt from it.
+
+    files: below the data root, read as one set. chunk: texts are cut into pieces of so many words,
+    each with the grade of the whole; None leaves them whole. validation: share of the queries kept
+    apart. weight: of its losses. skip_bad: pass over bad records, and count them. licence: what the
+    card says of it.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    columns: Columns
+    highest: int
+    unjudged: int | None
+    skip_bad: bool
+    licence: str
+    chunk: int | None
+    validation: float
+    draw: Draw
+    objective: Objective
+    teacher: Teacher | None
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How long and how fast is learnt.
+
+    epochs or steps: one of them. batch: lists of a step and process; accumulate: so many batches
+    make one step. rate: the highest learning rate; it rises for `warmup` (a share of all steps if
+    below 1, else steps), and falls linearly to 0, or stays where `decay` is false. clip: largest
+    norm of the gradient. precision: fp32, or bf16 for products.
+    """
+
+    epochs: int | None
+    steps: int | None
+    batch: int
+    accumulate: int
+    rate: float
+    warmup: float
+    decay: bool
+    weight_decay: float
+    clip: float
+    precision: str
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """When is the model measured on queries kept apart, and when is it enough?
+
+    every: steps; None for the end of each epoch. patience: after so many times without a better
+    value it ends; None never.
+    """
+
+    measure: str
+    every: int | None
+    patience: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """All that a training depends on, besides data, base and machine.
+
+    base: a model as `--model` takes it. max_length: tokens of an input, special tokens included.
+    values: the file as it was read, without its grid.
+    """
+
+    path: Path
+    title: str
+    base: str
+    seed: int
+    shaping: Shaping
+    max_length: int
+    data: tuple[DataSet, ...]
+    schedule: Schedule
+    validation: Validation
+    values: Mapping[str, Any]
+
+
+def read_training(values: Mapping[str, Any], path: Path) -> Training:
+    """The training that `values`, the contents of the file at `path`, ask for.
+
+    Raises InputError for any fault, naming the file and the key.
+    """
+    top = Section(values, str(path))
+    objective = _read(top.section("objective", {}), _objective)
+    draw = _read(top.section("lists", {}), _draw)
+    training = Training(
+        path=path,
+        title=top.text("title"),
+        base=top.text("base"),
+        seed=top.whole("seed", 0),
+        shaping=_read(top.section("model", {}), _shaping),
+        max_length=top.whole("max_length", 256, least=8),
+        data=tuple(_read(s, _data_set, objective, draw) for s in top.sections("data")),
+        schedule=_read(top.section("schedule"), _schedule),
+        validation=_read(top.section("validation", {}), _validation),
+        values=dict(values),
+    )
+    top.end()
+    names = [data.name for data in training.data]
+    if not names or len(set(names)) < len(names):
+        raise InputError(
+            "data sets are missing or share a name",
+            where=top.where("data"),
+            wanted="[[data]] with a name and files each",
+        )
+    return training
+
+
+def _read(section: Section, make: Callable[..., T], *others: Any) -> T:
+    """What `make` makes of `section`; its faults are told with their place, no key is left over."""
+    try:
+        made = make(section, *others)
+    except InputError as fault:
+        raise fault.at(section.where()) from None
+    section.end()
+    return made
+
+
+def _shaping(section: Section) -> Shaping:
+    return Shaping(
+        section.whole("layers", None, least=1),
+        section.text("learns", "all"),
+        section.number("dropout", 0.1),
+    )
+
+
+def _objective(section: Section) -> tuple[Objective, Teacher | None]:
+    objective = Objective(section.text("kind", "pointwise"), section.number("margin", 1.0))
+    model = section.text("teacher", "")
+    scale, shift = section.number("scale", 1.0), section.number("shift", 0.0)
+    if objective.soft != bool(model):
+        raise InputError(
+            f"objective {objective.kind} {'needs a' if objective.soft else 'has no'} teacher"
+        )
+    return objective, Teacher(model, scale, shift) if model else None
+
+
+def _draw(section: Section) -> Draw:
+    each = section.text("each", "pair")
+    return Draw(
+        each,
+        section.whole("texts", 1 if each == "pair" else 8, least=1),
+        section.whole("take", None, least=1),
+    )
+
+
+def _columns(section: Section) -> Columns:
+    names = Columns()
+    return Columns(
+        section.text("query_id", names.query_id),
+        section.text("query", names.query),
+        section.text("doc_id", names.doc_id),
+        section.text("text", names.text),
+        section.text("relevance", names.relevance),
+    )
+
+
+def _data_set(
+    section: Section, usual: tuple[Objective, Teacher | None], usual_draw: Draw
+) -> DataSet:
+    own = "objective" in section.keys
+    objective, teacher = _read(section.section("objective", {}), _objective) if own else usual
+    lists = _read(section.section("lists", {}), _draw) if "lists" in section.keys else usual_draw
+    validation = section.number("validation", 0.0)
+    if not 0 <= validation < 1:
+        raise InputError(
+            "share of queries is out of range", wanted="0 up to 1", found=str(validation)
+        )
+    if objective.compares and lists.each == "pair":
+        raise InputError(
+            f"objective {objective.kind} compares texts of one query",
+            remedy='lists = { each = "positive", texts = 8 }, or each = "query"',
+        )
+    return DataSet(
+        name=section.text("name"),
+        files=section.texts("files"),
+        columns=_read(section.section("columns", {}), _columns),
+        highest=section.whole("highest", 1, least=1),
+        unjudged=section.whole("unjudged", None),
+        skip_bad=section.truth("skip_bad", False),
+        licence=section.text("licence", "not stated"),
+        chunk=section.whole("chunk", None, least=1),
+        validation=validation,
+        draw=lists,
+        objective=objective,
+        teacher=teacher,
+        weight=_above(section, "weight", 1.0),
+    )
+
+
+def _schedule(section: Section) -> Schedule:
+    epochs, steps = section.whole("epochs", None, least=1), section.whole("steps", None, least=1)
+    if (epochs is None) == (steps is None):
+        raise InputError("how long is learnt must be said once", wanted="epochs or steps")
+    precision = section.text("precision", "fp32")
+    if precision not in ("fp32", "bf16"):
+        raise InputError("unknown precision", wanted="fp32 or bf16", found=precision)
+    warmup = section.number("warmup", 0.1)
+    if warmup < 0:
+        raise InputError("warmup is out of range", wanted="0 or more", found=str(warmup))
+    return Schedule(
+        epochs=epochs,
+        steps=steps,
+        batch=section.whole("batch", 32, least=1),
+        accumulate=section.whole("accumulate", 1, least=1),
+        rate=_above(section, "learning_rate", 2e-5),
+        warmup=warmup,
+        decay=section.truth("decay", True),
+        weight_decay=section.number("weight_decay", 0.01),
+        clip=_above(section, "clip", 1.0),
+        precision=precision,
+    )
+
+
+def _validation(section: Section) -> Validation:
+    return Validation(
+        section.text("measure", "AP"),
+        section.whole("every", None, least=1),
+        section.whole("patience", None, least=1),
+    )
+
+
+def _above(section: Section, key: str, default: float) -> float:
+    value = section.number(key, default)
+    if not 0 < value < float("inf"):
+        raise InputError(f"{key} is out of range", wanted="above 0", found=str(value))
+    return value

@@ -1,0 +1,61 @@
+"""How is a training's course kept? A line of JSON for each step and each validation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Self
+
+from birchbark.artifact import new_file
+from birchbark.errors import TrainingError
+
+
+class Curve:
+    """Lines that are written at once, each."""
+
+    def __init__(self, out: IO[str] | None) -> None:
+        """out: None where another process writes."""
+        self._out = out
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path, step: int, writes: bool) -> Iterator[Self]:
+        """The curve at `path`, without what it says of steps after `step`: they come again."""
+        if not writes:
+            yield cls(None)
+            return
+        if path.exists():
+            kept = [line for line in _lines(path) if line["step"] <= step]
+            with new_file(path) as out:
+                out.writelines(json.dumps(line) + "\n" for line in kept)
+        with path.open("a", encoding="utf-8") as out:
+            yield cls(out)
+
+    def add(self, **values: Any) -> None:
+        """Write a line; TrainingError where the disk takes none."""
+        if self._out is None:
+            return
+        try:
+            self._out.write(json.dumps(values) + "\n")
+            self._out.flush()
+        except OSError as refused:
+            raise TrainingError(
+                f"the curve cannot be written: {refused.strerror}",
+                where=self._out.name,
+                remedy="make room on the disk; the same command goes on from the last checkpoint",
+            ) from None
+
+
+def read_curve(path: Path) -> list[dict[str, Any]]:
+    """All lines; those that a kill has torn are left out."""
+    return list(_lines(path))
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    for line in path.read_text("utf-8").splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue

@@ -1,0 +1,137 @@
+"""Which texts are learnt from together? Pairs of one query, drawn into lists anew each epoch.
+
+Everything here is decided by seed and epoch alone, so that a training that was killed goes on with
+the lists that it would have had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.errors import InputError
+from birchbark.records import Pair
+
+Numbers = NDArray[np.int64]
+List = tuple[int, ...]  # numbers of pairs that share a query
+
+KINDS = ("pair", "positive", "query")
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """How pairs become lists, each epoch.
+
+    each: `pair`, each pair a list of its own; `positive`, each relevant text with `texts` - 1 of
+    lower grades of the same query; `query`, a query's texts in any order, `texts` a list. take: so
+    many lists an epoch, drawn by chance; None for all.
+    """
+
+    each: str = "pair"
+    texts: int = 1
+    take: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.each not in KINDS:
+            raise InputError(f"unknown lists {self.each!r}", remedy=f"one of {', '.join(KINDS)}")
+        if (self.each == "pair") != (self.texts == 1):
+            raise InputError(
+                f"{self.texts} texts in a list for each {self.each}",
+                wanted="1 for each pair, 2 or more else",
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Pairs as numbers: of distinct queries and texts, which are kept once each.
+
+    query, text: (n,) places in `queries` and `texts`. grades: (n,) float32. by_query: for each
+    query, the numbers of its pairs. query_ids, doc_ids: (n,) of each pair.
+    """
+
+    queries: tuple[str, ...]
+    texts: tuple[str, ...]
+    query: Numbers
+    text: Numbers
+    grades: NDArray[np.float32]
+    by_query: tuple[Numbers, ...]
+    query_ids: tuple[str, ...]
+    doc_ids: tuple[str, ...]
+
+    @classmethod
+    def of(cls, pairs: Iterable[Pair]) -> Pairs:
+        """`pairs` in their order."""
+        queries: dict[str, int] = {}
+        texts: dict[str, int] = {}
+        rows, query_ids, doc_ids = [], [], []
+        for pair in pairs:
+            query = queries.setdefault(pair.query, len(queries))
+            text = texts.setdefault(pair.text, len(texts))
+            rows.append((query, text, pair.relevance))
+            query_ids.append(pair.query_id)
+            doc_ids.append(pair.doc_id)
+        columns = np.array(rows, np.int64).reshape(-1, 3).T
+        query_of, text_of, grades = columns[0], columns[1], columns[2]
+        order = np.argsort(query_of, kind="stable")
+        ends = np.cumsum(np.bincount(query_of, minlength=len(queries)))
+        return cls(
+            tuple(queries),
+            tuple(texts),
+            query_of,
+            text_of,
+            grades.astype(np.float32),
+            tuple(np.split(order, ends[:-1])) if len(queries) else (),
+            tuple(query_ids),
+            tuple(doc_ids),
+        )
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+
+def split(pairs: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
+    """Pairs to learn from, and those of `share` of the queries, drawn by chance, to validate on.
+
+    Queries are told apart by their text, so that none is on both sides under two ids.
+    """
+    queries = sorted({pair.query for pair in pairs})
+    count = round(share * len(queries))
+    chosen = np.random.default_rng(seed).permutation(len(queries))[:count]
+    held = {queries[i] for i in chosen}
+    learnt = [pair for pair in pairs if pair.query not in held]
+    return learnt, [pair for pair in pairs if pair.query in held]
+
+
+def draw(pairs: Pairs, how: Draw, seed: Sequence[int]) -> list[List]:
+    """The lists of one epoch, in an order by chance. seed: of all that happens here.
+
+    A list without two texts has nothing to compare, and is left out where `how` compares.
+    """
+    chance = np.random.default_rng(seed)
+    if how.each == "pair":
+        return [(int(number),) for number in chance.permutation(len(pairs))[: how.take]]
+    if how.each == "positive":
+        positives = chance.permutation(np.flatnonzero(pairs.grades > 0))[: how.take]
+        lists = [_with_lower(pairs, int(number), how.texts - 1, chance) for number in positives]
+    else:
+        lists = [
+            tuple(some.tolist())
+            for of_query in pairs.by_query
+            for some in _cut(chance.permutation(of_query), how.texts)
+        ]
+        lists = [lists[i] for i in chance.permutation(len(lists))]
+    return [one for one in lists if len(one) > 1][: how.take]
+
+
+def _with_lower(pairs: Pairs, number: int, count: int, chance: np.random.Generator) -> List:
+    """A pair, and `count` of lower grades of its query; fewer where there are fewer."""
+    others = pairs.by_query[pairs.query[number]]
+    lower = others[pairs.grades[others] < pairs.grades[number]]
+    return (number, *chance.choice(lower, min(count, len(lower)), replace=False).tolist())
+
+
+def _cut(numbers: Numbers, size: int) -> list[Numbers]:
+    return [numbers[start : start + size] for start in range(0, len(numbers), size)]

@@ -1,0 +1,86 @@
+"""How does a network become a model directory that others can load?
+
+Transformers' layout: config.json, model.safetensors, the tokeniser, and a card with its lineage.
+sentence-transformers' CrossEncoder reads it as it is, and so does score/.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from birchbark.artifact import new_directory, write_json
+from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.reading import read_object
+from birchbark.score.tokenizer import Pieces
+from birchbark.train.card import LINEAGE, card
+from birchbark.train.network import Network
+
+CLASSES = {
+    "bert": "BertForSequenceClassification",
+    "roberta": "RobertaForSequenceClassification",
+    "xlm-roberta": "XLMRobertaForSequenceClassification",
+    "camembert": "CamembertForSequenceClassification",
+    "distilbert": "DistilBertForSequenceClassification",
+    "electra": "ElectraForSequenceClassification",
+    "albert": "AlbertForSequenceClassification",
+}
+HEADS = ("classifier.", "pre_classifier.")  # which have no prefix
+VOCABULARIES = ("vocab.txt", "vocab.json", "merges.txt", "special_tokens_map.json")
+
+
+def export(
+    target: Path, network: Network, base: Checkpoint, pieces: Pieces, lineage: Mapping[str, Any]
+) -> None:
+    """Write `network`, trained from `base`, to `target`, in the place of what is there.
+
+    lineage: what the card tells (card.py).
+    """
+    from safetensors.torch import save
+
+    prefix = base.family.prefix
+    named = {
+        name if name.startswith(HEADS) else prefix + name: weight.detach().cpu().contiguous()
+        for name, weight in network.weights.items()
+    }
+    with new_directory(target, replace=True) as scratch:
+        weights = save(named, metadata={"format": "pt"})
+        (scratch / "model.safetensors").write_bytes(weights)
+        write_json(scratch / "config.json", _config(network, base))
+        pieces.save(scratch / "tokenizer.json")
+        write_json(scratch / "tokenizer_config.json", _tokenizer_config(base))
+        for name in VOCABULARIES:
+            if (base.directory / name).exists():
+                shutil.copyfile(base.directory / name, scratch / name)
+        write_card(scratch, lineage)
+
+
+def write_card(model: Path, lineage: Mapping[str, Any]) -> None:
+    """Write the card of the model directory `model`, for people and for machines."""
+    write_json(model / LINEAGE, lineage)
+    (model / "README.md").write_text(card(lineage), "utf-8")
+
+
+def _config(network: Network, base: Checkpoint) -> dict[str, Any]:
+    """The base's configuration, with one logit and the layers that were kept."""
+    config = read_object(base.directory / "config.json")
+    layers = base.family.keys.get("num_hidden_layers", "num_hidden_layers")
+    for key in ("problem_type", "_name_or_path", "quantization_config"):
+        config.pop(key, None)
+    return config | {
+        "architectures": [CLASSES[config["model_type"]]],
+        "id2label": {"0": "relevance"},
+        "label2id": {"relevance": 0},
+        layers: network.shape.layers,
+        "torch_dtype": "float32",
+    }
+
+
+def _tokenizer_config(base: Checkpoint) -> dict[str, Any]:
+    path = base.directory / "tokenizer_config.json"
+    stated = read_object(path) if path.exists() else {}
+    for key in ("max_length", "name_or_path", "stride", "truncation_side", "truncation_strategy"):
+        stated.pop(key, None)
+    return stated | {"model_max_length": base.shape.longest}

@@ -1,0 +1,66 @@
+"""Which trainings does one file ask for? Every combination of the settings that its grid lists."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from birchbark.errors import InputError
+from birchbark.section import Section
+from birchbark.train.config import Training, read_training
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One training of a grid. settings: dotted key → value; name: of its folder."""
+
+    name: str
+    settings: Mapping[str, Any]
+    training: Training
+
+
+def read_variants(path: Path) -> list[Variant]:
+    """The trainings of the file at `path`, in the order of its grid; one where it has none.
+
+    A grid is a table of dotted keys with lists of values: "schedule.learning_rate" = [1e-5, 3e-5],
+    seed = [0, 1, 2]. Raises InputError for any fault, naming the file and the key.
+    """
+    values = Section.table(path)
+    grid = values.pop("grid", {})
+    if not isinstance(grid, dict) or not all(isinstance(v, list) and v for v in grid.values()):
+        raise InputError(
+            "wrong grid",
+            where=f"{path}: grid",
+            wanted='keys in quotes with lists: "schedule.learning_rate" = [1e-5, 3e-5]',
+        )
+    found = []
+    for choice in product(*grid.values()):
+        settings = dict(zip(grid, choice, strict=True))
+        changed = copy.deepcopy(values)
+        for key, value in settings.items():
+            _put(changed, key.split("."), value, f"{path}: grid.{key}")
+        name = ", ".join(f"{key.rpartition('.')[2]}={value}" for key, value in settings.items())
+        found.append(Variant(name.replace("/", "_"), settings, read_training(changed, path)))
+    return found
+
+
+def _put(values: dict[str, Any], keys: Sequence[str], value: Any, where: str) -> None:
+    """Set a value in nested tables, which are made where there are none."""
+    *outer, last = keys
+    table: Any = values
+    for key in outer:
+        if isinstance(table, list):
+            table = next((one for one in table if one.get("name") == key), None)
+        else:
+            table = table.setdefault(key, {})
+        if not isinstance(table, dict | list):
+            raise InputError(
+                f"{key} is no table", where=where, remedy="name tables, and data sets by their name"
+            )
+    if not isinstance(table, dict):
+        raise InputError(f"{last} is no setting", where=where)
+    table[last] = value

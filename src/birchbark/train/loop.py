@@ -1,0 +1,147 @@
+"""How is a network trained? Step by step: draw lists, score their texts, follow the gradient.
+
+AdamW, with decay on matrices alone; the learning rate rises and falls linearly; gradients are
+clipped. Kingma & Ba 2015; Loshchilov & Hutter 2019; Devlin et al. 2019.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from birchbark.errors import TrainingError
+from birchbark.train.course import Course, Task
+from birchbark.train.material import Material
+from birchbark.train.network import Inputs, Network
+from birchbark.train.world import World
+
+BETAS, EPSILON = (0.9, 0.999), 1e-8
+
+
+class Learner:
+    """A network with its optimiser, which can be stopped and taken up between any two steps."""
+
+    def __init__(
+        self, network: Network, materials: Sequence[Material], course: Course, world: World
+    ) -> None:
+        """The network's weights are changed in place; their device is where all is computed."""
+        import torch
+
+        self.network, self._materials, self._course, self._world = network, materials, course, world
+        self._schedule = course.schedule
+        self.learning = {n: w for n, w in network.weights.items() if w.requires_grad}
+        self.device = next(iter(network.weights.values())).device
+        matrices = [w for w in self.learning.values() if w.ndim > 1]
+        vectors = [w for w in self.learning.values() if w.ndim < 2]
+        self.optimiser = torch.optim.AdamW(
+            [
+                {"params": matrices, "weight_decay": self._schedule.weight_decay},
+                {"params": vectors, "weight_decay": 0.0},
+            ],
+            lr=self._schedule.rate,
+            betas=BETAS,
+            eps=EPSILON,
+            fused=True,
+        )
+
+    def step(self, number: int, seed: int) -> float:
+        """Learn from the lists of step `number`; the mean loss of a list before it.
+
+        seed: of dropout. Raises TrainingError for a loss or gradient that is no number, before any
+        weight is changed.
+        """
+        import torch
+
+        torch.manual_seed(_mixed(seed, number, self._world.rank))
+        tasks = self._course.tasks(number)
+        mine = tasks[self._world.rank :: self._world.size]
+        total = torch.zeros((), device=self.device)
+        for start in range(0, len(mine), self._schedule.batch):
+            loss = self._loss(mine[start : start + self._schedule.batch]) / len(tasks)
+            loss.backward()
+            total += loss.detach()
+        for weight in self.learning.values():
+            if weight.grad is None:
+                weight.grad = torch.zeros_like(weight)
+        self._world.add_up([total, *(weight.grad for weight in self.learning.values())])
+        norm = torch.nn.utils.clip_grad_norm_(list(self.learning.values()), self._schedule.clip)
+        found = float(total)
+        if not math.isfinite(found) or not math.isfinite(float(norm)):
+            raise TrainingError(
+                f"the loss of step {number + 1} is {found}, its gradient's norm {float(norm)}",
+                wanted="numbers",
+                remedy="lower schedule.learning_rate, or use precision fp32",
+            )
+        for group in self.optimiser.param_groups:
+            group["lr"] = self._course.rate(number)
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        return found
+
+    def _loss(self, tasks: Sequence[Task]) -> Any:
+        """The sum over lists of their weighted losses."""
+        import torch
+
+        pairs = [self._materials[m].learnt[number] for m, one in tasks for number in one]
+        with self.products():
+            logits = self.network.learn(Inputs.of(pairs, self.device))
+        ends = np.cumsum([len(one) for _, one in tasks])
+        total = torch.zeros((), device=self.device)
+        for number, material in enumerate(self._materials):
+            chosen = [i for i, (m, _) in enumerate(tasks) if m == number]
+            if chosen:
+                lists = [np.arange(ends[i] - len(tasks[i][1]), ends[i]) for i in chosen]
+                targets = [material.targets[list(tasks[i][1])] for i in chosen]
+                losses = self._losses(material, logits, lists, targets)
+                total = total + material.data.weight * losses.sum()
+        return total
+
+    def _losses(
+        self, material: Material, logits: Any, lists: Sequence[Any], targets: Sequence[Any]
+    ) -> Any:
+        """The loss of each list (lists,): rows of logits and targets, filled up to one width."""
+        import torch
+
+        width = max(map(len, lists))
+        places = np.zeros((len(lists), width), np.int64)
+        goals = np.zeros((len(lists), width), np.float32)
+        mask = np.zeros((len(lists), width), bool)
+        for row, (place, goal) in enumerate(zip(lists, targets, strict=True)):
+            places[row, : len(place)], goals[row, : len(goal)] = place, goal
+            mask[row, : len(place)] = True
+        at, goal, there = (torch.from_numpy(x).to(self.device) for x in (places, goals, mask))
+        return material.data.objective.loss(logits[at], goal, there)
+
+    def products(self) -> AbstractContextManager[Any]:
+        """Within it, matrix products are computed in the precision that was asked for."""
+        import torch
+
+        bf16 = self._schedule.precision == "bf16"
+        products: AbstractContextManager[Any] = torch.autocast(
+            self.device.type, torch.bfloat16, enabled=bf16
+        )
+        return products
+
+
+def _mixed(*numbers: int) -> int:
+    """One seed from several, as numpy mixes them."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)
+
+
+def in_batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Positions of inputs, shortest first, about `tokens` tokens at a time."""
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    batch: list[int] = []
+    count = 0
+    for position in order:
+        if batch and count + lengths[position] > tokens:
+            yield batch
+            batch, count = [], 0
+        batch.append(position)
+        count += lengths[position]
+    if batch:
+        yield batch

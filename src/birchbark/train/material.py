@@ -1,0 +1,174 @@
+"""How do the pairs of a training become token ids and targets?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.artifact import fingerprint
+from birchbark.collection.intake import Intake
+from birchbark.collection.pairs import read_pairs
+from birchbark.errors import InputError
+from birchbark.records import Ids, Pair
+from birchbark.score.model import load_scorer
+from birchbark.score.remembering import Remembering
+from birchbark.score.store import ScoreStore
+from birchbark.score.tokenizer import Pieces
+from birchbark.train.config import DataSet, Teacher, Training
+from birchbark.train.examples import Pairs, split
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """Inputs of BERT for pairs, put together when they are asked for: most tokens of text each."""
+
+    pairs: Pairs
+    queries: Sequence[Ids]
+    texts: Sequence[Ids]
+    pieces: Pieces
+    most: int
+
+    @classmethod
+    def of(cls, pairs: Pairs, pieces: Pieces, max_length: int) -> Inputs:
+        """max_length: of an input, with its special tokens."""
+        return cls(
+            pairs,
+            pieces.encode(pairs.queries),
+            pieces.encode(pairs.texts),
+            pieces,
+            max_length - pieces.extra_pair,
+        )
+
+    def __getitem__(self, number: int) -> tuple[Ids, Ids]:
+        """Ids and types of a pair; a query has at most half of the room, the text what is left."""
+        query = self.queries[self.pairs.query[number]][: self.most // 2]
+        return self.pieces.pair(
+            query, self.texts[self.pairs.text[number]][: self.most - len(query)]
+        )
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each pair (n,), special tokens left out, before anything is cut."""
+        query = np.array([len(q) for q in self.queries], np.int64)[self.pairs.query]
+        return query + np.array([len(t) for t in self.texts], np.int64)[self.pairs.text]
+
+    @property
+    def cut(self) -> int:
+        """How many pairs do not fit, and lose their end."""
+        query = np.array([len(q) for q in self.queries], np.int64)[self.pairs.query]
+        return int(((query > self.most // 2) | (self.lengths > self.most)).sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """One data set, ready to learn from.
+
+    learnt: what is trained on, with targets (n,) float32. held: what it is validated on.
+    facts: what the card says of it.
+    """
+
+    data: DataSet
+    learnt: Inputs
+    targets: NDArray[np.float32]
+    held: Inputs
+    facts: dict[str, object] = field(default_factory=dict)
+
+
+def load_material(
+    training: Training, root: Path, pieces: Pieces, teachers: Path, tell: Tell
+) -> Iterator[Material]:
+    """The data sets of `training`; their files lie below `root`.
+
+    teachers: a score store for what teachers say, so that it is asked for once.
+    """
+    for data in training.data:
+        paths = [root / name for name in data.files]
+        pairs, intake = _read(data, paths)
+        learn, hold = split(pairs, data.validation, training.seed)
+        if not learn:
+            raise InputError("nothing is left to learn from", where=data.name)
+        learnt, held = Pairs.of(_chunks(learn, data.chunk)), Pairs.of(hold)
+        inputs = Inputs.of(learnt, pieces, training.max_length)
+        held_inputs = Inputs.of(held, pieces, training.max_length)
+        targets = learnt.grades
+        if data.teacher:
+            tell(f"{data.name}: {data.teacher.model} scores {len(learnt):,} pairs")
+            targets = taught(learnt, data.teacher, teachers)
+        facts = {
+            "name": data.name,
+            "licence": data.licence,
+            "files": [{"name": p.name, "sha256": fingerprint(p)} for p in paths],
+            "skipped": len(intake.skipped),
+            "learnt": {"queries": len(learnt.queries), "pairs": len(learnt), "cut": inputs.cut},
+            "held": {"queries": len(held.queries), "pairs": len(held), "cut": held_inputs.cut},
+        }
+        _tell(facts, training.max_length, tell)
+        yield Material(data, inputs, targets, held_inputs, facts)
+
+
+def _read(data: DataSet, paths: Sequence[Path]) -> tuple[list[Pair], Intake]:
+    intake = Intake(skip_bad=data.skip_bad, remedy="skip_bad = true passes over it, and counts it")
+    pairs = [
+        pair
+        for path in paths
+        for pair in read_pairs(path, intake, data.columns, data.highest, data.unjudged)
+    ]
+    return pairs, intake
+
+
+def _tell(facts: dict[str, object], max_length: int, tell: Tell) -> None:
+    for part in ("learnt", "held"):
+        counts = facts[part]
+        assert isinstance(counts, dict)
+        if counts["pairs"]:
+            cut = (
+                f"; {counts['cut']:,} lose their end at {max_length} tokens"
+                if counts["cut"]
+                else ""
+            )
+            tell(
+                f"{facts['name']}: {counts['pairs']:,} pairs of {counts['queries']:,} queries "
+                f"{'to learn from' if part == 'learnt' else 'to validate on'}"
+                f"{cut if counts['cut'] else ''}"
+            )
+    if facts["skipped"]:
+        tell(f"{facts['name']}: {facts['skipped']} bad records were passed over")
+
+
+def _chunks(pairs: Sequence[Pair], words: int | None) -> Iterator[Pair]:
+    """Texts cut into pieces of so many words, each with the grade of the whole (birch's MARCO*)."""
+    for pair in pairs:
+        parts = pair.text.split() if words else []
+        if words is None or len(parts) <= words:
+            yield pair
+            continue
+        for start in range(0, len(parts), words):
+            text = " ".join(parts[start : start + words])
+            yield Pair(pair.query_id, pair.query, pair.doc_id, text, pair.relevance)
+
+
+def taught(pairs: Pairs, teacher: Teacher, store: Path) -> NDArray[np.float32]:
+    """What `teacher` says of each pair, (n,) float32: scale · (score − shift).
+
+    The score is a cosine (0 where it is negative), or a cross-encoder's log-odds. Texts that the
+    teacher cannot read whole are cut to what it can.
+    """
+    scorer = load_scorer(teacher.model)
+    targets = np.empty(len(pairs), np.float32)
+    with ScoreStore(store, scorer) as scores:
+        remembering = Remembering(scorer, scores)
+        texts = scorer.encode(pairs.texts)
+        for query, numbers in zip(pairs.queries, pairs.by_query, strict=True):
+            room = scorer.room(query)
+            pieces = [texts[pairs.text[number]][:room] for number in numbers]
+            targets[numbers] = remembering.score(query, pieces)
+    if scorer.kind == "cross-encoder":
+        shares = np.clip(targets.astype(np.float64), 1e-7, 1 - 1e-7)
+        targets = np.log(shares / (1 - shares)).astype(np.float32)
+    return np.float32(teacher.scale) * (targets - np.float32(teacher.shift))

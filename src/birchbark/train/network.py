@@ -1,0 +1,181 @@
+"""How does BERT learn? The network that score/graph.py writes, in torch, with gradients.
+
+Tokens of all inputs stand in one row, without padding: linear layers and norms see (tokens, width),
+and only attention looks at inputs, those of one length together. The last layer is computed for
+[CLS] alone. Weights keep the names that they are stored by, so that what is trained can be saved
+without being taken apart. Devlin et al. 2019.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from birchbark.records import Ids
+from birchbark.score.families import Family
+from birchbark.score.shape import Shape
+
+Weights = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Inputs of BERT as one row of tokens, shortest input first.
+
+    ids, types, positions: int64 (tokens,). groups: how many inputs of which length, in this order.
+    starts: (inputs,) where each begins. order: (inputs,) its place among those that were given.
+    """
+
+    ids: Any
+    types: Any
+    positions: Any
+    groups: tuple[tuple[int, int], ...]
+    starts: Any
+    order: Any
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[Ids, Ids]], device: Any) -> Inputs:
+        """`pairs` of token ids and types, each with its special tokens."""
+        import torch
+
+        lengths = np.array([len(ids) for ids, _ in pairs])
+        order = np.argsort(lengths, kind="stable")
+        ordered = lengths[order]
+        starts = np.cumsum(ordered) - ordered
+        arrays = (
+            np.concatenate([pairs[i][0] for i in order]).astype(np.int64),
+            np.concatenate([pairs[i][1] for i in order]).astype(np.int64),
+            np.arange(ordered.sum()) - np.repeat(starts, ordered),
+            starts,
+            order,
+        )
+        ids, types, positions, begin, places = (torch.from_numpy(a).to(device) for a in arrays)
+        groups = tuple((len(list(some)), int(length)) for length, some in groupby(ordered))
+        return cls(ids, types, positions, groups, begin, places)
+
+
+class Network:
+    """BERT with one logit.
+
+    weights: name without the family's prefix → tensor, with gradients where it learns. dropout: of
+    hidden values and of attention, by torch's own chance; used in training alone.
+    """
+
+    def __init__(self, weights: Weights, shape: Shape, family: Family, dropout: float) -> None:
+        self.weights, self.shape, self.family, self.dropout = weights, shape, family, dropout
+        self._training = False
+
+    def learn(self, inputs: Inputs) -> Any:
+        """Log-odds of relevance, float32 (inputs,), in the order given, with dropout."""
+        self._training = True
+        return self._logits(inputs)
+
+    def judge(self, inputs: Inputs) -> Any:
+        """As `learn`, but as the model is used: without dropout and gradients."""
+        import torch
+
+        self._training = False
+        with torch.inference_mode():
+            return self._logits(inputs)
+
+    def _logits(self, inputs: Inputs) -> Any:
+        import torch
+
+        x = self._embed(inputs)
+        for layer in range(self.shape.layers):
+            x = self._layer(x, layer, inputs, last=layer == self.shape.layers - 1)
+        logits = self._head(x)[:, 0].float()
+        return torch.empty_like(logits).index_copy(0, inputs.order, logits)
+
+    def _embed(self, inputs: Inputs) -> Any:
+        """Token + position + type vectors, normalised and widened: (tokens, hidden)."""
+        from torch.nn.functional import embedding
+
+        names, shape = self.family.names, self.shape
+        x = embedding(inputs.ids, self.weights[f"{names.words}.weight"])
+        x = x + embedding(
+            inputs.positions + shape.offset, self.weights[f"{names.positions}.weight"]
+        )
+        if names.types:
+            types = inputs.types.clamp(max=shape.types - 1)
+            x = x + embedding(types, self.weights[f"{names.types}.weight"])
+        x = self._drop(self._norm(x, names.embedded))
+        if names.widen and f"{names.widen}.weight" in self.weights:
+            x = self._linear(x, names.widen)
+        return x
+
+    def _layer(self, x: Any, number: int, inputs: Inputs, last: bool) -> Any:
+        """One transformer layer; the last one gives (inputs, hidden), [CLS] alone."""
+        i, group, names = number, self.shape.group(number), self.family.names
+
+        def name(pattern: str) -> str:
+            return pattern.format(i=i, group=group)
+
+        own = x[inputs.starts] if last else x
+        query = self._linear(own, name(names.query))
+        key, value = self._linear(x, name(names.key)), self._linear(x, name(names.value))
+        seen = self._attend(query, key, value, inputs.groups, last)
+        x = own + self._drop(self._linear(seen, name(names.attended)))
+        x = self._norm(x, name(names.attended_norm))
+        inner = self._activate(self._linear(x, name(names.inner)), self.shape.activation)
+        x = x + self._drop(self._linear(inner, name(names.outer)))
+        return self._norm(x, name(names.outer_norm))
+
+    def _attend(
+        self, query: Any, key: Any, value: Any, groups: Sequence[tuple[int, int]], last: bool
+    ) -> Any:
+        """What each token takes from the tokens of its own input; always in float32.
+
+        Products of single heads are so small that 16 bits only cost time.
+        """
+        import torch
+
+        heads, scale = self.shape.heads, (self.shape.hidden // self.shape.heads) ** -0.5
+        asking = [count * (1 if last else length) for count, length in groups]
+        asked = [count * length for count, length in groups]
+        parts = (query.float().split(asking), key.float().split(asked), value.float().split(asked))
+        found = []
+        with torch.autocast(query.device.type, enabled=False):
+            for (count, _), *some in zip(groups, *parts, strict=True):
+                q, k, v = (
+                    x.view(count, -1, heads, x.shape[1] // heads).transpose(1, 2) for x in some
+                )
+                shares = self._drop((q * scale @ k.transpose(2, 3)).softmax(-1))
+                found.append((shares @ v).transpose(1, 2).reshape(count * q.shape[2], -1))
+        return torch.cat(found)
+
+    def _head(self, x: Any) -> Any:
+        """The layer on [CLS] with its activation, then one logit: (inputs, 1)."""
+        transform, activation = self.family.transform
+        x = self._activate(self._linear(self._drop(x), transform), activation)
+        return self._linear(self._drop(x), self.family.logits)
+
+    def _linear(self, x: Any, name: str) -> Any:
+        from torch.nn.functional import linear
+
+        return linear(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
+
+    def _norm(self, x: Any, name: str) -> Any:
+        from torch.nn.functional import layer_norm
+
+        weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        return layer_norm(x, weight.shape, weight, bias, self.shape.epsilon)
+
+    def _drop(self, x: Any) -> Any:
+        from torch.nn.functional import dropout
+
+        return dropout(x, self.dropout) if self._training and self.dropout else x
+
+    @staticmethod
+    def _activate(x: Any, name: str) -> Any:
+        from torch.nn.functional import gelu, relu
+
+        if name == "tanh":
+            return x.tanh()
+        if name == "relu":
+            return relu(x)
+        return gelu(x, approximate="none" if name == "gelu" else "tanh")

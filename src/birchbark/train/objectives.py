@@ -1,0 +1,147 @@
+"""What is minimised? Losses over lists of texts that share a query.
+
+Each takes logits and targets (lists, width) in float32 and a mask of the same shape, true where
+there is a text, and gives one loss a list, (lists,). A list has one text or more. Padding changes
+nothing: what stands outside of the mask is never looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from birchbark.errors import InputError
+
+Loss = Callable[[Any, Any, Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """One of `LOSSES` by its name, with its setting.
+
+    margin: of `margin` alone, the difference of log-odds that is enough. Targets are grades, or
+    log-odds of a teacher for `soft` and `soft-margin`.
+    """
+
+    kind: str = "pointwise"
+    margin: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in LOSSES:
+            raise InputError(
+                f"unknown objective {self.kind!r}", remedy=f"one of {', '.join(LOSSES)}"
+            )
+        if not 0 < self.margin < float("inf"):
+            raise InputError("margin is out of range", wanted="above 0", found=str(self.margin))
+
+    @property
+    def soft(self) -> bool:
+        """Whether targets are a teacher's log-odds."""
+        return self.kind in ("soft", "soft-margin")
+
+    @property
+    def compares(self) -> bool:
+        """Whether a list of one text has nothing to learn from."""
+        return self.kind not in ("pointwise", "soft")
+
+    @property
+    def loss(self) -> Loss:
+        """The function, with its setting."""
+        found = LOSSES[self.kind]
+        return partial(found, margin=self.margin) if self.kind == "margin" else found
+
+
+def pointwise(logits: Any, targets: Any, mask: Any) -> Any:
+    """Binary cross-entropy of sigmoid(logit) and relevant (grade above 0) or not; mean of a list.
+
+    Equal to softmax cross-entropy over two logits, of which this one is the difference (Nogueira &
+    Cho 2019).
+    """
+    from torch.nn.functional import binary_cross_entropy_with_logits
+
+    labels = (targets > 0).to(logits.dtype)
+    return _mean(binary_cross_entropy_with_logits(logits, labels, reduction="none"), mask)
+
+
+def ranknet(logits: Any, targets: Any, mask: Any) -> Any:
+    """Log(1 + exp(lower − higher)), mean over the list's pairs of unequal grades (Burges 2005)."""
+    from torch.nn.functional import softplus
+
+    return _over_pairs(lambda gap: softplus(-gap), logits, targets, mask)
+
+
+def margin_loss(logits: Any, targets: Any, mask: Any, margin: float) -> Any:
+    """Max(0, margin − (higher − lower)), mean over the list's pairs of unequal grades."""
+    return _over_pairs(lambda gap: (margin - gap).clamp(min=0), logits, targets, mask)
+
+
+def softmax_loss(logits: Any, targets: Any, mask: Any) -> Any:
+    """Cross-entropy of softmax(logits) and the grades divided by their sum.
+
+    With one relevant text in a list, minus the logarithm of its share.
+    """
+    goal = targets.clamp(min=0) * mask
+    goal = goal / goal.sum(1, keepdim=True).clamp(min=1e-9)
+    return _cross_entropy(logits, goal, mask)
+
+
+def listnet(logits: Any, targets: Any, mask: Any) -> Any:
+    """Cross-entropy of softmax(logits) and softmax(grades): ListNet's top-one (Cao 2007)."""
+    goal = targets.masked_fill(~mask, float("-inf")).softmax(1)
+    return _cross_entropy(logits, goal, mask)
+
+
+def soft(logits: Any, targets: Any, mask: Any) -> Any:
+    """Squared difference to the teacher's log-odds, mean over the list."""
+    return _mean((logits - targets) ** 2, mask)
+
+
+def soft_margin(logits: Any, targets: Any, mask: Any) -> Any:
+    """Squared difference to the teacher's margins, mean over all pairs of the list.
+
+    Where scores lie does not matter, only their distances (Margin-MSE, Hofstätter 2020).
+    """
+    gap = logits - targets
+    apart = gap[:, :, None] - gap[:, None, :]
+    both = _pairs(mask) & ~_diagonal(mask)
+    return _mean((apart**2).flatten(1), both.flatten(1))
+
+
+LOSSES: Mapping[str, Callable[..., Any]] = {
+    "pointwise": pointwise,
+    "ranknet": ranknet,
+    "margin": margin_loss,
+    "softmax": softmax_loss,
+    "listnet": listnet,
+    "soft": soft,
+    "soft-margin": soft_margin,
+}
+
+
+def _mean(values: Any, mask: Any) -> Any:
+    """Mean of each list's values within the mask; 0 where there are none."""
+    return values.masked_fill(~mask, 0).sum(1) / mask.sum(1).clamp(min=1)
+
+
+def _cross_entropy(logits: Any, goal: Any, mask: Any) -> Any:
+    shares = logits.masked_fill(~mask, float("-inf")).log_softmax(1)
+    return -(goal * shares.masked_fill(~mask, 0)).sum(1)
+
+
+def _over_pairs(loss: Callable[[Any], Any], logits: Any, targets: Any, mask: Any) -> Any:
+    """Mean of `loss`(higher − lower) over pairs of unequal targets; 0 where there are none."""
+    gap = logits[:, :, None] - logits[:, None, :]
+    wanted = (targets[:, :, None] > targets[:, None, :]) & _pairs(mask)
+    return _mean(loss(gap).flatten(1), wanted.flatten(1))
+
+
+def _pairs(mask: Any) -> Any:
+    return mask[:, :, None] & mask[:, None, :]
+
+
+def _diagonal(mask: Any) -> Any:
+    import torch
+
+    return torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)

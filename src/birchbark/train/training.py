@@ -1,0 +1,232 @@
+"""How does a configuration become a model? All of a training, in one folder that it can resume.
+
+The folder holds `model/` (the best so far), `curve.jsonl` (loss and rate of each step, values of
+each validation), `state/` (what a killed training needs to go on), `teachers/` (their scores) and
+`training.json` (what it was begun with).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from birchbark.artifact import lock, origin, read_json, write_json
+from birchbark.errors import InputError, MissingPackageError
+from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.model import locate
+from birchbark.score.tokenizer import Pieces
+from birchbark.train.card import begun
+from birchbark.train.config import Training
+from birchbark.train.course import Course
+from birchbark.train.curve import Curve
+from birchbark.train.export import export, write_card
+from birchbark.train.loop import Learner
+from birchbark.train.material import Material, load_material
+from birchbark.train.shaping import open_base, open_network
+from birchbark.train.state import Progress, load_state, save_state
+from birchbark.train.validate import validate
+from birchbark.train.world import World
+
+MODEL, STATE, CURVE, IDENTITY = "model", "state", "curve.jsonl", "training.json"
+TEACHERS, LOCK = "teachers", "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """How a training is followed. tell: a line of text. stepped: steps done, all steps, loss."""
+
+    tell: Callable[[str], None] = lambda text: None
+    stepped: Callable[[int, int, float], None] = lambda step, steps, loss: None
+
+
+def train(
+    training: Training,
+    root: Path,
+    folder: Path,
+    *,
+    device: str = "cpu",
+    world: World = World(),
+    talk: Talk = Talk(),
+) -> Progress:
+    """Train, or go on with the training that `folder` holds; its model is in `folder`/model.
+
+    root: what paths of the data start from. Raises InputError where `folder` holds another
+    training or anything else, MissingPackageError without torch, TrainingError where the loss is no
+    number, and what reading data and base raises.
+    """
+    _check_torch()
+    base = open_base(locate(training.base), training.base)
+    if training.max_length > base.shape.longest:
+        raise InputError(
+            "max_length is more than the base can read",
+            where=str(training.path),
+            wanted=f"at most {base.shape.longest}",
+            found=str(training.max_length),
+        )
+    with _opened(folder, world):
+        pieces = Pieces(base)
+        materials = list(load_material(training, root, pieces, folder / TEACHERS, talk.tell))
+        _check_identity(folder / IDENTITY, _identity(training, base, materials, world), world)
+        course = Course(materials, training.schedule, training.seed, world.size)
+        network = open_network(base, training.shaping, training.seed, device)
+        learner = Learner(network, materials, course, world)
+        task = _Task(training, folder, base, pieces, materials, course, learner, world, talk)
+        return task.run()
+
+
+@dataclass(slots=True)
+class _Task:
+    """A training that runs."""
+
+    training: Training
+    folder: Path
+    base: Checkpoint
+    pieces: Pieces
+    materials: Sequence[Material]
+    course: Course
+    learner: Learner
+    world: World
+    talk: Talk
+    progress: Progress = field(default_factory=Progress)
+
+    def run(self) -> Progress:
+        """Take up what is there, learn to the end, and finish the card."""
+        if (self.folder / STATE).exists():
+            self.progress = load_state(self.folder / STATE, self.learner)
+            self.talk.tell(f"goes on after step {self.progress.step:,} of {self.course.steps:,}")
+        with Curve.open(self.folder / CURVE, self.progress.step, self.world.first) as curve:
+            while not self.progress.ended:
+                self._step(curve)
+        if self.world.first:
+            write_card(self.folder / MODEL, self._lineage())
+        return self.progress
+
+    def _step(self, curve: Curve) -> None:
+        progress = self.progress
+        loss = self.learner.step(progress.step, self.training.seed)
+        progress.step += 1
+        curve.add(step=progress.step, loss=loss, rate=self.course.rate(progress.step - 1))
+        self.talk.stepped(progress.step, self.course.steps, loss)
+        every = self.training.validation.every or self.course.epoch
+        done = progress.step >= self.course.steps
+        if done or progress.step % every == 0:
+            better = self._validated(curve)
+            patience = self.training.validation.patience
+            if done:
+                progress.ended = "all steps"
+            elif patience and progress.stale >= patience:
+                progress.ended = f"no better value in {patience} validations"
+            if self.world.first:
+                if better:
+                    export(
+                        self.folder / MODEL,
+                        self.learner.network,
+                        self.base,
+                        self.pieces,
+                        self._lineage(),
+                    )
+                save_state(self.folder / STATE, self.learner, progress)
+            self.world.wait()
+
+    def _validated(self, curve: Curve) -> bool:
+        """Measure, and say whether this is the model to keep: the best, or the last of all."""
+        progress, name = self.progress, self.training.validation.measure
+        values = validate(self.learner, self.materials, name)
+        if not values:
+            progress.best_step = progress.step
+            return True
+        mean = sum(values.values()) / len(values)
+        better = progress.best is None or mean > progress.best
+        progress.stale = 0 if better else progress.stale + 1
+        if better:
+            progress.best, progress.best_step = mean, progress.step
+        progress.values.append({"step": progress.step, **values})
+        curve.add(step=progress.step, measure=name, values=values)
+        shown = ", ".join(f"{key} {value:.4f}" for key, value in values.items())
+        self.talk.tell(f"step {progress.step:,}: {name} {shown}{' (best)' if better else ''}")
+        return better
+
+    def _lineage(self) -> dict[str, Any]:
+        """The base's lineage, with this training at its end."""
+        progress = self.progress
+        lineage = begun(self.base, self.training.base)
+        measures = next((v for v in progress.values if v["step"] == progress.best_step), {})
+        own = {
+            "title": self.training.title,
+            "seed": self.training.seed,
+            "settings": self.training.values,
+            "data": [material.facts for material in self.materials],
+            "steps": progress.step,
+            "best_step": progress.best_step,
+            "ended": progress.ended or "not ended yet",
+            "measure": self.training.validation.measure,
+            "measures": {key: value for key, value in measures.items() if key != "step"},
+            "versions": _versions(),
+        }
+        return {**lineage, "trainings": [*lineage["trainings"], own]}
+
+
+def _identity(
+    training: Training, base: Checkpoint, materials: Sequence[Material], world: World
+) -> dict[str, Any]:
+    """What must be equal for a training to go on."""
+    return {
+        "settings": training.values,
+        "base": base.fingerprint,
+        "data": [material.facts for material in materials],
+        "processes": world.size,
+        "versions": _versions(),
+    }
+
+
+def _check_identity(path: Path, identity: Mapping[str, Any], world: World) -> None:
+    """Write `identity`, or hold it against the one that is there."""
+    own = json.loads(json.dumps(identity))
+    if not path.exists():
+        world.wait()
+        if world.first:
+            write_json(path, own)
+        return
+    world.wait()
+    there = read_json(path, "training")
+    if changed := [key for key in own if own[key] != there.get(key)]:
+        raise InputError(
+            "the folder holds a training that was begun otherwise",
+            where=str(path.parent),
+            found=f"other {' and '.join(changed)}",
+            remedy="choose another folder, or ask to replace it",
+        )
+
+
+def _versions() -> dict[str, str]:
+    import torch
+
+    return origin() | {"torch": str(torch.__version__)}
+
+
+@contextmanager
+def _opened(folder: Path, world: World) -> Iterator[None]:
+    """The training's folder, held by this process; InputError if it is something else."""
+    if folder.exists() and any(folder.iterdir()) and not (folder / LOCK).exists():
+        raise InputError(
+            "is no training's folder", where=str(folder), remedy="choose another, or a new one"
+        )
+    if not world.first:
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with lock(folder / LOCK, "training"):
+        yield
+
+
+def _check_torch() -> None:
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise MissingPackageError(
+            "training needs torch", remedy="pip install 'birchbark[train]'"
+        ) from None

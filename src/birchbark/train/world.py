@@ -1,0 +1,61 @@
+"""How do several processes learn as one? Each takes its share of a step's lists; gradients add up.
+
+`torchrun` starts them and says in the environment who is who; without it there is one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """This process among `size`, the first of which (`rank` 0) writes and talks."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the process that writes and talks."""
+        return self.rank == 0
+
+    def add_up(self, tensors: Iterable[Any]) -> None:
+        """Put the sum over all processes in the place of each tensor."""
+        if self.size == 1:
+            return
+        import torch
+        from torch import distributed
+
+        found = list(tensors)
+        flat = torch.cat([tensor.reshape(-1) for tensor in found])
+        distributed.all_reduce(flat)
+        for tensor, part in zip(found, flat.split([t.numel() for t in found]), strict=True):
+            tensor.copy_(part.view_as(tensor))
+
+    def wait(self) -> None:
+        """Go on when all processes have come here."""
+        if self.size > 1:
+            from torch import distributed
+
+            distributed.barrier()
+
+
+@contextmanager
+def open_world(device: str) -> Iterator[World]:
+    """The world that torchrun made, or one process. On `device` cpu it talks by gloo, else nccl."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1:
+        yield World()
+        return
+    from torch import distributed
+
+    distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    try:
+        yield World(distributed.get_rank(), size)
+    finally:
+        distributed.destroy_process_group()
