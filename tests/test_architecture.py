@@ -33,8 +33,12 @@ ROOMS = {
         "text",
         "index",
         "retrieve",
+        "segment",
         "score",
+        "combine",
         "evaluate",
+        "pipeline",
+        "train",
     },
     "cli": {
         "artifact",

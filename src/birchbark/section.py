@@ -25,7 +25,7 @@ class Section:
 
     def __init__(self, values: Mapping[str, Any], file: str, key: str = "") -> None:
         """values: as tomllib gives them. file, key: where the table stands, for errors."""
-        self._values, self._file, self._key = dict(values), file, key
+        self._table, self._file, self._key = dict(values), file, key
         self._taken: list[str] = []
 
     @classmethod
@@ -97,6 +97,16 @@ class Section:
                 raise self._wrong(key, "lists of strings and numbers", bad[0])
         return tuple(tuple(row) for row in values)
 
+    def values(self, key: str) -> dict[str, Any]:
+        """A table as it is, whatever it holds."""
+        found: dict[str, Any] = self._take(key, dict, REQUIRED)
+        return found
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self._file)
+
     def section(self, key: str, default: Any = REQUIRED) -> Section:
         """A table within this one."""
         return Section(self._take(key, dict, default), self._file, self._inner(key))
@@ -111,11 +121,11 @@ class Section:
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys that are there, in the order of the file."""
-        return tuple(self._values)
+        return tuple(self._table)
 
     def end(self) -> None:
         """Raise InputError for a key that nobody took; it lists those that there are."""
-        if unknown := [key for key in self._values if key not in self._taken]:
+        if unknown := [key for key in self._table if key not in self._taken]:
             raise InputError(
                 "unknown key",
                 where=self.where(unknown[0]),
@@ -124,11 +134,11 @@ class Section:
 
     def _take(self, key: str, kind: type | UnionType, default: Any) -> Any:
         self._taken.append(key)
-        if key not in self._values:
+        if key not in self._table:
             if default is REQUIRED:
                 raise InputError("key is missing", where=self.where(key))
             return default
-        value = self._values[key]
+        value = self._table[key]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             raise self._wrong(key, WORDS.get(kind, "a number"), value)  # type: ignore[arg-type]
         return value

@@ -36,8 +36,18 @@ def command() -> None:
 @click.argument("recipe", type=FILE)
 @click.option("--output", required=True, type=FILE, help="Folder for report, figures and runs.")
 @DATA
+@click.option(
+    "--keep",
+    type=FILE,
+    metavar="DIR",
+    help="Keep BERT's scores and trained models here: an interrupted study goes on, and nothing is "
+    "computed twice.",
+)
+@click.option("--device", default="cpu", show_default=True, help="What is trained on: cpu, cuda.")
 @click.option("--replace", is_flag=True, help="Replace the study that is there.")
-def run(recipe: Path, output: Path, data: Path | None, replace: bool) -> None:
+def run(
+    recipe: Path, output: Path, data: Path | None, keep: Path | None, device: str, replace: bool
+) -> None:
     """Measure what RECIPE (a TOML file) asks for; print its tables and write a report.
 
     The same recipe and data give the same runs and figures, byte for byte; times are in the
@@ -53,7 +63,13 @@ def run(recipe: Path, output: Path, data: Path | None, replace: bool) -> None:
             "already exists", where=str(output), remedy="choose another name, or --replace it"
         )
     read = read_recipe(recipe)
-    outcome = run_study(read, find_root(data), output, replace_output=replace, tell=say)
+    outcome = run_study(
+        *(read, find_root(data), output),
+        replace_output=replace,
+        kept=keep,
+        device=device,
+        tell=say,
+    )
     show_study(outcome.tables)
     say(f"report: {output / 'report.html'}")
 

@@ -113,22 +113,12 @@ def _draw(folder: Path) -> None:
 
 def _plots(lines: Sequence[Mapping[str, Any]]) -> dict[str, Curves]:
     from birchbark.study.outcome import Curves
+    from birchbark.train.curve import measure_curves, smooth_losses
 
-    losses = [(line["step"], line["loss"]) for line in lines if "loss" in line]
-    size = max(1, -(-len(losses) // POINTS))
-    means = [
-        (some[-1][0], sum(loss for _, loss in some) / len(some))
-        for some in (losses[start : start + size] for start in range(0, len(losses), size))
-    ]
-    plots = {"loss": Curves("loss", "Loss", "step", f"mean of {size} steps", {"": tuple(means)})}
-    measured = [line for line in lines if "values" in line]
-    if measured:
-        series = {
-            name: tuple((line["step"], line["values"][name]) for line in measured)
-            for name in measured[0]["values"]
-        }
-        measure = measured[0]["measure"]
-        plots["measure"] = Curves("measure", "Queries kept apart", "step", measure, series)
+    plots = {"loss": Curves("loss", "Loss", "step", "loss", {"": smooth_losses(lines, POINTS)})}
+    if measured := measure_curves(lines):
+        measure = next(line["measure"] for line in lines if "measure" in line)
+        plots["measure"] = Curves("measure", "Queries kept apart", "step", measure, measured)
     return plots
 
 

@@ -53,12 +53,12 @@ def rerank(
         race = Race(readers, query, candidates.head(ranker.depth), ranker, top or ranker.depth)
         race.run()
         best = race.best()
-        rankings[query.query_id] = best if top else _with_rest(best, candidates)
+        rankings[query.query_id] = best if top else with_rest(best, candidates)
         report(query.query_id, race.work)
     return Run(rankings, tag or f"{run.tag}+{ranker.scorer.kind}")
 
 
-def _with_rest(head: Ranking, candidates: Ranking) -> Ranking:
+def with_rest(head: Ranking, candidates: Ranking) -> Ranking:
     """`head` with the candidates below it in their order; their scores are moved under its own."""
     rest = candidates.doc_ids[len(head) :]
     if not rest:

@@ -13,11 +13,17 @@ from birchbark.study.data import CollectionFiles, TestCollection, open_collectio
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """root: of the data. scratch: a folder for indexes, gone afterwards. tell: hears each step."""
+    """root: of the data. scratch: a folder for indexes, gone afterwards. tell: hears each step.
+
+    kept: a folder that stays, with what took long: BERT's scores, trained models. device: what is
+    trained on.
+    """
 
     root: Path
     scratch: Path
     tell: Callable[[str], object] = lambda step: None
+    kept: Path | None = None
+    device: str = "cpu"
 
     def open(self, files: CollectionFiles) -> TestCollection:
         """The collection that a recipe declares."""

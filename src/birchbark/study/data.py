@@ -11,8 +11,9 @@ from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
+from birchbark.collection.runs import read_run
 from birchbark.errors import InputError
-from birchbark.records import Document, Qrels, Query
+from birchbark.records import Document, Qrels, Query, Run
 
 VARIABLE = "BIRCHBARK_DATA"
 USUAL_ROOT = Path("../shared/data")
@@ -20,28 +21,36 @@ USUAL_ROOT = Path("../shared/data")
 
 @dataclass(frozen=True, slots=True)
 class CollectionFiles:
-    """A test collection as a recipe declares it: its name, and paths below the data root."""
+    """A test collection as a recipe declares it: its name, and paths below the data root.
+
+    run: a first-stage run that others made, where it is to be used instead of ours; else empty.
+    """
 
     name: str
     documents: str
     queries: str
     qrels: str
     topic_fields: tuple[str, ...] = ("title",)
+    run: str = ""
 
     @property
     def files(self) -> tuple[str, ...]:
         """All paths."""
-        return self.documents, self.queries, self.qrels
+        return tuple(filter(None, (self.documents, self.queries, self.qrels, self.run)))
 
 
 @dataclass(frozen=True, slots=True)
 class TestCollection:
-    """Documents to read, and the judged queries. Queries without judgments are left out."""
+    """Documents to read, and the judged queries. Queries without judgments are left out.
+
+    run: the first stage that the recipe names, None if it is ours to make.
+    """
 
     name: str
     source: Path
     queries: tuple[Query, ...]
     qrels: Qrels
+    run: Run | None = None
 
     def documents(self) -> Iterator[Document]:
         """The documents, read anew at each call."""
@@ -83,4 +92,5 @@ def open_collection(files: CollectionFiles, root: Path) -> TestCollection:
     judged = tuple(query for query in queries if query.query_id in qrels.grades)
     if not judged:
         raise InputError("no query is judged", where=str(root / files.queries), wanted=files.qrels)
-    return TestCollection(files.name, root / files.documents, judged, qrels)
+    run = read_run(root / files.run) if files.run else None
+    return TestCollection(files.name, root / files.documents, judged, qrels, run)

@@ -6,10 +6,14 @@ from collections.abc import Callable
 
 from birchbark.section import Section
 from birchbark.study.analyzers import Analyzers
+from birchbark.study.evidence import Evidence
 from birchbark.study.fields import Fields
 from birchbark.study.recipe import Experiment
+from birchbark.study.trainings import Trainings
 
 BY_NAME: dict[str, Callable[[Section], Experiment]] = {
     "analyzers": Analyzers.read,
+    "evidence": Evidence.read,
     "fields": Fields.read,
+    "training": Trainings.read,
 }

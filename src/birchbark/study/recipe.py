@@ -117,6 +117,7 @@ def _collections(top: Section) -> tuple[CollectionFiles, ...]:
                 section.text("queries"),
                 section.text("qrels"),
                 section.texts("topic_fields", ("title",)),
+                section.text("run", ""),
             )
         )
         section.end()

@@ -57,13 +57,17 @@ def run_study(
     output: Path,
     *,
     replace_output: bool = False,
+    kept: Path | None = None,
+    device: str = "cpu",
     tell: Callable[[str], object] = lambda step: None,
 ) -> Outcome:
     """Run `recipe` on the data below `root` and write the folder `output`.
 
-    tell: hears each step. Before any work, raises InputError for missing data and for an `output`
-    that exists (or, if it may be replaced, is no study's), MissingPackageError for what is not
-    installed, CheckpointError for a model that is not there.
+    kept: a folder for BERT's scores and trained models, so that an interrupted study goes on and
+    nothing is computed twice. device: what is trained on. tell: hears each step. Before any work,
+    raises InputError for missing data and for an `output` that exists (or, if it may be replaced,
+    is no study's), MissingPackageError for what is not installed, CheckpointError for a model that
+    is not there.
     """
     check_packages()
     root = check_data(recipe.collections, root, str(recipe.path))
@@ -76,7 +80,7 @@ def run_study(
         new_directory(output, replace=replace_output) as folder,
         tempfile.TemporaryDirectory(prefix="birchbark-study-") as scratch,
     ):
-        found = recipe.experiment.run(recipe, Bench(root, Path(scratch), tell))
+        found = recipe.experiment.run(recipe, Bench(root, Path(scratch), tell, kept, device))
         tables = tuple(with_published(table, recipe.published) for table in found.tables)
         outcome = replace(found, tables=tables)
         tell("writing the report")

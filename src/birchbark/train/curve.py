@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Self
@@ -51,6 +51,29 @@ class Curve:
 def read_curve(path: Path) -> list[dict[str, Any]]:
     """All lines; those that a kill has torn are left out."""
     return list(_lines(path))
+
+
+def smooth_losses(
+    lines: Iterable[Mapping[str, Any]], points: int
+) -> tuple[tuple[float, float], ...]:
+    """Step and mean loss, at most `points` of them: each the mean since the one before."""
+    losses = [(line["step"], line["loss"]) for line in lines if "loss" in line]
+    size = max(1, -(-len(losses) // points))
+    return tuple(
+        (some[-1][0], sum(loss for _, loss in some) / len(some))
+        for some in (losses[start : start + size] for start in range(0, len(losses), size))
+    )
+
+
+def measure_curves(
+    lines: Iterable[Mapping[str, Any]],
+) -> dict[str, tuple[tuple[float, float], ...]]:
+    """Data set → step and value of each validation."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for line in lines:
+        for name, value in line.get("values", {}).items():
+            found.setdefault(name, []).append((line["step"], value))
+    return {name: tuple(points) for name, points in found.items()}
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -40,12 +40,20 @@ def read_variants(path: Path) -> list[Variant]:
     found = []
     for choice in product(*grid.values()):
         settings = dict(zip(grid, choice, strict=True))
-        changed = copy.deepcopy(values)
-        for key, value in settings.items():
-            _put(changed, key.split("."), value, f"{path}: grid.{key}")
         name = ", ".join(f"{key.rpartition('.')[2]}={value}" for key, value in settings.items())
-        found.append(Variant(name.replace("/", "_"), settings, read_training(changed, path)))
+        found.append(Variant(name.replace("/", "_"), settings, changed(values, settings, path)))
     return found
+
+
+def changed(values: Mapping[str, Any], settings: Mapping[str, Any], path: Path) -> Training:
+    """The training that `values`, the contents of the file at `path`, ask for with other settings.
+
+    settings: dotted key → value; a data set goes by its name: "data.mb.take". Raises InputError.
+    """
+    tables = copy.deepcopy(dict(values))
+    for key, value in settings.items():
+        _put(tables, key.split("."), value, f"{path}: {key}")
+    return read_training(tables, path)
 
 
 def _put(values: dict[str, Any], keys: Sequence[str], value: Any, where: str) -> None:

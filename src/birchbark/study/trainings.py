@@ -1,0 +1,116 @@
+"""What do the settings of a training change? Variants of one training, measured side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from birchbark.errors import InputError
+from birchbark.section import Section
+from birchbark.study.bench import Bench
+from birchbark.study.evidence import Evidence
+from birchbark.study.outcome import Cell, Column, Curves, Group, Outcome, Row, Style, Table
+from birchbark.study.recipe import Recipe
+from birchbark.train.config import Training
+from birchbark.train.curve import measure_curves, read_curve, smooth_losses
+from birchbark.train.grid import changed
+from birchbark.train.state import Progress
+from birchbark.train.training import CURVE, MODEL, Talk, train
+
+POINTS = 40  # of a loss curve
+TRAINED = (
+    "Each variant is the same training with the settings that its name tells. Steps: in all, and "
+    "where the model that is measured here was written, the best on the queries kept apart."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Trainings:
+    """The choices of this kind.
+
+    config: of the training, beside the recipe. variants: name → dotted key → value. evidence: how
+    the models are measured.
+    """
+
+    config: Path
+    variants: Mapping[str, Mapping[str, Any]]
+    evidence: Evidence
+
+    @classmethod
+    def read(cls, section: Section) -> Trainings:
+        """From the table [training] of a recipe."""
+        config = section.path.parent / section.text("config")
+        variants = {}
+        for one in section.sections("variants"):
+            variants[one.text("name")] = one.values("settings")
+            one.end()
+        if not variants:
+            raise InputError("no variants", where=section.where("variants"))
+        found = cls(config, variants, Evidence.of({}, section.section("evidence", {})))
+        section.end()
+        found.trainings()  # a fault is told before any work
+        return found
+
+    def trainings(self) -> dict[str, Training]:
+        """Name → training of each variant."""
+        values = Section.table(self.config)
+        return {name: changed(values, some, self.config) for name, some in self.variants.items()}
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The bases."""
+        return tuple({training.base for training in self.trainings().values()})
+
+    def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
+        """Name → columns of the tables."""
+        columns = (
+            Column("steps", Style.COUNT),
+            Column("best at", Style.COUNT),
+            Column("on queries kept apart", Style.MEASURE),
+        )
+        return {"trained": columns, **self.evidence.layout(measures)}
+
+    def run(self, recipe: Recipe, bench: Bench) -> Outcome:
+        """Train all, then measure all."""
+        work = (bench.kept or bench.scratch) / "trainings" / recipe.name
+        ended, folders = {}, {}
+        for name, training in self.trainings().items():
+            bench.tell(f"training: {name}")
+            folders[name] = work / name.replace("/", "-")
+            ended[name] = train(
+                training, bench.root, folders[name], device=bench.device, talk=Talk(_to(bench))
+            )
+        models = {name: str(folder / MODEL) for name, folder in folders.items()}
+        found = replace(self.evidence, named=models).run(recipe, bench)
+        curves = {name: read_curve(folder / CURVE) for name, folder in folders.items()}
+        columns = self.layout(recipe.measures)["trained"]
+        table = Table("trained", "Trainings", "variant", columns, (_trained(ended),), TRAINED)
+        return replace(found, tables=(table, *found.tables), plots=(*_plots(curves), *found.plots))
+
+
+def _to(bench: Bench) -> Any:
+    return lambda text: bench.tell(f"  {text}")
+
+
+def _trained(ended: Mapping[str, Progress]) -> Group:
+    rows = [
+        Row(name, (Cell(one.step), Cell(one.best_step), Cell(one.best)))
+        for name, one in ended.items()
+    ]
+    return Group("", tuple(rows))
+
+
+def _plots(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Curves, ...]:
+    losses = {name: smooth_losses(lines, POINTS) for name, lines in curves.items()}
+    plots = [Curves("losses", "Loss while learning", "step", "loss", losses)]
+    measured = {
+        f"{name}, {data}" if len(found) > 1 else name: points
+        for name, lines in curves.items()
+        for found in [measure_curves(lines)]
+        for data, points in found.items()
+    }
+    if measured:
+        plots.append(Curves("kept-apart", "Queries kept apart", "step", "measure", measured))
+    return tuple(plots)
