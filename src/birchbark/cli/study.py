@@ -101,8 +101,8 @@ def _show(recipe: Recipe, root: Path | None) -> None:
     """A recipe, and each thing it needs."""
     from birchbark.study.data import missing_files
 
-    missing = missing_files(recipe.collections, root)
-    needs = {f: f not in missing for files in recipe.collections for f in files.files}
+    missing = missing_files(recipe.files, root)
+    needs = {file: file not in missing for file in recipe.files}
     needs |= {model: _is_here(model) for model in recipe.experiment.models}
     state = "ready" if all(needs.values()) else f"{list(needs.values()).count(False)} missing"
     click.echo(f"{recipe.path}  {recipe.kind}  {state}\n  {recipe.title}")

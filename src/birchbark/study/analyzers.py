@@ -90,6 +90,11 @@ class Analyzers:
     def _wordpiece(self) -> tuple[str, ...]:
         return tuple(name for name in self.names if name in WORDPIECE)
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """None besides the collections."""
+        return ()
+
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Name → columns of the tables."""
         unknown = {"unknown": UNKNOWN} if self._wordpiece else {}

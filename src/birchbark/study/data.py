@@ -66,15 +66,14 @@ def find_root(chosen: Path | None = None) -> Path | None:
     return USUAL_ROOT if USUAL_ROOT.is_dir() else None
 
 
-def missing_files(collections: Iterable[CollectionFiles], root: Path | None) -> list[str]:
-    """Paths below the data root that are not there, in order; all of them without a root."""
-    named = [file for collection in collections for file in collection.files]
-    return [file for file in dict.fromkeys(named) if root is None or not (root / file).exists()]
+def missing_files(files: Iterable[str], root: Path | None) -> list[str]:
+    """Those of `files` that are not below the data root, in order; all of them without a root."""
+    return [file for file in files if root is None or not (root / file).exists()]
 
 
-def check_data(collections: Iterable[CollectionFiles], root: Path | None, recipe: str) -> Path:
-    """The data root, if all files are below it; else InputError says which are not."""
-    missing = missing_files(collections, root)
+def check_data(files: Iterable[str], root: Path | None, recipe: str) -> Path:
+    """The data root, if all `files` are below it; else InputError says which are not."""
+    missing = missing_files(files, root)
     if root is None or missing:
         raise InputError(
             "data is missing" if root else "no data root is known",

@@ -29,8 +29,8 @@ from birchbark.study.recipe import Recipe
 NOTE = (
     "Candidates: the first stage's best {depth}, those below keep their order. Score: a · first "
     "stage, divided by its highest, + (1 − a) · (s1 + w2 · s2 + …), s the scores of the document's "
-    "best {best} of its {segments}. “alone” has a = 0. Weights: of a grid in steps of {step:g} "
-    "those with the best {tune} on the other {others} folds. "
+    "best {best} of its segments ({segments}). “alone” has a = 0. Weights: of a grid in steps of "
+    "{step:g} those with the best {tune} on the other {others} folds. "
 )
 
 
@@ -38,14 +38,15 @@ NOTE = (
 class Evidence:
     """The choices of this kind.
 
-    models: names, as people call them → models. rm3: whether the first stage is expanded. depth: of
-    the candidates. best: n, segments of a document that count. step: of the grid. precision: of the
-    arithmetic.
+    named: what people call them → models. rm3: whether the first stage is expanded. segments: of
+    documents, and segments_of: collection → its own. depth: of the candidates. best: n, segments of
+    a document that count. step: of the grid. precision: of the arithmetic.
     """
 
     named: Mapping[str, str]
     rm3: bool
     segments: str
+    segments_of: Mapping[str, str]
     depth: int
     best: int
     tune: str
@@ -65,10 +66,12 @@ class Evidence:
     @classmethod
     def of(cls, named: Mapping[str, str], section: Section) -> Evidence:
         """As `read`, with the models that the caller knows."""
+        own = section.section("segments_of", {})
         found = cls(
             named,
             section.truth("rm3", True),
             section.text("segments", "sentences"),
+            {name: own.text(name) for name in own.keys},
             section.whole("depth", 100, least=1),
             section.whole("best", 3, least=1),
             section.text("tune", "AP"),
@@ -77,7 +80,8 @@ class Evidence:
             _precision(section),
         )
         try:
-            parse_segmenter(found.segments)
+            for words in (found.segments, *found.segments_of.values()):
+                parse_segmenter(words)
             parse_rank_measure(found.tune)
         except InputError as fault:
             raise fault.at(section.where()) from None
@@ -101,6 +105,11 @@ class Evidence:
                 for others in product(levels, repeat=self.best - 1)
             ]
         )
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """None besides the collections."""
+        return ()
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Name → columns of the tables."""
@@ -135,7 +144,9 @@ class Evidence:
         note = NOTE.format(
             depth=self.depth,
             best=self.best,
-            segments=self.segments,
+            segments=", ".join(
+                [self.segments, *(f"of {name} {words}" for name, words in self.segments_of.items())]
+            ),
             step=self.step,
             tune=self.tune,
             others=self.folds - 1,

@@ -64,7 +64,8 @@ def rank_by_evidence(
     for name, model in choices.named.items():
         bench.tell(f"{collection.name}: {name} scores {choices.segments}")
         with _scorer(choices, model, bench) as scorer:
-            parts = _parts(choices, index, collection.queries, first, scorer)
+            ranker = _ranker(choices, collection.name, scorer)
+            parts = _parts(ranker, index, collection.queries, first, choices.best)
         for tag, grid in (
             (name, choices.grid),
             (f"{name}, alone", choices.grid[choices.grid[:, 0] == 0]),
@@ -103,23 +104,28 @@ def _scorer(choices: Evidence, model: str, bench: Bench) -> Iterator[Scorer]:
         yield Remembering(scorer, store)
 
 
-def _parts(
-    choices: Evidence, index: Index, queries: tuple[Query, ...], first: Run, scorer: Scorer
-) -> Parts:
-    """Each candidate's first-stage score ÷ the highest, and its best segments' scores."""
-    ranker = Ranker(
+def _ranker(choices: Evidence, collection: str, scorer: Scorer) -> Ranker:
+    """Finds a document's best segments, all of weight 1."""
+    segments = choices.segments_of.get(collection, choices.segments)
+    return Ranker(
         scorer,
-        segmenter=parse_segmenter(choices.segments),
+        segmenter=parse_segmenter(segments),
         aggregation=Top((1.0,) * choices.best),
         interpolation=Interpolation(0.0),
         depth=choices.depth,
     )
+
+
+def _parts(
+    ranker: Ranker, index: Index, queries: tuple[Query, ...], first: Run, best_of: int
+) -> Parts:
+    """Each candidate's first-stage score ÷ the highest, and its best segments' scores."""
     readers = Readers(IndexEngine(index), ranker)
     found = {}
     for query in queries:
-        candidates = first.rankings.get(query.query_id, Ranking.of([], [])).head(choices.depth)
+        candidates = first.rankings.get(query.query_id, Ranking.of([], [])).head(ranker.depth)
         highest = float(candidates.scores.max(initial=0)) or 1.0
-        scores = {d: np.zeros(1 + choices.best) for d in sorted(candidates.doc_ids, reverse=True)}
+        scores = {d: np.zeros(1 + best_of) for d in sorted(candidates.doc_ids, reverse=True)}
         for doc_id, score in candidates:
             scores[doc_id][0] = score / highest
         for hit in settle(readers, query, candidates, ranker).hits:

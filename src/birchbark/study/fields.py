@@ -98,6 +98,11 @@ class Fields:
         """None: this kind needs no checkpoint."""
         return ()
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """None besides the collections."""
+        return ()
+
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Name → columns of the tables."""
         weights = [Column(f"weight of {name}", Style.DECIMAL) for name in self.names]

@@ -25,6 +25,11 @@ class Experiment(Protocol):
         """Names or directories of the checkpoints it needs."""
         ...
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths below the data root of what it needs besides the collections."""
+        ...
+
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Name → columns of each table it will make."""
         ...
@@ -58,6 +63,12 @@ class Recipe:
     def name(self) -> str:
         """What files and folders of this study are called."""
         return self.path.stem
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths below the data root of all that it reads, each once."""
+        named = [file for collection in self.collections for file in collection.files]
+        return tuple(dict.fromkeys([*named, *self.experiment.files]))
 
 
 def read_recipe(path: Path) -> Recipe:

@@ -70,7 +70,7 @@ def run_study(
     is not there.
     """
     check_packages()
-    root = check_data(recipe.collections, root, str(recipe.path))
+    root = check_data(recipe.files, root, str(recipe.path))
     for model in recipe.experiment.models:
         locate(model)
     if replace_output and output.exists():
@@ -128,8 +128,7 @@ def run_file_name(name: str) -> str:
 
 def _inputs(recipe: Recipe, root: Path) -> dict[str, str]:
     """Path below the data root → fingerprint of the file, or of all files in the folder."""
-    names = dict.fromkeys(file for files in recipe.collections for file in files.files)
-    return {name: _fingerprint(root / name) for name in names}
+    return {name: _fingerprint(root / name) for name in recipe.files}
 
 
 def _fingerprint(path: Path) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -63,6 +65,12 @@ class Trainings:
         """The bases."""
         return tuple({training.base for training in self.trainings().values()})
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The pairs that are learnt from."""
+        data = [data for training in self.trainings().values() for data in training.data]
+        return tuple(dict.fromkeys(file for one in data for file in one.files))
+
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Name → columns of the tables."""
         columns = (
@@ -74,11 +82,11 @@ class Trainings:
 
     def run(self, recipe: Recipe, bench: Bench) -> Outcome:
         """Train all, then measure all."""
-        work = (bench.kept or bench.scratch) / "trainings" / recipe.name
+        work = (bench.kept or bench.scratch) / "trainings"
         ended, folders = {}, {}
         for name, training in self.trainings().items():
             bench.tell(f"training: {name}")
-            folders[name] = work / name.replace("/", "-")
+            folders[name] = work / _digest(training)
             ended[name] = train(
                 training, bench.root, folders[name], device=bench.device, talk=Talk(_to(bench))
             )
@@ -88,6 +96,11 @@ class Trainings:
         columns = self.layout(recipe.measures)["trained"]
         table = Table("trained", "Trainings", "variant", columns, (_trained(ended),), TRAINED)
         return replace(found, tables=(table, *found.tables), plots=(*_plots(curves), *found.plots))
+
+
+def _digest(training: Training) -> str:
+    """Equal for equal settings, so that studies that share a training share its model."""
+    return hashlib.sha256(json.dumps(training.values, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _to(bench: Bench) -> Any:
