@@ -154,7 +154,7 @@ ranker_options = grouped(
         default="sentences",
         show_default=True,
         metavar="HOW",
-        help="sentences, or windows:SIZE/OVERLAP in words.",
+        help="sentences, windows:SIZE/OVERLAP in words, or whole documents (whole).",
     ),
     click.option(
         "--aggregate",
