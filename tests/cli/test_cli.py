@@ -26,6 +26,7 @@ from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rank import DEPTH
 from birchbark.retrieve.rm3 import RM3
 from birchbark.segment.named import parse_segmenter
+from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
 from conftest import DOCUMENTS, write_bert
 
@@ -236,6 +237,7 @@ def test_names_of_segmenters() -> None:
     """As the command line spells them."""
     assert parse_segmenter("windows") == Windows(150, 50)
     assert parse_segmenter("windows:20/5") == Windows(20, 5)
+    assert parse_segmenter("whole") is whole
     for bad in ("", "windows:x/y", "windows:20", "sentence"):
         with pytest.raises(InputError, match="unknown segments"):
             parse_segmenter(bad)

@@ -146,7 +146,7 @@ def test_judged_sections_become_pairs(tmp_path: Path) -> None:
         Pair("enwiki:Bee", "Bee", "0a1b", "The bee.", 1),
         Pair("enwiki:Birch%20bark/Uses", "Birch bark Uses", "0c2d", "Bark burns.", 1),
     ]
-    assert intake.notes == {"judged document not in the collection": 1}
+    assert intake.notes == {"wanted document not in the collection": 1}
 
 
 def test_paragraphs_are_read_one_at_a_time(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from birchbark.collection.intake import Intake
 from birchbark.collection.judged import judged_pairs, with_negatives
 from birchbark.errors import InputError
-from birchbark.records import Document, Pair, Qrels, Query, Ranking, Run
+from birchbark.records import Document, Pair, Qrels, Query, Segment
 
 QUERIES = [Query("1", "do bees dance"), Query("2", "birch bark")]
 BEES = Document("bees", {"title": "Bees", "text": "They dance."})
@@ -41,7 +41,7 @@ def test_every_judgment_is_a_pair_or_noted(
     assert set(pairs) == expected
     assert len(pairs) == len(expected)
     missing = sum(d not in there for q in asked for d in grades.get(q, ()))
-    assert intake.notes["judged document not in the collection"] == missing
+    assert intake.notes["wanted document not in the collection"] == missing
     assert intake.notes["judged query not among the queries"] == len(grades.keys() - asked)
 
 
@@ -84,12 +84,29 @@ def test_a_judged_document_without_text_is_bad() -> None:
     assert len(intake.skipped) == 1
 
 
-def test_what_is_ranked_but_not_judged_can_count_as_zero() -> None:
+def test_segments_have_the_grade_of_their_document() -> None:
+    """And a document of which nothing is left is bad."""
+
+    def words(document: Document) -> list[Segment]:
+        return [Segment(document.doc_id, 0, 0, word) for word in document.text.split()]
+
+    qrels = Qrels({"1": {"bees": 2, "empty": 1}, "2": {"bees": 0}})
+    intake = Intake(skip_bad=True)
+    pairs = judged_pairs(QUERIES, qrels, [BEES, Document("empty", {"title": "x"})], intake, words)
+    assert [(p.query_id, p.doc_id, p.text, p.relevance) for p in pairs] == [
+        ("1", "bees", "They", 2),
+        ("1", "bees", "dance.", 2),
+        ("2", "bees", "They", 0),
+        ("2", "bees", "dance.", 0),
+    ]
+    assert [str(error) for error in intake.skipped] == ["document empty: text is empty"]
+
+
+def test_negatives_count_as_zero_unless_they_are_judged() -> None:
     qrels = Qrels({"1": {"a": 1, "b": 2}, "2": {"c": 1}})
-    run = Run({"1": Ranking.of("xay", [3, 2, 1]), "7": Ranking.of("z", [1])})
-    assert with_negatives(qrels, run).grades == {
+    negatives = {"1": ["x", "a", "y"], "7": ["z"]}
+    assert with_negatives(qrels, negatives).grades == {
         "1": {"x": 0, "a": 1, "y": 0, "b": 2},
         "2": {"c": 1},
     }
-    assert with_negatives(qrels, run.head(1)).grades["1"] == {"x": 0, "a": 1, "b": 2}
     assert qrels.grades["1"] == {"a": 1, "b": 2}

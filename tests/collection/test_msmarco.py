@@ -144,7 +144,9 @@ def test_the_document_set_is_read_by_the_readers_of_trec(write: Write) -> None:
     )
     docs = write("msmarco-docs.tsv", "D1\thttp://a\tTrees\tBark.\nD2\thttp://b\tBees\tDance.\n")
     documents = read_collection(str(docs), Intake())
-    assert list(judged_pairs(queries, with_negatives(qrels, run), documents, Intake())) == [
+    negatives = {query_id: ranking.doc_ids for query_id, ranking in run.rankings.items()}
+    labelled = with_negatives(qrels, negatives)
+    assert list(judged_pairs(queries, labelled, documents, Intake())) == [
         Pair("3", "do bees dance", "D1", "Trees\nBark.", 0),
         Pair("3", "do bees dance", "D2", "Bees\nDance.", 1),
     ]

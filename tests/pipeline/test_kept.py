@@ -175,7 +175,7 @@ def test_only_embeddings_have_vectors(bert: Callable[..., Path]) -> None:
         keeping.vectors(load_scorer(bert()), sentences, "m", 4)
     with pytest.raises(InputError, match="no name"):
         keeping.tokens(load_scorer(bert()), lambda d: [], "m")
-    for word in ("sentences", "windows:150/50", "windows:7/0"):
+    for word in ("sentences", "windows:150/50", "windows:7/0", "whole"):
         assert spell(parse_segmenter(word)) == word
     assert spell(Windows(9, 3, 2)) is None
 

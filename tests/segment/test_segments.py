@@ -14,6 +14,7 @@ from birchbark.errors import InputError
 from birchbark.records import Document, Ids, Segment
 from birchbark.segment.fit import fit
 from birchbark.segment.sentences import sentence_spans, sentences
+from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
 
 PIECES = st.sampled_from(
@@ -40,7 +41,7 @@ PIECES = st.sampled_from(
     ]
 )
 TEXTS = st.lists(PIECES, max_size=30).map("".join)
-SEGMENTERS = [sentences, Windows(), Windows(3, 1), Windows(2, 0), Windows(20, 5, 10)]
+SEGMENTERS = [sentences, whole, Windows(), Windows(3, 1), Windows(2, 0), Windows(20, 5, 10)]
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:

@@ -24,6 +24,7 @@ VERBS = (
     "scores",
     "evaluate",
     "study",
+    "pairs",
     "train",
     "model",
 )

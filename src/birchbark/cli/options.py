@@ -56,7 +56,7 @@ def grouped(*options: Callable[[Command], Command]) -> Callable[[Command], Comma
     return lambda command: functools.reduce(lambda c, option: option(c), reversed(options), command)
 
 
-query_options = grouped(
+asked_options = grouped(
     click.option(
         "--queries", required=True, type=FILE, help="TSV (id TAB text), JSONL or TREC topics."
     ),
@@ -69,6 +69,10 @@ query_options = grouped(
         metavar="PART",
         help="TREC topics: part to search with; repeat to join several.",
     ),
+)
+
+query_options = grouped(
+    asked_options,
     click.option("--encoding", default="utf-8", show_default=True, help="Of the query file."),
 )
 
@@ -154,7 +158,7 @@ ranker_options = grouped(
         default="sentences",
         show_default=True,
         metavar="HOW",
-        help="sentences, or windows:SIZE/OVERLAP in words.",
+        help="sentences, windows:SIZE/OVERLAP in words, or whole documents (whole).",
     ),
     click.option(
         "--aggregate",

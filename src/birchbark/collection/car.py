@@ -17,7 +17,7 @@ from birchbark.collection.judged import judged_pairs
 from birchbark.collection.lines import opened
 from birchbark.collection.qrels import read_qrels
 from birchbark.errors import InputError, MissingPackageError
-from birchbark.records import Document, Pair, Query
+from birchbark.records import Document, Pair, Qrels, Query
 
 PARAGRAPHS = 2  # the header's number for such a file; 0 and 1 are pages and outlines
 LIST, BREAK = b"\x9f", b"\xff"  # CBOR's marks around a list of unknown length
@@ -31,9 +31,13 @@ def read_car(paragraphs: Path, qrels: Path, intake: Intake) -> Iterator[Pair]:
     paragraphs. See `judged_pairs` for what is noted and what is an InputError.
     """
     judgments = read_qrels(qrels)
-    queries = [Query(section, section_text(section)) for section in judgments.grades]
     documents = (document for _, document in read_paragraphs(paragraphs, intake))
-    return judged_pairs(queries, judgments, documents, intake)
+    return judged_pairs(section_queries(judgments), judgments, documents, intake)
+
+
+def section_queries(qrels: Qrels) -> list[Query]:
+    """A query for each judged section: its `section_text`."""
+    return [Query(section, section_text(section)) for section in qrels.grades]
 
 
 def section_text(section: str) -> str:

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from birchbark.collection.intake import Intake
 from birchbark.errors import InputError
-from birchbark.records import Document, Pair, Qrels, Query, Run
+from birchbark.records import Document, Pair, Qrels, Query, Segment
+
+Segmenter = Callable[[Document], Sequence[Segment]]
 
 
 def judged_pairs(
-    queries: Iterable[Query], qrels: Qrels, documents: Iterable[Document], intake: Intake
+    queries: Iterable[Query],
+    qrels: Qrels,
+    documents: Iterable[Document],
+    intake: Intake,
+    segmenter: Segmenter | None = None,
 ) -> Iterator[Pair]:
     """A pair for each judgment, in the order of the documents, which are read once and not kept.
 
-    The text is `Document.contents`; a grade below 0 counts as 0, as in TREC. A document without
-    text is a bad record. Judgments whose query or document is not there are noted. Raises
-    InputError if there is no pair at all.
+    The text is `Document.contents`, or with a segmenter there is a pair for each segment, all with
+    the grade of the document. A grade below 0 counts as 0, as in TREC. A document without text is a
+    bad record. Judgments whose query or document is not there are noted. Raises InputError if there
+    is no pair at all.
     """
     texts = {query.query_id: query.text for query in queries}
-    waiting = _by_document(texts, qrels, intake)
-    if not waiting:
-        raise InputError("no judgment is of one of these queries", remedy="are they of one set?")
+    waiting = _by_document(of_queries(qrels, texts, intake))
     kept = 0
     for document in documents:
-        for query_id, relevance in waiting.pop(document.doc_id, ()):
-            text = document.contents
+        judgments = waiting.pop(document.doc_id, None)
+        for query_id, text, relevance in _each(document, judgments or (), segmenter):
             pair = Pair(query_id, texts[query_id], document.doc_id, text, relevance)
             if pair.fault:
                 intake.bad(InputError(pair.fault, where=f"document {document.doc_id}"))
@@ -33,7 +38,7 @@ def judged_pairs(
                 kept += 1
                 yield pair
     for _ in (judgment for judgments in waiting.values() for judgment in judgments):
-        intake.note("judged document not in the collection")
+        intake.note("wanted document not in the collection")
     if not kept:
         raise InputError(
             "no judged document is in the collection",
@@ -42,31 +47,52 @@ def judged_pairs(
         )
 
 
-def _by_document(
-    queries: Iterable[str], qrels: Qrels, intake: Intake
-) -> dict[str, list[tuple[str, int]]]:
-    """Query and relevance of the judgments of each document."""
+def _each(
+    document: Document, judgments: Sequence[tuple[str, int]], segmenter: Segmenter | None
+) -> Iterator[tuple[str, str, int]]:
+    """Query, text and relevance of each pair of one document; an empty text where it has none."""
+    if not judgments:
+        return
+    texts = [document.contents]
+    if segmenter:
+        texts = [segment.text for segment in segmenter(document)] or [""]
+    for query_id, relevance in judgments:
+        for text in texts:
+            yield query_id, text, relevance
+
+
+def of_queries(qrels: Qrels, queries: Iterable[str], intake: Intake) -> Qrels:
+    """The judgments of these queries; those of others are noted.
+
+    Raises InputError if none is left.
+    """
     known = set(queries)
+    kept = {query_id: grades for query_id, grades in qrels.grades.items() if query_id in known}
+    for _ in range(len(qrels.grades) - len(kept)):
+        intake.note("judged query not among the queries")
+    if not any(kept.values()):
+        raise InputError("no judgment is of one of these queries", remedy="are they of one set?")
+    return Qrels(kept)
+
+
+def _by_document(qrels: Qrels) -> dict[str, list[tuple[str, int]]]:
+    """Query and relevance of the judgments of each document."""
     waiting: dict[str, list[tuple[str, int]]] = {}
     for query_id, grades in qrels.grades.items():
-        if query_id not in known:
-            intake.note("judged query not among the queries")
-            continue
         for doc_id, grade in grades.items():
             waiting.setdefault(doc_id, []).append((query_id, max(0, grade)))
     return waiting
 
 
-def with_negatives(qrels: Qrels, run: Run) -> Qrels:
-    """`qrels`, and grade 0 for what `run` ranks for a judged query and nobody judged.
+def with_negatives(qrels: Qrels, negatives: Mapping[str, Iterable[str]]) -> Qrels:
+    """`qrels`, and grade 0 for those `negatives` of a judged query that nobody judged for it.
 
-    That is how MS MARCO's document set is trained on, whose judgments name the relevant alone; some
-    of these negatives are relevant in truth. Cut the run (`Run.head`) to have fewer of them.
+    That is how MS MARCO's document set is trained on, whose judgments name the relevant alone: what
+    a run ranks is taken for not relevant. Some of it is relevant in truth.
     """
-    ranked = {query_id: ranking.doc_ids for query_id, ranking in run.rankings.items()}
     return Qrels(
         {
-            query_id: {**dict.fromkeys(ranked.get(query_id, ()), 0), **grades}
+            query_id: {**dict.fromkeys(negatives.get(query_id, ()), 0), **grades}
             for query_id, grades in qrels.grades.items()
         }
     )

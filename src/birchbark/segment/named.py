@@ -8,26 +8,29 @@ from importlib.metadata import version
 from birchbark.errors import InputError
 from birchbark.records import Document, Segment
 from birchbark.segment.sentences import sentences
+from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
 
 Segmenter = Callable[[Document], list[Segment]]
+WORDS: dict[str, Segmenter] = {"sentences": sentences, "whole": whole}
 
 
 def parse_segmenter(text: str) -> Segmenter:
-    """The segmenter that `text` names: sentences, or windows:SIZE/OVERLAP."""
-    if text == "sentences":
-        return sentences
+    """The segmenter that `text` names: sentences, windows:SIZE/OVERLAP, or whole."""
+    if text in WORDS:
+        return WORDS[text]
     name, _, numbers = text.partition(":")
     size, _, overlap = (numbers or "150/50").partition("/")
     if name == "windows" and size.isdecimal() and overlap.isdecimal():
         return Windows(int(size), int(overlap))
-    raise InputError(f"unknown segments {text!r}", remedy="sentences, or windows:150/50")
+    raise InputError(f"unknown segments {text!r}", remedy="sentences, windows:150/50, or whole")
 
 
 def spell(segmenter: Segmenter) -> str | None:
     """The word that `parse_segmenter` understands; None for a segmenter that has none."""
-    if segmenter is sentences:
-        return "sentences"
+    for word, named in WORDS.items():
+        if segmenter is named:
+            return word
     if isinstance(segmenter, Windows) and segmenter == Windows(segmenter.size, segmenter.overlap):
         return f"windows:{segmenter.size}/{segmenter.overlap}"
     return None

@@ -1,0 +1,1 @@
+"""How do judged collections become training pairs?"""

@@ -1,0 +1,318 @@
+"""Does `birchbark pairs` make what `birchbark train` reads, and say what it drew and missed?"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from birchbark.cli import group
+from birchbark.collection.documents import read_collection
+from birchbark.collection.intake import Intake
+from birchbark.collection.pairs import read_pairs
+from birchbark.collection.qrels import read_qrels
+from birchbark.collection.runs import read_run
+from birchbark.errors import InputError
+from birchbark.records import Document, Pair
+from conftest import DOCUMENTS
+
+JUDGED = ("judged", "docs.jsonl", "--queries", "q.tsv", "--qrels", "qrels.txt")
+LONG = Document("long", {"title": "Long birch", "text": " ".join(f"w{i}" for i in range(23))})
+RUN = {
+    "1": ["bees", "canoe", "engine", "forest", "bridge", "long", "gone"],
+    "2": ["engine", "bees", "canoe", "long"],
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a collection, queries, judgments and a run."""
+    monkeypatch.chdir(tmp_path)
+    documents = [json.dumps({"id": d.doc_id, **d.fields}) for d in (*DOCUMENTS, LONG)]
+    Path("docs.jsonl").write_text("\n".join(documents))
+    Path("q.tsv").write_text("1\tbirch river\n2\tiron engine\n3\tzeppelin\n")
+    Path("qrels.txt").write_text(
+        "1 0 canoe 2\n1 0 forest 1\n2 0 engine 1\n2 0 bees -1\n2 0 lost 1\n9 0 canoe 1\n"
+    )
+    lines = [
+        f"{query_id} Q0 {doc_id} {rank} {-rank} bm25\n"
+        for query_id, ranked in RUN.items()
+        for rank, doc_id in enumerate(ranked, 1)
+    ]
+    Path("bm25.run").write_text("".join(lines))
+    return tmp_path
+
+
+def make(*arguments: str, output: str = "p.tsv") -> tuple[list[Pair], str]:
+    """The pairs that `birchbark pairs` wrote, and what it said."""
+    command = ["pairs", *arguments, "--output", output]
+    done = CliRunner().invoke(group, command, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return list(read_pairs(Path(output), Intake(), highest=9)), done.stderr
+
+
+def refused(*arguments: str) -> str:
+    """What `birchbark pairs` says against these, having written nothing."""
+    before = sorted(Path().iterdir())
+    command = ["pairs", *arguments, "--output", "p.tsv"]
+    with pytest.raises(InputError) as caught:
+        CliRunner().invoke(group, command, catch_exceptions=False)
+    assert sorted(Path().iterdir()) == before
+    return str(caught.value)
+
+
+def test_each_judged_document_is_a_pair(here: Path) -> None:
+    """And what is missing is told."""
+    pairs, said = make(*JUDGED)
+    assert {(p.query_id, p.doc_id, p.relevance) for p in pairs} == {
+        ("1", "canoe", 2),
+        ("1", "forest", 1),
+        ("2", "engine", 1),
+        ("2", "bees", 0),
+    }
+    assert pairs[0].text == "Birch canoe A canoe of birch bark. It rides the river."
+    for line in (
+        "wrote 4 pairs of 2 queries to p.tsv: 3 relevant, 9.8 words on average",
+        "note: relevance goes up to 2: a training needs highest = 2",
+        "note: wanted document not in the collection",
+        "note: judged query not among the queries",
+        "note: 1 queries have no pair: 3",
+    ):
+        assert line in said
+
+
+def test_negatives_of_a_run_are_unjudged_and_of_its_ranks(here: Path) -> None:
+    """What the collection lacks is told."""
+    pairs, said = make(*JUDGED, "--run", "bm25.run", "--ranks", "3-7", "--negatives", "9")
+    qrels = read_qrels(Path("qrels.txt")).grades
+    added = {(p.query_id, p.doc_id) for p in pairs if p.doc_id not in qrels[p.query_id]}
+    assert added == {("1", "engine"), ("1", "bridge"), ("1", "long"), ("2", "canoe"), ("2", "long")}
+    assert all(p.relevance == max(0, qrels[p.query_id].get(p.doc_id, 0)) for p in pairs)
+    assert (
+        "drew 6 documents from ranks 3-7 of bm25.run for 2 queries; fewer than 9 for 2 of them"
+        in said
+    )
+    assert "note: wanted document not in the collection (2 times)" in said
+
+
+def test_the_same_seed_writes_the_same_bytes(here: Path) -> None:
+    """And another draws others."""
+    chosen = (*JUDGED, "--run", "bm25.run", "--negatives", "1", "--in-collection", "1")
+    files = []
+    for seed in "778":
+        make(*chosen, "--seed", seed, "--split", "0.5")
+        files.append((Path("p.tsv").read_bytes(), Path("p.held.tsv").read_bytes()))
+    assert files[0] == files[1] != files[2]
+
+
+def test_negatives_from_anywhere_are_unjudged(here: Path) -> None:
+    """Whichever are drawn, by any seed."""
+    drawn = set()
+    for seed in range(12):
+        pairs, said = make(*JUDGED, "--in-collection", "2", "--seed", str(seed))
+        assert "drew 4 documents from the collection for 2 queries" in said
+        drawn |= {(p.query_id, p.doc_id) for p in pairs if p.relevance == 0}
+        assert len(pairs) == 8
+    everything = {(q, d.doc_id) for q in "12" for d in (*DOCUMENTS, LONG)}
+    assert drawn == everything - {("1", "canoe"), ("1", "forest"), ("2", "engine")}
+
+
+def test_all_ranked_gives_every_window_its_documents_grade(here: Path) -> None:
+    """As the passages paper made its data; every word is in some window."""
+    pairs, said = make(
+        *JUDGED, "--run", "bm25.run", "--ranks", "1-6", "--all-ranked", "--segments", "windows:8/3"
+    )
+    qrels = read_qrels(Path("qrels.txt")).grades
+    assert {(p.query_id, p.doc_id) for p in pairs} == {
+        (query_id, doc_id) for query_id, ranked in RUN.items() for doc_id in ranked[:6]
+    }
+    assert all(p.relevance == max(0, qrels[p.query_id].get(p.doc_id, 0)) for p in pairs)
+    for document in (*DOCUMENTS, LONG):
+        for query_id in "12":
+            windows = [
+                p.text for p in pairs if (p.query_id, p.doc_id) == (query_id, document.doc_id)
+            ]
+            if windows:
+                assert set(document.contents.split()) == set(" ".join(windows).split())
+                assert all(len(window.split()) <= 8 for window in windows)
+    assert "took 10 documents from ranks 1-6 of bm25.run for 2 queries; fewer than 6 for 1" in said
+
+
+def test_a_split_keeps_queries_apart(here: Path) -> None:
+    """No query is in both files; together they are the pairs of one."""
+    whole, _ = make(*JUDGED, output="w.tsv")
+    learnt, said = make(*JUDGED, "--split", "0.5")
+    held = list(read_pairs(Path("p.held.tsv"), Intake(), highest=9))
+    assert {p.query_id for p in learnt} & {p.query_id for p in held} == set()
+    assert sorted(map(repr, learnt + held)) == sorted(map(repr, whole))
+    assert len(re.findall(r"^wrote 2 pairs of 1 queries to p(\.held)?\.tsv", said, re.M)) == 2
+
+
+def test_queries_without_a_relevant_document_are_told(here: Path) -> None:
+    """Their pairs teach little."""
+    Path("qrels.txt").write_text("1 0 canoe 1\n2 0 bees 0\n")
+    assert "note: 1 queries have no relevant pair: 2" in make(*JUDGED)[1]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--ranks", "1-5"), "--ranks does nothing without --run"),
+        (("--negatives", "1"), "--negatives does nothing without --run"),
+        (("--all-ranked",), "--all-ranked does nothing without --run"),
+        (("--run", "bm25.run"), "--run does nothing without --negatives N or --all-ranked"),
+        (("--run", "bm25.run", "--all-ranked", "--negatives", "1"), "found --negatives"),
+        (("--run", "bm25.run", "--all-ranked", "--in-collection", "1"), "found --in-collection"),
+        (("--run", "bm25.run", "--negatives", "1", "--ranks", "5-2"), "ranks are out of range"),
+        (("--run", "bm25.run", "--negatives", "1", "--ranks", "0-2"), "ranks are out of range"),
+        (("--run", "bm25.run", "--negatives", "1", "--ranks", "5"), "as 10-100, found '5'"),
+        (
+            ("--run", "bm25.run", "--negatives", "1", "--ranks", "8-9"),
+            "bm25.run: the run does not reach these ranks: expected documents at ranks 8-9, found "
+            "7 documents at most for a query (retrieve with a larger --depth, or take lower ranks)",
+        ),
+        (("--run", "empty.run", "--negatives", "1"), "empty.run: no ranked documents"),
+        (("--run", "other.run", "--all-ranked"), "ranks nothing for the judged queries"),
+        (
+            ("--run", "bm25.run", "--all-ranked", "--ranks", "7-7"),
+            "no judged document is in the collection",
+        ),
+        (("--run", "bm25.run", "--all-ranked", "--ranks", "5-6"), "no pair is relevant"),
+        (("--split", "20"), "share of queries is out of range: expected above 0 and below 1"),
+        (("--split", "0.1"), "leaves one side without queries"),
+        (("--segments", "pages"), "unknown segments 'pages'"),
+        (("--qrels", "zeros.txt"), "zeros.txt: no document is judged relevant for these queries"),
+        (("--qrels", "others.txt"), "no judgment is of one of these queries"),
+        (("--qrels", "absent.txt"), "no judged document is in the collection"),
+        (("--queries", "blank.tsv"), "blank.tsv:1: query 1 has no text"),
+    ],
+)
+def test_bad_input_is_refused(here: Path, more: tuple[str, ...], message: str) -> None:
+    """In words, with nothing written."""
+    Path("empty.run").write_text("")
+    Path("other.run").write_text("7 Q0 bees 1 2.5 bm25\n")
+    Path("zeros.txt").write_text("1 0 canoe 0\n2 0 bees -1\n")
+    Path("others.txt").write_text("7 0 canoe 1\n")
+    Path("absent.txt").write_text("1 0 lost 1\n")
+    Path("blank.tsv").write_text("1\t \n")
+    assert message in refused(*JUDGED, *more)
+
+
+def test_a_document_without_text_stops_or_is_counted(here: Path) -> None:
+    """As other bad records."""
+    with Path("docs.jsonl").open("a") as out:
+        out.write('\n{"id": "lost", "text": ""}\n')
+    assert "document lost: text is empty (mend it, or leave out" in refused(*JUDGED)
+    for segments in ("whole", "sentences", "windows"):
+        pairs, said = make(*JUDGED, "--segments", segments, "--skip-bad")
+        assert {p.doc_id for p in pairs} == {"canoe", "forest", "engine", "bees"}
+        assert "skipped 1 bad records" in said
+
+
+def test_a_stream_cannot_be_split(here: Path) -> None:
+    """There would be nowhere for the second file."""
+    with pytest.raises(InputError, match=r"--split writes two files: found a stream"):
+        CliRunner().invoke(
+            group, ["pairs", *JUDGED, "--split", "0.5", "--output", "/dev/null"],
+            catch_exceptions=False,
+        )  # fmt: skip
+
+
+def test_triples_become_pairs(here: Path) -> None:
+    """As many as asked for, in their order."""
+    Path("t.tsv").write_text("a b\tgood one\tbad one\na b\tgood one\tbad two\n")
+    pairs, said = make("triples", "t.tsv")
+    assert [(p.query, p.text, p.relevance) for p in pairs] == [
+        ("a b", "good one", 1),
+        ("a b", "bad one", 0),
+        ("a b", "good one", 1),
+        ("a b", "bad two", 0),
+    ]
+    assert "wrote 4 pairs of 1 queries to p.tsv: 2 relevant, 2.0 words on average" in said
+    assert make("triples", "t.tsv", "--limit", "2")[0] == pairs[:2]
+    Path("t.tsv").write_text("q\ta\tb\nq\tb\ta\n")
+    assert "pair 3: document" in refused("triples", "t.tsv")
+
+
+def test_id_triples_become_pairs(here: Path) -> None:
+    """With the texts that they name."""
+    Path("t.tsv").write_text("1\tcanoe\tbees\n2\tengine\tlong\n")
+    chosen = ("id-triples", "t.tsv", "--queries", "q.tsv", "--collection", "docs.jsonl")
+    pairs, _ = make(*chosen)
+    assert [(p.query, p.doc_id, p.relevance) for p in pairs] == [
+        ("birch river", "canoe", 1),
+        ("birch river", "bees", 0),
+        ("iron engine", "engine", 1),
+        ("iron engine", "long", 0),
+    ]
+    Path("t.tsv").write_text("1\tcanoe\tlost\n")
+    assert "t.tsv:1: document lost is not in the collection" in refused(*chosen)
+
+
+def test_sections_of_car_become_pairs(here: Path) -> None:
+    """With other paragraphs as negatives."""
+    cbor2 = pytest.importorskip("cbor2", reason="the extra car is not installed")
+    paragraphs = [[0, f"{i:02x}".encode(), [[0, f"Text {i}."]]] for i in range(9)]
+    items = b"".join(map(cbor2.dumps, paragraphs))
+    Path("p.cbor").write_bytes(cbor2.dumps(["CAR", [2], []]) + b"\x9f" + items + b"\xff")
+    Path("car.qrels").write_text("enwiki:Bee 0 03 1\nenwiki:Birch%20bark/Uses 0 05 1\n")
+    chosen = ("car", "p.cbor", "--qrels", "car.qrels")
+    assert [(p.query, p.text) for p in make(*chosen)[0]] == [
+        ("Bee", "Text 3."),
+        ("Birch bark Uses", "Text 5."),
+    ]
+    pairs, said = make(*chosen, "--in-collection", "3", "--seed", "4")
+    assert "drew 6 documents from the collection for 2 queries" in said
+    assert [sum(p.query == q for p in pairs) for q in ("Bee", "Birch bark Uses")] == [4, 4]
+    assert [p.doc_id for p in pairs if p.relevance] == ["03", "05"]
+    assert make(*chosen, "--in-collection", "3", "--seed", "4", "--limit", "5")[0] == pairs[:5]
+
+
+@pytest.mark.parametrize("verb", ["judged", "triples", "id-triples", "car"])
+def test_help_of_each_verb_shows_an_example(verb: str) -> None:
+    """Which begins like a command."""
+    shown = CliRunner().invoke(group, ["pairs", verb, "--help"]).output
+    assert re.search(rf"Examples?: birchbark pairs {verb} ", shown)
+
+
+def test_scifact_becomes_training_pairs(
+    data: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From its training queries, with negatives of a BM25 run, as windows, split."""
+    scifact = data("scifact")
+    monkeypatch.chdir(tmp_path)
+    files = {name: str(scifact / name) for name in ("corpus.jsonl", "queries.train.tsv")}
+    qrels_file = scifact / "qrels.train.txt"
+    asked = ("--queries", files["queries.train.tsv"])
+    for command in (
+        ("index", files["corpus.jsonl"], "--to", "i"),
+        ("retrieve", "i", *asked, "--depth", "60", "--output", "bm25.run"),
+    ):
+        assert CliRunner().invoke(group, command).exit_code == 0
+    learnt, said = make(
+        "judged", files["corpus.jsonl"], *asked, "--qrels", str(qrels_file), "--run", "bm25.run",
+        "--ranks", "10-50", "--negatives", "5", "--split", "0.2", "--segments", "windows",
+    )  # fmt: skip
+    held = list(read_pairs(Path("p.held.tsv"), Intake()))
+    assert len({p.query for p in held}) == round(0.2 * len({p.query for p in learnt + held}))
+    assert not {p.query for p in learnt} & {p.query for p in held}
+    qrels, run = read_qrels(qrels_file).grades, read_run(Path("bm25.run")).rankings
+    of_run = {q: set(ranking.doc_ids[9:50]) for q, ranking in run.items()}
+    chosen: dict[str, set[str]] = {}
+    texts: dict[str, list[str]] = {}
+    for pair in learnt + held:
+        chosen.setdefault(pair.query_id, set()).add(pair.doc_id)
+        texts.setdefault(pair.doc_id, []).append(pair.text)
+        assert pair.relevance == qrels[pair.query_id].get(pair.doc_id, 0)
+    for query_id, doc_ids in chosen.items():
+        assert qrels[query_id].keys() <= doc_ids
+        assert doc_ids - qrels[query_id].keys() <= of_run[query_id]
+        assert len(doc_ids - qrels[query_id].keys()) == 5
+    assert f"drew {809 * 5:,} documents from ranks 10-50 of bm25.run for 809 queries" in said
+    for document in read_collection(files["corpus.jsonl"], Intake()):
+        words = " ".join(texts.get(document.doc_id, ())).split()
+        assert not words or set(document.contents.split()) <= set(words)
