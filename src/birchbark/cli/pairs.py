@@ -13,6 +13,7 @@ from birchbark.cli import pairs_parts as parts
 from birchbark.cli.index import FORMAT, SKIP_BAD
 from birchbark.cli.options import FILE, asked_options, load_queries
 from birchbark.cli.pairs_convert import car, id_triples, triples
+from birchbark.cli.pairs_unpack import unpack
 from birchbark.cli.talk import counted
 from birchbark.errors import InputError
 
@@ -180,5 +181,5 @@ def with_run(qrels: Qrels, run_file: Path, ranks: Ranks, negatives: int | None, 
     return with_negatives(qrels, sample)
 
 
-for verb in (triples, id_triples, car):
+for verb in (triples, id_triples, car, unpack):
     command.add_command(verb)
