@@ -31,7 +31,7 @@ from birchbark.study.run import run_file_name, run_study
 from conftest import DOCUMENTS, write_bert
 
 STUDIES = Path(__file__).parents[2] / "studies"
-KINDS = ("analyzers", "fields")
+KINDS = ("analyzers", "evidence", "fields")
 
 QUERIES = "1\tbirch river\n2\tiron engine\n3\tbees dance\n4\tstone bridge\n5\tnot judged\n"
 QRELS = "1 0 canoe 2\n1 0 forest 1\n2 0 engine 1\n2 0 bees 0\n3 0 bees 1\n4 0 bridge 1\n"
@@ -72,6 +72,18 @@ step = 0.25
 folds = 2
 {COLLECTION}
 """
+EVIDENCE = f"""
+kind = "evidence"
+title = "Evidence"
+measures = ["AP", "nDCG@10"]
+[evidence]
+models = {{ tiny = "MODEL" }}
+depth = 3
+best = 2
+step = 0.5
+folds = 2
+{COLLECTION}
+"""
 
 
 @pytest.fixture
@@ -85,6 +97,7 @@ def root(tmp_path: Path) -> Path:
     (folder / "qrels.txt").write_text(QRELS)
     model = write_bert(tmp_path / "model")
     (tmp_path / "analyzers.toml").write_text(ANALYZERS.replace("MODEL", str(model)))
+    (tmp_path / "evidence.toml").write_text(EVIDENCE.replace("MODEL", str(model)))
     (tmp_path / "fields.toml").write_text(FIELDS)
     return tmp_path / "data"
 
