@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-train slow lint bench bench-score bench-topk clean
+.PHONY: demo test test-train slow lint bench bench-score bench-topk bench-train clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -40,6 +40,10 @@ bench: .venv/ready-bench
 # BERT's speed beside sentence-transformers (torch), FlashRank and ONNX Runtime; BENCH="--share .1".
 bench-score: .venv/ready-bench-score .venv/ready-model
 	$(BIN)/python -m benchmarks.score --output benchmarks/RESULTS-SCORE.md $(BENCH)
+
+# Training beside transformers' Trainer, on all cores, about an hour; BENCH="--share .1 --rounds 1".
+bench-train: .venv/ready-bench-train .venv/ready-model
+	$(BIN)/python -m benchmarks.training --output benchmarks/RESULTS-TRAINING.md $(BENCH)
 
 # What the exact search for the best k saves on a collection: DATA holds corpus, queries and judgments.
 DATA ?= ../shared/data/time

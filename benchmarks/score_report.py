@@ -35,9 +35,9 @@ def report(figures: Figures) -> str:
     return "\n".join(lines) + "\n"
 
 
-def ratios(times: Figures, name: str) -> list[float]:
-    """How many times as fast as sentence-transformers, in each round, ascending."""
-    return sorted(b / t for b, t in zip(times.get(BASE, ()), times[name], strict=False))
+def ratios(times: Figures, name: str, base: str = BASE) -> list[float]:
+    """How many times as fast as `base`, in each round, ascending."""
+    return sorted(b / t for b, t in zip(times.get(base, ()), times[name], strict=False))
 
 
 def _conditions(figures: Figures) -> Iterator[str]:
@@ -71,18 +71,21 @@ def _table(figures: Figures, cores: str, kind: str) -> Iterator[str]:
         per_round = ratios(times, name)
         share = shape["gflop"] / statistics.median(times[name]) / peak
         yield (
-            f"| {name} {figures['versions'][name]} | {statistics.median(speeds):.1f} "
-            f"({speeds[0]:.1f}–{speeds[-1]:.1f}) | {_spread(per_round)} | {100 * share:.0f} % | "
-            f"{tau(first, scores[name]):.3f} |"
+            f"| {name} {figures['versions'][name]} | {spread(speeds, 1)} | {spread(per_round)} | "
+            f"{100 * share:.0f} % | {tau(first, scores[name]):.3f} |"
         )
     yield ""
     yield f"Peak: {peak:.0f} GFLOP/s in float32, the most that one product of matrices reached."
 
 
-def _spread(values: list[float]) -> str:
+def spread(values: list[float], places: int = 2) -> str:
+    """Median (least–most) of ascending `values`, with so many decimals."""
     if not values:
         return "n/a"
-    return f"{statistics.median(values):.2f} ({values[0]:.2f}–{values[-1]:.2f})"
+    middle, least, most = (
+        f"{v:.{places}f}" for v in (statistics.median(values), values[0], values[-1])
+    )
+    return f"{middle} ({least}–{most})"
 
 
 def tau(one: list[float], other: list[float]) -> float:

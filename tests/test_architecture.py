@@ -82,6 +82,7 @@ PACKAGES = {
     "socket": set(),
     "huggingface_hub": set(),  # comes with tokenizers; see hub/client.py
     "bm25s": set(),  # peers, for benchmarks/ alone
+    "accelerate": set(),
     "flashrank": set(),
     "sentence_transformers": set(),
     "torch": {"train"},
