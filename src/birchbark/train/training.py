@@ -25,7 +25,7 @@ from birchbark.train.course import Course
 from birchbark.train.curve import Curve
 from birchbark.train.export import export, write_card
 from birchbark.train.loop import Learner
-from birchbark.train.material import Material, load_material
+from birchbark.train.material import Material, Teachers, load_material
 from birchbark.train.shaping import open_base, open_network
 from birchbark.train.state import Progress, load_state, save_state
 from birchbark.train.validate import validate
@@ -69,7 +69,9 @@ def train(
         )
     with _opened(folder, world):
         pieces = Pieces(base)
-        materials = list(load_material(training, root, pieces, folder / TEACHERS, talk.tell))
+        with world.in_turn():
+            teachers = Teachers(folder / TEACHERS, world.first)
+            materials = list(load_material(training, root, pieces, teachers, talk.tell))
         _check_identity(folder / IDENTITY, _identity(training, base, materials, world), world)
         course = Course(materials, training.schedule, training.seed, world.size)
         network = open_network(base, training.shaping, training.seed, device)
