@@ -78,6 +78,7 @@ def toml(values: Mapping[str, Any]) -> str:
 def prepare(folder: Path, **changes: Any) -> Training:
     """A base and pairs in `folder`, and the training of them. changes: `__` for the dot."""
     if not (folder / "base").exists():
+        folder.mkdir(exist_ok=True)
         write_bert(folder / "base", labels=1)
         write_pairs(folder / "pairs.tsv", some_pairs(10))
     dotted = {key.replace("__", "."): value for key, value in changes.items()}
