@@ -51,9 +51,8 @@ class Dying(Curve):
 
 def dying(name):
     function = getattr(room, name)
-    def wrapped(*args):
-        learner = args[1]
-        function(*args)
+    def wrapped(*arguments, **named):
+        function(*arguments, **named)
         if progress[0] >= step:
             kill()
     return wrapped

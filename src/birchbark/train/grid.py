@@ -54,7 +54,8 @@ def _put(values: dict[str, Any], keys: Sequence[str], value: Any, where: str) ->
     table: Any = values
     for key in outer:
         if isinstance(table, list):
-            table = next((one for one in table if one.get("name") == key), None)
+            named = (one for one in table if isinstance(one, dict) and one.get("name") == key)
+            table = next(named, None)
         else:
             table = table.setdefault(key, {})
         if not isinstance(table, dict | list):
