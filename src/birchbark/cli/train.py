@@ -12,6 +12,7 @@ import click
 from birchbark.artifact import new_file, write_json
 from birchbark.cli.options import FILE
 from birchbark.cli.talk import Advance, progress, say
+from birchbark.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from birchbark.study.outcome import Curves
@@ -101,14 +102,19 @@ class Bar:
 
 
 def _draw(folder: Path) -> None:
-    """Loss and measures as plots beside the numbers they come from."""
+    """Loss and measures as plots beside the numbers they come from, where matplotlib is there."""
     from birchbark.study.plots import draw_page
     from birchbark.train.curve import read_curve
 
     lines = read_curve(folder / "curve.jsonl")
     for name, plot in _plots(lines).items():
+        try:
+            page = draw_page(plot)
+        except MissingPackageError as missing:  # a model is worth more than its plots
+            say(f"no plot of the {name}: {missing}")
+            continue
         with new_file(folder / f"{name}.svg") as out:
-            out.write(draw_page(plot))
+            out.write(page)
 
 
 def _plots(lines: Sequence[Mapping[str, Any]]) -> dict[str, Curves]:
