@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,9 +177,15 @@ def test_batches_hold_all_shortest_first() -> None:
     assert list(in_batches([], 8)) == []
 
 
-def test_processes_take_their_shares(tmp_path: Path) -> None:
-    """Which are the step's lists together, each once."""
-    tasks = learner_of(tmp_path)._course.tasks(0)
-    shares = [tasks[rank::3] for rank in range(3)]
-    assert sorted(task for share in shares for task in share) == sorted(tasks)
-    assert replace(World(), rank=1, size=2).first is False
+def test_a_process_that_is_left_alone_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In plain words; the one that died has told why."""
+
+    def lost(*_: object) -> None:
+        raise RuntimeError("Connection closed by peer\nmore")
+
+    monkeypatch.setattr("torch.distributed.barrier", lost)
+    monkeypatch.setattr("torch.distributed.all_reduce", lost)
+    message = r"another process of this training has ended: found Connection closed by peer \("
+    for attempt in (World(0, 2).wait, lambda: World(1, 2).add_up([torch.ones(2)])):
+        with pytest.raises(TrainingError, match=message):
+            attempt()

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from test_resuming import alone, one_thread
-from tiny_trainings import prepare, settings, toml
+from tiny_trainings import alone, one_thread, prepare, settings, toml
 
 from birchbark.train.config import read_training
 from birchbark.train.curve import read_curve

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -11,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_trainings import prepare, settings, toml
+from tiny_trainings import alone, one_thread, prepare, settings, toml
 
-from birchbark.train import training as room
 from birchbark.train.config import Training
 from birchbark.train.curve import Curve, read_curve
 from birchbark.train.training import Talk, train
 
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing to learn with")
 
-TESTS = Path(__file__).parents[1]
 LONG = {
     "schedule__steps": 14,
     "schedule__batch": 4,
@@ -66,13 +63,6 @@ room.train(prepare(folder, **changes), folder, folder / out, talk=room.Talk(step
 """
 
 
-def alone() -> dict[str, str]:
-    """The environment of a process that finds tests and package, with one thread."""
-    package = Path(room.__file__).parents[2]
-    paths = (package, TESTS, TESTS / "train", TESTS / "score")
-    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths)), "OMP_NUM_THREADS": "1"}
-
-
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a training that nothing happened to."""
@@ -80,17 +70,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with one_thread():
         train(prepare(folder, **LONG), folder, folder / "out")
     return folder
-
-
-class one_thread:  # noqa: N801
-    """As the process that is killed."""
-
-    def __enter__(self) -> None:
-        self.before = torch.get_num_threads()
-        torch.set_num_threads(1)
-
-    def __exit__(self, *raised: object) -> None:
-        torch.set_num_threads(self.before)
 
 
 def kept(out: Path) -> dict[str, Any]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import birchbark
 from birchbark.records import Pair
 from birchbark.train.config import Training, read_training
 from conftest import WORDS, write_bert
@@ -83,3 +86,24 @@ def prepare(folder: Path, **changes: Any) -> Training:
         write_pairs(folder / "pairs.tsv", some_pairs(10))
     dotted = {key.replace("__", "."): value for key, value in changes.items()}
     return read_training(settings(folder / "base", dotted), folder / "tiny.toml")
+
+
+def alone() -> dict[str, str]:
+    """The environment of a process that finds tests and package, with one thread."""
+    tests = Path(__file__).parents[1]
+    package = Path(birchbark.__file__).parents[1]
+    paths = (package, tests, tests / "train", tests / "score")
+    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths)), "OMP_NUM_THREADS": "1"}
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """As a process that is `alone` computes."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
