@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -65,8 +66,10 @@ class Section:
         return value
 
     def number(self, key: str, default: Any = REQUIRED) -> float:
-        """A number, whole or not."""
+        """A number, whole or not; TOML's inf and nan are none."""
         value = self._take(key, int | float, default)
+        if value is not default and not math.isfinite(value):
+            raise self._wrong(key, "a finite number", value)
         return value if value is default else float(value)
 
     def truth(self, key: str, default: Any = REQUIRED) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 from birchbark.artifact import new_file, write_json
 from birchbark.cli.options import FILE
 from birchbark.cli.talk import Advance, progress, say
+from birchbark.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from birchbark.study.outcome import Curves
@@ -37,7 +37,7 @@ POINTS = 80  # of a loss curve
     "if it is there]",
 )
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, or cuda:1 and so on.")
-@click.option("--replace", is_flag=True, help="Remove what is in the folder, and start anew.")
+@click.option("--replace", is_flag=True, help="Remove the training in the folder, and start anew.")
 def command(config: Path, output: Path, data: Path | None, device: str, replace: bool) -> None:
     """Train what CONFIG (a TOML file) asks for. The model is then in OUTPUT/model.
 
@@ -48,17 +48,18 @@ def command(config: Path, output: Path, data: Path | None, device: str, replace:
     """
     from birchbark.study.data import find_root
     from birchbark.train.grid import read_variants
+    from birchbark.train.training import remove
     from birchbark.train.world import open_world
 
     variants = read_variants(config)
     root = find_root(data) or Path()
     with open_world(device) as world:
-        if replace and world.first and output.exists():
-            shutil.rmtree(output)
-        world.wait()
         rows = []
         for variant in variants:
             folder = output / variant.name if variant.name else output
+            if replace and world.first:
+                remove(folder)
+            world.wait()
             if variant.name and world.first:
                 say(f"{variant.name}:")
             start = time.monotonic()
@@ -101,14 +102,19 @@ class Bar:
 
 
 def _draw(folder: Path) -> None:
-    """Loss and measures as plots beside the numbers they come from."""
+    """Loss and measures as plots beside the numbers they come from, where matplotlib is there."""
     from birchbark.study.plots import draw_page
     from birchbark.train.curve import read_curve
 
     lines = read_curve(folder / "curve.jsonl")
     for name, plot in _plots(lines).items():
+        try:
+            page = draw_page(plot)
+        except MissingPackageError as missing:  # a model is worth more than its plots
+            say(f"no plot of the {name}: {missing}")
+            continue
         with new_file(folder / f"{name}.svg") as out:
-            out.write(draw_page(plot))
+            out.write(page)
 
 
 def _plots(lines: Sequence[Mapping[str, Any]]) -> dict[str, Curves]:

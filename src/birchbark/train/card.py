@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import fingerprint, read_json
+from birchbark.errors import ArtifactError
 from birchbark.score.checkpoint import Checkpoint
 
 LINEAGE = "birchbark.json"
@@ -22,6 +23,8 @@ def begun(base: Checkpoint, name: str) -> dict[str, Any]:
     path = base.directory / LINEAGE
     if path.exists():
         lineage: dict[str, Any] = read_json(path, "lineage")
+        if not isinstance(lineage, dict) or not {"base", "trainings"} <= lineage.keys():
+            raise ArtifactError("no lineage", where=str(path), remedy="remove it, or put it right")
         return lineage
     weights = fingerprint(base.weights)
     return {"base": name, "sha256": weights, "trainings": []}

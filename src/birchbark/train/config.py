@@ -229,18 +229,15 @@ def _schedule(section: Section) -> Schedule:
     precision = section.text("precision", "fp32")
     if precision not in ("fp32", "bf16"):
         raise InputError("unknown precision", wanted="fp32 or bf16", found=precision)
-    warmup = section.number("warmup", 0.1)
-    if warmup < 0:
-        raise InputError("warmup is out of range", wanted="0 or more", found=str(warmup))
     return Schedule(
         epochs=epochs,
         steps=steps,
         batch=section.whole("batch", 32, least=1),
         accumulate=section.whole("accumulate", 1, least=1),
         rate=_above(section, "learning_rate", 2e-5),
-        warmup=warmup,
+        warmup=_above(section, "warmup", 0.1, least=0.0),
         decay=section.truth("decay", True),
-        weight_decay=section.number("weight_decay", 0.01),
+        weight_decay=_above(section, "weight_decay", 0.01, least=0.0),
         clip=_above(section, "clip", 1.0),
         precision=precision,
     )
@@ -254,8 +251,10 @@ def _validation(section: Section) -> Validation:
     )
 
 
-def _above(section: Section, key: str, default: float) -> float:
+def _above(section: Section, key: str, default: float, least: float | None = None) -> float:
+    """A number above 0, or of `least` or more."""
     value = section.number(key, default)
-    if not 0 < value < float("inf"):
-        raise InputError(f"{key} is out of range", wanted="above 0", found=str(value))
+    if value <= 0 if least is None else value < least:
+        wanted = "above 0" if least is None else f"{least:g} or more"
+        raise InputError("out of range", where=section.where(key), wanted=wanted, found=str(value))
     return value

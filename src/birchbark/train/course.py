@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from birchbark.errors import InputError
 from birchbark.train.config import Schedule
 from birchbark.train.examples import List, draw
 from birchbark.train.material import Material
@@ -25,7 +26,10 @@ class Course:
     def __init__(
         self, materials: Sequence[Material], schedule: Schedule, seed: int, processes: int
     ) -> None:
-        """processes: how many learn together; each has a batch of its own."""
+        """processes: how many learn together; each has a batch of its own.
+
+        Raises InputError for a data set without lists: then no query's texts differ in grade.
+        """
         self._materials, self.schedule, self._seed = materials, schedule, seed
         self._size = schedule.batch * schedule.accumulate * processes
         self._drawn, self._tasks = 0, self._draw(0)
@@ -40,11 +44,17 @@ class Course:
         return self._tasks[place * self._size : (place + 1) * self._size]
 
     def _draw(self, epoch: int) -> list[Task]:
-        tasks = [
-            (number, one)
-            for number, material in enumerate(self._materials)
-            for one in draw(material.learnt.pairs, material.data.draw, (self._seed, epoch, number))
-        ]
+        tasks = []
+        for number, material in enumerate(self._materials):
+            data, seed = material.data, (self._seed, epoch, number)
+            if not (lists := draw(material.learnt.pairs, data.draw, seed)):
+                raise InputError(
+                    "no lists to learn from",
+                    where=data.name,
+                    wanted="queries with texts to compare",
+                    remedy='lists = { each = "pair" } needs none',
+                )
+            tasks += [(number, one) for one in lists]
         order = np.random.default_rng((self._seed, epoch)).permutation(len(tasks))
         return [tasks[i] for i in order]
 

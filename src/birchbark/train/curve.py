@@ -49,7 +49,7 @@ class Curve:
 
 
 def read_curve(path: Path) -> list[dict[str, Any]]:
-    """All lines; those that a kill has torn are left out."""
+    """All lines; those that a kill or a power cut has torn are left out."""
     return list(_lines(path))
 
 
@@ -77,8 +77,10 @@ def measure_curves(
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    for line in path.read_text("utf-8").splitlines():
+    for line in path.read_bytes().splitlines():
         try:
-            yield json.loads(line)
+            values = json.loads(line)
         except ValueError:
             continue
+        if isinstance(values, dict) and isinstance(values.get("step"), int):
+            yield values

@@ -114,16 +114,17 @@ def draw(pairs: Pairs, how: Draw, seed: Sequence[int]) -> list[List]:
     if how.each == "pair":
         return [(int(number),) for number in chance.permutation(len(pairs))[: how.take]]
     if how.each == "positive":
-        positives = chance.permutation(np.flatnonzero(pairs.grades > 0))[: how.take]
-        lists = [_with_lower(pairs, int(number), how.texts - 1, chance) for number in positives]
-    else:
-        lists = [
-            tuple(some.tolist())
-            for of_query in pairs.by_query
-            for some in _cut(chance.permutation(of_query), how.texts)
-        ]
-        lists = [lists[i] for i in chance.permutation(len(lists))]
-    return [one for one in lists if len(one) > 1][: how.take]
+        lowest = np.array([pairs.grades[numbers].min() for numbers in pairs.by_query])
+        above = np.maximum(lowest, 0)[pairs.query] if len(pairs) else pairs.grades
+        positives = chance.permutation(np.flatnonzero(pairs.grades > above))[: how.take]
+        return [_with_lower(pairs, int(number), how.texts - 1, chance) for number in positives]
+    lists = [
+        tuple(some.tolist())
+        for of_query in pairs.by_query
+        for some in _cut(chance.permutation(of_query), how.texts)
+    ]
+    mixed = (lists[i] for i in chance.permutation(len(lists)))
+    return [one for one in mixed if len(one) > 1][: how.take]
 
 
 def _with_lower(pairs: Pairs, number: int, count: int, chance: np.random.Generator) -> List:

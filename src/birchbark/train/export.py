@@ -28,6 +28,10 @@ CLASSES = {
     "albert": "AlbertForSequenceClassification",
 }
 HEADS = ("classifier.", "pre_classifier.")  # which have no prefix
+FOREIGN = (  # what a base says of itself alone; without the last two it is a sigmoid
+    *("problem_type", "_name_or_path", "quantization_config"),
+    *("sentence_transformers", "sbert_ce_default_activation_function"),
+)
 VOCABULARIES = ("vocab.txt", "vocab.json", "merges.txt", "special_tokens_map.json")
 
 
@@ -67,7 +71,7 @@ def _config(network: Network, base: Checkpoint) -> dict[str, Any]:
     """The base's configuration, with one logit and the layers that were kept."""
     config = read_object(base.directory / "config.json")
     layers = base.family.keys.get("num_hidden_layers", "num_hidden_layers")
-    for key in ("problem_type", "_name_or_path", "quantization_config"):
+    for key in FOREIGN:
         config.pop(key, None)
     return config | {
         "architectures": [CLASSES[config["model_type"]]],

@@ -37,6 +37,9 @@ def read_variants(path: Path) -> list[Variant]:
             where=f"{path}: grid",
             wanted='keys in quotes with lists: "schedule.learning_rate" = [1e-5, 3e-5]',
         )
+    for key, choices in grid.items():
+        if any(one in choices[:place] for place, one in enumerate(choices)):
+            raise InputError("a value repeats", where=f"{path}: grid.{key}")
     found = []
     for choice in product(*grid.values()):
         settings = dict(zip(grid, choice, strict=True))
@@ -62,7 +65,8 @@ def _put(values: dict[str, Any], keys: Sequence[str], value: Any, where: str) ->
     table: Any = values
     for key in outer:
         if isinstance(table, list):
-            table = next((one for one in table if one.get("name") == key), None)
+            named = (one for one in table if isinstance(one, dict) and one.get("name") == key)
+            table = next(named, None)
         else:
             table = table.setdefault(key, {})
         if not isinstance(table, dict | list):

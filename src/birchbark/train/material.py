@@ -65,6 +65,17 @@ class Inputs:
         return int(((query > self.most // 2) | (self.lengths > self.most)).sum())
 
 
+@dataclass(frozen=True, slots=True)
+class Teachers:
+    """Where it is kept what teachers say, so that it is asked for once.
+
+    store: a score store's folder. write: false in a process that finds there what another asked.
+    """
+
+    store: Path
+    write: bool = True
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
     """One data set, ready to learn from.
@@ -81,12 +92,9 @@ class Material:
 
 
 def load_material(
-    training: Training, root: Path, pieces: Pieces, teachers: Path, tell: Tell
+    training: Training, root: Path, pieces: Pieces, teachers: Teachers, tell: Tell
 ) -> Iterator[Material]:
-    """The data sets of `training`; their files lie below `root`.
-
-    teachers: a score store for what teachers say, so that it is asked for once.
-    """
+    """The data sets of `training`; their files lie below `root`."""
     for data in training.data:
         paths = [root / name for name in data.files]
         pairs, intake = _read(data, paths)
@@ -153,7 +161,7 @@ def _chunks(pairs: Sequence[Pair], words: int | None) -> Iterator[Pair]:
             yield Pair(pair.query_id, pair.query, pair.doc_id, text, pair.relevance)
 
 
-def taught(pairs: Pairs, teacher: Teacher, store: Path) -> NDArray[np.float32]:
+def taught(pairs: Pairs, teacher: Teacher, kept: Teachers) -> NDArray[np.float32]:
     """What `teacher` says of each pair, (n,) float32: scale · (score − shift).
 
     The score is a cosine (0 where it is negative), or a cross-encoder's log-odds. Texts that the
@@ -161,7 +169,7 @@ def taught(pairs: Pairs, teacher: Teacher, store: Path) -> NDArray[np.float32]:
     """
     scorer = load_scorer(teacher.model)
     targets = np.empty(len(pairs), np.float32)
-    with ScoreStore(store, scorer) as scores:
+    with ScoreStore(kept.store, scorer, write=kept.write) as scores:
         remembering = Remembering(scorer, scores)
         texts = scorer.encode(pairs.texts)
         for query, numbers in zip(pairs.queries, pairs.by_query, strict=True):

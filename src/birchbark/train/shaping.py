@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,8 @@ def open_network(base: Checkpoint, shaping: Shaping, seed: int, device: Any) -> 
     chance = np.random.default_rng(seed)
     weights = {}
     for name, value in _values(base, shape, chance):
-        weight = torch.from_numpy(np.array(value, np.float32)).to(device)
+        # copied to where torch aligns it: some products' last bits depend on the place in memory
+        weight = torch.tensor(np.asarray(value, np.float32)).to(device)
         weights[name] = weight.requires_grad_(_learns(name, base.family, shaping.learns))
     return Network(weights, shape, base.family, shaping.dropout)
 
@@ -99,31 +100,48 @@ def _values(
     stored, family = _with_one_logit(base), base.family
     names = family.names
     tables = (names.words, names.positions, names.types)
-    for module in _encoder(family, shape):
+    for module, sizes in _encoder(family, shape):
         if module == names.widen and f"{module}.weight" not in stored:
             continue  # where the sizes are equal, some have none
-        for kind in ("weight",) if module in tables else ("weight", "bias"):
-            yield f"{module}.{kind}", _sound(stored, f"{module}.{kind}", base)
+        yield f"{module}.weight", _sound(stored, f"{module}.weight", sizes, base)
+        if module not in tables:
+            yield f"{module}.bias", _sound(stored, f"{module}.bias", sizes[:1], base)
     for module, outputs in ((family.transform[0], shape.hidden), (family.logits, 1)):
         for kind, size in (("weight", (outputs, shape.hidden)), ("bias", (outputs,))):
             name = f"{module}.{kind}"
             if name in stored and stored[name].shape == size:
-                yield name, _sound(stored, name, base)
+                yield name, _sound(stored, name, size, base)
             else:
                 yield name, chance.normal(0, SPREAD, size) if kind == "weight" else np.zeros(size)
 
 
-def _encoder(family: Family, shape: Shape) -> Iterator[str]:
-    """Modules of the encoder, each once."""
+def _encoder(family: Family, shape: Shape) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Modules of the encoder, each once, with the sizes of their weights."""
     seen = set()
     for layer in range(shape.layers):
-        for pattern in astuple(family.names):
+        for part, pattern in asdict(family.names).items():
             inside = any(field for _, field, _, _ in string.Formatter().parse(pattern))
             module = pattern.format(i=layer, group=shape.group(layer))
             if not module or module in seen or (layer and not inside):
                 continue
             seen.add(module)
-            yield module
+            yield module, _sizes(part, shape)
+
+
+def _sizes(part: str, shape: Shape) -> tuple[int, ...]:
+    """Of the weights of a part of the encoder, as Names calls it; its bias has the first."""
+    hidden, width, inner = shape.hidden, shape.embedding, shape.intermediate
+    return {
+        "words": (shape.vocabulary, width),
+        "positions": (shape.positions, width),
+        "types": (shape.types, width),
+        "embedded": (width,),
+        "widen": (hidden, width),
+        "attended_norm": (hidden,),
+        "inner": (inner, hidden),
+        "outer": (hidden, inner),
+        "outer_norm": (hidden,),
+    }.get(part, (hidden, hidden))
 
 
 def _with_one_logit(base: Checkpoint) -> Tensors:
@@ -138,12 +156,21 @@ def _with_one_logit(base: Checkpoint) -> Tensors:
     return stored
 
 
-def _sound(stored: Tensors, name: str, base: Checkpoint) -> NDArray[Any]:
+def _sound(stored: Tensors, name: str, sizes: tuple[int, ...], base: Checkpoint) -> NDArray[Any]:
+    """The stored weights `name`, if they have these sizes and are numbers."""
     value = stored.get(name)
-    if value is None or not np.isfinite(value).all():
+    if value is None or value.shape != sizes:
         raise CheckpointError(
-            f"weights {name} are {'missing' if value is None else 'not all numbers'}",
+            f"weights {name} do not fit config.json",
             where=str(base.weights),
+            wanted=f"shape {sizes}",
+            found="none" if value is None else f"shape {value.shape}",
+        )
+    if not np.isfinite(value).all():
+        raise CheckpointError(
+            f"weights {name} are not all numbers",
+            where=str(base.weights),
+            remedy="fetch the model again, or save it again",
         )
     return value
 

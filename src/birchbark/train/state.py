@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from birchbark.artifact import new_directory, read_json, write_json
+from birchbark.artifact import fingerprint, new_directory, read_json, write_json
 from birchbark.errors import TrainingError
 from birchbark.train.loop import Learner
 
@@ -46,7 +46,8 @@ def save_state(folder: Path, learner: Learner, progress: Progress) -> None:
             for key, value in learner.optimiser.state[weight].items()
         }
         save_file(moments, scratch / MOMENTS)
-        write_json(scratch / FACTS, asdict(progress))
+        digest = fingerprint(scratch / WEIGHTS, scratch / MOMENTS)
+        write_json(scratch / FACTS, asdict(progress) | {"sha256": digest})
 
 
 def load_state(folder: Path, learner: Learner) -> Progress:
@@ -56,7 +57,11 @@ def load_state(folder: Path, learner: Learner) -> Progress:
     from safetensors.torch import load_file
 
     try:
-        progress = Progress(**read_json(folder / FACTS, "state of a training"))
+        facts = dict(read_json(folder / FACTS, "state of a training"))
+        stated = facts.pop("sha256", "")
+        if stated and stated != fingerprint(folder / WEIGHTS, folder / MOMENTS):
+            raise ValueError("its weights are not those that were written")
+        progress = Progress(**facts)
         weights, moments = load_file(folder / WEIGHTS), load_file(folder / MOMENTS)
         with torch.no_grad():
             for name, weight in learner.learning.items():
@@ -67,7 +72,7 @@ def load_state(folder: Path, learner: Learner) -> Progress:
                     )
                     for key in ("step", "exp_avg", "exp_avg_sq")
                 }
-    except (SafetensorError, OSError, KeyError, TypeError, RuntimeError) as broken:
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as broken:
         raise TrainingError(
             f"damaged state: {broken}",
             where=str(folder),

@@ -8,14 +8,16 @@ each validation), `state/` (what a killed training needs to go on), `teachers/` 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import lock, origin, read_json, write_json
-from birchbark.errors import InputError, MissingPackageError
+from birchbark.errors import ArtifactError, InputError, MissingPackageError, TrainingError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import locate
 from birchbark.score.tokenizer import Pieces
@@ -25,10 +27,11 @@ from birchbark.train.course import Course
 from birchbark.train.curve import Curve
 from birchbark.train.export import export, write_card
 from birchbark.train.loop import Learner
-from birchbark.train.material import Material, load_material
+from birchbark.train.material import Material, Teachers, load_material
 from birchbark.train.shaping import open_base, open_network
 from birchbark.train.state import Progress, load_state, save_state
-from birchbark.train.validate import validate
+from birchbark.train.torch_session import on_device
+from birchbark.train.validate import check_validation, validate
 from birchbark.train.world import World
 
 MODEL, STATE, CURVE, IDENTITY = "model", "state", "curve.jsonl", "training.json"
@@ -56,36 +59,49 @@ def train(
 
     root: what paths of the data start from. Raises InputError where `folder` holds another
     training or anything else, MissingPackageError without torch, TrainingError where the loss is no
-    number, and what reading data and base raises.
+    number or the disk is full, and what reading data and base raises.
     """
-    _check_torch()
-    base = open_base(locate(training.base), training.base)
-    if training.max_length > base.shape.longest:
-        raise InputError(
-            "max_length is more than the base can read",
-            where=str(training.path),
-            wanted=f"at most {base.shape.longest}",
-            found=str(training.max_length),
-        )
+    _check_device(device)
+    base = _open_base(training)
+    lineage = begun(base, training.base)
     with _opened(folder, world):
         pieces = Pieces(base)
-        materials = list(load_material(training, root, pieces, folder / TEACHERS, talk.tell))
-        _check_identity(folder / IDENTITY, _identity(training, base, materials, world), world)
+        with world.in_turn():
+            teachers = Teachers(folder / TEACHERS, world.first)
+            materials = list(load_material(training, root, pieces, teachers, talk.tell))
+        check_validation(materials, training.validation)
         course = Course(materials, training.schedule, training.seed, world.size)
         network = open_network(base, training.shaping, training.seed, device)
         learner = Learner(network, materials, course, world)
-        task = _Task(training, folder, base, pieces, materials, course, learner, world, talk)
-        return task.run()
+        _check_identity(folder / IDENTITY, _identity(training, base, materials, world), world)
+        write = partial(export, network=network, base=base, pieces=pieces)
+        task = _Task(training, folder, lineage, write, materials, course, learner, world, talk)
+        with _written(folder):
+            return task.run()
+
+
+def remove(folder: Path) -> None:
+    """Remove the training in `folder`, if there is one.
+
+    Raises InputError where `folder` holds anything else, ArtifactError while a process trains.
+    """
+    _check_folder(folder)
+    if folder.exists():
+        with lock(folder / LOCK, "training"):
+            shutil.rmtree(folder)
 
 
 @dataclass(slots=True)
 class _Task:
-    """A training that runs."""
+    """A training that runs.
+
+    begun: the base's lineage. export: writes the model, given a folder and its lineage.
+    """
 
     training: Training
     folder: Path
-    base: Checkpoint
-    pieces: Pieces
+    begun: Mapping[str, Any]
+    export: Callable[..., None]
     materials: Sequence[Material]
     course: Course
     learner: Learner
@@ -97,6 +113,7 @@ class _Task:
         """Take up what is there, learn to the end, and finish the card."""
         if (self.folder / STATE).exists():
             self.progress = load_state(self.folder / STATE, self.learner)
+            self._check_model()
             self.talk.tell(f"goes on after step {self.progress.step:,} of {self.course.steps:,}")
         with Curve.open(self.folder / CURVE, self.progress.step, self.world.first) as curve:
             while not self.progress.ended:
@@ -104,6 +121,15 @@ class _Task:
         if self.world.first:
             write_card(self.folder / MODEL, self._lineage())
         return self.progress
+
+    def _check_model(self) -> None:
+        """A training that goes on may never find a better model than that which it has written."""
+        if not (self.folder / MODEL).exists():
+            raise TrainingError(
+                "the training's best model is gone",
+                where=str(self.folder / MODEL),
+                remedy="put it back, or ask to replace the training",
+            )
 
     def _step(self, curve: Curve) -> None:
         progress = self.progress
@@ -122,13 +148,7 @@ class _Task:
                 progress.ended = f"no better value in {patience} validations"
             if self.world.first:
                 if better:
-                    export(
-                        self.folder / MODEL,
-                        self.learner.network,
-                        self.base,
-                        self.pieces,
-                        self._lineage(),
-                    )
+                    self.export(self.folder / MODEL, lineage=self._lineage())
                 save_state(self.folder / STATE, self.learner, progress)
             self.world.wait()
 
@@ -153,7 +173,6 @@ class _Task:
     def _lineage(self) -> dict[str, Any]:
         """The base's lineage, with this training at its end."""
         progress = self.progress
-        lineage = begun(self.base, self.training.base)
         measures = next((v for v in progress.values if v["step"] == progress.best_step), {})
         own = {
             "title": self.training.title,
@@ -167,7 +186,20 @@ class _Task:
             "measures": {key: value for key, value in measures.items() if key != "step"},
             "versions": _versions(),
         }
-        return {**lineage, "trainings": [*lineage["trainings"], own]}
+        return {**self.begun, "trainings": [*self.begun["trainings"], own]}
+
+
+def _open_base(training: Training) -> Checkpoint:
+    """The base; InputError if it cannot read inputs that are as long as is asked for."""
+    base = open_base(locate(training.base), training.base)
+    if training.max_length > base.shape.longest:
+        raise InputError(
+            "max_length is more than the base can read",
+            where=str(training.path),
+            wanted=f"at most {base.shape.longest}",
+            found=str(training.max_length),
+        )
+    return base
 
 
 def _identity(
@@ -193,6 +225,8 @@ def _check_identity(path: Path, identity: Mapping[str, Any], world: World) -> No
         return
     world.wait()
     there = read_json(path, "training")
+    if not isinstance(there, dict):
+        raise ArtifactError("damaged training", where=str(path))
     if changed := [key for key in own if own[key] != there.get(key)]:
         raise InputError(
             "the folder holds a training that was begun otherwise",
@@ -211,10 +245,7 @@ def _versions() -> dict[str, str]:
 @contextmanager
 def _opened(folder: Path, world: World) -> Iterator[None]:
     """The training's folder, held by this process; InputError if it is something else."""
-    if folder.exists() and any(folder.iterdir()) and not (folder / LOCK).exists():
-        raise InputError(
-            "is no training's folder", where=str(folder), remedy="choose another, or a new one"
-        )
+    _check_folder(folder)
     if not world.first:
         yield
         return
@@ -223,10 +254,46 @@ def _opened(folder: Path, world: World) -> Iterator[None]:
         yield
 
 
-def _check_torch() -> None:
+def _check_folder(folder: Path) -> None:
+    """Raise InputError unless `folder` is a training's, empty, or still to be made."""
+    if not folder.exists() or (folder / LOCK).exists():
+        return
+    if not folder.is_dir() or any(folder.iterdir()):
+        raise InputError(
+            "is no training's folder", where=str(folder), remedy="choose another, or a new one"
+        )
+
+
+@contextmanager
+def _written(folder: Path) -> Iterator[None]:
+    """What the disk refuses, in plain words; what `folder` held before is whole."""
+    from safetensors import SafetensorError
+
     try:
-        import torch  # noqa: F401
+        yield
+    except (OSError, SafetensorError) as refused:
+        reason = getattr(refused, "strerror", None) or str(refused)
+        raise TrainingError(
+            f"the training cannot be written: {reason}",
+            where=str(getattr(refused, "filename", None) or folder),
+            remedy="make room on the disk; the same command goes on from the last checkpoint",
+        ) from refused
+
+
+def _check_device(device: str) -> None:
+    try:
+        import torch
     except ImportError:
         raise MissingPackageError(
             "training needs torch", remedy="pip install 'birchbark[train]'"
+        ) from None
+    on_device(device)
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as unknown:
+        raise InputError(
+            "torch does not know this device",
+            where=f"device {device}",
+            found=str(unknown).partition("\n")[0][:200],
+            remedy="--device cpu is always there",
         ) from None

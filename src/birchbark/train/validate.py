@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.records import Float32s, Qrels, Ranking, Run
+from birchbark.train.config import Validation
 from birchbark.train.loop import Learner, in_batches
 from birchbark.train.material import Inputs as PairInputs
 from birchbark.train.material import Material
@@ -26,6 +28,28 @@ def validate(learner: Learner, materials: Sequence[Material], name: str) -> dict
         for material in materials
         if len(material.held.pairs)
     }
+
+
+def check_validation(materials: Sequence[Material], how: Validation) -> None:
+    """Raise InputError for what `validate` could not do, before anything is learnt.
+
+    That is an unknown measure, a share of the queries that is none of them or holds no relevant
+    text, and patience without any.
+    """
+    measure(Qrels({"q": {"d": 1}}), Run({"q": Ranking.of(["d"], [1.0])}), (how.measure,))
+    for material in materials:
+        pairs = material.held.pairs
+        if material.data.validation and not (pairs.grades > 0).any():
+            raise InputError(
+                "no query that is kept apart has a relevant text",
+                where=material.data.name,
+                found=f"{len(pairs.queries)} queries kept apart",
+                remedy="a larger share of the queries, or validation = 0",
+            )
+    if how.patience and not any(material.data.validation for material in materials):
+        raise InputError(
+            "patience needs queries kept apart", remedy="validation = 0.1 in a data set keeps some"
+        )
 
 
 def _ranked(learner: Learner, held: PairInputs) -> tuple[Qrels, Run]:

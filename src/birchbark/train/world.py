@@ -9,7 +9,12 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
+
+from birchbark.errors import TrainingError
+
+PATIENCE = timedelta(days=7)  # for the first to ask a teacher; torchrun ends all when one dies
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,8 @@ class World:
 
         found = list(tensors)
         flat = torch.cat([tensor.reshape(-1) for tensor in found])
-        distributed.all_reduce(flat)
+        with _together():
+            distributed.all_reduce(flat)
         for tensor, part in zip(found, flat.split([t.numel() for t in found]), strict=True):
             tensor.copy_(part.view_as(tensor))
 
@@ -42,7 +48,30 @@ class World:
         if self.size > 1:
             from torch import distributed
 
-            distributed.barrier()
+            with _together():
+                distributed.barrier()
+
+    @contextmanager
+    def in_turn(self) -> Iterator[None]:
+        """The first process goes through the block, then all others: they find what it made."""
+        if not self.first:
+            self.wait()
+        yield
+        if self.first:
+            self.wait()
+
+
+@contextmanager
+def _together() -> Iterator[None]:
+    """What is raised where another process has died, in plain words."""
+    try:
+        yield
+    except RuntimeError as lost:
+        raise TrainingError(
+            "another process of this training has ended",
+            found=str(lost).partition("\n")[0][:200],
+            remedy="its own message says why",
+        ) from lost
 
 
 @contextmanager
@@ -54,7 +83,8 @@ def open_world(device: str) -> Iterator[World]:
         return
     from torch import distributed
 
-    distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    backend = "nccl" if device.startswith("cuda") else "gloo"
+    distributed.init_process_group(backend, timeout=PATIENCE)
     try:
         yield World(distributed.get_rank(), size)
     finally:

@@ -1,0 +1,98 @@
+"""Do pairs become the inputs and targets that were asked for?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_trainings import prepare, some_pairs
+
+from birchbark.records import Pair
+from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.model import load_scorer
+from birchbark.score.tokenizer import Pieces
+from birchbark.train.config import Teacher
+from birchbark.train.examples import Pairs
+from birchbark.train.material import Inputs, Teachers, _chunks, load_material, taught
+from conftest import write_bert
+
+
+@pytest.fixture(scope="module")
+def pieces(tmp_path_factory: pytest.TempPathFactory) -> Pieces:
+    return Pieces(Checkpoint.open(write_bert(tmp_path_factory.mktemp("tiny") / "b", labels=1)))
+
+
+SOME_WORDS = st.lists(st.sampled_from(["birch", "canoe", "bee", "stone"]), min_size=1, max_size=30)
+
+
+@given(SOME_WORDS, SOME_WORDS, st.integers(8, 32))
+def test_inputs_fit(pieces: Pieces, query: list[str], text: list[str], longest: int) -> None:
+    """What fits is whole; else the query has half of the room at most, the text all the rest."""
+    pairs = Pairs.of([Pair("q", " ".join(query), "d", " ".join(text), 1)])
+    inputs = Inputs.of(pairs, pieces, longest)
+    ids, types = inputs[0]
+    kept = len(types) - int(types.sum()) - 2, int(types.sum()) - 1
+    room = longest - 3
+    first = min(len(query), room // 2)
+    assert kept == (first, min(len(text), room - first))
+    assert len(ids) == len(types) <= longest
+    assert inputs.cut == (kept != (len(query), len(text)))
+    whole, _ = pieces.pair(*pieces.encode([" ".join(query), " ".join(text)]))
+    assert inputs.cut or np.array_equal(ids, whole)
+
+
+def loaded(folder: Path, **changes: Any) -> Any:
+    training = prepare(folder, **changes)
+    tiny = Pieces(Checkpoint.open(folder / "base"))
+    (one,) = load_material(training, folder, tiny, Teachers(folder / "t"), lambda text: None)
+    return one
+
+
+def test_queries_are_kept_apart(tmp_path: Path) -> None:
+    """A share of them, counted in the card's facts; all else is learnt from."""
+    found = loaded(tmp_path)
+    assert not set(found.learnt.pairs.queries) & set(found.held.pairs.queries)
+    assert found.facts["learnt"] == {"queries": 7, "pairs": 35, "cut": 0}
+    assert found.facts["held"] == {"queries": 3, "pairs": 15, "cut": 0}
+    np.testing.assert_array_equal(found.targets, found.learnt.pairs.grades)
+
+
+def test_long_texts_are_cut_into_pieces(tmp_path: Path) -> None:
+    """Each with the grade of the whole, no word lost; those kept apart stay whole."""
+    pairs = some_pairs(5)
+    chunks = list(_chunks(pairs, 4))
+    for pair in pairs:
+        own = [c for c in chunks if c.doc_id == pair.doc_id]
+        assert " ".join(c.text for c in own) == pair.text
+        assert {(c.query, c.relevance) for c in own} == {(pair.query, pair.relevance)}
+        assert max(len(c.text.split()) for c in own) <= 4
+    assert list(_chunks(pairs, None)) == pairs
+    assert loaded(tmp_path, data__chunk=4).held.pairs.texts == loaded(tmp_path).held.pairs.texts
+
+
+def test_what_a_teacher_says(tmp_path: Path) -> None:
+    """A cross-encoder's log-odds, an embedding's cosine; scaled and shifted; asked once."""
+    pairs = Pairs.of(some_pairs(4))
+    for labels, kind in ((1, "cross-encoder"), (None, "embedding")):
+        directory = write_bert(tmp_path / kind, labels=labels)
+        scorer = load_scorer(directory, 1)
+        texts = scorer.encode(pairs.texts)
+        said = [
+            scorer.score(pairs.queries[q], [texts[t]])[0]
+            for q, t in zip(pairs.query, pairs.text, strict=True)
+        ]
+        scores = np.array(said, np.float64)
+        if labels:
+            scores = np.log(scores / (1 - scores))
+        kept = Teachers(tmp_path / "kept")
+        found = taught(pairs, Teacher(str(directory), 3.0, 0.25), kept)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, 3 * (scores - 0.25), rtol=1e-4, atol=1e-4)
+        for write in (True, False):
+            again = taught(pairs, Teacher(str(directory)), replace(kept, write=write))
+            np.testing.assert_allclose(3 * (again - 0.25), found, rtol=1e-5, atol=1e-5)
