@@ -135,9 +135,9 @@ def test_a_grid_is_every_combination(tmp_path: Path) -> None:
         ({"sede": [1]}, r"tiny\.toml: sede: unknown key"),
         ({"seed": [1, "x"]}, "seed: wrong type"),
         ({"seed": [1, 1]}, r"grid\.seed: .*repeats"),
-        ({"data.letters.weight": [1]}, r"grid\.data\.letters\.weight: letters is no table"),
-        ({"title.long": [1]}, r"grid\.title\.long: title is no table"),
-        ({"data.words": [1]}, r"grid\.data\.words: words is no setting"),
+        ({"data.letters.weight": [1]}, r"tiny\.toml: data\.letters\.weight: letters is no table"),
+        ({"title.long": [1]}, r"title\.long: title is no table"),
+        ({"data.words": [1]}, r"data\.words: words is no setting"),
     ],
 )
 def test_grids_that_are_none(grid: dict[str, Any], message: str, tmp_path: Path) -> None:

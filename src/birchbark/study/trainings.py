@@ -21,6 +21,7 @@ from birchbark.train.grid import changed
 from birchbark.train.state import Progress
 from birchbark.train.training import CURVE, MODEL, Talk, train
 
+Lines = Sequence[Mapping[str, Any]]  # of a curve.jsonl
 POINTS = 40  # of a loss curve
 TRAINED = (
     "Each variant is the same training with the settings that its name tells. Steps: in all, and "
@@ -76,7 +77,8 @@ class Trainings:
         columns = (
             Column("steps", Style.COUNT),
             Column("best at", Style.COUNT),
-            Column("on queries kept apart", Style.MEASURE),
+            Column("measure, kept apart", Style.MEASURE),
+            Column("loss at the end, kept apart", Style.MEASURE),
         )
         return {"trained": columns, **self.evidence.layout(measures)}
 
@@ -94,7 +96,9 @@ class Trainings:
         found = replace(self.evidence, named=models).run(recipe, bench)
         curves = {name: read_curve(folder / CURVE) for name, folder in folders.items()}
         columns = self.layout(recipe.measures)["trained"]
-        table = Table("trained", "Trainings", "variant", columns, (_trained(ended),), TRAINED)
+        table = Table(
+            "trained", "Trainings", "variant", columns, (_trained(ended, curves),), TRAINED
+        )
         return replace(found, tables=(table, *found.tables), plots=(*_plots(curves), *found.plots))
 
 
@@ -107,23 +111,28 @@ def _to(bench: Bench) -> Any:
     return lambda text: bench.tell(f"  {text}")
 
 
-def _trained(ended: Mapping[str, Progress]) -> Group:
-    rows = [
-        Row(name, (Cell(one.step), Cell(one.best_step), Cell(one.best)))
-        for name, one in ended.items()
-    ]
+def _trained(ended: Mapping[str, Progress], curves: Mapping[str, Lines]) -> Group:
+    rows = []
+    for name, one in ended.items():
+        losses = [points[-1][1] for points in measure_curves(curves[name], "losses").values()]
+        loss = sum(losses) / len(losses) if losses else None
+        rows.append(Row(name, tuple(map(Cell, (one.step, one.best_step, one.best, loss)))))
     return Group("", tuple(rows))
 
 
-def _plots(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Curves, ...]:
-    losses = {name: smooth_losses(lines, POINTS) for name, lines in curves.items()}
-    plots = [Curves("losses", "Loss while learning", "step", "loss", losses)]
-    measured = {
-        f"{name}, {data}" if len(found) > 1 else name: points
-        for name, lines in curves.items()
-        for found in [measure_curves(lines)]
-        for data, points in found.items()
-    }
-    if measured:
-        plots.append(Curves("kept-apart", "Queries kept apart", "step", "measure", measured))
+def _plots(curves: Mapping[str, Lines]) -> tuple[Curves, ...]:
+    learnt = {name: smooth_losses(lines, POINTS) for name, lines in curves.items()}
+    plots = [Curves("losses", "Loss while learning", "step", "loss", learnt)]
+    for what, title, axis in (
+        ("losses", "Loss on queries kept apart", "loss"),
+        ("values", "Measure on queries kept apart", "measure"),
+    ):
+        measured = {
+            f"{name}, {data}" if len(found) > 1 else name: points
+            for name, lines in curves.items()
+            for found in [measure_curves(lines, what)]
+            for data, points in found.items()
+        }
+        if measured:
+            plots.append(Curves(f"kept-apart-{what}", title, "step", axis, measured))
     return tuple(plots)

@@ -35,8 +35,8 @@ class DataSet:
 
     files: below the data root, read as one set. chunk: texts are cut into pieces of so many words,
     each with the grade of the whole; None leaves them whole. validation: share of the queries kept
-    apart. weight: of its losses. skip_bad: pass over bad records, and count them. licence: what the
-    card says of it.
+    apart, of which at most `validation_queries` are measured. weight: of its losses. skip_bad: pass
+    over bad records, and count them. licence: what the card says of it.
     """
 
     name: str
@@ -48,6 +48,7 @@ class DataSet:
     licence: str
     chunk: int | None
     validation: float
+    validation_queries: int | None
     draw: Draw
     objective: Objective
     teacher: Teacher | None
@@ -215,6 +216,7 @@ def _data_set(
         licence=section.text("licence", "not stated"),
         chunk=section.whole("chunk", None, least=1),
         validation=validation,
+        validation_queries=section.whole("validation_queries", None, least=1),
         draw=lists,
         objective=objective,
         teacher=teacher,

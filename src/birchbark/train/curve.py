@@ -66,12 +66,12 @@ def smooth_losses(
 
 
 def measure_curves(
-    lines: Iterable[Mapping[str, Any]],
+    lines: Iterable[Mapping[str, Any]], what: str = "values"
 ) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Data set → step and value of each validation."""
+    """Data set → step and value of each validation. what: `values` of the measure, or `losses`."""
     found: dict[str, list[tuple[float, float]]] = {}
     for line in lines:
-        for name, value in line.get("values", {}).items():
+        for name, value in line.get(what, {}).items():
             found.setdefault(name, []).append((line["step"], value))
     return {name: tuple(points) for name, points in found.items()}
 

@@ -92,17 +92,21 @@ class Pairs:
         return len(self.query)
 
 
-def split(pairs: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
+def split(
+    pairs: Sequence[Pair], share: float, seed: int, most: int | None = None
+) -> tuple[list[Pair], list[Pair]]:
     """Pairs to learn from, and those of `share` of the queries, drawn by chance, to validate on.
 
-    Queries are told apart by their text, so that none is on both sides under two ids.
+    Queries are told apart by their text, so that none is on both sides under two ids. most: so many
+    of the queries kept apart are validated on; the others are on neither side.
     """
     queries = sorted({pair.query for pair in pairs})
     count = round(share * len(queries))
     chosen = np.random.default_rng(seed).permutation(len(queries))[:count]
-    held = {queries[i] for i in chosen}
+    apart = [queries[i] for i in chosen]
+    held, measured = set(apart), set(apart[:most])
     learnt = [pair for pair in pairs if pair.query not in held]
-    return learnt, [pair for pair in pairs if pair.query in held]
+    return learnt, [pair for pair in pairs if pair.query in measured]
 
 
 def draw(pairs: Pairs, how: Draw, seed: Sequence[int]) -> list[List]:

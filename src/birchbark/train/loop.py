@@ -17,6 +17,7 @@ from birchbark.errors import TrainingError
 from birchbark.train.course import Course, Task
 from birchbark.train.material import Material
 from birchbark.train.network import Inputs, Network
+from birchbark.train.objectives import Objective
 from birchbark.train.world import World
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
@@ -96,25 +97,9 @@ class Learner:
             if chosen:
                 lists = [np.arange(ends[i] - len(tasks[i][1]), ends[i]) for i in chosen]
                 targets = [material.targets[list(tasks[i][1])] for i in chosen]
-                losses = self._losses(material, logits, lists, targets)
+                losses = list_losses(material.data.objective, logits, lists, targets)
                 total = total + material.data.weight * losses.sum()
         return total
-
-    def _losses(
-        self, material: Material, logits: Any, lists: Sequence[Any], targets: Sequence[Any]
-    ) -> Any:
-        """The loss of each list (lists,): rows of logits and targets, filled up to one width."""
-        import torch
-
-        width = max(map(len, lists))
-        places = np.zeros((len(lists), width), np.int64)
-        goals = np.zeros((len(lists), width), np.float32)
-        mask = np.zeros((len(lists), width), bool)
-        for row, (place, goal) in enumerate(zip(lists, targets, strict=True)):
-            places[row, : len(place)], goals[row, : len(goal)] = place, goal
-            mask[row, : len(place)] = True
-        at, goal, there = (torch.from_numpy(x).to(self.device) for x in (places, goals, mask))
-        return material.data.objective.loss(logits[at], goal, there)
 
     def products(self) -> AbstractContextManager[Any]:
         """Within it, matrix products are computed in the precision that was asked for."""
@@ -125,6 +110,23 @@ class Learner:
             self.device.type, torch.bfloat16, enabled=bf16
         )
         return products
+
+
+def list_losses(
+    objective: Objective, logits: Any, lists: Sequence[Any], targets: Sequence[Any]
+) -> Any:
+    """The loss of each list (lists,). lists: places of its texts in `logits`; targets: of each."""
+    import torch
+
+    width = max(map(len, lists))
+    places = np.zeros((len(lists), width), np.int64)
+    goals = np.zeros((len(lists), width), np.float32)
+    mask = np.zeros((len(lists), width), bool)
+    for row, (place, goal) in enumerate(zip(lists, targets, strict=True)):
+        places[row, : len(place)], goals[row, : len(goal)] = place, goal
+        mask[row, : len(place)] = True
+    at, goal, there = (torch.from_numpy(x).to(logits.device) for x in (places, goals, mask))
+    return objective.loss(logits[at], goal, there)
 
 
 def _mixed(*numbers: int) -> int:

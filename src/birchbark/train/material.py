@@ -98,7 +98,7 @@ def load_material(
     for data in training.data:
         paths = [root / name for name in data.files]
         pairs, intake = _read(data, paths)
-        learn, hold = split(pairs, data.validation, training.seed)
+        learn, hold = split(pairs, data.validation, training.seed, data.validation_queries)
         if not learn:
             raise InputError("nothing is left to learn from", where=data.name)
         learnt, held = Pairs.of(_chunks(learn, data.chunk)), Pairs.of(hold)
@@ -135,15 +135,11 @@ def _tell(facts: dict[str, object], max_length: int, tell: Tell) -> None:
         counts = facts[part]
         assert isinstance(counts, dict)
         if counts["pairs"]:
-            cut = (
-                f"; {counts['cut']:,} lose their end at {max_length} tokens"
-                if counts["cut"]
-                else ""
-            )
+            use = "to learn from" if part == "learnt" else "to validate on"
+            cut = f"; {counts['cut']:,} lose their end at {max_length} tokens"
             tell(
-                f"{facts['name']}: {counts['pairs']:,} pairs of {counts['queries']:,} queries "
-                f"{'to learn from' if part == 'learnt' else 'to validate on'}"
-                f"{cut if counts['cut'] else ''}"
+                f"{facts['name']}: {counts['pairs']:,} pairs of {counts['queries']:,} queries {use}"
+                + (cut if counts["cut"] else "")
             )
     if facts["skipped"]:
         tell(f"{facts['name']}: {facts['skipped']} bad records were passed over")

@@ -155,17 +155,19 @@ class _Task:
     def _validated(self, curve: Curve) -> bool:
         """Measure, and say whether this is the model to keep: the best, or the last of all."""
         progress, name = self.progress, self.training.validation.measure
-        values = validate(self.learner, self.materials, name)
-        if not values:
+        found = validate(self.learner, self.materials, name, self.training.seed)
+        if not found:
             progress.best_step = progress.step
             return True
+        values = {key: one.value for key, one in found.items()}
+        losses = {key: one.loss for key, one in found.items() if one.loss is not None}
         mean = sum(values.values()) / len(values)
         better = progress.best is None or mean > progress.best
         progress.stale = 0 if better else progress.stale + 1
         if better:
             progress.best, progress.best_step = mean, progress.step
         progress.values.append({"step": progress.step, **values})
-        curve.add(step=progress.step, measure=name, values=values)
+        curve.add(step=progress.step, measure=name, values=values, losses=losses)
         shown = ", ".join(f"{key} {value:.4f}" for key, value in values.items())
         self.talk.tell(f"step {progress.step:,}: {name} {shown}{' (best)' if better else ''}")
         return better

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.records import Float32s, Qrels, Ranking, Run
 from birchbark.train.config import Validation
-from birchbark.train.loop import Learner, in_batches
+from birchbark.train.examples import Pairs, draw
+from birchbark.train.loop import Learner, in_batches, list_losses
 from birchbark.train.material import Inputs as PairInputs
 from birchbark.train.material import Material
 from birchbark.train.network import Inputs
@@ -18,16 +20,48 @@ from birchbark.train.network import Inputs
 TOKENS = 8192
 
 
-def validate(learner: Learner, materials: Sequence[Material], name: str) -> dict[str, float]:
-    """Data set → mean of measure `name` over its held queries that have a relevant text.
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a data set's held queries say of a network.
 
-    Each query's judged texts are ranked by their log-odds. Sets that hold no queries are left out.
+    value: the mean of the measure. loss: of the set's own objective, mean over lists; None where
+    its targets are a teacher's, who is asked about no held pair.
     """
-    return {
-        material.data.name: measure(*_ranked(learner, material.held), (name,)).means[name]
-        for material in materials
-        if len(material.held.pairs)
-    }
+
+    value: float
+    loss: float | None
+
+
+def validate(
+    learner: Learner, materials: Sequence[Material], name: str, seed: int
+) -> dict[str, Figures]:
+    """Data set → figures of its held queries; sets that hold none are left out.
+
+    Each query's judged texts are ranked by their log-odds; measure `name` is a mean over queries
+    that have a relevant text. seed: of the lists whose loss is taken, the same ones each time.
+    """
+    found = {}
+    for material in materials:
+        pairs = material.held.pairs
+        if len(pairs):
+            logits = judge(learner, material.held)
+            value = measure(*_ranked(pairs, logits), (name,)).means[name]
+            found[material.data.name] = Figures(value, _loss(material, logits, seed))
+    return found
+
+
+def _loss(material: Material, logits: Float32s, seed: int) -> float | None:
+    """The mean loss of lists that are drawn as those that are learnt from, all of them."""
+    import torch
+
+    data, pairs = material.data, material.held.pairs
+    if data.objective.soft:
+        return None
+    lists = [np.array(one) for one in draw(pairs, replace(data.draw, take=None), (seed,))]
+    if not lists:
+        return None
+    targets = [pairs.grades[one] for one in lists]
+    return float(list_losses(data.objective, torch.from_numpy(logits), lists, targets).mean())
 
 
 def check_validation(materials: Sequence[Material], how: Validation) -> None:
@@ -52,8 +86,7 @@ def check_validation(materials: Sequence[Material], how: Validation) -> None:
         )
 
 
-def _ranked(learner: Learner, held: PairInputs) -> tuple[Qrels, Run]:
-    pairs, scores = held.pairs, judge(learner, held)
+def _ranked(pairs: Pairs, scores: Float32s) -> tuple[Qrels, Run]:
     grades, rankings = {}, {}
     for query, numbers in zip(pairs.queries, pairs.by_query, strict=True):
         if pairs.grades[numbers].max() > 0:
