@@ -113,6 +113,17 @@ def test_all_that_is_random_is_the_seed_s(undisturbed: Path) -> None:
     assert kept(undisturbed / "other")["weights"] != kept(undisturbed / "out")["weights"]
 
 
+def test_what_a_kill_left_is_removed(tmp_path: Path) -> None:
+    """Half a checkpoint, half a file."""
+    training = prepare(tmp_path)
+    train(training, tmp_path, tmp_path / "out")
+    (tmp_path / "out" / ".tmp-half").mkdir()
+    (tmp_path / "out" / ".tmp-half" / "weights.safetensors").write_text("x" * 99)
+    (tmp_path / "out" / ".tmp-curve").write_text("{")
+    train(training, tmp_path, tmp_path / "out")
+    assert not list((tmp_path / "out").glob(".tmp-*"))
+
+
 def interrupted(training: Training, folder: Path, step: int) -> None:
     """Train into `folder`/out, and stop after `step`."""
 

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from birchbark.artifact import lock, origin, read_json, write_json
+from birchbark.artifact import TEMPORARY, lock, origin, read_json, write_json
 from birchbark.errors import ArtifactError, InputError, MissingPackageError, TrainingError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import locate
@@ -246,13 +246,21 @@ def _versions() -> dict[str, str]:
 
 @contextmanager
 def _opened(folder: Path, world: World) -> Iterator[None]:
-    """The training's folder, held by this process; InputError if it is something else."""
+    """The training's folder, held by this process; InputError if it is something else.
+
+    What a killed process left half written is removed: it may fill the disk.
+    """
     _check_folder(folder)
     if not world.first:
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
     with lock(folder / LOCK, "training"):
+        for left in folder.glob(TEMPORARY + "*"):
+            if left.is_dir():
+                shutil.rmtree(left)
+            else:
+                left.unlink()
         yield
 
 
