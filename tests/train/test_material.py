@@ -90,9 +90,9 @@ def test_what_a_teacher_says(tmp_path: Path) -> None:
         if labels:
             scores = np.log(scores / (1 - scores))
         kept = Teachers(tmp_path / "kept")
-        found = taught(pairs, Teacher(str(directory), 3.0, 0.25), kept)
+        found = taught(pairs, Teacher(str(directory), 3.0, 0.25), scorer, kept)
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, 3 * (scores - 0.25), rtol=1e-4, atol=1e-4)
         for write in (True, False):
-            again = taught(pairs, Teacher(str(directory)), replace(kept, write=write))
+            again = taught(pairs, Teacher(str(directory)), scorer, replace(kept, write=write))
             np.testing.assert_allclose(3 * (again - 0.25), found, rtol=1e-5, atol=1e-5)

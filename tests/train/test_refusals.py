@@ -20,8 +20,9 @@ from birchbark.score.model import load_scorer
 from birchbark.train import export as export_room
 from birchbark.train import state as state_room
 from birchbark.train.curve import Curve
+from birchbark.train.folder import remove
 from birchbark.train.loop import Learner
-from birchbark.train.training import Talk, remove, train
+from birchbark.train.training import Talk, train
 from conftest import write_bert
 
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing to learn with")

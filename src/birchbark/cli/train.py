@@ -47,8 +47,8 @@ def command(config: Path, output: Path, data: Path | None, device: str, replace:
     processes, each with a batch of its own.
     """
     from birchbark.study.data import find_root
+    from birchbark.train.folder import remove
     from birchbark.train.grid import read_variants
-    from birchbark.train.training import remove
     from birchbark.train.world import open_world
 
     variants = read_variants(config)

@@ -17,9 +17,10 @@ from birchbark.study.outcome import Cell, Column, Curves, Group, Outcome, Row, S
 from birchbark.study.recipe import Recipe
 from birchbark.train.config import Training
 from birchbark.train.curve import measure_curves, read_curve, smooth_losses
+from birchbark.train.folder import CURVE, MODEL
 from birchbark.train.grid import changed
 from birchbark.train.state import Progress
-from birchbark.train.training import CURVE, MODEL, Talk, train
+from birchbark.train.training import Talk, train
 
 Lines = Sequence[Mapping[str, Any]]  # of a curve.jsonl
 POINTS = 40  # of a loss curve

@@ -80,6 +80,10 @@ def _training(training: Mapping[str, Any]) -> list[str]:
         + (f", the best at {training['best_step']:,}" if training.get("measures") else "")
         + f"; {training['ended']}.",
     ]
+    if teachers := [
+        f"{d['name']} by {d['teacher']['model']}" for d in training["data"] if d["teacher"]
+    ]:
+        parts.append(f"Taught by the scores of another model: {', '.join(teachers)}.")
     if training.get("measures"):
         rows = [(name, f"{value:.4f}") for name, value in training["measures"].items()]
         parts.append(_table(("queries kept apart of", training["measure"]), rows))

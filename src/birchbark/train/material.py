@@ -16,6 +16,7 @@ from birchbark.errors import InputError
 from birchbark.records import Ids, Pair
 from birchbark.score.model import load_scorer
 from birchbark.score.remembering import Remembering
+from birchbark.score.scorer import Scorer
 from birchbark.score.store import ScoreStore
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.config import DataSet, Teacher, Training
@@ -104,14 +105,17 @@ def load_material(
         learnt, held = Pairs.of(_chunks(learn, data.chunk)), Pairs.of(hold)
         inputs = Inputs.of(learnt, pieces, training.max_length)
         held_inputs = Inputs.of(held, pieces, training.max_length)
-        targets = learnt.grades
+        targets, teacher = learnt.grades, None
         if data.teacher:
             tell(f"{data.name}: {data.teacher.model} scores {len(learnt):,} pairs")
-            targets = taught(learnt, data.teacher, teachers)
-        facts = {
+            scorer = load_scorer(data.teacher.model)
+            targets = taught(learnt, data.teacher, scorer, teachers)
+            teacher = {"model": data.teacher.model, "fingerprint": scorer.fingerprint}
+        facts: dict[str, object] = {
             "name": data.name,
             "licence": data.licence,
             "files": [{"name": p.name, "sha256": fingerprint(p)} for p in paths],
+            "teacher": teacher,
             "skipped": len(intake.skipped),
             "learnt": {"queries": len(learnt.queries), "pairs": len(learnt), "cut": inputs.cut},
             "held": {"queries": len(held.queries), "pairs": len(held), "cut": held_inputs.cut},
@@ -157,13 +161,12 @@ def _chunks(pairs: Sequence[Pair], words: int | None) -> Iterator[Pair]:
             yield Pair(pair.query_id, pair.query, pair.doc_id, text, pair.relevance)
 
 
-def taught(pairs: Pairs, teacher: Teacher, kept: Teachers) -> NDArray[np.float32]:
-    """What `teacher` says of each pair, (n,) float32: scale · (score − shift).
+def taught(pairs: Pairs, teacher: Teacher, scorer: Scorer, kept: Teachers) -> NDArray[np.float32]:
+    """What `teacher`, opened as `scorer`, says of each pair, (n,): scale · (score − shift).
 
     The score is a cosine (0 where it is negative), or a cross-encoder's log-odds. Texts that the
     teacher cannot read whole are cut to what it can.
     """
-    scorer = load_scorer(teacher.model)
     targets = np.empty(len(pairs), np.float32)
     with ScoreStore(kept.store, scorer, write=kept.write) as scores:
         remembering = Remembering(scorer, scores)

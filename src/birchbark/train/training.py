@@ -1,23 +1,15 @@
-"""How does a configuration become a model? All of a training, in one folder that it can resume.
-
-The folder holds `model/` (the best so far), `curve.jsonl` (loss and rate of each step, values of
-each validation), `state/` (what a killed training needs to go on), `teachers/` (their scores) and
-`training.json` (what it was begun with).
-"""
+"""How does a configuration become a model? All of a training, which a kill cannot undo."""
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from birchbark.artifact import TEMPORARY, lock, origin, read_json, write_json
-from birchbark.errors import ArtifactError, InputError, MissingPackageError, TrainingError
+from birchbark.artifact import origin
+from birchbark.errors import InputError, MissingPackageError, TrainingError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import locate
 from birchbark.score.tokenizer import Pieces
@@ -26,6 +18,16 @@ from birchbark.train.config import Training
 from birchbark.train.course import Course
 from birchbark.train.curve import Curve
 from birchbark.train.export import export, write_card
+from birchbark.train.folder import (
+    CURVE,
+    IDENTITY,
+    MODEL,
+    STATE,
+    TEACHERS,
+    check_identity,
+    opened,
+    written,
+)
 from birchbark.train.loop import Learner
 from birchbark.train.material import Material, Teachers, load_material
 from birchbark.train.shaping import open_base, open_network
@@ -33,9 +35,6 @@ from birchbark.train.state import Progress, load_state, save_state
 from birchbark.train.torch_session import on_device
 from birchbark.train.validate import check_validation, validate
 from birchbark.train.world import World
-
-MODEL, STATE, CURVE, IDENTITY = "model", "state", "curve.jsonl", "training.json"
-TEACHERS, LOCK = "teachers", "lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ def train(
     _check_device(device)
     base = _open_base(training)
     lineage = begun(base, training.base)
-    with _opened(folder, world):
+    with opened(folder, world):
         pieces = Pieces(base)
         with world.in_turn():
             teachers = Teachers(folder / TEACHERS, world.first)
@@ -73,22 +72,11 @@ def train(
         course = Course(materials, training.schedule, training.seed, world.size)
         network = open_network(base, training.shaping, training.seed, device)
         learner = Learner(network, materials, course, world)
-        _check_identity(folder / IDENTITY, _identity(training, base, materials, world), world)
+        check_identity(folder / IDENTITY, _identity(training, base, materials, world), world)
         write = partial(export, network=network, base=base, pieces=pieces)
         task = _Task(training, folder, lineage, write, materials, course, learner, world, talk)
-        with _written(folder):
+        with written(folder):
             return task.run()
-
-
-def remove(folder: Path) -> None:
-    """Remove the training in `folder`, if there is one.
-
-    Raises InputError where `folder` holds anything else, ArtifactError while a process trains.
-    """
-    _check_folder(folder)
-    if folder.exists():
-        with lock(folder / LOCK, "training"):
-            shutil.rmtree(folder)
 
 
 @dataclass(slots=True)
@@ -217,77 +205,10 @@ def _identity(
     }
 
 
-def _check_identity(path: Path, identity: Mapping[str, Any], world: World) -> None:
-    """Write `identity`, or hold it against the one that is there."""
-    own = json.loads(json.dumps(identity))
-    if not path.exists():
-        world.wait()
-        if world.first:
-            write_json(path, own)
-        return
-    world.wait()
-    there = read_json(path, "training")
-    if not isinstance(there, dict):
-        raise ArtifactError("damaged training", where=str(path))
-    if changed := [key for key in own if own[key] != there.get(key)]:
-        raise InputError(
-            "the folder holds a training that was begun otherwise",
-            where=str(path.parent),
-            found=f"other {' and '.join(changed)}",
-            remedy="choose another folder, or ask to replace it",
-        )
-
-
 def _versions() -> dict[str, str]:
     import torch
 
     return origin() | {"torch": str(torch.__version__)}
-
-
-@contextmanager
-def _opened(folder: Path, world: World) -> Iterator[None]:
-    """The training's folder, held by this process; InputError if it is something else.
-
-    What a killed process left half written is removed: it may fill the disk.
-    """
-    _check_folder(folder)
-    if not world.first:
-        yield
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    with lock(folder / LOCK, "training"):
-        for left in folder.glob(TEMPORARY + "*"):
-            if left.is_dir():
-                shutil.rmtree(left)
-            else:
-                left.unlink()
-        yield
-
-
-def _check_folder(folder: Path) -> None:
-    """Raise InputError unless `folder` is a training's, empty, or still to be made."""
-    if not folder.exists() or (folder / LOCK).exists():
-        return
-    if not folder.is_dir() or any(folder.iterdir()):
-        raise InputError(
-            "is no training's folder", where=str(folder), remedy="choose another, or a new one"
-        )
-
-
-@contextmanager
-def _written(folder: Path) -> Iterator[None]:
-    """What the disk refuses, in plain words; what `folder` held before is whole."""
-    from safetensors import SafetensorError
-
-    try:
-        yield
-    except (OSError, SafetensorError) as refused:
-        reason = getattr(refused, "strerror", None) or str(refused)
-        raise TrainingError(
-            f"the training cannot be written: {reason}",
-            where=str(getattr(refused, "filename", None) or folder),
-            remedy="make room on the disk; the same command goes on from the last checkpoint",
-        ) from refused
 
 
 def _check_device(device: str) -> None:
