@@ -74,7 +74,11 @@ def test_variants_side_by_side(recipe: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"model.layers" = 1', '"model.layer" = 1', "model: .*unknown key|model.layer: unknown key"),
+        (
+            '"model.layers" = 1',
+            '"model.layer" = 1',
+            "model: .*unknown key|model.layer: unknown key",
+        ),
         ('config = "tiny.toml"', 'config = "none.toml"', "none.toml: no such file"),
         ('{ "model.learns" = "head" }', '{ "model.learns" = "feet" }', "unknown part 'feet'"),
     ],

@@ -9,15 +9,21 @@ mkdir -p "$work"
 for name in mb wikiqa selqa; do ln -sfn "$(realpath "$data/$name")" "$work/$name"; done
 
 # Collections as pairs. DL19, TIME, CACM, Cranfield and SciFact's test part have no place here.
+# Two claims of SciFact's train part are claims of its test part, word by word.
+grep -vP '^(871|1291)\t' "$data/scifact/queries.train.tsv" > "$work/scifact.queries.tsv"
 awk 'NR % 24 == 1' "$data/cmuqa-long/queries.tsv" > "$work/cmuqa.queries.tsv"
 birchbark pairs judged "$data/trec-dl21-passage/corpus.jsonl" --queries "$data/trec-dl21-passage/queries.tsv" \
   --qrels "$data/trec-dl21-passage/qrels.with-text.txt" --in-collection 100 --output "$work/dl21.tsv"
 birchbark pairs judged "$data/trec-dl21-passage/corpus.jsonl" --queries "$data/trec-dl21-passage/queries.tsv" \
   --qrels "$data/trec-dl21-passage/qrels.with-text.txt" --segments sentences --output "$work/dl21.sentences.tsv"
-birchbark pairs judged "$data/scifact/corpus.jsonl" --queries "$data/scifact/queries.train.tsv" \
+birchbark pairs judged "$data/scifact/corpus.jsonl" --queries "$work/scifact.queries.tsv" \
   --qrels "$data/scifact/qrels.train.txt" --in-collection 6 --segments sentences --output "$work/scifact.sentences.tsv"
 birchbark pairs judged "$data/cmuqa-long/corpus.jsonl" --queries "$work/cmuqa.queries.tsv" \
   --qrels "$data/cmuqa-long/qrels.txt" --segments sentences --output "$work/cmuqa.sentences.tsv"
+birchbark index "$data/scifact/corpus.jsonl" --to "$work/scifact.index"
+birchbark retrieve "$work/scifact.index" --queries "$work/scifact.queries.tsv" --depth 30 --output "$work/scifact.run"
+birchbark pairs judged "$data/scifact/corpus.jsonl" --queries "$work/scifact.queries.tsv" \
+  --qrels "$data/scifact/qrels.train.txt" --run "$work/scifact.run" --negatives 12 --output "$work/scifact.tsv"
 
 # One pool of texts, and candidates in it for every query.
 birchbark pairs unpack "$data/mb/trec-2011.tsv" "$data"/wikiqa/{train,dev,test}.tsv "$data"/selqa/{dev,test}.tsv \
