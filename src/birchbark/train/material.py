@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from birchbark.collection.intake import Intake
 from birchbark.collection.pairs import read_pairs
 from birchbark.errors import InputError
 from birchbark.records import Ids, Pair
+from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.model import load_scorer
 from birchbark.score.remembering import Remembering
 from birchbark.score.scorer import Scorer
@@ -23,6 +24,7 @@ from birchbark.train.config import DataSet, Teacher, Training
 from birchbark.train.examples import Pairs, split
 
 Tell = Callable[[str], None]
+TOGETHER = 1000  # queries whose texts are embedded together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,6 +163,19 @@ def _chunks(pairs: Sequence[Pair], words: int | None) -> Iterator[Pair]:
             yield Pair(pair.query_id, pair.query, pair.doc_id, text, pair.relevance)
 
 
+def _embed_together(
+    scorer: EmbeddingScorer, scores: ScoreStore, asked: Mapping[str, Sequence[Ids]]
+) -> None:
+    """Embed the texts of many queries at once: those of one query alone make small batches."""
+    new = [
+        piece
+        for query, pieces in asked.items()
+        if not scores.find(scores.keys(query, pieces))[1].all()
+        for piece in pieces
+    ]
+    scorer.embed(new)
+
+
 def taught(pairs: Pairs, teacher: Teacher, scorer: Scorer, kept: Teachers) -> NDArray[np.float32]:
     """What `teacher`, opened as `scorer`, says of each pair, (n,): scale · (score − shift).
 
@@ -171,10 +186,18 @@ def taught(pairs: Pairs, teacher: Teacher, scorer: Scorer, kept: Teachers) -> ND
     with ScoreStore(kept.store, scorer, write=kept.write) as scores:
         remembering = Remembering(scorer, scores)
         texts = scorer.encode(pairs.texts)
-        for query, numbers in zip(pairs.queries, pairs.by_query, strict=True):
-            room = scorer.room(query)
-            pieces = [texts[pairs.text[number]][:room] for number in numbers]
-            targets[numbers] = remembering.score(query, pieces)
+
+        def pieces(place: int) -> list[Ids]:
+            room = scorer.room(pairs.queries[place])
+            return [texts[pairs.text[number]][:room] for number in pairs.by_query[place]]
+
+        for start in range(0, len(pairs.queries), TOGETHER):
+            some = range(start, min(start + TOGETHER, len(pairs.queries)))
+            if isinstance(scorer, EmbeddingScorer):
+                _embed_together(scorer, scores, {pairs.queries[q]: pieces(q) for q in some})
+            for place in some:
+                found = remembering.score(pairs.queries[place], pieces(place))
+                targets[pairs.by_query[place]] = found
     if scorer.kind == "cross-encoder":
         shares = np.clip(targets.astype(np.float64), 1e-7, 1 - 1e-7)
         targets = np.log(shares / (1 - shares)).astype(np.float32)
