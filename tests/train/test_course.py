@@ -13,7 +13,7 @@ from birchbark.errors import InputError
 from birchbark.train.config import DataSet, Schedule
 from birchbark.train.course import Course
 from birchbark.train.examples import Draw, Pairs
-from birchbark.train.material import Inputs, Material
+from birchbark.train.material import Material, PairInputs
 from birchbark.train.objectives import Objective
 
 SCHEDULE = Schedule(2, None, 3, 1, 0.5, 0.0, True, 0.01, 1.0, "fp32")
@@ -26,7 +26,7 @@ def material(name: str, queries: int, how: Draw = Draw(), texts: int = 5) -> Mat
         *(name, ("pairs.tsv",), Columns(), 1, None, False, "", None, 0.0, None, how),
         *(Objective(), None, 1.0),
     )
-    inputs = Inputs(pairs, (), (), None, 0)  # type: ignore[arg-type]
+    inputs = PairInputs(pairs, (), (), None, 0)  # type: ignore[arg-type]
     return Material(data, inputs, pairs.grades, inputs)
 
 

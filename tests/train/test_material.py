@@ -18,7 +18,7 @@ from birchbark.score.model import load_scorer
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.config import Teacher
 from birchbark.train.examples import Pairs
-from birchbark.train.material import Inputs, Teachers, _chunks, load_material, taught
+from birchbark.train.material import PairInputs, Teachers, _chunks, load_material, taught
 from conftest import write_bert
 
 
@@ -34,7 +34,7 @@ SOME_WORDS = st.lists(st.sampled_from(["birch", "canoe", "bee", "stone"]), min_s
 def test_inputs_fit(pieces: Pieces, query: list[str], text: list[str], longest: int) -> None:
     """What fits is whole; else the query has half of the room at most, the text all the rest."""
     pairs = Pairs.of([Pair("q", " ".join(query), "d", " ".join(text), 1)])
-    inputs = Inputs.of(pairs, pieces, longest)
+    inputs = PairInputs.of(pairs, pieces, longest)
     ids, types = inputs[0]
     kept = len(types) - int(types.sum()) - 2, int(types.sum()) - 1
     room = longest - 3
@@ -90,9 +90,10 @@ def test_what_a_teacher_says(tmp_path: Path) -> None:
         if labels:
             scores = np.log(scores / (1 - scores))
         kept = Teachers(tmp_path / "kept")
-        found = taught(pairs, Teacher(str(directory), 3.0, 0.25), scorer, kept)
+        found, cut = taught(pairs, Teacher(str(directory), 3.0, 0.25), scorer, kept)
         assert found.dtype == np.float32
+        assert cut == 0
         np.testing.assert_allclose(found, 3 * (scores - 0.25), rtol=1e-4, atol=1e-4)
         for write in (True, False):
-            again = taught(pairs, Teacher(str(directory)), scorer, replace(kept, write=write))
+            again, _ = taught(pairs, Teacher(str(directory)), scorer, replace(kept, write=write))
             np.testing.assert_allclose(3 * (again - 0.25), found, rtol=1e-5, atol=1e-5)

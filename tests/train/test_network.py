@@ -32,7 +32,7 @@ def network_of(directory: Path, **shaping: Any) -> Network:
 
 
 def judged(network: Network, pairs: list[Any]) -> Any:
-    return network.judge(Inputs.of(pairs, "cpu")).numpy()
+    return network.score(Inputs.of(pairs, "cpu")).numpy()
 
 
 @pytest.mark.parametrize("logits", [1, 2])
@@ -124,13 +124,13 @@ def test_dropout_is_for_learning_alone(tmp_path: Path) -> None:
     directory = write_bert(tmp_path / "bert", labels=1)
     network, plain = network_of(directory, dropout=0.3), network_of(directory, dropout=0.0)
     inputs = Inputs.of(PAIRS, "cpu")
-    np.testing.assert_array_equal(plain.judge(inputs), plain.learn(inputs).detach())
+    np.testing.assert_array_equal(plain.score(inputs), plain.learn(inputs).detach())
     torch.manual_seed(1)
     first = network.learn(inputs).detach()
     assert not torch.equal(first, network.learn(inputs).detach())
     torch.manual_seed(1)
     assert torch.equal(first, network.learn(inputs).detach())
-    assert torch.equal(network.judge(inputs), plain.judge(inputs))
+    assert torch.equal(network.score(inputs), plain.score(inputs))
 
 
 def test_a_head_is_drawn_where_there_is_none(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_head_is_drawn_where_there_is_none(tmp_path: Path) -> None:
     for name, weight in one.weights.items():
         assert torch.equal(weight, same.weights[name])
         assert torch.equal(weight, other.weights[name]) == (name in stored or name.endswith("bias"))
-    assert torch.isfinite(one.judge(Inputs.of(PAIRS, "cpu"))).all()
+    assert torch.isfinite(one.score(Inputs.of(PAIRS, "cpu"))).all()
 
 
 def test_a_next_sentence_head_is_one_logit(tmp_path: Path) -> None:
@@ -183,3 +183,18 @@ def test_shapings_that_are_none() -> None:
     for dropout in (-0.1, 1.0, float("nan")):
         with pytest.raises(InputError, match="dropout is out of range"):
             Shaping(dropout=dropout)
+
+
+def test_sixteen_bits_leave_logits_apart(tmp_path: Path) -> None:
+    """Products in bf16 make no more logits equal than float32: the head is computed in it."""
+    base = Checkpoint.open(write_bert(tmp_path / "base", labels=1))
+    network = open_network(base, Shaping(dropout=0.0), 0, "cpu")
+    random = np.random.default_rng(2)
+    pairs = [(random.integers(5, 25, 12), np.repeat([0, 1], 6)) for _ in range(400)]
+    inputs = Inputs.of(pairs, "cpu")
+    exact = network.score(inputs).numpy()
+    with torch.autocast("cpu", torch.bfloat16):
+        coarse = network.score(inputs).numpy()
+    assert coarse.dtype == np.float32
+    assert len(np.unique(coarse)) > 0.98 * len(np.unique(exact))
+    assert not np.array_equal(coarse, exact)

@@ -72,7 +72,7 @@ def test_every_family_travels(family: str, tmp_path: Path) -> None:
     """To the engine, bit for bit in its weights; scores without torch; and with fewer layers."""
     kept = {} if family == "albert" else {"layers": 2}
     model, network = exported(tmp_path, family, **kept)
-    expected = network.judge(Inputs.of(list(zip(IDS, TYPES, strict=True)), "cpu")).numpy()
+    expected = network.score(Inputs.of(list(zip(IDS, TYPES, strict=True)), "cpu")).numpy()
     checkpoint = Checkpoint.open(model)
     assert checkpoint.shape.layers == kept.get("layers", 3)
     stored = checkpoint.tensors()

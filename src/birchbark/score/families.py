@@ -44,7 +44,8 @@ class Family:
     where it is not BERT's word. fixed: sizes that config.json does not say. activation: the
     feed-forward layers', if config.json does not say. offset: positions start behind the padding
     token's number. transform: linear layer of the head and its activation, between [CLS] and
-    `logits`. next_sentence: the layer of BERT's next-sentence head, empty if there is none.
+    `logits`. drops_first: a training drops values of [CLS] out before it too, not behind it alone.
+    next_sentence: the layer of BERT's next-sentence head, empty if there is none.
     """
 
     prefix: str
@@ -54,6 +55,7 @@ class Family:
     activation: str = "gelu"
     offset: bool = False
     transform: tuple[str, str] = ("pooler.dense", "tanh")
+    drops_first: bool = False
     logits: str = "classifier"
     next_sentence: str = ""
 
@@ -63,6 +65,7 @@ _ROBERTA = Family(
     "roberta.",
     offset=True,
     transform=("classifier.dense", "tanh"),
+    drops_first=True,
     logits="classifier.out_proj",
 )
 _DISTILBERT = Family(
@@ -92,6 +95,7 @@ _ELECTRA = Family(
     "electra.",
     names=replace(Names(), widen="embeddings_project"),
     transform=("classifier.dense", "gelu"),
+    drops_first=True,
     logits="classifier.out_proj",
 )
 _SHARED = "encoder.albert_layer_groups.{group}.albert_layers.0"

@@ -28,7 +28,7 @@ TOGETHER = 1000  # queries whose texts are embedded together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inputs:
+class PairInputs:
     """Inputs of BERT for pairs, put together when they are asked for: most tokens of text each."""
 
     pairs: Pairs
@@ -38,7 +38,7 @@ class Inputs:
     most: int
 
     @classmethod
-    def of(cls, pairs: Pairs, pieces: Pieces, max_length: int) -> Inputs:
+    def of(cls, pairs: Pairs, pieces: Pieces, max_length: int) -> PairInputs:
         """max_length: of an input, with its special tokens."""
         return cls(
             pairs,
@@ -88,9 +88,9 @@ class Material:
     """
 
     data: DataSet
-    learnt: Inputs
+    learnt: PairInputs
     targets: NDArray[np.float32]
-    held: Inputs
+    held: PairInputs
     facts: dict[str, object] = field(default_factory=dict)
 
 
@@ -105,14 +105,16 @@ def load_material(
         if not learn:
             raise InputError("nothing is left to learn from", where=data.name)
         learnt, held = Pairs.of(_chunks(learn, data.chunk)), Pairs.of(hold)
-        inputs = Inputs.of(learnt, pieces, training.max_length)
-        held_inputs = Inputs.of(held, pieces, training.max_length)
+        inputs = PairInputs.of(learnt, pieces, training.max_length)
+        held_inputs = PairInputs.of(held, pieces, training.max_length)
         targets, teacher = learnt.grades, None
         if data.teacher:
             tell(f"{data.name}: {data.teacher.model} scores {len(learnt):,} pairs")
             scorer = load_scorer(data.teacher.model)
-            targets = taught(learnt, data.teacher, scorer, teachers)
-            teacher = {"model": data.teacher.model, "fingerprint": scorer.fingerprint}
+            targets, cut = taught(learnt, data.teacher, scorer, teachers)
+            teacher = {"model": data.teacher.model, "fingerprint": scorer.fingerprint, "cut": cut}
+            if cut:
+                tell(f"{data.name}: the teacher reads {cut:,} pairs without their end")
         facts: dict[str, object] = {
             "name": data.name,
             "licence": data.licence,
@@ -176,12 +178,15 @@ def _embed_together(
     scorer.embed(new)
 
 
-def taught(pairs: Pairs, teacher: Teacher, scorer: Scorer, kept: Teachers) -> NDArray[np.float32]:
+def taught(
+    pairs: Pairs, teacher: Teacher, scorer: Scorer, kept: Teachers
+) -> tuple[NDArray[np.float32], int]:
     """What `teacher`, opened as `scorer`, says of each pair, (n,): scale · (score − shift).
 
     The score is a cosine (0 where it is negative), or a cross-encoder's log-odds. Texts that the
-    teacher cannot read whole are cut to what it can.
+    teacher cannot read whole are cut to what it can; of how many pairs, is given besides.
     """
+    cut = 0
     targets = np.empty(len(pairs), np.float32)
     with ScoreStore(kept.store, scorer, write=kept.write) as scores:
         remembering = Remembering(scorer, scores)
@@ -196,9 +201,11 @@ def taught(pairs: Pairs, teacher: Teacher, scorer: Scorer, kept: Teachers) -> ND
             if isinstance(scorer, EmbeddingScorer):
                 _embed_together(scorer, scores, {pairs.queries[q]: pieces(q) for q in some})
             for place in some:
-                found = remembering.score(pairs.queries[place], pieces(place))
-                targets[pairs.by_query[place]] = found
+                query, numbers = pairs.queries[place], pairs.by_query[place]
+                targets[numbers] = remembering.score(query, pieces(place))
+                room = scorer.room(query)
+                cut += sum(len(texts[pairs.text[number]]) > room for number in numbers)
     if scorer.kind == "cross-encoder":
         shares = np.clip(targets.astype(np.float64), 1e-7, 1 - 1e-7)
         targets = np.log(shares / (1 - shares)).astype(np.float32)
-    return np.float32(teacher.scale) * (targets - np.float32(teacher.shift))
+    return np.float32(teacher.scale) * (targets - np.float32(teacher.shift)), cut

@@ -74,8 +74,8 @@ class Network:
         self._training = True
         return self._logits(inputs)
 
-    def judge(self, inputs: Inputs) -> Any:
-        """As `learn`, but as the model is used: without dropout and gradients."""
+    def score(self, inputs: Inputs) -> Any:
+        """As `learn`, but as the model ranks: without dropout and gradients."""
         import torch
 
         self._training = False
@@ -88,7 +88,8 @@ class Network:
         x = self._embed(inputs)
         for layer in range(self.shape.layers):
             x = self._layer(x, layer, inputs, last=layer == self.shape.layers - 1)
-        logits = self._head(x)[:, 0].float()
+        with torch.autocast(x.device.type, enabled=False):
+            logits = self._head(x.float())[:, 0]
         return torch.empty_like(logits).index_copy(0, inputs.order, logits)
 
     def _embed(self, inputs: Inputs) -> Any:
@@ -149,9 +150,13 @@ class Network:
         return torch.cat(found)
 
     def _head(self, x: Any) -> Any:
-        """The layer on [CLS] with its activation, then one logit: (inputs, 1)."""
+        """The layer on [CLS] with its activation, then one logit: (inputs, 1).
+
+        Always in float32: logits of 16 bits would be equal for many inputs.
+        """
         transform, activation = self.family.transform
-        x = self._activate(self._linear(self._drop(x), transform), activation)
+        x = self._drop(x) if self.family.drops_first else x
+        x = self._activate(self._linear(x, transform), activation)
         return self._linear(self._drop(x), self.family.logits)
 
     def _linear(self, x: Any, name: str) -> Any:

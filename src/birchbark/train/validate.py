@@ -13,8 +13,7 @@ from birchbark.records import Float32s, Qrels, Ranking, Run
 from birchbark.train.config import Validation
 from birchbark.train.examples import Pairs, draw
 from birchbark.train.loop import Learner, in_batches, list_losses
-from birchbark.train.material import Inputs as PairInputs
-from birchbark.train.material import Material
+from birchbark.train.material import Material, PairInputs
 from birchbark.train.network import Inputs
 
 TOKENS = 8192
@@ -44,7 +43,7 @@ def validate(
     for material in materials:
         pairs = material.held.pairs
         if len(pairs):
-            logits = judge(learner, material.held)
+            logits = score_pairs(learner, material.held)
             value = measure(*_ranked(pairs, logits), (name,)).means[name]
             found[material.data.name] = Figures(value, _loss(material, logits, seed))
     return found
@@ -96,12 +95,12 @@ def _ranked(pairs: Pairs, scores: Float32s) -> tuple[Qrels, Run]:
     return Qrels(grades), Run(rankings)
 
 
-def judge(learner: Learner, inputs: PairInputs) -> Float32s:
+def score_pairs(learner: Learner, inputs: PairInputs) -> Float32s:
     """Log-odds (n,) of all pairs, as the network is used: nothing is left to chance."""
     found = np.empty(len(inputs.pairs), np.float32)
     lengths = inputs.lengths.tolist()
     for batch in in_batches(lengths, TOKENS):
         with learner.products():
-            logits = learner.network.judge(Inputs.of([inputs[n] for n in batch], learner.device))
+            logits = learner.network.score(Inputs.of([inputs[n] for n in batch], learner.device))
         found[batch] = logits.cpu().numpy()
     return found
