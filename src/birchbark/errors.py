@@ -4,7 +4,8 @@ BirchbarkError             every error raised on purpose; the command line print
 ├── InputError             a file, option or argument is not what was asked for (exit code 2)
 ├── ArtifactError          a stored directory is missing, damaged or from another version
 ├── CheckpointError        a model directory cannot be read, or is no model we know
-├── TrainingError          a training cannot go on: its loss is no number, its state is damaged
+├── TrainingError          a training cannot go on: its state is damaged, a disk is full
+│   └── LossError          its loss is no number
 ├── HubError               a model cannot be fetched: no network, no such model, a broken transfer
 └── MissingPackageError    an optional package is needed and not installed
 """
@@ -64,6 +65,10 @@ class CheckpointError(BirchbarkError):
 
 class TrainingError(BirchbarkError):
     """A training cannot go on; what it last wrote is whole."""
+
+
+class LossError(TrainingError):
+    """A training's loss or gradient is no number: its settings are to blame."""
 
 
 class HubError(BirchbarkError):

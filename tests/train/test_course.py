@@ -16,7 +16,7 @@ from birchbark.train.examples import Draw, Pairs
 from birchbark.train.material import Material, PairInputs
 from birchbark.train.objectives import Objective
 
-SCHEDULE = Schedule(2, None, 3, 1, 0.5, 0.0, True, 0.01, 1.0, "fp32")
+SCHEDULE = Schedule(2, None, 3, 1, 0.5, 0.0, True, 0.01, 1.0, "fp32", None)
 
 
 def material(name: str, queries: int, how: Draw = Draw(), texts: int = 5) -> Material:

@@ -13,7 +13,8 @@ from tiny_trainings import some_pairs
 
 from birchbark.errors import InputError
 from birchbark.records import Pair
-from birchbark.train.examples import Draw, Pairs, draw, split
+from birchbark.train.examples import Draw, Pairs, draw, held_apart
+from birchbark.train.objectives import Objective
 
 JUDGED = st.lists(
     st.tuples(st.integers(0, 4), st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=40
@@ -102,15 +103,38 @@ def test_take_counts_lists_that_there_are() -> None:
         assert lists == [(0, 1)]
 
 
-@given(JUDGED, st.floats(0, 0.99), st.integers(0, 99))
-def test_a_query_is_on_one_side(rows: list[tuple[int, int, int]], share: float, seed: int) -> None:
-    """By its text, whatever its ids; nothing is lost; the same side from the same seed."""
-    pairs = [Pair(f"q{n}", f"query {q}", "d", "t", g) for n, (q, _, g) in enumerate(rows)]
-    learnt, held = split(pairs, share, seed)
-    assert sorted([*learnt, *held], key=pairs.index) == pairs
-    assert not {p.query for p in learnt} & {p.query for p in held}
-    assert len({p.query for p in held}) == round(share * len({p.query for p in pairs}))
-    assert (learnt, held) == split(pairs, share, seed)
+@given(st.sets(st.text()), st.sets(st.text()), st.floats(0, 0.99), st.floats(0, 0.99))
+def test_which_queries_are_kept_apart_depends_on_them_alone(
+    some: set[str], others: set[str], share: float, larger: float
+) -> None:
+    """Not on their company; white space aside; a larger share keeps apart all of a smaller one."""
+    share, larger = sorted((share, larger))
+    alone, together = held_apart(some, share), held_apart(some | others, share)
+    assert set(alone) == set(together) & some
+    assert set(alone) <= set(held_apart(some, larger))
+    assert {f" {text}  " for text in alone} == set(held_apart({f" {t}  " for t in some}, share))
+
+
+def test_the_share_of_queries_kept_apart() -> None:
+    """About what was asked for, and in the order of their lots."""
+    texts = [f"query {n}" for n in range(4000)]
+    found = held_apart(texts, 0.25)
+    assert 0.22 < len(found) / len(texts) < 0.28
+    assert found[: len(held_apart(texts, 0.1))] == held_apart(texts, 0.1)
+
+
+def test_lists_that_teach_nothing_are_left_out() -> None:
+    """Of equal grades where grades are compared; without a relevant text for softmax."""
+    rows = [(0, 0, 1), (0, 1, 1), (1, 2, 0), (1, 3, 0), (2, 4, 1), (2, 5, 0)]
+    pairs = pairs_of(rows)
+
+    def drawn(kind: str) -> set[int]:
+        useful = Objective(kind).learns_from
+        return {int(pairs.query[one[0]]) for one in draw(pairs, Draw("query", 2), (0,), useful)}
+
+    assert drawn("ranknet") == drawn("margin") == {2}
+    assert drawn("softmax") == {0, 2}
+    assert drawn("listnet") == {0, 1, 2}
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_accumulated_batches_are_one(lists: Any, tmp_path: Path) -> None:
         parts = learnt(learner_of(tmp_path, **several, **kind), 6)
         for name, weight in one.items():
             if not name.endswith("key.bias"):
-                torch.testing.assert_close(parts[name], weight, rtol=0, atol=2e-6)
+                torch.testing.assert_close(parts[name], weight, rtol=0, atol=2e-4)  # a rate of .01
 
 
 def test_the_loss_is_the_mean_of_lists(tmp_path: Path) -> None:

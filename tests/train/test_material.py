@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_trainings import prepare, some_pairs
+from tiny_trainings import prepare, settings, some_pairs, write_pairs
 
 from birchbark.records import Pair
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import load_scorer
 from birchbark.score.tokenizer import Pieces
-from birchbark.train.config import Teacher
-from birchbark.train.examples import Pairs
+from birchbark.train.config import Teacher, read_training
+from birchbark.train.examples import Pairs, held_apart
 from birchbark.train.material import PairInputs, Teachers, _chunks, load_material, taught
+from birchbark.train.shaping import open_base
 from conftest import write_bert
 
 
@@ -57,8 +58,11 @@ def test_queries_are_kept_apart(tmp_path: Path) -> None:
     """A share of them, counted in the card's facts; all else is learnt from."""
     found = loaded(tmp_path)
     assert not set(found.learnt.pairs.queries) & set(found.held.pairs.queries)
-    assert found.facts["learnt"] == {"queries": 7, "pairs": 35, "cut": 0}
-    assert found.facts["held"] == {"queries": 3, "pairs": 15, "cut": 0}
+    apart = held_apart({pair.query for pair in some_pairs(10)}, 0.3)
+    assert set(found.held.pairs.queries) == set(apart)
+    count = len(apart)
+    assert found.facts["learnt"] == {"queries": 10 - count, "pairs": 50 - 5 * count, "cut": 0}
+    assert found.facts["held"] == {"queries": count, "pairs": 5 * count, "cut": 0}
     np.testing.assert_array_equal(found.targets, found.learnt.pairs.grades)
 
 
@@ -97,3 +101,25 @@ def test_what_a_teacher_says(tmp_path: Path) -> None:
         for write in (True, False):
             again, _ = taught(pairs, Teacher(str(directory)), scorer, replace(kept, write=write))
             np.testing.assert_allclose(3 * (again - 0.25), found, rtol=1e-5, atol=1e-5)
+
+
+def test_what_one_set_keeps_apart_no_other_learns(tmp_path: Path) -> None:
+    """Nor does it matter which seed; of those kept apart, so many are validated on as are asked."""
+    write_pairs(tmp_path / "pairs.tsv", some_pairs(40))
+    write_pairs(tmp_path / "more.tsv", some_pairs(40))
+    base = write_bert(tmp_path / "base", labels=1)
+    seen = []
+    for seed in (0, 1):
+        values = settings(base, {"seed": seed, "data.validation_queries": 2})
+        values["data"].append({"name": "more", "files": ["more.tsv"]})
+        training = read_training(values, tmp_path / "tiny.toml")
+        pieces = Pieces(open_base(base, "base"))
+        told: list[str] = []
+        one, other = load_material(training, tmp_path, pieces, Teachers(tmp_path), told.append)
+        assert len(one.held.pairs.queries) == 2
+        apart = set(held_apart({pair.query for pair in some_pairs(40)}, 0.3))
+        assert set(one.held.pairs.queries) <= apart
+        assert not apart & {*one.learnt.pairs.queries, *other.learnt.pairs.queries}
+        assert any("queries are kept apart, and not validated on" in line for line in told)
+        seen.append(one.held.pairs.queries)
+    assert seen[0] == seen[1]

@@ -24,7 +24,7 @@ def read(**changes: Any) -> Training:
 def test_what_is_not_said_has_a_usual_value() -> None:
     """The papers' optimiser, one pass over nothing that was not asked for."""
     training = read(model=None, schedule={"epochs": 2})
-    assert training.schedule == Schedule(2, None, 32, 1, 2e-5, 0.1, True, 0.01, 1.0, "fp32")
+    assert training.schedule == Schedule(2, None, 32, 1, 2e-5, 0.1, True, 0.01, 1.0, "fp32", None)
     assert training.shaping == Shaping(None, "all", 0.1)
     assert (training.seed, training.validation.measure) == (0, "AP")
     (data,) = training.data

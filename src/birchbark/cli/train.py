@@ -12,7 +12,7 @@ import click
 from birchbark.artifact import new_file, write_json
 from birchbark.cli.options import FILE
 from birchbark.cli.talk import Advance, progress, say
-from birchbark.errors import MissingPackageError
+from birchbark.errors import LossError, MissingPackageError, TrainingError
 
 if TYPE_CHECKING:
     from birchbark.study.outcome import Curves
@@ -49,6 +49,7 @@ def command(config: Path, output: Path, data: Path | None, device: str, replace:
     from birchbark.study.data import find_root
     from birchbark.train.folder import remove
     from birchbark.train.grid import read_variants
+    from birchbark.train.state import Progress
     from birchbark.train.world import open_world
 
     variants = read_variants(config)
@@ -63,13 +64,19 @@ def command(config: Path, output: Path, data: Path | None, device: str, replace:
             if variant.name and world.first:
                 say(f"{variant.name}:")
             start = time.monotonic()
-            ended = _train(variant, root, folder, device, world)
+            try:
+                ended = _train(variant, root, folder, device, world)
+            except LossError as lost:
+                if not variant.name:
+                    raise
+                ended = Progress(ended=str(lost))
             rows.append((variant, ended, time.monotonic() - start))
             if world.first:
-                _draw(folder)
-                say(f"model: {folder / 'model'} ({ended.ended}, best at step {ended.best_step:,})")
+                _tell(folder, ended)
         if len(rows) > 1 and world.first:
             _show(rows, output)
+    if failed := [variant.name for variant, ended, _ in rows if not ended.step]:
+        raise TrainingError(f"{len(failed)} of {len(rows)} trainings failed", found=failed[0])
 
 
 def _train(variant: Variant, root: Path, folder: Path, device: str, world: World) -> Progress:
@@ -101,11 +108,22 @@ class Bar:
         self._done = step
 
 
+def _tell(folder: Path, ended: Progress) -> None:
+    """How a training ended, and where its model is."""
+    if not ended.step:
+        say(f"failed: {ended.ended}")
+        return
+    _draw(folder)
+    say(f"model: {folder / 'model'} ({ended.ended}, best at step {ended.best_step:,})")
+
+
 def _draw(folder: Path) -> None:
     """Loss and measures as plots beside the numbers they come from, where matplotlib is there."""
     from birchbark.study.plots import draw_page
     from birchbark.train.curve import read_curve
 
+    if not (folder / "curve.jsonl").exists():
+        return
     lines = read_curve(folder / "curve.jsonl")
     for name, plot in _plots(lines).items():
         try:

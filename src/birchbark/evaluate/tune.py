@@ -87,14 +87,20 @@ def tune(
     return Tuning(weights, values, query_ids, folds, choose_by_fold(values, query_ids, folds))
 
 
+def steps_of(step: float) -> int:
+    """How many steps make 1; InputError unless it is a whole number."""
+    steps = round(1 / step) if 0 < step <= 1 else 0
+    if not steps or abs(steps * step - 1) > 1e-9:
+        raise InputError("not a step", wanted="1 divided by a whole number", found=str(step))
+    return steps
+
+
 def simplex(parts: int, step: float) -> Float64s:
     """All weights (settings, parts) of 0 or more that sum to 1, in steps of `step`, sorted.
 
     Raises InputError unless 1 is a whole number of steps.
     """
-    steps = round(1 / step) if 0 < step <= 1 else 0
-    if not steps or abs(steps * step - 1) > 1e-9:
-        raise InputError("not a step", wanted="1 divided by a whole number", found=str(step))
+    steps = steps_of(step)
     counts = [c for c in product(range(steps + 1), repeat=parts - 1) if sum(c) <= steps]
     return np.array([(*c, steps - sum(c)) for c in counts], np.float64) / steps
 

@@ -6,7 +6,7 @@ w_1 = 1; a and the other w_i are those with the best value on the other folds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -15,6 +15,7 @@ import numpy as np
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.evaluate.ranks import Float64s, parse_rank_measure
+from birchbark.evaluate.tune import steps_of
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import locate
 from birchbark.score.precision import Precision
@@ -22,7 +23,7 @@ from birchbark.section import Section
 from birchbark.segment.named import parse_segmenter
 from birchbark.study.bench import Bench
 from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
-from birchbark.study.evidence_runs import EvidenceRuns, rank_by_evidence
+from birchbark.study.evidence_runs import FIRST_STAGES, EvidenceRuns, rank_by_evidence
 from birchbark.study.outcome import Cell, Column, Group, Outcome, Row, Style, Table
 from birchbark.study.recipe import Recipe
 
@@ -83,6 +84,8 @@ class Evidence:
             for words in (found.segments, *found.segments_of.values()):
                 parse_segmenter(words)
             parse_rank_measure(found.tune)
+            steps_of(found.step)
+            _check_names(named)
         except InputError as fault:
             raise fault.at(section.where()) from None
         section.end()
@@ -96,7 +99,7 @@ class Evidence:
     @property
     def grid(self) -> Float64s:
         """Weights (settings, 1 + best): of the first stage and of the best segments."""
-        steps = round(1 / self.step)
+        steps = steps_of(self.step)
         levels = np.arange(steps + 1) / steps
         return np.array(
             [
@@ -167,6 +170,14 @@ class Evidence:
                 "w is given as its part of 1 − a: what a segment's score is multiplied with.",
             ),
         )
+
+
+def _check_names(named: Iterable[str]) -> None:
+    """Raise InputError for a model that is called like another row."""
+    names = list(named)
+    rows = [*FIRST_STAGES, *(row for name in names for row in (name, f"{name}, alone"))]
+    if repeated := [row for row in dict.fromkeys(rows) if rows.count(row) > 1]:
+        raise InputError(f"two rows would be called {repeated[0]!r}", remedy="rename the model")
 
 
 def _precision(section: Section) -> Precision:

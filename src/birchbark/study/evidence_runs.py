@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from birchbark.study.evidence import Evidence
     from birchbark.study.recipe import Recipe
 
+FIRST_STAGES = THEIRS, BM25, EXPANDED = "first stage", "BM25", "BM25+RM3"
 Parts = Mapping[str, Candidates]  # query_id → scores of the first stage and of the best segments
 
 
@@ -62,7 +63,8 @@ def rank_by_evidence(
     first, tunings = runs[baseline], {}
     folds = make_folds(collection.qrels.grades, choices.folds, recipe.seed)
     for name, model in choices.named.items():
-        bench.tell(f"{collection.name}: {name} scores {choices.segments}")
+        segments = choices.segments_of.get(collection.name, choices.segments)
+        bench.tell(f"{collection.name}: {name} scores {segments}")
         with _scorer(choices, model, bench) as scorer:
             ranker = _ranker(choices, collection.name, scorer)
             parts = _parts(ranker, index, collection.queries, first, choices.best)
@@ -83,10 +85,10 @@ def _first_stages(
     if collection.run:
         wanted = {query.query_id for query in collection.queries}
         kept = {q: r for q, r in collection.run.rankings.items() if q in wanted}
-        return {"first stage": Run(kept, "first stage").head(recipe.depth)}
-    stages = {"BM25": FirstStage(recipe.model)}
+        return {THEIRS: Run(kept, THEIRS).head(recipe.depth)}
+    stages = {BM25: FirstStage(recipe.model)}
     if choices.rm3:
-        stages["BM25+RM3"] = FirstStage(recipe.model, expansion=RM3())
+        stages[EXPANDED] = FirstStage(recipe.model, expansion=RM3())
     return {
         tag: rank_queries(index, collection.queries, stage, depth=recipe.depth, tag=tag)
         for tag, stage in stages.items()

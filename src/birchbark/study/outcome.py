@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from birchbark.evaluate.significance import Difference
 from birchbark.records import Run
@@ -120,9 +121,11 @@ class Outcome:
     """All that a study found.
 
     runs: file name, without its suffix → run. models: name → fingerprint of each checkpoint used.
+    settings: of what was trained, by its name.
     """
 
     tables: tuple[Table, ...]
     plots: tuple[Plot, ...]
     runs: Mapping[str, Run] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)

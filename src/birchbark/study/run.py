@@ -173,6 +173,7 @@ def _manifest(
         "recipe": {"name": recipe.path.name, "sha256": fingerprint(recipe.path)},
         "inputs": inputs,
         "models": dict(outcome.models),
+        "trainings": dict(outcome.settings),
         "seed": recipe.seed,
         "versions": {**origin(), **{name: version(name) for name in VERSIONS}},
         "machine": {

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from birchbark.artifact import fingerprint
 from birchbark.errors import InputError
+from birchbark.score.model import locate
 from birchbark.section import Section
 from birchbark.study.bench import Bench
 from birchbark.study.evidence import Evidence
@@ -19,8 +21,9 @@ from birchbark.train.config import Training
 from birchbark.train.curve import measure_curves, read_curve, smooth_losses
 from birchbark.train.folder import CURVE, MODEL
 from birchbark.train.grid import changed
+from birchbark.train.shaping import open_base
 from birchbark.train.state import Progress
-from birchbark.train.training import Talk, train
+from birchbark.train.training import Talk, made_by, train
 
 Lines = Sequence[Mapping[str, Any]]  # of a curve.jsonl
 POINTS = 40  # of a loss curve
@@ -48,7 +51,10 @@ class Trainings:
         config = section.path.parent / section.text("config")
         variants = {}
         for one in section.sections("variants"):
-            variants[one.text("name")] = one.values("settings")
+            name = one.text("name")
+            if name in variants:
+                raise InputError(f"a second variant {name!r}", where=one.where("name"))
+            variants[name] = one.values("settings")
             one.end()
         if not variants:
             raise InputError("no variants", where=section.where("variants"))
@@ -65,7 +71,7 @@ class Trainings:
     @property
     def models(self) -> tuple[str, ...]:
         """The bases."""
-        return tuple({training.base for training in self.trainings().values()})
+        return tuple(dict.fromkeys(training.base for training in self.trainings().values()))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -89,7 +95,7 @@ class Trainings:
         ended, folders = {}, {}
         for name, training in self.trainings().items():
             bench.tell(f"training: {name}")
-            folders[name] = work / _digest(training)
+            folders[name] = work / _digest(training, bench)
             ended[name] = train(
                 training, bench.root, folders[name], device=bench.device, talk=Talk(_to(bench))
             )
@@ -100,12 +106,20 @@ class Trainings:
         table = Table(
             "trained", "Trainings", "variant", columns, (_trained(ended, curves),), TRAINED
         )
-        return replace(found, tables=(table, *found.tables), plots=(*_plots(curves), *found.plots))
+        return replace(
+            found,
+            tables=(table, *found.tables),
+            plots=(*_plots(curves), *found.plots),
+            settings={name: training.values for name, training in self.trainings().items()},
+        )
 
 
-def _digest(training: Training) -> str:
-    """Equal for equal settings, so that studies that share a training share its model."""
-    return hashlib.sha256(json.dumps(training.values, sort_keys=True).encode()).hexdigest()[:16]
+def _digest(training: Training, bench: Bench) -> str:
+    """Equal for what gives equal models, so that studies that share a training share its model."""
+    files = [bench.root / name for data in training.data for name in data.files]
+    base = open_base(locate(training.base), training.base)
+    parts = [training.values, fingerprint(*files), base.fingerprint, made_by()]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _to(bench: Bench) -> Any:

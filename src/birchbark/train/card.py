@@ -7,8 +7,8 @@ queries kept apart.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import fingerprint, read_json
@@ -36,7 +36,7 @@ def card(lineage: Mapping[str, Any]) -> str:
     licences = sorted({d["licence"] for t in trainings for d in t["data"]})
     parts = [
         _front(lineage),
-        f"# {Path(trainings[-1]['title']).name}",
+        f"# {trainings[-1]['title']}",
         "A cross-encoder that was trained with Birchbark: it reads a query and a text, and gives "
         "one number, the log-odds that the text is relevant.",
         f"Trained from {' → '.join([lineage['base'], *(t['title'] for t in trainings)])}.",
@@ -50,7 +50,7 @@ def _front(lineage: Mapping[str, Any]) -> str:
     return "\n".join(
         [
             "---",
-            f"base_model: {lineage['base']}",
+            f"base_model: {json.dumps(lineage['base'])}",
             "library_name: sentence-transformers",
             "pipeline_tag: text-ranking",
             "tags:",

@@ -62,7 +62,8 @@ class Schedule:
     epochs or steps: one of them. batch: lists of a step and process; accumulate: so many batches
     make one step. rate: the highest learning rate; it rises for `warmup` (a share of all steps if
     below 1, else steps), and falls linearly to 0, or stays where `decay` is false. clip: largest
-    norm of the gradient. precision: fp32, or bf16 for products.
+    norm of the gradient. precision: fp32, or bf16 for products. checkpoint: the state is kept every
+    so many steps, and at each validation.
     """
 
     epochs: int | None
@@ -75,6 +76,7 @@ class Schedule:
     weight_decay: float
     clip: float
     precision: str
+    checkpoint: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +244,7 @@ def _schedule(section: Section) -> Schedule:
         weight_decay=_above(section, "weight_decay", 0.01, least=0.0),
         clip=_above(section, "clip", 1.0),
         precision=precision,
+        checkpoint=section.whole("checkpoint", None, least=1),
     )
 
 

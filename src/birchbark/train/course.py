@@ -47,7 +47,8 @@ class Course:
         tasks = []
         for number, material in enumerate(self._materials):
             data, seed = material.data, (self._seed, epoch, number)
-            if not (lists := draw(material.learnt.pairs, data.draw, seed)):
+            useful = data.objective.learns_from
+            if not (lists := draw(material.learnt.pairs, data.draw, seed, useful)):
                 raise InputError(
                     "no lists to learn from",
                     where=data.name,

@@ -6,7 +6,8 @@ the lists that it would have had.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ from birchbark.records import Pair
 
 Numbers = NDArray[np.int64]
 List = tuple[int, ...]  # numbers of pairs that share a query
+Useful = Callable[[NDArray[np.float32]], bool]
 
 KINDS = ("pair", "positive", "query")
 
@@ -92,27 +94,29 @@ class Pairs:
         return len(self.query)
 
 
-def split(
-    pairs: Sequence[Pair], share: float, seed: int, most: int | None = None
-) -> tuple[list[Pair], list[Pair]]:
-    """Pairs to learn from, and those of `share` of the queries, drawn by chance, to validate on.
+def held_apart(queries: Iterable[str], share: float) -> list[str]:
+    """Those of the query texts that are kept apart, about `share` of them, by rising lots.
 
-    Queries are told apart by their text, so that none is on both sides under two ids. most: so many
-    of the queries kept apart are validated on; the others are on neither side.
+    A lot depends on the text alone, white space aside: so a query is kept apart in every set, for
+    every seed and in the training before as well, where their shares are as large.
     """
-    queries = sorted({pair.query for pair in pairs})
-    count = round(share * len(queries))
-    chosen = np.random.default_rng(seed).permutation(len(queries))[:count]
-    apart = [queries[i] for i in chosen]
-    held, measured = set(apart), set(apart[:most])
-    learnt = [pair for pair in pairs if pair.query not in held]
-    return learnt, [pair for pair in pairs if pair.query in measured]
+    lots = {text: _lot(text) for text in queries}
+    return sorted((text for text, lot in lots.items() if lot < share), key=lambda t: (lots[t], t))
 
 
-def draw(pairs: Pairs, how: Draw, seed: Sequence[int]) -> list[List]:
+def _lot(text: str) -> float:
+    """From 0 up to 1."""
+    spelt = " ".join(text.split()).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(spelt, digest_size=8, person=b"held").digest()) / 2**64
+
+
+def draw(
+    pairs: Pairs, how: Draw, seed: Sequence[int], useful: Useful = lambda grades: True
+) -> list[List]:
     """The lists of one epoch, in an order by chance. seed: of all that happens here.
 
-    A list without two texts has nothing to compare, and is left out where `how` compares.
+    useful: whether something can be learnt from a list with these grades; others are left out, and
+    so is a list without two texts where `how` compares.
     """
     chance = np.random.default_rng(seed)
     if how.each == "pair":
@@ -128,7 +132,7 @@ def draw(pairs: Pairs, how: Draw, seed: Sequence[int]) -> list[List]:
         for some in _cut(chance.permutation(of_query), how.texts)
     ]
     mixed = (lists[i] for i in chance.permutation(len(lists)))
-    return [one for one in mixed if len(one) > 1][: how.take]
+    return [one for one in mixed if len(one) > 1 and useful(pairs.grades[list(one)])][: how.take]
 
 
 def _with_lower(pairs: Pairs, number: int, count: int, chance: np.random.Generator) -> List:

@@ -51,7 +51,7 @@ def read_variants(path: Path) -> list[Variant]:
 def changed(values: Mapping[str, Any], settings: Mapping[str, Any], path: Path) -> Training:
     """The training that `values`, the contents of the file at `path`, ask for with other settings.
 
-    settings: dotted key → value; a data set goes by its name: "data.mb.take". Raises InputError.
+    settings: dotted key → value; a data set goes by its name: "data.mb.weight". Raises InputError.
     """
     tables = copy.deepcopy(dict(values))
     for key, value in settings.items():

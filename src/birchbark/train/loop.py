@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from birchbark.errors import TrainingError
+from birchbark.errors import LossError
 from birchbark.train.course import Course, Task
 from birchbark.train.material import Material
 from birchbark.train.network import Inputs, Network
@@ -52,7 +52,7 @@ class Learner:
     def step(self, number: int, seed: int) -> float:
         """Learn from the lists of step `number`; the mean loss of a list before it.
 
-        seed: of dropout. Raises TrainingError for a loss or gradient that is no number, before any
+        seed: of dropout. Raises LossError for a loss or gradient that is no number, before any
         weight is changed.
         """
         import torch
@@ -72,7 +72,7 @@ class Learner:
         norm = torch.nn.utils.clip_grad_norm_(list(self.learning.values()), self._schedule.clip)
         found = float(total)
         if not math.isfinite(found) or not math.isfinite(float(norm)):
-            raise TrainingError(
+            raise LossError(
                 f"the loss of step {number + 1} is {found}, its gradient's norm {float(norm)}",
                 wanted="numbers",
                 remedy="lower schedule.learning_rate, or use precision fp32",

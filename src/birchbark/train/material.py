@@ -21,7 +21,7 @@ from birchbark.score.scorer import Scorer
 from birchbark.score.store import ScoreStore
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.config import DataSet, Teacher, Training
-from birchbark.train.examples import Pairs, split
+from birchbark.train.examples import Pairs, held_apart
 
 Tell = Callable[[str], None]
 TOGETHER = 1000  # queries whose texts are embedded together
@@ -98,13 +98,21 @@ def load_material(
     training: Training, root: Path, pieces: Pieces, teachers: Teachers, tell: Tell
 ) -> Iterator[Material]:
     """The data sets of `training`; their files lie below `root`."""
-    for data in training.data:
+    read = [_read(data, [root / name for name in data.files]) for data in training.data]
+    apart = [
+        held_apart({pair.query for pair in pairs}, data.validation)
+        for data, (pairs, _) in zip(training.data, read, strict=True)
+    ]
+    anywhere = {_spelt(text) for texts in apart for text in texts}
+    for data, (pairs, intake), texts in zip(training.data, read, apart, strict=True):
         paths = [root / name for name in data.files]
-        pairs, intake = _read(data, paths)
-        learn, hold = split(pairs, data.validation, training.seed, data.validation_queries)
+        measured = set(texts[: data.validation_queries])
+        learn = [pair for pair in pairs if _spelt(pair.query) not in anywhere]
+        hold = [pair for pair in pairs if pair.query in measured]
         if not learn:
             raise InputError("nothing is left to learn from", where=data.name)
         learnt, held = Pairs.of(_chunks(learn, data.chunk)), Pairs.of(hold)
+        queries = {pair.query for pair in pairs}
         inputs = PairInputs.of(learnt, pieces, training.max_length)
         held_inputs = PairInputs.of(held, pieces, training.max_length)
         targets, teacher = learnt.grades, None
@@ -121,11 +129,16 @@ def load_material(
             "files": [{"name": p.name, "sha256": fingerprint(p)} for p in paths],
             "teacher": teacher,
             "skipped": len(intake.skipped),
+            "left_aside": {"queries": len(queries) - len(learnt.queries) - len(held.queries)},
             "learnt": {"queries": len(learnt.queries), "pairs": len(learnt), "cut": inputs.cut},
             "held": {"queries": len(held.queries), "pairs": len(held), "cut": held_inputs.cut},
         }
-        _tell(facts, training.max_length, tell)
+        _tell(facts, intake, training.max_length, tell)
         yield Material(data, inputs, targets, held_inputs, facts)
+
+
+def _spelt(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _read(data: DataSet, paths: Sequence[Path]) -> tuple[list[Pair], Intake]:
@@ -138,7 +151,7 @@ def _read(data: DataSet, paths: Sequence[Path]) -> tuple[list[Pair], Intake]:
     return pairs, intake
 
 
-def _tell(facts: dict[str, object], max_length: int, tell: Tell) -> None:
+def _tell(facts: dict[str, object], intake: Intake, max_length: int, tell: Tell) -> None:
     for part in ("learnt", "held"):
         counts = facts[part]
         assert isinstance(counts, dict)
@@ -149,8 +162,14 @@ def _tell(facts: dict[str, object], max_length: int, tell: Tell) -> None:
                 f"{facts['name']}: {counts['pairs']:,} pairs of {counts['queries']:,} queries {use}"
                 + (cut if counts["cut"] else "")
             )
+    aside = facts["left_aside"]
+    assert isinstance(aside, dict)
+    if aside["queries"]:
+        tell(f"{facts['name']}: {aside['queries']:,} queries are kept apart, and not validated on")
     if facts["skipped"]:
         tell(f"{facts['name']}: {facts['skipped']} bad records were passed over")
+    for note, times in intake.notes.most_common():
+        tell(f"{facts['name']}: {note} ({times:,} times)")
 
 
 def _chunks(pairs: Sequence[Pair], words: int | None) -> Iterator[Pair]:

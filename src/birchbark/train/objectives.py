@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from birchbark.errors import InputError
 
 Loss = Callable[[Any, Any, Any], Any]
@@ -45,6 +48,12 @@ class Objective:
     def compares(self) -> bool:
         """Whether a list of one text has nothing to learn from."""
         return self.kind not in ("pointwise", "soft")
+
+    def learns_from(self, grades: NDArray[np.float32]) -> bool:
+        """Whether a list with these grades has a loss that can be lowered."""
+        if self.kind in ("ranknet", "margin"):
+            return bool(grades.max() > grades.min())
+        return self.kind != "softmax" or bool(grades.max() > 0)
 
     @property
     def loss(self) -> Loss:

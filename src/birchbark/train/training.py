@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -75,7 +76,7 @@ def train(
         check_identity(folder / IDENTITY, _identity(training, base, materials, world), world)
         write = partial(export, network=network, base=base, pieces=pieces)
         task = _Task(training, folder, lineage, write, materials, course, learner, world, talk)
-        with written(folder):
+        with written(folder), _roomy():
             return task.run()
 
 
@@ -103,6 +104,12 @@ class _Task:
             self.progress = load_state(self.folder / STATE, self.learner)
             self._check_model()
             self.talk.tell(f"goes on after step {self.progress.step:,} of {self.course.steps:,}")
+        if (first := self.world.agreed(self.progress.step)) != self.progress.step:
+            raise TrainingError(
+                "the processes of this training do not see one folder",
+                where=str(self.folder),
+                found=f"step {first} and step {self.progress.step}",
+            )
         with Curve.open(self.folder / CURVE, self.progress.step, self.world.first) as curve:
             while not self.progress.ended:
                 self._step(curve)
@@ -112,7 +119,7 @@ class _Task:
 
     def _check_model(self) -> None:
         """A training that goes on may never find a better model than that which it has written."""
-        if not (self.folder / MODEL).exists():
+        if self.progress.best_step and not (self.folder / MODEL).exists():
             raise TrainingError(
                 "the training's best model is gone",
                 where=str(self.folder / MODEL),
@@ -139,11 +146,15 @@ class _Task:
                     self.export(self.folder / MODEL, lineage=self._lineage())
                 save_state(self.folder / STATE, self.learner, progress)
             self.world.wait()
+        elif (often := self.training.schedule.checkpoint) and progress.step % often == 0:
+            if self.world.first:
+                save_state(self.folder / STATE, self.learner, progress)
+            self.world.wait()
 
     def _validated(self, curve: Curve) -> bool:
         """Measure, and say whether this is the model to keep: the best, or the last of all."""
         progress, name = self.progress, self.training.validation.measure
-        found = validate(self.learner, self.materials, name, self.training.seed)
+        found = self.world.agreed(validate(self.learner, self.materials, name, self.training.seed))
         if not found:
             progress.best_step = progress.step
             return True
@@ -174,7 +185,7 @@ class _Task:
             "ended": progress.ended or "not ended yet",
             "measure": self.training.validation.measure,
             "measures": {key: value for key, value in measures.items() if key != "step"},
-            "versions": _versions(),
+            "versions": made_by(),
         }
         return {**self.begun, "trainings": [*self.begun["trainings"], own]}
 
@@ -201,14 +212,30 @@ def _identity(
         "base": base.fingerprint,
         "data": [material.facts for material in materials],
         "processes": world.size,
-        "versions": _versions(),
+        "versions": made_by(),
     }
 
 
-def _versions() -> dict[str, str]:
+def made_by() -> dict[str, str]:
+    """Versions that weights depend on."""
     import torch
 
     return origin() | {"torch": str(torch.__version__)}
+
+
+@contextmanager
+def _roomy() -> Iterator[None]:
+    """A GPU whose memory does not suffice, in plain words."""
+    import torch
+
+    try:
+        yield
+    except torch.OutOfMemoryError as full:
+        raise TrainingError(
+            "the GPU's memory is full",
+            found=str(full).partition("\n")[0][:200],
+            remedy="a smaller schedule.batch, with schedule.accumulate as much larger",
+        ) from full
 
 
 def _check_device(device: str) -> None:

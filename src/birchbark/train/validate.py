@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from birchbark.errors import InputError
-from birchbark.evaluate.measures import measure
+from birchbark.evaluate.measures import check_averaged, measure
 from birchbark.records import Float32s, Qrels, Ranking, Run
 from birchbark.train.config import Validation
 from birchbark.train.examples import Pairs, draw
@@ -56,7 +56,8 @@ def _loss(material: Material, logits: Float32s, seed: int) -> float | None:
     data, pairs = material.data, material.held.pairs
     if data.objective.soft:
         return None
-    lists = [np.array(one) for one in draw(pairs, replace(data.draw, take=None), (seed,))]
+    every = replace(data.draw, take=None)
+    lists = [np.array(one) for one in draw(pairs, every, (seed,), data.objective.learns_from)]
     if not lists:
         return None
     targets = [pairs.grades[one] for one in lists]
@@ -69,7 +70,7 @@ def check_validation(materials: Sequence[Material], how: Validation) -> None:
     That is an unknown measure, a share of the queries that is none of them or holds no relevant
     text, and patience without any.
     """
-    measure(Qrels({"q": {"d": 1}}), Run({"q": Ranking.of(["d"], [1.0])}), (how.measure,))
+    check_averaged((how.measure,))
     for material in materials:
         pairs = material.held.pairs
         if material.data.validation and not (pairs.grades > 0).any():

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-from birchbark.errors import TrainingError
+from birchbark.errors import InputError, TrainingError
+
+T = TypeVar("T")
 
 PATIENCE = timedelta(days=7)  # for the first to ask a teacher; torchrun ends all when one dies
 
@@ -42,6 +44,17 @@ class World:
             distributed.all_reduce(flat)
         for tensor, part in zip(found, flat.split([t.numel() for t in found]), strict=True):
             tensor.copy_(part.view_as(tensor))
+
+    def agreed(self, value: T) -> T:
+        """What the first process says, to all."""
+        if self.size == 1:
+            return value
+        from torch import distributed
+
+        said = [value]
+        with _together():
+            distributed.broadcast_object_list(said)
+        return said[0]
 
     def wait(self) -> None:
         """Go on when all processes have come here."""
@@ -74,6 +87,19 @@ def _together() -> Iterator[None]:
         ) from lost
 
 
+def _take_gpu(device: str) -> None:
+    """Each process of a machine computes on a GPU of its own."""
+    import torch
+
+    if device != "cuda":
+        raise InputError(
+            "processes cannot share a GPU",
+            where=f"device {device}",
+            remedy="--device cuda gives each its own",
+        )
+    torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+
+
 @contextmanager
 def open_world(device: str) -> Iterator[World]:
     """The world that torchrun made, or one process. On `device` cpu it talks by gloo, else nccl."""
@@ -83,6 +109,8 @@ def open_world(device: str) -> Iterator[World]:
         return
     from torch import distributed
 
+    if device.startswith("cuda"):
+        _take_gpu(device)
     backend = "nccl" if device.startswith("cuda") else "gloo"
     distributed.init_process_group(backend, timeout=PATIENCE)
     try:
