@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from birchbark.cli import group, main
-from birchbark.errors import MissingPackageError
+from birchbark.errors import MissingPackageError, TrainingError
 from birchbark.score.model import load_scorer
 from conftest import write_bert
 
@@ -105,6 +105,17 @@ def test_a_grid_prints_a_table(here: Path) -> None:
     kept = json.loads((here / "out" / "grid.json").read_text())
     assert [k["settings"]["seed"] for k in kept] == [0, 0, 1, 1]
     assert (here / "out" / "seed=1, learning_rate=0.01" / "model" / "model.safetensors").exists()
+
+
+def test_a_grid_outlives_a_training_that_fails(here: Path) -> None:
+    """The others are trained and shown; the end says that one has failed."""
+    needs_torch()
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    (here / "tiny.toml").write_text(CONFIG + '[grid]\n"schedule.learning_rate" = [1e38, 1e-2]\n')
+    with pytest.raises(TrainingError, match="1 of 2 trainings failed: found learning_rate=1e"):
+        birchbark("train", "tiny.toml", "--output", "out")
+    kept = json.loads((here / "out" / "grid.json").read_text())
+    assert [one["best"] is None for one in kept] == [True, False]
 
 
 def test_another_training_is_replaced_only_if_asked(

@@ -136,6 +136,9 @@ def test_a_run_of_others_is_the_first_stage(recipe: Recipe, tmp_path: Path) -> N
         ("depth = 3", 'tune = "MAP@"', "evidence: "),
         ("rm3 = false", 'rm3 = "no"', r"evidence\.rm3: wrong type: expected true or false"),
         ('models = { cross = "MODEL" }', "models = {}", r"evidence\.models: no models"),
+        ('models = { cross = "MODEL" }', 'models = { BM25 = "MODEL" }', "two rows .*'BM25'"),
+        ("step = 0.5", "step = 0", "evidence: not a step"),
+        ("step = 0.5", "step = 0.3", "evidence: not a step"),
         ("depth = 3", 'segments_of = { Tiny = "nothing" }', "evidence: .*nothing"),
     ],
 )

@@ -158,3 +158,22 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             read_variants(tmp_path / name)
+
+
+def test_every_key_is_documented(tmp_path: Path) -> None:
+    """training/README.md names each key that a table takes, as the errors list them."""
+    documented = (Path(__file__).parents[2] / "training" / "README.md").read_text()
+    for table in ("", "model", "schedule", "validation", "objective", "lists", "data", "columns"):
+        values = settings("base", {"objective": {}, "lists": {}, "data.columns": {}})
+        place: Any = values
+        if table in ("data", "columns"):
+            place = values["data"][0]
+        if table not in ("", "data"):
+            place = place.setdefault(table, {})
+        place["nonsense"] = 1
+        with pytest.raises(InputError) as refused:
+            read_training(values, tmp_path / "tiny.toml")
+        keys = refused.value.remedy.removeprefix("one of ").split(", ")
+        assert len(keys) > 2
+        for key in set(keys) - {"model", "schedule", "validation", "data"} if not table else keys:
+            assert f"{key}`" in documented, f"{table}.{key}"

@@ -74,6 +74,7 @@ def test_variants_side_by_side(recipe: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        ("head / alone", "one layer", "a second variant 'one layer'"),
         (
             '"model.layers" = 1',
             '"model.layer" = 1',
