@@ -84,8 +84,9 @@ def _learner(lesson: Lesson, precision: str) -> tuple[Any, Any]:
     from birchbark.train.config import read_training
     from birchbark.train.course import Course
     from birchbark.train.loop import Learner
-    from birchbark.train.material import Teachers, load_material
+    from birchbark.train.material import load_material
     from birchbark.train.shaping import open_base, open_network
+    from birchbark.train.teaching import Teachers
     from birchbark.train.world import World
 
     training = read_training(_configuration(lesson, precision), lesson.pairs)

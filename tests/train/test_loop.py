@@ -13,9 +13,10 @@ from birchbark.errors import TrainingError
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.course import Course
 from birchbark.train.loop import Learner, in_batches
-from birchbark.train.material import Teachers, load_material
+from birchbark.train.material import load_material
 from birchbark.train.network import Inputs
 from birchbark.train.shaping import open_base, open_network
+from birchbark.train.teaching import Teachers
 from birchbark.train.world import World
 
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing to learn with")

@@ -18,8 +18,9 @@ from birchbark.score.model import load_scorer
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.config import Teacher, read_training
 from birchbark.train.examples import Pairs, held_apart
-from birchbark.train.material import PairInputs, Teachers, _chunks, load_material, taught
+from birchbark.train.material import PairInputs, _chunks, load_material
 from birchbark.train.shaping import open_base
+from birchbark.train.teaching import Teachers, taught
 from conftest import write_bert
 
 

@@ -30,9 +30,10 @@ from birchbark.train.folder import (
     written,
 )
 from birchbark.train.loop import Learner
-from birchbark.train.material import Material, Teachers, load_material
+from birchbark.train.material import Material, load_material
 from birchbark.train.shaping import open_base, open_network
 from birchbark.train.state import Progress, load_state, save_state
+from birchbark.train.teaching import Teachers
 from birchbark.train.torch_session import on_device
 from birchbark.train.validate import check_validation, validate
 from birchbark.train.world import World
