@@ -75,7 +75,7 @@ def _fitting(scorer: Scorer, query: str, texts: list[str]) -> list[str]:
     whole = [Segment("", 0, len(text), text) for text in texts]
     fitted = fit(whole, scorer.room(query), scorer.encode, scorer.spans)
     if cut := sum(len(chunks) > 1 for chunks in fitted):
-        say(f"{query!r}: {cut:,} texts are longer than the model reads; their beginning is scored")
+        say(f"{query!r}: {cut:,} of {len(texts):,} texts do not fit; their beginning is scored")
     return [chunks[0][0].text for chunks in fitted]
 
 
