@@ -28,7 +28,7 @@ def report(figures: Figures) -> str:
         "",
         *_targets(figures),
         "",
-        *_notes(figures),
+        *notes(figures, NOTES),
     ]
     return "\n".join(lines) + "\n"
 
@@ -175,11 +175,12 @@ def _relative(figures: Figures, ours: Figures) -> Iterator[tuple[str, float, flo
             yield f"p50 ms {TIMES[kind]}, as tantivy ({search})", theirs, mine
 
 
-def _notes(figures: Figures) -> Iterator[str]:
+def notes(figures: Figures, text: str) -> Iterator[str]:
+    """What was not measured, and what people should know of the rest."""
     for name in figures["missing"]:
         yield f"{name} is not installed and was not measured."
         yield ""
-    yield from NOTES.strip().splitlines()
+    yield from text.strip().splitlines()
 
 
 NOTES = """

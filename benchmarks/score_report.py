@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.report import notes
 from benchmarks.score_engines import BASE
 
 Figures = dict[str, Any]
@@ -31,7 +32,7 @@ def report(figures: Figures) -> str:
     for cores in figures["times"]:
         for kind in WORDS:
             lines += [*_table(figures, cores, kind), ""]
-    lines += [*_targets(figures), "", *_notes(figures)]
+    lines += [*_targets(figures), "", *notes(figures, NOTES)]
     return "\n".join(lines) + "\n"
 
 
@@ -108,13 +109,6 @@ def _targets(figures: Figures) -> Iterator[str]:
                     verdict = "met" if found >= least else "missed"
                     aim = "aim, " if number else ""
                     yield f"| {aim}{name}, {kind} | {least:.1f} × | {found:.2f} × | {verdict} |"
-
-
-def _notes(figures: Figures) -> Iterator[str]:
-    for name in figures["missing"]:
-        yield f"{name} is not installed and was not measured."
-        yield ""
-    yield from NOTES.strip().splitlines()
 
 
 NOTES = """

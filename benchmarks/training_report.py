@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
+from benchmarks.report import notes
 from benchmarks.score_report import WORDS, ratios, spread
 from benchmarks.training_engines import BASE, BATCH, CLIP, DECAY, OURS, RATE
 
@@ -26,7 +27,7 @@ def report(figures: Figures) -> str:
     ]
     for kind in figures["times"]:
         lines += [*_table(figures, kind), ""]
-    lines += [*_targets(figures), "", *_losses(figures), *_notes(figures)]
+    lines += [*_targets(figures), "", *_losses(figures), *notes(figures, NOTES)]
     return "\n".join(lines) + "\n"
 
 
@@ -93,13 +94,6 @@ def _losses(figures: Figures) -> Iterator[str]:
         for name, values in losses.items():
             yield f"| {name} | " + " | ".join(f"{value:.6f}" for value in values) + " |"
         yield ""
-
-
-def _notes(figures: Figures) -> Iterator[str]:
-    for name in figures["missing"]:
-        yield f"{name} is not installed and was not measured."
-        yield ""
-    yield from NOTES.strip().splitlines()
 
 
 NOTES = """

@@ -49,6 +49,11 @@ class BirchbarkError(Exception):
         return f"{message} ({self.remedy})" if self.remedy else message
 
 
+def first_line(error: BaseException) -> str:
+    """The beginning of what others' code says, which may go on for pages."""
+    return str(error).partition("\n")[0][:200]
+
+
 class InputError(BirchbarkError):
     """A file, option or argument is not what was asked for."""
 

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.car import read_car, read_paragraphs, section_text
+from birchbark.collection.car import read_paragraphs, section_pairs, section_text
 from birchbark.collection.intake import Intake
+from birchbark.collection.qrels import read_qrels
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.records import Document, Pair
 
@@ -142,7 +143,8 @@ def test_judged_sections_become_pairs(tmp_path: Path) -> None:
         "enwiki:Birch%20bark/Uses 0 0c2d 1\nenwiki:Bee 0 0a1b 1\nenwiki:Bee 0 ffff 1\n"
     )
     intake = Intake()
-    assert list(read_car(tmp_path / "p.cbor", qrels, intake)) == [
+    documents = (document for _, document in read_paragraphs(tmp_path / "p.cbor", intake))
+    assert list(section_pairs(read_qrels(qrels), documents, intake)) == [
         Pair("enwiki:Bee", "Bee", "0a1b", "The bee.", 1),
         Pair("enwiki:Birch%20bark/Uses", "Birch bark Uses", "0c2d", "Bark burns.", 1),
     ]

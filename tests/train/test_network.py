@@ -164,7 +164,10 @@ def damaged(directory: Path, change: Mapping[str, Any]) -> Path:
     ("value", "message"),
     [
         (None, r"weights encoder.layer.1.output.dense.weight do not fit .*, found none"),
-        (np.full((16, 24), np.nan, np.float32), r"dense.weight are not all numbers \(fetch"),
+        (
+            np.full((16, 24), np.nan, np.float32),
+            r"dense.weight are not all numbers: found NaN or infinity \(fetch",
+        ),
         (np.zeros((16, 23), np.float32), r"expected shape \(16, 24\), found shape \(16, 23\)"),
     ],
 )

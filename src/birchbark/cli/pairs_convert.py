@@ -115,14 +115,13 @@ def car(
     The judgments name relevant paragraphs alone: without --in-collection no pair has relevance 0.
     Needs pip install 'birchbark[car]'.
     """
-    from birchbark.collection.car import section_queries
+    from birchbark.collection.car import section_pairs
     from birchbark.collection.intake import Intake
-    from birchbark.collection.judged import judged_pairs, with_negatives
+    from birchbark.collection.judged import with_negatives
 
     parts.check_outputs(output, split=False)
     intake = Intake(skip_bad, remedy=parts.REMEDY)
     labelled = parts.judgments(qrels, intake)
-    queries = section_queries(labelled)
     if in_collection:
         again = _documents(paragraphs, Intake(skip_bad, remedy=parts.REMEDY))
         sample = parts.drawn_anywhere(labelled, again, in_collection, seed)
@@ -130,7 +129,7 @@ def car(
 
     def pairs(advance: Callable[[int], None]) -> Iterable[Pair]:
         documents = counted(_documents(paragraphs, intake), advance)
-        return judged_pairs(queries, labelled, documents, intake)
+        return section_pairs(labelled, documents, intake)
 
     parts.write_and_tell(pairs, output, intake, limit)
 

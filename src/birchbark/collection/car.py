@@ -7,7 +7,7 @@ The file of paragraphs is CBOR: a header, then one list of unknown length, as tr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from typing import Any
 from birchbark.collection.intake import Intake
 from birchbark.collection.judged import judged_pairs
 from birchbark.collection.lines import opened
-from birchbark.collection.qrels import read_qrels
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.records import Document, Pair, Qrels, Query
 
@@ -24,20 +23,14 @@ LIST, BREAK = b"\x9f", b"\xff"  # CBOR's marks around a list of unknown length
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
-def read_car(paragraphs: Path, qrels: Path, intake: Intake) -> Iterator[Pair]:
+def section_pairs(qrels: Qrels, paragraphs: Iterable[Document], intake: Intake) -> Iterator[Pair]:
     """A pair for each judgment of a section: its heading with those above it, and a paragraph.
 
-    qrels: `*.hierarchical.qrels`, which name the relevant alone. The order is that of the
+    qrels: of `*.hierarchical.qrels`, which name the relevant alone. The order is that of the
     paragraphs. See `judged_pairs` for what is noted and what is an InputError.
     """
-    judgments = read_qrels(qrels)
-    documents = (document for _, document in read_paragraphs(paragraphs, intake))
-    return judged_pairs(section_queries(judgments), judgments, documents, intake)
-
-
-def section_queries(qrels: Qrels) -> list[Query]:
-    """A query for each judged section: its `section_text`."""
-    return [Query(section, section_text(section)) for section in qrels.grades]
+    queries = [Query(section, section_text(section)) for section in qrels.grades]
+    return judged_pairs(queries, qrels, paragraphs, intake)
 
 
 def section_text(section: str) -> str:

@@ -163,11 +163,14 @@ def _logit(graph: Graph, x: str, shape: Shape, head: Classifier) -> str:
     name, activation = head.transform
     weight = graph.tensor(f"{head.output}.weight", head.logits, shape.hidden)
     bias = graph.tensor(f"{head.output}.bias", head.logits)
-    if head.logits == 2:
-        yes, no = head.relevant, 1 - head.relevant
-        weight, bias = weight[[yes]] - weight[[no]], bias[[yes]] - bias[[no]]
     x = graph.linear(x, name, shape.hidden, shape.hidden, one_row=True)
-    out = graph.dense(graph.activate(x, activation), weight, bias, head.output, one_row=True)
+    out = graph.dense(
+        graph.activate(x, activation),
+        head.one_logit(weight),
+        head.one_logit(bias),
+        head.output,
+        one_row=True,
+    )
     return graph.add("Reshape", out, graph.constant(np.array([-1])))
 
 

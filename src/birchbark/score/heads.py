@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from birchbark.errors import CheckpointError
 from birchbark.score.families import Family
 
@@ -37,6 +39,13 @@ class Classifier:
     output: str
     logits: int
     relevant: int
+
+    def one_logit(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """The output layer's weights or bias as those of one logit, (1, …): relevant minus not."""
+        if self.logits == 1:
+            return rows
+        difference: NDArray[Any] = rows[[self.relevant]] - rows[[1 - self.relevant]]
+        return difference
 
 
 @dataclass(frozen=True, slots=True)

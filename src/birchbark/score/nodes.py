@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.errors import CheckpointError
-from birchbark.score.weights import Tensors
+from birchbark.score.weights import Tensors, sound
 
 Floats = NDArray[np.float32]
 
@@ -42,22 +41,7 @@ class Graph:
 
     def tensor(self, name: str, *shape: int) -> Floats:
         """The weights called `name`, float32; CheckpointError unless they have this shape."""
-        value = self._tensors.get(name)
-        if value is None or value.shape != shape:
-            raise CheckpointError(
-                f"weights {name} do not fit config.json",
-                where=self._where,
-                wanted=f"shape {shape}",
-                found="none" if value is None else f"shape {value.shape}",
-            )
-        if not np.isfinite(value).all():
-            raise CheckpointError(
-                f"weights {name} are not all numbers",
-                where=self._where,
-                found="NaN or infinity",
-                remedy="fetch the model again, or save it again",
-            )
-        return value.astype(np.float32, copy=False)
+        return sound(self._tensors, name, shape, self._where)
 
     def constant(self, value: NDArray[Any]) -> str:
         """A small array inside of the graph."""

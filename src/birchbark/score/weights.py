@@ -61,6 +61,26 @@ def read_shapes(path: Path, prefix: str) -> dict[str, list[int]]:
         ) from broken
 
 
+def sound(tensors: Tensors, name: str, shape: tuple[int, ...], where: str) -> NDArray[np.float32]:
+    """The weights called `name`, float32; CheckpointError unless of this shape, all numbers."""
+    value = tensors.get(name)
+    if value is None or value.shape != shape:
+        raise CheckpointError(
+            f"weights {name} do not fit config.json",
+            where=where,
+            wanted=f"shape {shape}",
+            found="none" if value is None else f"shape {value.shape}",
+        )
+    if not np.isfinite(value).all():
+        raise CheckpointError(
+            f"weights {name} are not all numbers",
+            where=where,
+            found="NaN or infinity",
+            remedy="fetch the model again, or save it again",
+        )
+    return value.astype(np.float32, copy=False)
+
+
 def read_tensors(path: Path, prefix: str) -> Tensors:
     """All weights by their names without `prefix`, as stored; bfloat16 and int8 as float32."""
     from safetensors import SafetensorError

@@ -20,7 +20,8 @@ Task = tuple[int, List]  # a data set's number, and a list of its pairs
 class Course:
     """All steps of a training.
 
-    steps: their number. epoch: steps of an epoch, in which each data set's lists come once.
+    steps: their number. epoch: steps of an epoch, in which each data set's lists come once. lists:
+    how many of each data set an epoch has.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class Course:
         self._materials, self.schedule, self._seed = materials, schedule, seed
         self._size = schedule.batch * schedule.accumulate * processes
         self._drawn, self._tasks = 0, self._draw(0)
+        self.lists = np.bincount([number for number, _ in self._tasks], minlength=len(materials))
         self.epoch = -(-len(self._tasks) // self._size)
         self.steps = schedule.steps or self.epoch * (schedule.epochs or 1)
 

@@ -51,7 +51,7 @@ class Pairs:
     """Pairs as numbers: of distinct queries and texts, which are kept once each.
 
     query, text: (n,) places in `queries` and `texts`. grades: (n,) float32. by_query: for each
-    query, the numbers of its pairs. query_ids, doc_ids: (n,) of each pair.
+    query, the numbers of its pairs. doc_ids: (n,) of each pair.
     """
 
     queries: tuple[str, ...]
@@ -60,7 +60,6 @@ class Pairs:
     text: Numbers
     grades: NDArray[np.float32]
     by_query: tuple[Numbers, ...]
-    query_ids: tuple[str, ...]
     doc_ids: tuple[str, ...]
 
     @classmethod
@@ -68,12 +67,11 @@ class Pairs:
         """`pairs` in their order."""
         queries: dict[str, int] = {}
         texts: dict[str, int] = {}
-        rows, query_ids, doc_ids = [], [], []
+        rows, doc_ids = [], []
         for pair in pairs:
             query = queries.setdefault(pair.query, len(queries))
             text = texts.setdefault(pair.text, len(texts))
             rows.append((query, text, pair.relevance))
-            query_ids.append(pair.query_id)
             doc_ids.append(pair.doc_id)
         columns = np.array(rows, np.int64).reshape(-1, 3).T
         query_of, text_of, grades = columns[0], columns[1], columns[2]
@@ -86,7 +84,6 @@ class Pairs:
             text_of,
             grades.astype(np.float32),
             tuple(np.split(order, ends[:-1])) if len(queries) else (),
-            tuple(query_ids),
             tuple(doc_ids),
         )
 

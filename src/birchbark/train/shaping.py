@@ -20,7 +20,7 @@ from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.families import Family
 from birchbark.score.heads import Classifier, Pooling
 from birchbark.score.shape import Shape
-from birchbark.score.weights import Tensors
+from birchbark.score.weights import Tensors, sound
 from birchbark.train.network import Network
 
 PARTS = ("all", "encoder", "head")
@@ -97,20 +97,20 @@ def _values(
     base: Checkpoint, shape: Shape, chance: np.random.Generator
 ) -> Iterator[tuple[str, NDArray[Any]]]:
     """Name and value of each weight that the network has."""
-    stored, family = _with_one_logit(base), base.family
+    stored, family, where = _with_one_logit(base), base.family, str(base.weights)
     names = family.names
     tables = (names.words, names.positions, names.types)
     for module, sizes in _encoder(family, shape):
         if module == names.widen and f"{module}.weight" not in stored:
             continue  # where the sizes are equal, some have none
-        yield f"{module}.weight", _sound(stored, f"{module}.weight", sizes, base)
+        yield f"{module}.weight", sound(stored, f"{module}.weight", sizes, where)
         if module not in tables:
-            yield f"{module}.bias", _sound(stored, f"{module}.bias", sizes[:1], base)
+            yield f"{module}.bias", sound(stored, f"{module}.bias", sizes[:1], where)
     for module, outputs in ((family.transform[0], shape.hidden), (family.logits, 1)):
         for kind, size in (("weight", (outputs, shape.hidden)), ("bias", (outputs,))):
             name = f"{module}.{kind}"
             if name in stored and stored[name].shape == size:
-                yield name, _sound(stored, name, size, base)
+                yield name, sound(stored, name, size, where)
             else:
                 yield name, chance.normal(0, SPREAD, size) if kind == "weight" else np.zeros(size)
 
@@ -149,30 +149,8 @@ def _with_one_logit(base: Checkpoint) -> Tensors:
     stored, head = dict(base.tensors()), base.head
     if isinstance(head, Classifier) and head.logits == 2:
         for kind in ("weight", "bias"):
-            two = stored[f"{head.output}.{kind}"]
-            stored[f"{base.family.logits}.{kind}"] = (two[head.relevant] - two[1 - head.relevant])[
-                None
-            ]
+            stored[f"{base.family.logits}.{kind}"] = head.one_logit(stored[f"{head.output}.{kind}"])
     return stored
-
-
-def _sound(stored: Tensors, name: str, sizes: tuple[int, ...], base: Checkpoint) -> NDArray[Any]:
-    """The stored weights `name`, if they have these sizes and are numbers."""
-    value = stored.get(name)
-    if value is None or value.shape != sizes:
-        raise CheckpointError(
-            f"weights {name} do not fit config.json",
-            where=str(base.weights),
-            wanted=f"shape {sizes}",
-            found="none" if value is None else f"shape {value.shape}",
-        )
-    if not np.isfinite(value).all():
-        raise CheckpointError(
-            f"weights {name} are not all numbers",
-            where=str(base.weights),
-            remedy="fetch the model again, or save it again",
-        )
-    return value
 
 
 def _learns(name: str, family: Family, part: str) -> bool:

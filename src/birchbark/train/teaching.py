@@ -45,19 +45,17 @@ def taught(
         remembering = Remembering(scorer, scores)
         texts = scorer.encode(pairs.texts)
 
-        def pieces(place: int) -> list[Ids]:
-            room = scorer.room(pairs.queries[place])
-            return [texts[pairs.text[number]][:room] for number in pairs.by_query[place]]
-
         for start in range(0, len(pairs.queries), TOGETHER):
-            some = range(start, min(start + TOGETHER, len(pairs.queries)))
+            asked: dict[str, list[Ids]] = {}
+            numbers = pairs.by_query[start : start + TOGETHER]
+            for query, own in zip(pairs.queries[start : start + TOGETHER], numbers, strict=True):
+                whole, room = [texts[text] for text in pairs.text[own]], scorer.room(query)
+                asked[query] = [piece[:room] for piece in whole]
+                cut += sum(len(piece) > room for piece in whole)
             if isinstance(scorer, EmbeddingScorer):
-                _embed_together(scorer, scores, {pairs.queries[q]: pieces(q) for q in some})
-            for place in some:
-                query, numbers = pairs.queries[place], pairs.by_query[place]
-                targets[numbers] = remembering.score(query, pieces(place))
-                room = scorer.room(query)
-                cut += sum(len(texts[pairs.text[number]]) > room for number in numbers)
+                _embed_together(scorer, scores, asked)
+            for (query, pieces), own in zip(asked.items(), numbers, strict=True):
+                targets[own] = remembering.score(query, pieces)
     if scorer.kind == "cross-encoder":
         shares = np.clip(targets.astype(np.float64), 1e-7, 1 - 1e-7)
         targets = np.log(shares / (1 - shares)).astype(np.float32)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from birchbark.errors import InputError, MissingPackageError
+from birchbark.errors import InputError, MissingPackageError, first_line
 from birchbark.records import Ids
 from birchbark.score.batches import equal_lengths
 from birchbark.score.checkpoint import Checkpoint
@@ -99,7 +99,7 @@ class TorchSession:
             raise InputError(
                 "the GPU's memory is full",
                 where=f"device {self._device}",
-                found=str(full).partition("\n")[0][:200],
+                found=first_line(full),
                 remedy="end what else runs on it, or --device cpu",
             ) from full
         except RuntimeError as broken:
@@ -108,7 +108,7 @@ class TorchSession:
             raise InputError(
                 "the GPU does not run this model",
                 where=f"device {self._device}",
-                found=str(broken).partition("\n")[0][:200],
+                found=first_line(broken),
                 remedy="--device cpu runs it",
             ) from broken
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import origin
-from birchbark.errors import InputError, MissingPackageError, TrainingError
+from birchbark.errors import InputError, MissingPackageError, TrainingError, first_line
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import locate
 from birchbark.score.tokenizer import Pieces
@@ -72,6 +72,8 @@ def train(
             materials = list(load_material(training, root, pieces, teachers, talk.tell))
         check_validation(materials, training.validation)
         course = Course(materials, training.schedule, training.seed, world.size)
+        for material, lists in zip(materials, course.lists.tolist(), strict=True):
+            talk.tell(f"{material.data.name}: {lists:,} lists an epoch, {material.data.draw.each}")
         network = open_network(base, training.shaping, training.seed, device)
         learner = Learner(network, materials, course, world)
         check_identity(folder / IDENTITY, _identity(training, base, materials, world), world)
@@ -234,7 +236,7 @@ def _roomy() -> Iterator[None]:
     except torch.OutOfMemoryError as full:
         raise TrainingError(
             "the GPU's memory is full",
-            found=str(full).partition("\n")[0][:200],
+            found=first_line(full),
             remedy="a smaller schedule.batch, with schedule.accumulate as much larger",
         ) from full
 
@@ -253,6 +255,6 @@ def _check_device(device: str) -> None:
         raise InputError(
             "torch does not know this device",
             where=f"device {device}",
-            found=str(unknown).partition("\n")[0][:200],
+            found=first_line(unknown),
             remedy="--device cpu is always there",
         ) from None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from birchbark.errors import InputError, TrainingError
+from birchbark.errors import InputError, TrainingError, first_line
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ def _together() -> Iterator[None]:
     except RuntimeError as lost:
         raise TrainingError(
             "another process of this training has ended",
-            found=str(lost).partition("\n")[0][:200],
+            found=first_line(lost),
             remedy="its own message says why",
         ) from lost
 
