@@ -13,7 +13,7 @@ from tiny_trainings import some_pairs
 
 from birchbark.errors import InputError
 from birchbark.records import Pair
-from birchbark.train.examples import Draw, Pairs, draw, held_apart
+from birchbark.train.examples import Draw, Pairs, draw
 from birchbark.train.objectives import Objective
 
 JUDGED = st.lists(
@@ -101,26 +101,6 @@ def test_take_counts_lists_that_there_are() -> None:
     for seed in range(5):
         lists = draw(pairs_of(rows), Draw("positive", 2, take=1), (seed,))
         assert lists == [(0, 1)]
-
-
-@given(st.sets(st.text()), st.sets(st.text()), st.floats(0, 0.99), st.floats(0, 0.99))
-def test_which_queries_are_kept_apart_depends_on_them_alone(
-    some: set[str], others: set[str], share: float, larger: float
-) -> None:
-    """Not on their company; white space aside; a larger share keeps apart all of a smaller one."""
-    share, larger = sorted((share, larger))
-    alone, together = held_apart(some, share), held_apart(some | others, share)
-    assert set(alone) == set(together) & some
-    assert set(alone) <= set(held_apart(some, larger))
-    assert {f" {text}  " for text in alone} == set(held_apart({f" {t}  " for t in some}, share))
-
-
-def test_the_share_of_queries_kept_apart() -> None:
-    """About what was asked for, and in the order of their lots."""
-    texts = [f"query {n}" for n in range(4000)]
-    found = held_apart(texts, 0.25)
-    assert 0.22 < len(found) / len(texts) < 0.28
-    assert found[: len(held_apart(texts, 0.1))] == held_apart(texts, 0.1)
 
 
 def test_lists_that_teach_nothing_are_left_out() -> None:

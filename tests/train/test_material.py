@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_trainings import prepare, settings, some_pairs, write_pairs
 
+from birchbark.collection.apart import held_apart
 from birchbark.records import Pair
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import load_scorer
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.config import Teacher, read_training
-from birchbark.train.examples import Pairs, held_apart
+from birchbark.train.examples import Pairs
 from birchbark.train.material import PairInputs, _chunks, load_material
 from birchbark.train.shaping import open_base
 from birchbark.train.teaching import Teachers, taught

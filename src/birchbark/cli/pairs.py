@@ -74,7 +74,8 @@ def command() -> None:
     "--split",
     type=float,
     metavar="SHARE",
-    help="Write the pairs of this share of the queries to PAIRS.held.tsv instead.",
+    help="Write the pairs of about this share of the queries to PAIRS.held.tsv instead; the same "
+    "ones that a training keeps apart.",
 )
 @parts.SEED
 @parts.ENCODING
@@ -102,10 +103,10 @@ def judged(
     With negatives besides, of a run or of the whole collection, because judgments often name the
     relevant alone. Some of these may be relevant in truth: lower ranks hold fewer of them.
     """
+    from birchbark.collection.apart import ids_held_apart
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
     from birchbark.collection.judged import judged_pairs, with_negatives
-    from birchbark.pairs.draw import held_apart
     from birchbark.segment.named import parse_segmenter
 
     parts.check_outputs(output, split is not None)
@@ -117,7 +118,7 @@ def judged(
     if run_file:
         labelled = with_run(labelled, run_file, chosen, negatives, seed)
     texts = {query_id: asked[query_id].text for query_id in labelled.grades}
-    apart = frozenset() if split is None else held_apart(texts, split, seed)
+    apart = frozenset() if split is None else ids_held_apart(texts, split)
     if in_collection:
         again = read_collection(collection, Intake(skip_bad, encoding, parts.REMEDY), format_name)
         sample = parts.drawn_anywhere(labelled, again, in_collection, seed)

@@ -6,7 +6,6 @@ the lists that it would have had.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -89,22 +88,6 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.query)
-
-
-def held_apart(queries: Iterable[str], share: float) -> list[str]:
-    """Those of the query texts that are kept apart, about `share` of them, by rising lots.
-
-    A lot depends on the text alone, white space aside: so a query is kept apart in every set, for
-    every seed and in the training before as well, where their shares are as large.
-    """
-    lots = {text: _lot(text) for text in queries}
-    return sorted((text for text, lot in lots.items() if lot < share), key=lambda t: (lots[t], t))
-
-
-def _lot(text: str) -> float:
-    """From 0 up to 1."""
-    spelt = " ".join(text.split()).encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(spelt, digest_size=8, person=b"held").digest()) / 2**64
 
 
 def draw(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.artifact import fingerprint
+from birchbark.collection.apart import held_apart
 from birchbark.collection.intake import Intake
 from birchbark.collection.pairs import read_pairs
 from birchbark.errors import InputError
@@ -17,7 +18,7 @@ from birchbark.records import Ids, Pair
 from birchbark.score.model import load_scorer
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.config import DataSet, Training
-from birchbark.train.examples import Pairs, held_apart
+from birchbark.train.examples import Pairs
 from birchbark.train.teaching import Teachers, taught
 
 Tell = Callable[[str], None]
