@@ -193,7 +193,9 @@ def test_one_training_after_another(tmp_path: Path) -> None:
     assert f"Trained from {tmp_path / 'base'} → A → B." in card
     assert "Licences of the data: CC0; not stated." in card
     assert card.startswith("---\nbase_model: ")
-    assert "queries kept apart of | AP" in card
+    told = lineage["trainings"][1]["measures"]["more"]
+    assert 0 <= told["low"] <= told["mean"] <= told["high"] <= 1
+    assert f"| more | {told['queries']} | {told['mean']:.4f} [{told['low']:.4f}, " in card
 
 
 def test_an_embedding_model_is_a_base(tmp_path: Path) -> None:

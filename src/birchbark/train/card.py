@@ -85,8 +85,12 @@ def _training(training: Mapping[str, Any]) -> list[str]:
     ]:
         parts.append(f"Taught by the scores of another model: {', '.join(teachers)}.")
     if training.get("measures"):
-        rows = [(name, f"{value:.4f}") for name, value in training["measures"].items()]
-        parts.append(_table(("queries kept apart of", training["measure"]), rows))
+        rows = [
+            (name, f"{of['queries']:,}", f"{of['mean']:.4f} [{of['low']:.4f}, {of['high']:.4f}]")
+            for name, of in training["measures"].items()
+        ]
+        head = ("data", "queries kept apart", f"{training['measure']} [95 % interval]")
+        parts.append(_table(head, rows))
     return parts
 
 

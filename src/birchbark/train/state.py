@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from birchbark.artifact import fingerprint, new_directory, read_json, write_json
 from birchbark.errors import TrainingError
@@ -22,15 +21,15 @@ class Progress:
     """How far a training has come.
 
     step: steps that are done. best: the highest validation value so far, at step `best_step`;
-    stale: validations since. values: those of each validation, by data set. ended: why it is over,
-    empty while it is not.
+    stale: validations since. measures: what was told of that step, by data set. ended: why it is
+    over, empty while it is not.
     """
 
     step: int = 0
     best: float | None = None
     best_step: int = 0
     stale: int = 0
-    values: list[dict[str, Any]] = field(default_factory=list)
+    measures: dict[str, dict[str, float | int]] = field(default_factory=dict)
     ended: str = ""
 
 

@@ -161,14 +161,14 @@ class _Task:
         if not found:
             progress.best_step = progress.step
             return True
-        values = {key: one.value for key, one in found.items()}
+        values = {key: one.mean for key, one in found.items()}
         losses = {key: one.loss for key, one in found.items() if one.loss is not None}
         mean = sum(values.values()) / len(values)
         better = progress.best is None or mean > progress.best
         progress.stale = 0 if better else progress.stale + 1
         if better:
             progress.best, progress.best_step = mean, progress.step
-        progress.values.append({"step": progress.step, **values})
+            progress.measures = {key: one.told for key, one in found.items()}
         curve.add(step=progress.step, measure=name, values=values, losses=losses)
         shown = ", ".join(f"{key} {value:.4f}" for key, value in values.items())
         self.talk.tell(f"step {progress.step:,}: {name} {shown}{' (best)' if better else ''}")
@@ -177,7 +177,6 @@ class _Task:
     def _lineage(self) -> dict[str, Any]:
         """The base's lineage, with this training at its end."""
         progress = self.progress
-        measures = next((v for v in progress.values if v["step"] == progress.best_step), {})
         own = {
             "title": self.training.title,
             "seed": self.training.seed,
@@ -187,7 +186,7 @@ class _Task:
             "best_step": progress.best_step,
             "ended": progress.ended or "not ended yet",
             "measure": self.training.validation.measure,
-            "measures": {key: value for key, value in measures.items() if key != "step"},
+            "measures": progress.measures,
             "versions": made_by(),
         }
         return {**self.begun, "trainings": [*self.begun["trainings"], own]}

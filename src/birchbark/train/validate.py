@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import fsum
 
 import numpy as np
 
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import check_averaged, measure
+from birchbark.evaluate.significance import mean_interval
 from birchbark.records import Float32s, Qrels, Ranking, Run
 from birchbark.train.config import Validation
 from birchbark.train.examples import Pairs, draw
@@ -23,12 +25,24 @@ TOKENS = 8192
 class Figures:
     """What a data set's held queries say of a network.
 
-    value: the mean of the measure. loss: of the set's own objective, mean over lists; None where
-    its targets are a teacher's, who is asked about no held pair.
+    values: the measure's, of each query that has a relevant text. loss: of the set's own objective,
+    mean over lists; None where its targets are a teacher's, who is asked about no held pair.
     """
 
-    value: float
+    values: Sequence[float]
     loss: float | None
+
+    @property
+    def mean(self) -> float:
+        """The mean of the measure."""
+        return fsum(self.values) / len(self.values)
+
+    @property
+    def told(self) -> dict[str, float | int]:
+        """Mean, its 95 % interval where there is one, and the number of queries."""
+        count = len(self.values)
+        low, high = mean_interval(np.array(self.values)) if count > 1 else (self.mean, self.mean)
+        return {"mean": self.mean, "low": low, "high": high, "queries": count}
 
 
 def validate(
@@ -44,8 +58,8 @@ def validate(
         pairs = material.held.pairs
         if len(pairs):
             logits = score_pairs(learner, material.held)
-            value = measure(*_ranked(pairs, logits), (name,)).means[name]
-            found[material.data.name] = Figures(value, _loss(material, logits, seed))
+            values = measure(*_ranked(pairs, logits), (name,)).values[name]
+            found[material.data.name] = Figures([*values.values()], _loss(material, logits, seed))
     return found
 
 
