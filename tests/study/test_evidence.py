@@ -111,6 +111,18 @@ def test_kept_scores_give_the_same_figures(recipe: Recipe, tmp_path: Path) -> No
     assert list((tmp_path / "kept" / "scores").glob("*.scores"))
 
 
+def test_a_collection_may_have_a_depth_of_its_own(recipe: Recipe, tmp_path: Path) -> None:
+    """One candidate keeps the first stage's order; a name that is none is refused."""
+    text, path = recipe.path.read_text(), recipe.path
+    path.write_text(text.replace("depth = 3", "depth = 3\ndepth_of = { Tiny = 1 }"))
+    runs = run_study(read_recipe(path), tmp_path, tmp_path / "out").runs
+    for query_id, ranking in runs["Tiny.cross"].rankings.items():
+        assert ranking.doc_ids == runs["Tiny.BM25"].rankings[query_id].doc_ids
+    path.write_text(text.replace("depth = 3", "depth = 3\ndepth_of = { Tyni = 1 }"))
+    with pytest.raises(InputError, match=r"a collection that the recipe has not.*found Tyni"):
+        run_study(read_recipe(path), tmp_path, tmp_path / "out2")
+
+
 def test_a_run_of_others_is_the_first_stage(recipe: Recipe, tmp_path: Path) -> None:
     """Its order where a = 1, its documents alone."""
     (tmp_path / "theirs.run").write_text(

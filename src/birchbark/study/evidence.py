@@ -40,8 +40,8 @@ class Evidence:
     """The choices of this kind.
 
     named: what people call them → models. rm3: whether the first stage is expanded. segments: of
-    documents, and segments_of: collection → its own. depth: of the candidates. best: n, segments of
-    a document that count. step: of the grid. precision: of the arithmetic.
+    documents, and segments_of: collection → its own. depth: so many candidates, and depth_of alike.
+    best: n, segments of a document that count. step: of the grid. precision: of the arithmetic.
     """
 
     named: Mapping[str, str]
@@ -49,6 +49,7 @@ class Evidence:
     segments: str
     segments_of: Mapping[str, str]
     depth: int
+    depth_of: Mapping[str, int]
     best: int
     tune: str
     step: float
@@ -67,13 +68,14 @@ class Evidence:
     @classmethod
     def of(cls, named: Mapping[str, str], section: Section) -> Evidence:
         """As `read`, with the models that the caller knows."""
-        own = section.section("segments_of", {})
+        own, depths = section.section("segments_of", {}), section.section("depth_of", {})
         found = cls(
             named,
             section.truth("rm3", True),
             section.text("segments", "sentences"),
             {name: own.text(name) for name in own.keys},
             section.whole("depth", 100, least=1),
+            {name: depths.whole(name, least=1) for name in depths.keys},
             section.whole("best", 3, least=1),
             section.text("tune", "AP"),
             section.number("step", 0.1),
@@ -125,6 +127,7 @@ class Evidence:
 
     def run(self, recipe: Recipe, bench: Bench) -> Outcome:
         """Rank, score, tune, measure."""
+        self._check_collections(recipe)
         made = [rank_by_evidence(self, recipe, bench, bench.open(c)) for c in recipe.collections]
         family = sum(len(one.runs) - 1 for one in made) * len(recipe.measures)
         groups: dict[str, list[Group]] = {"evidence": [], "weights": []}
@@ -141,15 +144,25 @@ class Evidence:
         models = {name: Checkpoint.open(locate(m)).fingerprint for name, m in self.named.items()}
         return Outcome(self._tables(recipe, groups, family), dots, runs, models)
 
+    def _check_collections(self, recipe: Recipe) -> None:
+        """Raise InputError where something is chosen for a collection that is not there."""
+        known = [collection.name for collection in recipe.collections]
+        for name in (*self.segments_of, *self.depth_of):
+            if name not in known:
+                raise InputError(
+                    "segments_of or depth_of names a collection that the recipe has not",
+                    where=str(recipe.path),
+                    wanted=f"one of {', '.join(known)}",
+                    found=name,
+                )
+
     def _tables(
         self, recipe: Recipe, groups: Mapping[str, list[Group]], family: int
     ) -> tuple[Table, ...]:
         note = NOTE.format(
-            depth=self.depth,
+            depth=_listed(self.depth, self.depth_of),
             best=self.best,
-            segments=", ".join(
-                [self.segments, *(f"of {name} {words}" for name, words in self.segments_of.items())]
-            ),
+            segments=_listed(self.segments, self.segments_of),
             step=self.step,
             tune=self.tune,
             others=self.folds - 1,
@@ -170,6 +183,11 @@ class Evidence:
                 "w is given as its part of 1 − a: what a segment's score is multiplied with.",
             ),
         )
+
+
+def _listed(usual: object, own: Mapping[str, object]) -> str:
+    """What holds for all collections, and for some."""
+    return ", ".join([str(usual), *(f"of {name} {value}" for name, value in own.items())])
 
 
 def _check_names(named: Iterable[str]) -> None:

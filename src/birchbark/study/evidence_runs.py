@@ -114,7 +114,7 @@ def _ranker(choices: Evidence, collection: str, scorer: Scorer) -> Ranker:
         segmenter=parse_segmenter(segments),
         aggregation=Top((1.0,) * choices.best),
         interpolation=Interpolation(0.0),
-        depth=choices.depth,
+        depth=choices.depth_of.get(collection, choices.depth),
     )
 
 
