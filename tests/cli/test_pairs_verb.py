@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from birchbark.cli import group
+from birchbark.collection.apart import held_apart
 from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
 from birchbark.collection.pairs import read_pairs
@@ -104,7 +105,7 @@ def test_the_same_seed_writes_the_same_bytes(here: Path) -> None:
     chosen = (*JUDGED, "--run", "bm25.run", "--negatives", "1", "--in-collection", "1")
     files = []
     for seed in "778":
-        make(*chosen, "--seed", seed, "--split", "0.5")
+        make(*chosen, "--seed", seed, "--split", "0.9")
         files.append((Path("p.tsv").read_bytes(), Path("p.held.tsv").read_bytes()))
     assert files[0] == files[1] != files[2]
 
@@ -145,7 +146,7 @@ def test_all_ranked_gives_every_window_its_documents_grade(here: Path) -> None:
 def test_a_split_keeps_queries_apart(here: Path) -> None:
     """No query is in both files; together they are the pairs of one."""
     whole, _ = make(*JUDGED, output="w.tsv")
-    learnt, said = make(*JUDGED, "--split", "0.5")
+    learnt, said = make(*JUDGED, "--split", "0.9")
     held = list(read_pairs(Path("p.held.tsv"), Intake(), highest=9))
     assert {p.query_id for p in learnt} & {p.query_id for p in held} == set()
     assert sorted(map(repr, learnt + held)) == sorted(map(repr, whole))
@@ -298,7 +299,7 @@ def test_scifact_becomes_training_pairs(
         "--ranks", "10-50", "--negatives", "5", "--split", "0.2", "--segments", "windows",
     )  # fmt: skip
     held = list(read_pairs(Path("p.held.tsv"), Intake()))
-    assert len({p.query for p in held}) == round(0.2 * len({p.query for p in learnt + held}))
+    assert {p.query for p in held} == {*held_apart({p.query for p in learnt + held}, 0.2)}
     assert not {p.query for p in learnt} & {p.query for p in held}
     qrels, run = read_qrels(qrels_file).grades, read_run(Path("bm25.run")).rankings
     of_run = {q: set(ranking.doc_ids[9:50]) for q, ranking in run.items()}
