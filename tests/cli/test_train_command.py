@@ -107,6 +107,18 @@ def test_a_grid_prints_a_table(here: Path) -> None:
     assert (here / "out" / "seed=1, learning_rate=0.01" / "model" / "model.safetensors").exists()
 
 
+def test_a_grid_asks_its_teacher_once(here: Path) -> None:
+    """All its trainings find there what the first asked."""
+    needs_torch()
+    write_bert(here / "teacher", labels=1, seed=9)
+    taught = 'max_length = 32\nobjective = { kind = "soft", teacher = "teacher" }'
+    config = CONFIG.replace("max_length = 32", taught) + "[grid]\nseed = [0, 1]\n"
+    (here / "tiny.toml").write_text(config)
+    done = birchbark("train", "tiny.toml", "--output", "out")
+    assert done.exit_code == 0, done.output
+    assert [path.parent for path in here.rglob("*.scores")] == [here / "out" / "teachers"]
+
+
 def test_a_grid_outlives_a_training_that_fails(here: Path) -> None:
     """The others are trained and shown; the end says that one has failed."""
     needs_torch()

@@ -47,7 +47,7 @@ def command(config: Path, output: Path, data: Path | None, device: str, replace:
     processes, each with a batch of its own.
     """
     from birchbark.study.data import find_root
-    from birchbark.train.folder import remove
+    from birchbark.train.folder import TEACHERS, remove
     from birchbark.train.grid import read_variants
     from birchbark.train.state import Progress
     from birchbark.train.world import open_world
@@ -65,7 +65,7 @@ def command(config: Path, output: Path, data: Path | None, device: str, replace:
                 say(f"{variant.name}:")
             start = time.monotonic()
             try:
-                ended = _train(variant, root, folder, device, world)
+                ended = _train(variant, root, folder, output / TEACHERS, device, world)
             except LossError as lost:
                 if not variant.name:
                     raise
@@ -79,7 +79,9 @@ def command(config: Path, output: Path, data: Path | None, device: str, replace:
         raise TrainingError(f"{len(failed)} of {len(rows)} trainings failed", found=failed[0])
 
 
-def _train(variant: Variant, root: Path, folder: Path, device: str, world: World) -> Progress:
+def _train(
+    variant: Variant, root: Path, folder: Path, teachers: Path, device: str, world: World
+) -> Progress:
     """Train one variant, with a bar that shows the loss."""
     from birchbark.train.training import Talk, train
 
@@ -89,6 +91,7 @@ def _train(variant: Variant, root: Path, folder: Path, device: str, world: World
             variant.training,
             root,
             folder,
+            teachers=teachers,
             device=device,
             world=world,
             talk=Talk(say, bar.step) if world.first else Talk(),

@@ -19,7 +19,7 @@ from birchbark.study.outcome import Cell, Column, Curves, Group, Outcome, Row, S
 from birchbark.study.recipe import Recipe
 from birchbark.train.config import Training
 from birchbark.train.curve import measure_curves, read_curve, smooth_losses
-from birchbark.train.folder import CURVE, MODEL
+from birchbark.train.folder import CURVE, MODEL, TEACHERS
 from birchbark.train.grid import changed
 from birchbark.train.shaping import open_base
 from birchbark.train.state import Progress
@@ -97,7 +97,12 @@ class Trainings:
             bench.tell(f"training: {name}")
             folders[name] = work / _digest(training, bench)
             ended[name] = train(
-                training, bench.root, folders[name], device=bench.device, talk=Talk(_to(bench))
+                training,
+                bench.root,
+                folders[name],
+                teachers=work / TEACHERS,
+                device=bench.device,
+                talk=Talk(_to(bench)),
             )
         models = {name: str(folder / MODEL) for name, folder in folders.items()}
         found = replace(self.evidence, named=models).run(recipe, bench)

@@ -52,13 +52,15 @@ def train(
     root: Path,
     folder: Path,
     *,
+    teachers: Path | None = None,
     device: str = "cpu",
     world: World = World(),
     talk: Talk = Talk(),
 ) -> Progress:
     """Train, or go on with the training that `folder` holds; its model is in `folder`/model.
 
-    root: what paths of the data start from. Raises InputError where `folder` holds another
+    root: what paths of the data start from. teachers: score store of what they say, which several
+    trainings may share; else `folder` has one. Raises InputError where `folder` holds another
     training or anything else, MissingPackageError without torch, TrainingError where the loss is no
     number or the disk is full, and what reading data and base raises.
     """
@@ -68,8 +70,8 @@ def train(
     with opened(folder, world):
         pieces = Pieces(base)
         with world.in_turn():
-            teachers = Teachers(folder / TEACHERS, world.first)
-            materials = list(load_material(training, root, pieces, teachers, talk.tell))
+            kept = Teachers(teachers or folder / TEACHERS, world.first)
+            materials = list(load_material(training, root, pieces, kept, talk.tell))
         check_validation(materials, training.validation)
         course = Course(materials, training.schedule, training.seed, world.size)
         for material, lists in zip(materials, course.lists.tolist(), strict=True):
