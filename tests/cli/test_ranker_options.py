@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from birchbark.cli import group
-from birchbark.cli.options import parse_pooling, sessions
+from birchbark.cli.chosen import parse_pooling, sessions
 from birchbark.errors import BirchbarkError, CheckpointError, InputError
 from birchbark.score.heads import Pooling
 from birchbark.score.model import load_scorer

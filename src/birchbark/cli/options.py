@@ -1,28 +1,15 @@
-"""Which options do several verbs share, and what do their words stand for?"""
+"""Which options do several verbs share, and which of them would do nothing?"""
 
 from __future__ import annotations
 
 import functools
-import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from birchbark.cli.talk import say
 from birchbark.errors import InputError
-
-if TYPE_CHECKING:
-    from birchbark.index.reader import Index
-    from birchbark.pipeline.answer import Work
-    from birchbark.pipeline.ranker import Ranker
-    from birchbark.records import Query
-    from birchbark.retrieve.first_stage import FirstStage
-    from birchbark.retrieve.scoring import Model
-    from birchbark.score.heads import Pooling
-    from birchbark.score.session import NewSession
 
 Command = Callable[..., Any]
 NEEDS = {  # option → the one without which it does nothing
@@ -136,8 +123,8 @@ ranker_options = grouped(
         "--model",
         default=DEFAULT_MODEL,
         show_default=True,
-        help="A model directory, the name of a packaged model, or a hub id that `birchbark model "
-        "fetch` has fetched.",
+        help="A model directory, a name that `birchbark model list` shows, or a hub id that "
+        "`birchbark model fetch` has fetched.",
     ),
     click.option(
         "--pooling",
@@ -258,214 +245,3 @@ def refuse_void() -> None:
 
 def _spelled(name: str) -> str:
     return "--" + name.replace("_", "-")
-
-
-def first_stage(
-    first_stage_model: str,
-    k1: float,
-    b: float,
-    match: str,
-    fields: tuple[str, ...],
-    field_bm25: tuple[str, ...],
-    filters: tuple[str, ...],
-    rm3: bool,
-    rm3_documents: int,
-    rm3_terms: int,
-    rm3_weight: float,
-    rm3_max_df: float,
-) -> FirstStage:
-    """The FirstStage that the options above describe."""
-    from birchbark.retrieve.bm25 import BM25
-    from birchbark.retrieve.first_stage import FirstStage
-    from birchbark.retrieve.match import parse_match
-    from birchbark.retrieve.rm3 import RM3
-    from birchbark.retrieve.tfidf import TfIdf
-
-    refuse_void()
-    model = TfIdf() if first_stage_model == "tfidf" else BM25(k1, b)
-    expansion = RM3(rm3_documents, rm3_terms, rm3_weight, rm3_max_df) if rm3 else None
-    weights = parse_fields(fields or ("contents",))
-    of_fields = parse_field_bm25(field_bm25)
-    if of_fields and first_stage_model != "bm25":
-        raise InputError("--field-bm25 is for BM25", found=f"--first-stage {first_stage_model}")
-    if unknown := [name for name in of_fields if name not in weights]:
-        raise InputError(
-            f"--field-bm25 for the field {unknown[0]!r}, which is not searched",
-            wanted=f"one of {', '.join(weights)}",
-        )
-    return FirstStage(
-        model,
-        weights,
-        of_fields,
-        match=parse_match(match),
-        filters=parse_filters(filters),
-        expansion=expansion,
-    )
-
-
-def parse_fields(fields: tuple[str, ...]) -> dict[str, float]:
-    """Field → weight from NAME=WEIGHT; 1 where no weight is given."""
-    found = {}
-    for field in fields:
-        name, _, weight = field.partition("=")
-        try:
-            found[name] = float(weight or 1)
-        except ValueError:
-            raise InputError("not a field weight", found=field, wanted="NAME=WEIGHT") from None
-    return found
-
-
-def parse_field_bm25(fields: tuple[str, ...]) -> dict[str, Model]:
-    """Field → BM25 from NAME=K1/B."""
-    from birchbark.retrieve.bm25 import BM25
-
-    found: dict[str, Model] = {}
-    for one in fields:
-        name, _, numbers = one.partition("=")
-        try:
-            k1, b = map(float, numbers.split("/"))
-        except ValueError:
-            raise InputError("not a field's k1 and b", found=one, wanted="NAME=K1/B") from None
-        found[name] = BM25(k1, b)
-    return found
-
-
-def parse_filters(filters: tuple[str, ...]) -> dict[str, str]:
-    """Field → value from FIELD=VALUE."""
-    found = {}
-    for one in filters:
-        name, equals, value = one.partition("=")
-        if not (name and equals and value):
-            raise InputError("not a filter", found=one, wanted="FIELD=VALUE")
-        found[name] = value
-    return found
-
-
-def ranker(
-    model: str,
-    pooling: str | None,
-    device: str,
-    depth: int,
-    segments: str,
-    aggregate: str,
-    first_stage_weight: float,
-    first_stage_scale: str,
-    max_segments: int | None,
-    max_length: int | None,
-    embedding: str | None,
-    embedding_weight: float,
-    threads: int | None,
-    precision: str,
-) -> Ranker:
-    """The Ranker that the options above describe."""
-    from birchbark.combine.aggregate import parse_aggregation
-    from birchbark.combine.interpolate import Interpolation, Scale
-    from birchbark.pipeline.ranker import Ranker
-    from birchbark.score.model import load_scorer
-    from birchbark.score.precision import Precision
-    from birchbark.segment.limit import Limit
-    from birchbark.segment.named import parse_segmenter
-
-    refuse_void()
-    interpolation = Interpolation(first_stage_weight, Scale(first_stage_scale))
-    aggregation, segmenter = parse_aggregation(aggregate), parse_segmenter(segments)
-    pooled, session = parse_pooling(pooling) if pooling else None, sessions(device)
-    scorer = load_scorer(model, threads, pooled, Precision(precision), session)
-    exact = scorer if precision == "fp32" else load_scorer(model, threads, pooled)
-    return Ranker(
-        scorer,
-        segmenter,
-        aggregation,
-        interpolation,
-        depth,
-        Limit(max_segments, max_length),
-        load_scorer(embedding, threads, session=session) if embedding else None,
-        embedding_weight,
-        None if exact is scorer else exact,
-    )
-
-
-def sessions(device: str) -> NewSession | None:
-    """How models are run on `device`; None for the processors, which need no torch."""
-    if device == "cpu":
-        return None
-    from birchbark.train.torch_session import on_device
-
-    return on_device(device)
-
-
-def parse_pooling(text: str) -> Pooling:
-    """The pooling that `text` names: cls, mean or max, with :LAYER or without."""
-    from birchbark.score.heads import MODES, Pooling
-
-    mode, colon, layer = text.partition(":")
-    if mode not in MODES or bool(colon) != (layer.isascii() and layer.isdecimal()):
-        raise InputError(
-            "not a pooling", found=repr(text), wanted="cls, mean or max, or with a layer: mean:6"
-        )
-    return Pooling(mode, int(layer) if layer else None)
-
-
-@contextmanager
-def remembering(ranker: Ranker, scores: Path | None) -> Iterator[Ranker]:
-    """`ranker`, which keeps its scores in the store `scores`; at the end it tells how many."""
-    from dataclasses import replace
-
-    from birchbark.score.remembering import Remembering
-    from birchbark.score.store import ScoreStore
-
-    if scores is None:
-        yield ranker
-        return
-    stores: list[ScoreStore] = []
-    asked: dict[str, Remembering] = {}  # by fingerprint: two roles may have one model
-    roles: dict[str, Any] = {}
-    with ExitStack() as stack:
-        for role in ("scorer", "embedding", "precise"):
-            if scorer := getattr(ranker, role):
-                if scorer.fingerprint not in asked:
-                    store = ScoreStore(scores, scorer, under=stores[0] if stores else None)
-                    stores.append(stack.enter_context(store))
-                    asked[scorer.fingerprint] = Remembering(scorer, store)
-                roles[role] = asked[scorer.fingerprint]
-        yield replace(ranker, **roles)
-    not_kept = sum(store.not_kept for store in stores)
-    scored, known = (sum(getattr(s, n) for s in asked.values()) for n in ("scored", "known"))
-    lost = f", {not_kept:,} not kept" if not_kept else ""
-    say(f"{scored:,} pairs scored, {known:,} known before{lost}; scores in {scores}")
-
-
-def tell_work(work: Work, index: Index) -> None:
-    """Say how much of the documents was read: what was not needed, and what was left out."""
-    if work.by_vectors:
-        say(f"{work.by_vectors:,} documents were scored by vectors that the index keeps")
-    elif "vectors" in index.attachments and work.candidates:
-        say("note: the index keeps vectors, but not of this model and these segments")
-    if work.settled < work.candidates:
-        reason = "the others cannot be among the best" if work.exact else "time was up"
-        say(f"read {work.settled:,} of {work.candidates:,} documents: {reason}")
-    elif not work.exact:
-        say("time was up before the best were read again in fp32")
-    if work.unread_tokens:
-        say(
-            f"not read, as asked: {work.unread_tokens:,} tokens of "
-            f"{work.unread_documents:,} documents"
-        )
-
-
-def check_output(path: Path, tag: str | None) -> None:
-    """Raise InputError now, not after the work, if a run could not be written."""
-    if tag is not None and (not tag or len(tag.split()) != 1 or tag != tag.strip()):
-        raise InputError("a tag is one word", found=repr(tag))
-    if path.is_dir():
-        raise InputError("is a folder", where=str(path), wanted="a file to write")
-    place = path if path.exists() else next(p for p in path.absolute().parents if p.exists())
-    if not os.access(place, os.W_OK):
-        raise InputError("may not be written", where=str(place))
-
-
-def load_queries(path: Path, topic_fields: tuple[str, ...], encoding: str) -> list[Query]:
-    """The queries in `path`."""
-    from birchbark.collection.queries import read_queries
-
-    return read_queries(path, topic_fields, encoding)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from birchbark.cli import pairs_parts as parts
+from birchbark.cli.chosen import load_queries
 from birchbark.cli.index import FORMAT, SKIP_BAD
-from birchbark.cli.options import FILE, asked_options, load_queries
+from birchbark.cli.options import FILE, asked_options
 from birchbark.cli.pairs_convert import car, id_triples, triples
 from birchbark.cli.pairs_unpack import unpack
 from birchbark.cli.talk import counted

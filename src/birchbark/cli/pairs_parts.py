@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.options import FILE, check_output
+from birchbark.cli.chosen import check_output
+from birchbark.cli.options import FILE
 from birchbark.cli.talk import counted, progress, report_intake, say
 from birchbark.errors import InputError
 

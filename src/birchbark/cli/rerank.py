@@ -8,17 +8,9 @@ from typing import Any
 
 import click
 
-from birchbark.cli.options import (
-    FILE,
-    check_output,
-    load_queries,
-    query_options,
-    ranker,
-    ranker_options,
-    remembering,
-    tell_work,
-)
-from birchbark.cli.talk import progress, say
+from birchbark.cli.chosen import check_output, load_queries, ranker, remembering
+from birchbark.cli.options import FILE, query_options, ranker_options
+from birchbark.cli.talk import progress, say, tell_work
 from birchbark.errors import InputError
 
 

@@ -7,14 +7,8 @@ from typing import Any
 
 import click
 
-from birchbark.cli.options import (
-    FILE,
-    check_output,
-    first_stage,
-    first_stage_options,
-    load_queries,
-    query_options,
-)
+from birchbark.cli.chosen import check_output, first_stage, load_queries
+from birchbark.cli.options import FILE, first_stage_options, query_options
 from birchbark.cli.talk import progress, say
 
 

@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from birchbark.cli.chosen import first_stage, ranker, remembering
 from birchbark.cli.options import (
     FILE,
     FIRST_STAGE_OPTIONS,
-    first_stage,
     first_stage_options,
-    ranker,
     ranker_options,
     refuse_of_bert,
-    remembering,
-    tell_work,
 )
-from birchbark.cli.talk import progress, say
+from birchbark.cli.talk import progress, say, tell_work
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:

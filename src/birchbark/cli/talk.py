@@ -12,6 +12,8 @@ import click
 
 if TYPE_CHECKING:
     from birchbark.collection.intake import Intake
+    from birchbark.index.reader import Index
+    from birchbark.pipeline.answer import Work
 
 T = TypeVar("T")
 
@@ -89,3 +91,21 @@ def report_intake(intake: Intake) -> None:
             say(f"    {error}")
         if len(intake.skipped) > 5:
             say(f"    … and {len(intake.skipped) - 5} more")
+
+
+def tell_work(work: Work, index: Index) -> None:
+    """Say how much of the documents was read: what was not needed, and what was left out."""
+    if work.by_vectors:
+        say(f"{work.by_vectors:,} documents were scored by vectors that the index keeps")
+    elif "vectors" in index.attachments and work.candidates:
+        say("note: the index keeps vectors, but not of this model and these segments")
+    if work.settled < work.candidates:
+        reason = "the others cannot be among the best" if work.exact else "time was up"
+        say(f"read {work.settled:,} of {work.candidates:,} documents: {reason}")
+    elif not work.exact:
+        say("time was up before the best were read again in fp32")
+    if work.unread_tokens:
+        say(
+            f"not read, as asked: {work.unread_tokens:,} tokens of "
+            f"{work.unread_documents:,} documents"
+        )
