@@ -24,7 +24,7 @@ def test_every_command_of_the_readme_works(tmp_path: Path) -> None:
     out = run(["bash", "-euc", shell], tmp_path, path)
     assert "1. returns.txt" in out
     assert "Parcels can be sent back within thirty days." in out
-    assert "bm25+embedding" in out
+    assert "bm25+cross-encoder" in out
     (example,) = blocks("python")
     assert "returns.txt" in run([sys.executable, "-c", example], tmp_path, path)
 
@@ -54,5 +54,5 @@ def test_the_make_targets_of_the_readme_exist() -> None:
 
 def test_files_named_in_the_readme_exist() -> None:
     """No dead ends."""
-    for name in re.findall(r"[\w/]*\b[A-Z-]+\.md\b", README):
+    for name in re.findall(r"[\w/-]*\b[A-Z-]+\.md\b", README):
         assert (ROOT / name).exists()

@@ -17,7 +17,7 @@ from birchbark.score import integers
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.heads import Pooling
 from birchbark.score.integers import largest_weight, quantised
-from birchbark.score.model import load_scorer, locate
+from birchbark.score.model import EMBEDDING_MODEL, load_scorer, locate
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import score_texts
 from birchbark.score.session import Session
@@ -70,7 +70,7 @@ def test_real_embeddings_stay_near() -> None:
         "Return an iterator over the words of a text.",
         "A canoe of birch bark rides the river.",
     ]
-    exact, near = load_scorer(), load_scorer(precision=INT8)
+    exact, near = (load_scorer(EMBEDDING_MODEL, precision=p) for p in Precision)
     for one, other in pairwise(texts):
         expected = score_texts(exact, one, texts)
         np.testing.assert_allclose(score_texts(near, one, texts), expected, rtol=0, atol=0.03)

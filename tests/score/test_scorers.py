@@ -22,7 +22,7 @@ from birchbark.score.batches import equal_lengths
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.model import load_scorer, locate
+from birchbark.score.model import DEFAULT_MODEL, EMBEDDING_MODEL, load_scorer, locate
 from birchbark.score.scorer import score_texts
 from birchbark.score.session import Session
 from birchbark.segment.fit import fit
@@ -213,9 +213,10 @@ def test_a_missing_model_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPa
         locate("all-MiniLM-L6-v2")
 
 
-def test_the_packaged_model_ranks_by_meaning() -> None:
+@pytest.mark.parametrize("model", [DEFAULT_MODEL, EMBEDDING_MODEL])
+def test_the_named_models_rank_by_meaning(model: str) -> None:
     """Real weights: a paraphrase without common words is nearer than a sentence with some."""
-    scorer = load_scorer()
+    scorer = load_scorer(model)
     near, far = score_texts(
         scorer,
         "How do I get rid of a folder?",

@@ -1,7 +1,8 @@
-"""Is the default model trained on nothing that it is measured on?"""
+"""Is the default model what it says: trained as committed, on nothing that it is measured on?"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from birchbark.collection.intake import Intake
 from birchbark.collection.pairs import read_pairs
 from birchbark.collection.queries import read_queries
+from birchbark.score.model import DEFAULT_MODEL, locate
 from birchbark.train.grid import read_variants
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +65,32 @@ def test_no_query_that_is_measured_is_learnt_from(name: str, data: Callable[[str
     for part in ("wikiqa/train.tsv", "wikiqa/dev.tsv", "wikiqa/test.tsv", "selqa/dev.tsv"):
         learnt |= {_plain(pair.query) for pair in read_pairs(data(part), Intake())}
     assert not asked & learnt
+
+
+def test_the_shipped_model_comes_of_the_committed_trainings() -> None:
+    """One after the other, with these settings, to the end."""
+    lineage = json.loads((locate(DEFAULT_MODEL) / "birchbark.json").read_text())
+    configs = sorted((ROOT / "training" / "default").glob("*.toml"))
+    assert [t["settings"] for t in lineage["trainings"]] == [
+        variant.training.values for path in configs for variant in read_variants(path)
+    ]
+    assert {t["ended"] for t in lineage["trainings"]} == {"all steps"}
+
+
+def test_the_shipped_model_is_small() -> None:
+    """25 MB at most, all files."""
+    files = [path for path in locate(DEFAULT_MODEL).rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= 25_000_000
+
+
+def test_the_card_says_what_the_study_measured() -> None:
+    """Its last table is the one of the results that are kept."""
+    card = (locate(DEFAULT_MODEL) / "README.md").read_text()
+    measured = card.split("## Measured\n\n")[1]
+    kept = (ROOT / "studies" / "results" / "default-model" / "README.md").read_text()
+    rows = [line for line in measured.splitlines() if line.startswith("|")]
+    assert len(rows) > 20
+    assert set(rows) <= set(kept.splitlines())
 
 
 def _plain(text: str) -> str:

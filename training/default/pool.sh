@@ -6,7 +6,7 @@
 set -euo pipefail
 data=$1 work=$2
 mkdir -p "$work"
-for name in mb wikiqa selqa; do ln -sfn "$(realpath "$data/$name")" "$work/$name"; done
+for path in "$data"/*/; do ln -sfn "$(realpath "$path")" "$work/$(basename "$path")"; done
 
 # Collections as pairs. DL19, TIME, CACM, Cranfield and SciFact's test part have no place here.
 # Two claims of SciFact's train part are claims of its test part, word by word.

@@ -13,6 +13,7 @@ from birchbark.cli.talk import counted, progress, say
 from birchbark.errors import InputError
 
 SHOWN = "q55"
+DEPTH = 50
 MARK = "DEMO"
 
 
@@ -58,7 +59,7 @@ def command(directory: Path, model: str) -> None:
         )
     with new_file(mark) as out:
         out.write("birchbark demo writes in this folder, and replaces what it wrote before\n")
-    ranker, expanded = Ranker(load_scorer(model)), FirstStage(expansion=RM3())
+    ranker, expanded = Ranker(load_scorer(model), depth=DEPTH), FirstStage(expansion=RM3())
     with progress("indexing") as advance:
         documents = counted(read_collection("pydocs", Intake()), advance)
         index = build_index(documents, directory / "index", replace=True)
@@ -74,7 +75,10 @@ def command(directory: Path, model: str) -> None:
         bert = rerank(index, rm3, queries, ranker, report=lambda *_: advance(1))
     for run in (bm25, rm3, bert):
         write_run(run, directory / f"{run.tag}.run")
-    say(f"Ranked {len(queries)} questions; evidence: {ranker.scorer.name}, best sentences.\n")
+    say(
+        f"Ranked {len(queries)} questions; evidence: {ranker.scorer.name}, the best sentences of "
+        f"each one's first {DEPTH} candidates.\n"
+    )
 
     results = [measure(qrels, run) for run in (bm25, rm3, bert)]
     show_results(results, compared(results, seed=0))

@@ -75,13 +75,13 @@ def _megabytes(total: int) -> Iterator[Callable[[int], object]]:
 
 @command.command("list", epilog="Example: birchbark model list")
 def list_models() -> None:
-    """Print the models that --model finds by name: that of a package, and those fetched."""
+    """Print the models that --model finds by name: ours, that of a package, and those fetched."""
     from birchbark.score.describe import describe
-    from birchbark.score.model import PACKAGES, locate
+    from birchbark.score.model import NAMED, PACKAGES, locate
     from birchbark.score.shelf import models_folder, shelved
 
     found = dict(shelved())
-    for name in PACKAGES:
+    for name in NAMED:
         try:
             found[name] = locate(name)
         except BirchbarkError:

@@ -21,7 +21,7 @@ NEEDS = {  # option → the one without which it does nothing
     "vector_bits": "vectors",
 }
 FILE = click.Path(path_type=Path)
-DEFAULT_MODEL = "all-MiniLM-L6-v2"
+DEFAULT_MODEL = "birchbark-minilm-l6"
 FIRST_STAGE_OPTIONS = (
     "first_stage_model",
     "k1",

