@@ -52,6 +52,16 @@ def recipe(tmp_path: Path) -> Path:
     return tmp_path / "recipe.toml"
 
 
+def test_a_collection_that_is_not_there_is_told_before_anything_is_learnt(recipe: Path) -> None:
+    """Hours of training must not come first."""
+    text = recipe.read_text()
+    recipe.write_text(text.replace("depth = 2", "depth = 2\ndepth_of = { Tyni = 1 }"))
+    out = recipe.parent / "out"
+    with pytest.raises(InputError, match=r"a collection that the recipe has not.*found Tyni"):
+        run_study(read_recipe(recipe), recipe.parent, out, kept=recipe.parent / "kept")
+    assert not list(recipe.parent.rglob("curve.jsonl"))
+
+
 def test_variants_side_by_side(recipe: Path) -> None:
     """A row each in all tables, a curve each; a second run trains nothing and says the same."""
     pytest.importorskip("torch", reason="torch is not installed: nothing can be trained")

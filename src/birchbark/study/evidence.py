@@ -127,7 +127,7 @@ class Evidence:
 
     def run(self, recipe: Recipe, bench: Bench) -> Outcome:
         """Rank, score, tune, measure."""
-        self._check_collections(recipe)
+        self.check_collections(recipe)
         made = [rank_by_evidence(self, recipe, bench, bench.open(c)) for c in recipe.collections]
         family = sum(len(one.runs) - 1 for one in made) * len(recipe.measures)
         groups: dict[str, list[Group]] = {"evidence": [], "weights": []}
@@ -144,7 +144,7 @@ class Evidence:
         models = {name: Checkpoint.open(locate(m)).fingerprint for name, m in self.named.items()}
         return Outcome(self._tables(recipe, groups, family), dots, runs, models)
 
-    def _check_collections(self, recipe: Recipe) -> None:
+    def check_collections(self, recipe: Recipe) -> None:
         """Raise InputError where something is chosen for a collection that is not there."""
         known = [collection.name for collection in recipe.collections]
         for name in (*self.segments_of, *self.depth_of):

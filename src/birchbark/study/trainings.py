@@ -91,6 +91,7 @@ class Trainings:
 
     def run(self, recipe: Recipe, bench: Bench) -> Outcome:
         """Train all, then measure all."""
+        self.evidence.check_collections(recipe)
         work = (bench.kept or bench.scratch) / "trainings"
         ended, folders = {}, {}
         for name, training in self.trainings().items():

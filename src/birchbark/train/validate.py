@@ -39,7 +39,7 @@ class Figures:
 
     @property
     def told(self) -> dict[str, float | int]:
-        """Mean, its 95 % interval where there is one, and the number of queries."""
+        """Mean, its 95 % interval (of one query: its value), and the number of queries."""
         count = len(self.values)
         low, high = mean_interval(np.array(self.values)) if count > 1 else (self.mean, self.mean)
         return {"mean": self.mean, "low": low, "high": high, "queries": count}
