@@ -6,6 +6,7 @@
 set -euo pipefail
 data=$1 work=$2
 mkdir -p "$work"
+# Links to all data, so that one folder serves trainings and studies; what is read is named below.
 for path in "$data"/*/; do ln -sfn "$(realpath "$path")" "$work/$(basename "$path")"; done
 
 # Collections as pairs. DL19, TIME, CACM, Cranfield and SciFact's test part have no place here.
