@@ -65,6 +65,16 @@ class Section:
             )
         return value
 
+    def wholes(self, key: str, default: tuple[int, ...], *, least: int = 0) -> tuple[int, ...]:
+        """A whole number of `least` or more, or a list of different ones, which rise."""
+        value = self._take(key, int | list, default)
+        found = (value,) if isinstance(value, int) else tuple(value)
+        if any(isinstance(one, bool) or not isinstance(one, int) or one < least for one in found):
+            raise self._wrong(key, f"whole numbers of {least} or more", value)
+        if sorted(set(found)) != list(found):
+            raise InputError("do not rise", where=self.where(key), found=str(list(found)))
+        return found
+
     def number(self, key: str, default: Any = REQUIRED) -> float:
         """A number, whole or not; TOML's inf and nan are none."""
         value = self._take(key, int | float, default)
@@ -77,9 +87,15 @@ class Section:
         value: bool = self._take(key, bool, default)
         return value
 
+    def text_or_texts(self, key: str) -> tuple[str, ...]:
+        """A string, or a list of different strings, one or more."""
+        return (self.text(key),) if isinstance(self._table.get(key), str) else self.texts(key)
+
     def texts(self, key: str, default: Any = REQUIRED) -> tuple[str, ...]:
         """A list of different strings, one or more."""
         values = tuple(self._take(key, list, default))
+        if key not in self._table:
+            return values
         for value in values:
             if not isinstance(value, str) or not value:
                 raise self._wrong(key, "strings", value)

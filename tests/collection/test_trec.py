@@ -195,3 +195,20 @@ def test_a_damaged_file_of_a_folder_can_be_skipped(tmp_path: Path) -> None:
             ids.add(document.doc_id)
     assert {"1", "3"} <= ids
     assert len(intake.skipped) == 1
+
+
+def test_a_folder_as_on_the_discs(tmp_path: Path) -> None:
+    """Read-me files and tables beside the documents are noted; files of compress(1) are refused."""
+    (tmp_path / "FT").mkdir()
+    (tmp_path / "FT" / "FT911_1").write_text(
+        "<DOC>\n<DOCNO>FT911-1</DOCNO>\n<HEADLINE>\nFT  14 MAY 91 / Bees\n</HEADLINE>\n<TEXT>\n"
+        "They dance.\n</TEXT>\n</DOC>\n"
+    )
+    (tmp_path / "FT" / "READMEFT").write_text("The documents are in <DOC> and </DOC>.\n")
+    intake = Intake()
+    found = [document for _, document in read_trec(tmp_path, intake)]
+    assert [(d.doc_id, d.text) for d in found] == [("FT911-1", "They dance.")]
+    assert dict(intake.notes) == {"file without <DOC> not read": 1}
+    (tmp_path / "LA010189.Z").write_bytes(b"\x1f\x9d\x90")
+    with pytest.raises(InputError, match=r"compress.*gunzip"):
+        list(read_trec(tmp_path, Intake()))

@@ -93,7 +93,7 @@ def test_the_grid_has_every_mixture_once(recipe: Recipe) -> None:
     """a and the further weights in steps; the first weight is 1 − a; the parts are not negative."""
     experiment = recipe.experiment
     assert isinstance(experiment, Evidence)
-    grid = replace(experiment, step=0.1, best=3).grid
+    grid = replace(experiment, step=0.1, best=(3,)).grid
     assert grid.shape == (1331, 4)
     np.testing.assert_allclose(grid[:, 0] + grid[:, 1], 1)
     assert (grid >= 0).all()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tiny_trainings import prepare, settings, some_pairs, write_pairs
 
 from birchbark.collection.apart import held_apart
+from birchbark.errors import InputError
 from birchbark.records import Pair
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import load_scorer
@@ -66,6 +67,36 @@ def test_queries_are_kept_apart(tmp_path: Path) -> None:
     assert found.facts["learnt"] == {"queries": 10 - count, "pairs": 50 - 5 * count, "cut": 0}
     assert found.facts["held"] == {"queries": count, "pairs": 5 * count, "cut": 0}
     np.testing.assert_array_equal(found.targets, found.learnt.pairs.grades)
+
+
+def judged(folder: Path, grade: int) -> dict[str, Any]:
+    """A data set of two judged documents, changed from that of files."""
+    (folder / "c.jsonl").write_text(
+        '{"id": "a", "title": "Birch", "text": "bark stone"}\n{"id": "b", "text": "canoe bee"}\n'
+    )
+    (folder / "q.tsv").write_text("1\tbirch bark\n")
+    (folder / "qrels.txt").write_text(f"1 0 a {grade}\n1 0 b 0\n")
+    files = {"documents": "c.jsonl", "queries": "q.tsv", "qrels": "qrels.txt"}
+    kept = {"files": None, "validation": None, "highest": 2}
+    return {f"data.{key}": value for key, value in {**files, **kept}.items()}
+
+
+def test_a_judged_collection_is_learnt_from(tmp_path: Path) -> None:
+    """Each judged document, title and text, is a pair; its files are in the card."""
+    one = loaded(tmp_path, **judged(tmp_path, 2))
+    assert sorted(one.learnt.pairs.texts) == ["Birch\nbark stone", "canoe bee"]
+    assert sorted(one.targets.tolist()) == [0, 2]
+    assert [file["name"] for file in one.facts["files"]] == ["c.jsonl", "q.tsv", "qrels.txt"]
+    with pytest.raises(InputError, match=r"too high.*0 to 2.*3"):
+        loaded(tmp_path, **judged(tmp_path, 3))
+
+
+@pytest.mark.parametrize("key", ["columns", "unjudged", "files"])
+def test_a_judged_collection_has_no_settings_of_files(tmp_path: Path, key: str) -> None:
+    """What would be passed over is refused."""
+    value = {"columns": {"text": "body"}, "unjudged": 0, "files": ["pairs.tsv"]}[key]
+    with pytest.raises(InputError, match=f"{key}: unknown key"):
+        loaded(tmp_path, **{**judged(tmp_path, 2), f"data.{key}": value})
 
 
 def test_long_texts_are_cut_into_pieces(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 from birchbark.collection.folder import read_folder
 from birchbark.collection.intake import Intake
 from birchbark.collection.jsonl import read_jsonl
+from birchbark.collection.nyt import read_nyt
 from birchbark.collection.pydocs import read_pydocs, standard_library
 from birchbark.collection.trec import read_trec
 from birchbark.collection.tsv import read_tsv
+from birchbark.collection.wapo import read_wapo
 from birchbark.errors import InputError
 from birchbark.records import Document
 
@@ -22,6 +24,8 @@ READERS: dict[str, Reader] = {
     "trec": read_trec,
     "folder": read_folder,
     "pydocs": read_pydocs,
+    "nyt": read_nyt,
+    "wapo": read_wapo,
 }
 SUFFIXES = {
     ".jsonl": "jsonl",
@@ -31,6 +35,8 @@ SUFFIXES = {
     ".trec": "trec",
     ".sgml": "trec",
     ".sgm": "trec",
+    ".tgz": "nyt",
+    ".jl": "wapo",
 }
 
 

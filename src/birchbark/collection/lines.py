@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 from birchbark.collection.intake import Intake
 from birchbark.errors import InputError
 
-GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC, COMPRESS_MAGIC = b"\x1f\x8b", b"\x1f\x9d"
 UTF8_MARK = b"\xef\xbb\xbf"
 
 T = TypeVar("T")
@@ -40,6 +40,10 @@ def opened(path: Path) -> Iterator[io.BufferedReader]:
 
 def _unpacked(raw: io.BufferedReader) -> AbstractContextManager[io.BufferedReader]:
     """`raw`, opened once and never sought, so that pipes are read as well."""
+    if raw.peek(2)[:2] == COMPRESS_MAGIC:
+        raise InputError(
+            "packed by Unix compress (.Z)", where=raw.name, remedy="unpack it first: gunzip FILE.Z"
+        )
     if raw.peek(2)[:2] == GZIP_MAGIC:
         return cast(io.BufferedReader, gzip.open(raw))  # it has read and peek alike
     return nullcontext(raw)

@@ -24,8 +24,9 @@ class Difference:
 
     low, high: 95 % interval of the mean difference (BCa bootstrap over queries). p: two-sided
     paired t-test; None where it is not defined, as all queries differ by the same. corrected_p:
-    Bonferroni over all comparisons made together, 1 at most. better, worse: share of queries that
-    gained and lost.
+    Bonferroni over all comparisons made together, 1 at most. effect: the mean in standard
+    deviations of the queries' differences (Cohen's d of pairs); None where p is. better, worse:
+    share of queries that gained and lost.
     """
 
     mean: float
@@ -33,6 +34,7 @@ class Difference:
     high: float
     p: float | None
     corrected_p: float | None
+    effect: float | None
     better: float
     worse: float
 
@@ -80,10 +82,13 @@ def _difference(
     if np.ptp(delta) < NO_SPREAD:  # neither test nor bootstrap is defined
         even = float(delta[0])
         p = 1.0 if even == 0 else None
-        return Difference(even, even, even, p, p, better, worse)
+        effect = 0.0 if even == 0 else None
+        return Difference(even, even, even, p, p, effect, better, worse)
     p = float(_stats().ttest_1samp(delta, 0).pvalue)
     low, high = mean_interval(delta, seed=seed, resamples=resamples)
-    return Difference(float(delta.mean()), low, high, p, min(1.0, p * family), better, worse)
+    mean, corrected = float(delta.mean()), min(1.0, p * family)
+    effect = mean / float(delta.std(ddof=1))
+    return Difference(mean, low, high, p, corrected, effect, better, worse)
 
 
 def mean_interval(

@@ -63,6 +63,12 @@ class Tuning:
         """Query id → weights."""
         return {q: self.chosen_weights(n) for n, fold in enumerate(self.folds) for q in fold}
 
+    def among(self, some: NDArray[np.bool_]) -> Tuning:
+        """As if only `some` (settings,) of the weights had been tried."""
+        values = self.values[some]
+        chosen = choose_by_fold(values, self.query_ids, self.folds)
+        return Tuning(self.weights[some], values, self.query_ids, self.folds, chosen)
+
     def means(self, fold: int) -> tuple[float, float]:
         """The measure with the chosen weights: on the other folds, and on `fold` itself."""
         inside = np.isin(self.query_ids, self.folds[fold])

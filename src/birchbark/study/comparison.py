@@ -10,10 +10,12 @@ from birchbark.evaluate.measures import Results
 from birchbark.evaluate.significance import compare, mean_interval
 from birchbark.study.outcome import Cell, Column, Dots, Group, Point, Row, Style
 
+MANY = 8  # systems in a plot
 FIGURES = (
     "Means over the judged queries; in brackets their 95 % interval (BCa bootstrap over queries). "
     "Below: difference from {baseline} with its 95 % interval, and the p of the paired t-test, "
-    "times the {family} comparisons of this table (Bonferroni). † p < .05."
+    "times the {family} comparisons of this table (Bonferroni); d, the "
+    "mean difference in standard deviations of the queries'. † p < .05."
 )
 
 
@@ -53,11 +55,15 @@ def _interval(values: Mapping[str, float], seed: int) -> tuple[float, float]:
 
 
 def difference_dots(name: str, group: Group, measures: Sequence[str], baseline: str) -> Dots:
-    """The differences in `group` from the baseline: a row a measure, a series a system."""
+    """The differences in `group` from the baseline: a row a system, a series a measure.
+
+    Of many systems the first measure alone.
+    """
+    shown = measures if len(group.rows) <= MANY else measures[:1]
     points = [
-        Point(measure, row.name, d.mean, d.low, d.high)
-        for number, measure in enumerate(measures)
+        Point(row.name, measure, d.mean, d.low, d.high)
         for row in group.rows
+        for number, measure in enumerate(shown)
         if (d := row.cells[number].difference) is not None
     ]
     return Dots(name, group.name, f"difference from {baseline}", tuple(points))

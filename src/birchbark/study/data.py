@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from birchbark.collection.documents import read_collection
+from birchbark.collection.folds import read_folds
 from birchbark.collection.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
@@ -24,6 +25,7 @@ class CollectionFiles:
     """A test collection as a recipe declares it: its name, and paths below the data root.
 
     run: a first-stage run that others made, where it is to be used instead of ours; else empty.
+    folds: those that others used; else empty.
     """
 
     name: str
@@ -32,18 +34,21 @@ class CollectionFiles:
     qrels: str
     topic_fields: tuple[str, ...] = ("title",)
     run: str = ""
+    folds: str = ""
 
     @property
     def files(self) -> tuple[str, ...]:
         """All paths."""
-        return tuple(filter(None, (self.documents, self.queries, self.qrels, self.run)))
+        named = self.documents, self.queries, self.qrels, self.run, self.folds
+        return tuple(filter(None, named))
 
 
 @dataclass(frozen=True, slots=True)
 class TestCollection:
     """Documents to read, and the judged queries. Queries without judgments are left out.
 
-    run: the first stage that the recipe names, None if it is ours to make.
+    run: the first stage that the recipe names, None if it is ours to make. folds: of queries, None
+    if they are ours to deal.
     """
 
     name: str
@@ -51,6 +56,7 @@ class TestCollection:
     queries: tuple[Query, ...]
     qrels: Qrels
     run: Run | None = None
+    folds: tuple[tuple[str, ...], ...] | None = None
 
     def documents(self) -> Iterator[Document]:
         """The documents, read anew at each call."""
@@ -92,4 +98,5 @@ def open_collection(files: CollectionFiles, root: Path) -> TestCollection:
     if not judged:
         raise InputError("no query is judged", where=str(root / files.queries), wanted=files.qrels)
     run = read_run(root / files.run) if files.run else None
-    return TestCollection(files.name, root / files.documents, judged, qrels, run)
+    folds = read_folds(root / files.folds, qrels.grades) if files.folds else None
+    return TestCollection(files.name, root / files.documents, judged, qrels, run, folds)

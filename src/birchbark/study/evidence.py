@@ -6,14 +6,14 @@ w_1 = 1; a and the other w_i are those with the best value on the other folds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from birchbark.errors import InputError
-from birchbark.evaluate.measures import measure
 from birchbark.evaluate.ranks import Float64s, parse_rank_measure
 from birchbark.evaluate.tune import steps_of
 from birchbark.score.checkpoint import Checkpoint
@@ -22,16 +22,21 @@ from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.named import parse_segmenter
 from birchbark.study.bench import Bench
-from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
-from birchbark.study.evidence_runs import FIRST_STAGES, EvidenceRuns, rank_by_evidence
-from birchbark.study.outcome import Cell, Column, Group, Outcome, Row, Style, Table
+from birchbark.study.evidence_runs import FIRST_STAGES, rank_by_evidence
+from birchbark.study.evidence_tables import layout, plots, tables
+from birchbark.study.outcome import Column, Outcome
 from birchbark.study.recipe import Recipe
-
-NOTE = (
-    "Candidates: the first stage's best {depth}, those below keep their order. Score: a · first "
-    "stage, divided by its highest, + (1 − a) · (s1 + w2 · s2 + …), s the scores of the document's "
-    "best {best} of its segments ({segments}). “alone” has a = 0. Weights: of a grid in steps of "
-    "{step:g} those with the best {tune} on the other {others} folds. "
+from birchbark.study.topics import look
+from birchbark.study.trained import (
+    COLUMNS,
+    Chain,
+    bases,
+    learnt_files,
+    read_models,
+    settings_of,
+    train_all,
+    trained_plots,
+    trained_table,
 )
 
 
@@ -39,18 +44,26 @@ NOTE = (
 class Evidence:
     """The choices of this kind.
 
-    named: what people call them → models. rm3: whether the first stage is expanded. segments: of
-    documents, and segments_of: collection → its own. depth: so many candidates, and depth_of alike.
-    best: n, segments of a document that count. step: of the grid. precision: of the arithmetic.
+    named: what people call them → models, or trainings that make them. rm3: whether the first stage
+    is expanded. segments: of documents, and segments_of: collection → its own. depth: so many
+    candidates, and depth_of alike. best: n, segments of a document that count, each tried. alone:
+    whether they are tried without the first stage, too. pruned: and without segments that hold a
+    term of the query. lengths: of queries, the highest of each class but the last. looked: models
+    whose queries are looked at one by one. step: of the grid. folds: where a collection brings
+    none. precision: of the arithmetic.
     """
 
-    named: Mapping[str, str]
+    named: Mapping[str, str | Chain]
     rm3: bool
     segments: str
     segments_of: Mapping[str, str]
     depth: int
     depth_of: Mapping[str, int]
-    best: int
+    best: tuple[int, ...]
+    alone: bool
+    pruned: bool
+    lengths: tuple[int, ...]
+    looked: tuple[str, ...]
     tune: str
     step: float
     folds: int
@@ -60,43 +73,66 @@ class Evidence:
     def read(cls, section: Section) -> Evidence:
         """From the table [evidence] of a recipe."""
         models = section.section("models")
-        named = {name: models.text(name) for name in models.keys}
+        named = read_models(models)
         if not named:
             raise InputError("no models", where=section.where("models"))
         return cls.of(named, section)
 
     @classmethod
-    def of(cls, named: Mapping[str, str], section: Section) -> Evidence:
+    def of(cls, named: Mapping[str, str | Chain], section: Section) -> Evidence:
         """As `read`, with the models that the caller knows."""
         own, depths = section.section("segments_of", {}), section.section("depth_of", {})
         found = cls(
-            named,
-            section.truth("rm3", True),
-            section.text("segments", "sentences"),
-            {name: own.text(name) for name in own.keys},
-            section.whole("depth", 100, least=1),
-            {name: depths.whole(name, least=1) for name in depths.keys},
-            section.whole("best", 3, least=1),
-            section.text("tune", "AP"),
-            section.number("step", 0.1),
-            section.whole("folds", 5, least=2),
-            _precision(section),
+            named=named,
+            rm3=section.truth("rm3", True),
+            segments=section.text("segments", "sentences"),
+            segments_of={name: own.text(name) for name in own.keys},
+            depth=section.whole("depth", 100, least=1),
+            depth_of={name: depths.whole(name, least=1) for name in depths.keys},
+            best=section.wholes("best", (3,), least=1),
+            alone=section.truth("alone", True),
+            pruned=section.truth("pruned", False),
+            lengths=section.wholes("lengths", (), least=1),
+            looked=section.texts("looked", ()),
+            tune=section.text("tune", "AP"),
+            step=section.number("step", 0.1),
+            folds=section.whole("folds", 5, least=2),
+            precision=_precision(section),
         )
         try:
-            for words in (found.segments, *found.segments_of.values()):
-                parse_segmenter(words)
-            parse_rank_measure(found.tune)
-            steps_of(found.step)
-            _check_names(named)
+            found.check()
         except InputError as fault:
             raise fault.at(section.where()) from None
         section.end()
         return found
 
+    def check(self) -> None:
+        """Raise InputError for choices that cannot be, before any work."""
+        for words in (self.segments, *self.segments_of.values()):
+            parse_segmenter(words)
+        parse_rank_measure(self.tune)
+        steps_of(self.step)
+        if unknown := [name for name in self.looked if name not in self.named]:
+            raise InputError(f"looked names no model: {unknown[0]}", wanted=", ".join(self.named))
+        rows = [*FIRST_STAGES, *(row for name in self.named for row in self.mixtures(name))]
+        if repeated := [row for row in dict.fromkeys(rows) if rows.count(row) > 1]:
+            raise InputError(f"two rows would be called {repeated[0]!r}", remedy="rename the model")
+
+    @property
+    def chains(self) -> Mapping[str, Chain]:
+        """Models that are trained here."""
+        return {name: how for name, how in self.named.items() if not isinstance(how, str)}
+
     @property
     def models(self) -> tuple[str, ...]:
-        """All that it scores with."""
-        return tuple(self.named.values())
+        """All that must be there to score with, or to train from."""
+        given = [model for model in self.named.values() if isinstance(model, str)]
+        return tuple(dict.fromkeys([*given, *bases(self.chains.values())]))
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What is learnt from."""
+        return learnt_files(self.chains.values())
 
     @property
     def grid(self) -> Float64s:
@@ -107,42 +143,58 @@ class Evidence:
             [
                 (a, *((1 - a) * w for w in (1.0, *others)))
                 for a in levels
-                for others in product(levels, repeat=self.best - 1)
+                for others in product(levels, repeat=max(self.best) - 1)
             ]
         )
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        """None besides the collections."""
-        return ()
+    def mixtures(self, name: str) -> dict[str, NDArray[np.bool_]]:
+        """Row → which settings (settings,) of the grid it may have, for the model called `name`."""
+        grid, found = self.grid, {}
+        for n in self.best:
+            row = name if len(self.best) == 1 else f"{n}S: {name}"
+            found[row] = np.asarray((grid[:, 1 + n :] == 0).all(axis=1))
+            if self.alone:
+                found[f"{row}, alone"] = found[row] & (grid[:, 0] == 0)
+        return found
+
+    def row(self, name: str) -> str:
+        """The row of a model with the first stage and all of its best segments."""
+        return name if len(self.best) == 1 else f"{max(self.best)}S: {name}"
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Name → columns of the tables."""
-        weights = [Column(f"w{n}", Style.DECIMAL) for n in range(1, self.best + 1)]
-        tuned = [Column(f"{self.tune}, {w}", Style.MEASURE) for w in ("other folds", "this")]
-        return {
-            "evidence": measure_columns(measures),
-            "weights": (Column("a", Style.DECIMAL), *weights, *tuned),
-        }
+        return ({"trained": COLUMNS} if self.chains else {}) | {**layout(self, measures)}
 
     def run(self, recipe: Recipe, bench: Bench) -> Outcome:
-        """Rank, score, tune, measure."""
+        """Train what is trained here, rank, score, tune, measure."""
         self.check_collections(recipe)
-        made = [rank_by_evidence(self, recipe, bench, bench.open(c)) for c in recipe.collections]
-        family = sum(len(one.runs) - 1 for one in made) * len(recipe.measures)
-        groups: dict[str, list[Group]] = {"evidence": [], "weights": []}
-        for one in made:
-            results = [measure(one.qrels, run, recipe.measures) for run in one.runs.values()]
-            rows = compared(results, one.baseline, recipe.seed, family)
-            groups["evidence"].append(Group(one.name, rows))
-            groups["weights"].append(_weights(one))
-        dots = tuple(
-            difference_dots(f"differences-{n}", group, recipe.measures, one.baseline)
-            for n, (group, one) in enumerate(zip(groups["evidence"], made, strict=True), 1)
+        made = train_all(self.chains, bench)
+        models = {
+            name: how if isinstance(how, str) else str(made[name].model)
+            for name, how in self.named.items()
+        }
+        ranked = [
+            rank_by_evidence(self, models, recipe, bench, bench.open(c)) for c in recipe.collections
+        ]
+        found = tables(self, ranked, recipe.measures, recipe.seed)
+        looked = look(self, ranked)
+        marks = {name: Checkpoint.open(locate(m)).fingerprint for name, m in models.items()}
+        return Outcome(
+            tables=(*((trained_table(made),) if made else ()), *found),
+            plots=(
+                *(trained_plots(made) if made else ()),
+                *plots(found[0], ranked, recipe.measures),
+                *looked.plots,
+            ),
+            runs={
+                f"{one.name}.{run.tag}": run
+                for one in ranked
+                for run in (*one.runs.values(), *list(one.pruned.values())[1:])
+            },
+            models=marks,
+            settings=settings_of(made),
+            topics=looked.topics,
         )
-        runs = {f"{one.name}.{name}": run for one in made for name, run in one.runs.items()}
-        models = {name: Checkpoint.open(locate(m)).fingerprint for name, m in self.named.items()}
-        return Outcome(self._tables(recipe, groups, family), dots, runs, models)
 
     def check_collections(self, recipe: Recipe) -> None:
         """Raise InputError where something is chosen for a collection that is not there."""
@@ -156,47 +208,6 @@ class Evidence:
                     found=name,
                 )
 
-    def _tables(
-        self, recipe: Recipe, groups: Mapping[str, list[Group]], family: int
-    ) -> tuple[Table, ...]:
-        note = NOTE.format(
-            depth=_listed(self.depth, self.depth_of),
-            best=self.best,
-            segments=_listed(self.segments, self.segments_of),
-            step=self.step,
-            tune=self.tune,
-            others=self.folds - 1,
-        )
-        figures = FIGURES.format(baseline="the first stage", family=family)
-        columns = self.layout(recipe.measures)
-        return (
-            Table(
-                *("evidence", "First stage and evidence", "ranked by"),
-                columns["evidence"],
-                tuple(groups["evidence"]),
-                note + figures,
-            ),
-            Table(
-                *("weights", "Tuned weights", "model, fold"),
-                columns["weights"],
-                tuple(groups["weights"]),
-                "w is given as its part of 1 − a: what a segment's score is multiplied with.",
-            ),
-        )
-
-
-def _listed(usual: object, own: Mapping[str, object]) -> str:
-    """What holds for all collections, and for some."""
-    return ", ".join([str(usual), *(f"of {name} {value}" for name, value in own.items())])
-
-
-def _check_names(named: Iterable[str]) -> None:
-    """Raise InputError for a model that is called like another row."""
-    names = list(named)
-    rows = [*FIRST_STAGES, *(row for name in names for row in (name, f"{name}, alone"))]
-    if repeated := [row for row in dict.fromkeys(rows) if rows.count(row) > 1]:
-        raise InputError(f"two rows would be called {repeated[0]!r}", remedy="rename the model")
-
 
 def _precision(section: Section) -> Precision:
     name = section.text("precision", "fp32")
@@ -204,13 +215,3 @@ def _precision(section: Section) -> Precision:
         remedy = f"one of {', '.join(known)}"
         raise InputError("unknown precision", where=section.where("precision"), remedy=remedy)
     return Precision(name)
-
-
-def _weights(one: EvidenceRuns) -> Group:
-    rows = [
-        Row(f"{name}, {fold + 1}", tuple(map(Cell, figures)))
-        for name, tuning in one.tunings.items()
-        for fold in range(len(tuning.folds))
-        for figures in [(*tuning.chosen_weights(fold), *tuning.means(fold))]
-    ]
-    return Group(one.name, tuple(rows))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from birchbark.combine.aggregate import Top
+from birchbark.combine.aggregate import Sum
 from birchbark.combine.interpolate import Interpolation
 from birchbark.evaluate.folds import make_folds
 from birchbark.evaluate.tune import Candidates, Tuning, tune
@@ -30,52 +31,81 @@ from birchbark.score.store import ScoreStore
 from birchbark.segment.named import parse_segmenter
 from birchbark.study.bench import Bench
 from birchbark.study.data import TestCollection
+from birchbark.text.analyzer import analyzer
 
 if TYPE_CHECKING:
     from birchbark.study.evidence import Evidence
     from birchbark.study.recipe import Recipe
 
 FIRST_STAGES = THEIRS, BM25, EXPANDED = "first stage", "BM25", "BM25+RM3"
+ANALYZER = "english"
+REMEMBERED = 200_000  # texts whose terms are kept
 Parts = Mapping[str, Candidates]  # query_id → scores of the first stage and of the best segments
+Best = tuple[tuple[float, str], ...]  # score and text of a document's best segments, best first
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRuns:
     """What was ranked on one collection. baseline: the run that candidates come from.
 
-    tunings: model → how its weights were chosen, with the first stage.
+    runs: first stages and mixtures. pruned: the same without segments that hold a term of the
+    query, of the baseline and of mixtures with all of `best`. tunings: mixture → how its weights
+    were chosen. best: model → query → document → what counted most, of models that are looked at.
     """
 
     name: str
+    queries: tuple[Query, ...]
     qrels: Qrels
     baseline: str
     runs: Mapping[str, Run]
+    pruned: Mapping[str, Run]
     tunings: Mapping[str, Tuning]
+    best: Mapping[str, Mapping[str, Mapping[str, Best]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Scores of one model: parts of the mixture with all segments, and with the pruned ones."""
+
+    parts: dict[str, Candidates] = field(default_factory=dict)
+    pruned: dict[str, Candidates] = field(default_factory=dict)
+    best: dict[str, Mapping[str, Best]] = field(default_factory=dict)
 
 
 def rank_by_evidence(
-    choices: Evidence, recipe: Recipe, bench: Bench, collection: TestCollection
+    choices: Evidence,
+    models: Mapping[str, str],
+    recipe: Recipe,
+    bench: Bench,
+    collection: TestCollection,
 ) -> EvidenceRuns:
-    """All runs of one collection."""
-    index = bench.index(collection, Schema("english"))
+    """All runs of one collection. models: name → what opens it."""
+    index = bench.index(collection, Schema(ANALYZER))
     runs = _first_stages(choices, recipe, index, collection)
     baseline = list(runs)[-1]
-    first, tunings = runs[baseline], {}
-    folds = make_folds(collection.qrels.grades, choices.folds, recipe.seed)
-    for name, model in choices.named.items():
+    first = runs[baseline]
+    folds = collection.folds or make_folds(collection.qrels.grades, choices.folds, recipe.seed)
+    pruned, tunings, best = {baseline: first}, {}, {}
+    for name, model in models.items():
         segments = choices.segments_of.get(collection.name, choices.segments)
         bench.tell(f"{collection.name}: {name} scores {segments}")
         with _scorer(choices, model, bench) as scorer:
             ranker = _ranker(choices, collection.name, scorer)
-            parts = _parts(ranker, index, collection.queries, first, choices.best)
-        for tag, grid in (
-            (name, choices.grid),
-            (f"{name}, alone", choices.grid[choices.grid[:, 0] == 0]),
-        ):
-            tuning = tune(parts, collection.qrels, grid, choices.tune, folds, recipe.depth)
-            tunings[tag] = tuning
-            runs[tag] = _mixed(first, parts, tuning, tag)
-    return EvidenceRuns(collection.name, collection.qrels, baseline, runs, tunings)
+            scored = _scored(choices, ranker, index, collection.queries, first)
+        grid = choices.grid
+        tuning = tune(scored.parts, collection.qrels, grid, choices.tune, folds, recipe.depth)
+        for tag, some in choices.mixtures(name).items():
+            tunings[tag] = tuning.among(some)
+            runs[tag] = _mixed(first, scored.parts, tunings[tag], tag)
+        if choices.pruned:
+            tuning = tune(scored.pruned, collection.qrels, grid, choices.tune, folds, recipe.depth)
+            pruned[name] = _mixed(first, scored.pruned, tuning, f"{name}, pruned")
+        if name in choices.looked:
+            best[name] = scored.best
+    return EvidenceRuns(
+        *(collection.name, collection.queries, collection.qrels, baseline),
+        *(runs, pruned if choices.pruned else {}, tunings, best),
+    )
 
 
 def _first_stages(
@@ -107,35 +137,64 @@ def _scorer(choices: Evidence, model: str, bench: Bench) -> Iterator[Scorer]:
 
 
 def _ranker(choices: Evidence, collection: str, scorer: Scorer) -> Ranker:
-    """Finds a document's best segments, all of weight 1."""
+    """Scores all segments of a document."""
     segments = choices.segments_of.get(collection, choices.segments)
     return Ranker(
         scorer,
         segmenter=parse_segmenter(segments),
-        aggregation=Top((1.0,) * choices.best),
+        aggregation=Sum(),
         interpolation=Interpolation(0.0),
         depth=choices.depth_of.get(collection, choices.depth),
     )
 
 
-def _parts(
-    ranker: Ranker, index: Index, queries: tuple[Query, ...], first: Run, best_of: int
-) -> Parts:
+def _scored(
+    choices: Evidence, ranker: Ranker, index: Index, queries: tuple[Query, ...], first: Run
+) -> Scored:
     """Each candidate's first-stage score ÷ the highest, and its best segments' scores."""
     readers = Readers(IndexEngine(index), ranker)
-    found = {}
+    most, found = max(choices.best), Scored()
     for query in queries:
         candidates = first.rankings.get(query.query_id, Ranking.of([], [])).head(ranker.depth)
-        highest = float(candidates.scores.max(initial=0)) or 1.0
-        scores = {d: np.zeros(1 + best_of) for d in sorted(candidates.doc_ids, reverse=True)}
-        for doc_id, score in candidates:
-            scores[doc_id][0] = score / highest
-        for hit in settle(readers, query, candidates, ranker).hits:
-            best = sorted((one.score for one in hit.segments), reverse=True)
-            scores[hit.document.doc_id][1 : 1 + len(best)] = best
-        if scores:
-            found[query.query_id] = Candidates(tuple(scores), np.stack(list(scores.values())))
+        if not len(candidates):
+            continue
+        hits = settle(readers, query, candidates, ranker).hits
+        segments = {
+            hit.document.doc_id: tuple((one.score, one.segment.text) for one in hit.segments)
+            for hit in hits
+        }
+        found.parts[query.query_id] = _candidates(candidates, segments, most)
+        if choices.pruned:
+            asked = _terms(query.text)
+            others = {
+                doc_id: tuple(one for one in scores if asked.isdisjoint(_terms(one[1])))
+                for doc_id, scores in segments.items()
+            }
+            found.pruned[query.query_id] = _candidates(candidates, others, most)
+        if choices.looked:
+            found.best[query.query_id] = {d: scores[:most] for d, scores in segments.items()}
     return found
+
+
+def _candidates(ranking: Ranking, segments: Mapping[str, Best], most: int) -> Candidates:
+    """The documents of `ranking` with what is mixed. segments: of each, the best first."""
+    highest = float(ranking.scores.max()) or 1.0
+    scores = {doc_id: np.zeros(1 + most) for doc_id in sorted(ranking.doc_ids, reverse=True)}
+    for doc_id, score in ranking:
+        best = [score for score, _ in segments[doc_id][:most]]
+        scores[doc_id][: 1 + len(best)] = [score / highest, *best]
+    return Candidates(tuple(scores), np.stack(list(scores.values())))
+
+
+@lru_cache(REMEMBERED)
+def _terms(text: str) -> frozenset[str]:
+    """What the first stage would find `text` by."""
+    return frozenset(analyzer(ANALYZER).terms(text))
+
+
+def query_length(query: Query) -> int:
+    """How many terms the first stage searches for, stop words left out."""
+    return len(analyzer(ANALYZER).terms(query.text))
 
 
 def _mixed(first: Run, parts: Parts, tuning: Tuning, tag: str) -> Run:

@@ -34,11 +34,12 @@ def interval(bounds: tuple[float, float] | None) -> str:
 
 
 def difference(found: Difference | None) -> str:
-    """Mean, interval and corrected p; empty where there is none."""
+    """Mean, interval, corrected p and size of the effect; empty where there is none."""
     if found is None:
         return ""
     mean, low, high = (_signed(number) for number in (found.mean, found.low, found.high))
-    return f"{mean} [{low}, {high}], {_p(found.corrected_p)}"
+    effect = "" if found.effect is None else f", d {_bare(f'{found.effect:.2f}')}"
+    return f"{mean} [{low}, {high}], {_p(found.corrected_p)}{effect.replace('-', '−')}"
 
 
 def _p(p: float | None) -> str:

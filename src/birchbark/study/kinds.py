@@ -9,11 +9,11 @@ from birchbark.study.analyzers import Analyzers
 from birchbark.study.evidence import Evidence
 from birchbark.study.fields import Fields
 from birchbark.study.recipe import Experiment
-from birchbark.study.trainings import Trainings
+from birchbark.study.trainings import read_trainings
 
 BY_NAME: dict[str, Callable[[Section], Experiment]] = {
     "analyzers": Analyzers.read,
     "evidence": Evidence.read,
     "fields": Fields.read,
-    "training": Trainings.read,
+    "training": read_trainings,
 }

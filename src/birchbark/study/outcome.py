@@ -113,7 +113,45 @@ class Curves:
     marks: tuple[float, ...] = ()
 
 
-Plot = Dots | Curves
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A plot of values, a bar each, in their order."""
+
+    name: str
+    title: str
+    x_axis: str
+    y_axis: str
+    values: tuple[float, ...]
+
+
+Plot = Dots | Curves | Bars
+
+
+@dataclass(frozen=True, slots=True)
+class TopicHit:
+    """A document near the top, and the segments that brought it there, with their scores.
+
+    grade: None where nobody judged it. before: its rank in the first stage; rank: its rank now.
+    """
+
+    doc_id: str
+    grade: int | None
+    before: int | None
+    rank: int
+    segments: tuple[tuple[float, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One query looked at. before, after: its value by the first stage, and by the model."""
+
+    collection: str
+    model: str
+    query_id: str
+    query: str
+    before: float
+    after: float
+    hits: tuple[TopicHit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +159,8 @@ class Outcome:
     """All that a study found.
 
     runs: file name, without its suffix → run. models: name → fingerprint of each checkpoint used.
-    settings: of what was trained, by its name.
+    settings: of what was trained, by its name. topics: shown in the report alone, since they quote
+    the collections.
     """
 
     tables: tuple[Table, ...]
@@ -129,3 +168,4 @@ class Outcome:
     runs: Mapping[str, Run] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    topics: tuple[Topic, ...] = ()

@@ -13,7 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from birchbark.errors import MissingPackageError
-from birchbark.study.outcome import Curves, Dots, Plot
+from birchbark.study.outcome import Bars, Curves, Dots, Plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +44,8 @@ def draw(plot: Plot) -> str:
         _plain(axes)
         if isinstance(plot, Dots):
             _dots(figure, axes, plot)
+        elif isinstance(plot, Bars):
+            _bars(figure, axes, plot)
         else:
             _curves(figure, axes, plot)
         out = io.StringIO()
@@ -104,6 +106,16 @@ def _curves(figure: Figure, axes: Axes, plot: Curves) -> None:
     axes.set_xlabel(plot.x_axis, color=INK)
     axes.set_ylabel(plot.y_axis, color=INK)
     _legend(figure, [name for name in plot.series if name])
+
+
+def _bars(figure: Figure, axes: Axes, plot: Bars) -> None:
+    figure.set_size_inches(WIDTH, 2.2)
+    colours = [SERIES[0] if value > 0 else SERIES[1] for value in plot.values]
+    axes.bar(range(1, len(plot.values) + 1), plot.values, width=1.0, color=colours, linewidth=0)
+    axes.axhline(0, color=INK, linewidth=0.8)
+    axes.grid(axis="y", color=GRID, linewidth=0.6)
+    axes.set_xlabel(plot.x_axis, color=INK)
+    axes.set_ylabel(plot.y_axis, color=INK)
 
 
 def _plain(axes: Axes) -> None:

@@ -129,6 +129,7 @@ def _collections(top: Section) -> tuple[CollectionFiles, ...]:
                 section.text("qrels"),
                 section.texts("topic_fields", ("title",)),
                 section.text("run", ""),
+                section.text("folds", ""),
             )
         )
         section.end()

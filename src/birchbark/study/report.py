@@ -7,7 +7,7 @@ from typing import Any
 
 from birchbark.errors import MissingPackageError
 from birchbark.study.figures import difference, interval, mark, written
-from birchbark.study.outcome import Outcome
+from birchbark.study.outcome import Outcome, Style
 from birchbark.study.plots import colours, draw
 from birchbark.study.recipe import Recipe
 
@@ -30,7 +30,12 @@ def report(recipe: Recipe, outcome: Outcome, inputs: dict[str, str]) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     page.globals.update(
-        written=written, mark=mark, interval=interval, difference=difference, unbroken=_unbroken
+        written=written,
+        mark=mark,
+        interval=interval,
+        difference=difference,
+        unbroken=_unbroken,
+        measure_style=Style.MEASURE,
     )
     plots = [(plot, Markup(draw(plot))) for plot in outcome.plots]
     template: Any = page.from_string(files(__package__).joinpath(TEMPLATE).read_text("utf-8"))

@@ -14,6 +14,7 @@ from birchbark.train.examples import Draw
 from birchbark.train.objectives import Objective
 from birchbark.train.shaping import Shaping
 
+JUDGED = "documents", "queries", "qrels"
 T = TypeVar("T")
 
 
@@ -33,14 +34,17 @@ class Teacher:
 class DataSet:
     """A set of pairs, and what is learnt from it.
 
-    files: below the data root, read as one set. chunk: texts are cut into pieces of so many words,
-    each with the grade of the whole; None leaves them whole. validation: share of the queries kept
-    apart, of which at most `validation_queries` are measured. weight: of its losses. skip_bad: pass
-    over bad records, and count them. licence: what the card says of it.
+    files: below the data root, of pairs, read as one set; or where `judged` is true, the documents,
+    queries and judgments of a collection, whose every judged document makes a pair. chunk: texts
+    are cut into pieces of so many words, each with the grade of the whole; None leaves them whole.
+    validation: share of the queries kept apart, of which at most `validation_queries` are measured.
+    weight: of its losses. skip_bad: pass over bad records, and count them. licence: what the card
+    says of it.
     """
 
     name: str
     files: tuple[str, ...]
+    judged: bool
     columns: Columns
     highest: int
     unjudged: int | None
@@ -138,7 +142,7 @@ def read_training(values: Mapping[str, Any], path: Path) -> Training:
         raise InputError(
             "data sets are missing or share a name",
             where=top.where("data"),
-            wanted="[[data]] with a name and files each",
+            wanted="[[data]] with a name, and files or documents, each",
         )
     return training
 
@@ -208,12 +212,14 @@ def _data_set(
             f"objective {objective.kind} compares texts of one query",
             remedy='lists = { each = "positive", texts = 8 }, or each = "query"',
         )
+    judged = "documents" in section.keys
     return DataSet(
         name=section.text("name"),
-        files=section.texts("files"),
-        columns=_read(section.section("columns", {}), _columns),
+        files=tuple(map(section.text, JUDGED)) if judged else section.texts("files"),
+        judged=judged,
+        columns=Columns() if judged else _read(section.section("columns", {}), _columns),
         highest=section.whole("highest", 1, least=1),
-        unjudged=section.whole("unjudged", None),
+        unjudged=None if judged else section.whole("unjudged", None),
         skip_bad=section.truth("skip_bad", False),
         licence=section.text("licence", "not stated"),
         chunk=section.whole("chunk", None, least=1),

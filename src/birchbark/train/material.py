@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 
 from birchbark.artifact import fingerprint
 from birchbark.collection.apart import held_apart
+from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
+from birchbark.collection.judged import judged_pairs
 from birchbark.collection.pairs import read_pairs
+from birchbark.collection.qrels import read_qrels
+from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError
-from birchbark.records import Ids, Pair
+from birchbark.records import Ids, Pair, Qrels
 from birchbark.score.model import load_scorer
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.config import DataSet, Training
@@ -186,12 +190,31 @@ def _tell_left(name: str, intake: Intake, aside: int, tell: Tell) -> None:
 
 def _read(data: DataSet, root: Path) -> tuple[list[Pair], Intake]:
     intake = Intake(skip_bad=data.skip_bad, remedy="skip_bad = true passes over it, and counts it")
+    files = [root / name for name in data.files]
+    if data.judged:
+        documents, queries, qrels = files
+        judged = read_qrels(qrels)
+        _check_grades(judged, data.highest, str(qrels))
+        collection = read_collection(str(documents), intake)
+        return list(judged_pairs(read_queries(queries), judged, collection, intake)), intake
     pairs = [
         pair
-        for name in data.files
-        for pair in read_pairs(root / name, intake, data.columns, data.highest, data.unjudged)
+        for file in files
+        for pair in read_pairs(file, intake, data.columns, data.highest, data.unjudged)
     ]
     return pairs, intake
+
+
+def _check_grades(qrels: Qrels, highest: int, where: str) -> None:
+    found = max((g for grades in qrels.grades.values() for g in grades.values()), default=0)
+    if found > highest:
+        raise InputError(
+            "relevance is too high",
+            where=where,
+            wanted=f"0 to {highest}",
+            found=str(found),
+            remedy="set `highest`",
+        )
 
 
 def _chunks(pairs: Sequence[Pair], words: int | None) -> Iterator[Pair]:

@@ -1,0 +1,236 @@
+"""Which tables and plots show what a model's evidence added?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from birchbark.evaluate.measures import Results, measure
+from birchbark.evaluate.significance import compare
+from birchbark.records import Run
+from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
+from birchbark.study.evidence_runs import EvidenceRuns, query_length
+from birchbark.study.outcome import Cell, Column, Dots, Group, Row, Style, Table
+
+if TYPE_CHECKING:
+    from birchbark.study.evidence import Evidence
+
+NOTE = (
+    "Candidates: the first stage's best {depth}, those below keep their order. Score: a · first "
+    "stage, divided by its highest, + (1 − a) · (s1 + w2 · s2 + …), s the scores of the document's "
+    "best {best} of its segments ({segments}). {alone}Weights: of a grid in steps of "
+    "{step:g} those with the best {tune} on the other folds. "
+)
+ALONE = "“alone” has a = 0. "
+PRUNED = (
+    "As above, but segments that hold a term of the query, stems compared, count as if they were "
+    "not there; {best}. "
+)
+LENGTHS = "{tune} by terms of the query, stop words left out; {best}. † as above, of this table. "
+TITLES = {
+    "evidence": "First stage and evidence",
+    "pruned": "Without the words of the query",
+}
+GAINS = "Queries whose {tune} is above the first stage's, and below it."
+
+
+def layout(choices: Evidence, measures: Sequence[str]) -> Mapping[str, tuple[Column, ...]]:
+    """Name → columns of the tables that `tables` makes."""
+    weights = [Column(f"w{n}", Style.DECIMAL) for n in range(1, max(choices.best) + 1)]
+    tuned = [Column(f"{choices.tune}, {w}", Style.MEASURE) for w in ("other folds", "this")]
+    found = {
+        "evidence": measure_columns(measures),
+        "pruned": measure_columns(measures),
+        "lengths": tuple(Column(name, Style.MEASURE) for name in _classes(choices.lengths)),
+        "gains": (Column("improved", Style.SHARE), Column("worse", Style.SHARE)),
+        "weights": (Column("a", Style.DECIMAL), *weights, *tuned),
+    }
+    left_out = {"pruned": not choices.pruned, "lengths": not choices.lengths}
+    return {name: columns for name, columns in found.items() if not left_out.get(name)}
+
+
+def tables(
+    choices: Evidence, ranked: Sequence[EvidenceRuns], measures: Sequence[str], seed: int
+) -> tuple[Table, ...]:
+    """All tables, a group for each collection in each."""
+    heads = layout(choices, measures)
+    whole = [_results(one, one.runs, (*measures, choices.tune)) for one in ranked]
+    found = [_compared("evidence", ranked, whole, measures, seed, _note(choices))]
+    if choices.pruned:
+        pruned = [_results(one, one.pruned, measures) for one in ranked]
+        note = PRUNED.format(best=_best(choices))
+        found.append(_compared("pruned", ranked, pruned, measures, seed, note))
+    if choices.lengths:
+        found.append(_lengths(choices, ranked, whole, heads["lengths"], seed))
+    return (
+        *found,
+        _gains(choices, ranked, whole, heads["gains"]),
+        Table(
+            *("weights", "Tuned weights", "model, fold", heads["weights"]),
+            tuple(_weights(one) for one in ranked),
+            "w is given as its part of 1 − a: what a segment's score is multiplied with.",
+        ),
+    )
+
+
+def plots(
+    table: Table, ranked: Sequence[EvidenceRuns], measures: Sequence[str]
+) -> tuple[Dots, ...]:
+    """The differences in the first of the tables, a plot for each collection."""
+    return tuple(
+        difference_dots(f"differences-{n}", group, measures, one.baseline)
+        for n, (group, one) in enumerate(zip(table.groups, ranked, strict=True), 1)
+    )
+
+
+def _results(
+    one: EvidenceRuns, runs: Mapping[str, Run], measures: Sequence[str]
+) -> dict[str, Results]:
+    names = tuple(dict.fromkeys(measures))
+    return {tag: measure(one.qrels, run, names) for tag, run in runs.items()}
+
+
+def _compared(
+    name: str,
+    ranked: Sequence[EvidenceRuns],
+    whole: Sequence[Mapping[str, Results]],
+    measures: Sequence[str],
+    seed: int,
+    note: str,
+) -> Table:
+    """Means of the runs, and their differences from the baseline."""
+    family = sum(len(results) - 1 for results in whole) * len(measures)
+    groups = []
+    for one, results in zip(ranked, whole, strict=True):
+        some = [_only(result, measures) for result in results.values()]
+        groups.append(Group(one.name, compared(some, one.baseline, seed, family)))
+    figures = FIGURES.format(baseline="the first stage", family=family)
+    return Table(
+        *(name, TITLES[name], "ranked by", measure_columns(measures), tuple(groups)), note + figures
+    )
+
+
+def _only(result: Results, measures: Sequence[str]) -> Results:
+    """Without what was measured besides."""
+    values = {name: result.values[name] for name in measures}
+    return Results(result.tag, values, {name: result.means[name] for name in measures})
+
+
+def _note(choices: Evidence) -> str:
+    return NOTE.format(
+        depth=_listed(choices.depth, choices.depth_of),
+        best=", ".join(map(str, choices.best)),
+        segments=_listed(choices.segments, choices.segments_of),
+        alone=ALONE if choices.alone else "",
+        step=choices.step,
+        tune=choices.tune,
+    )
+
+
+def _best(choices: Evidence) -> str:
+    most = max(choices.best)
+    return f"with the best {most} segments" if most > 1 else "with the best segment"
+
+
+def _listed(usual: object, own: Mapping[str, object]) -> str:
+    """What holds for all collections, and for some."""
+    return ", ".join([str(usual), *(f"of {name} {value}" for name, value in own.items())])
+
+
+def _classes(highest: Sequence[int]) -> list[str]:
+    """Names of the classes of length that end at each of `highest`, and of the last."""
+    lows = [1, *(h + 1 for h in highest)]
+    spans = [
+        f"{low}" if low == high else f"{low}–{high}"
+        for low, high in zip(lows, highest, strict=False)
+    ]
+    return [*spans, f"{lows[-1]} and more"]
+
+
+def _lengths(
+    choices: Evidence,
+    ranked: Sequence[EvidenceRuns],
+    whole: Sequence[Mapping[str, Results]],
+    columns: tuple[Column, ...],
+    seed: int,
+) -> Table:
+    """The tuned measure of each model's run, by classes of query length."""
+    rows = [choices.row(name) for name in choices.named]
+    family = len(ranked) * len(rows) * len(columns)
+    groups = []
+    for one, results in zip(ranked, whole, strict=True):
+        lengths = {query.query_id: query_length(query) for query in one.queries}
+        classes: list[list[str]] = [[] for _ in columns]
+        for query_id in one.qrels.grades:
+            if query_id in lengths:
+                place = sum(lengths[query_id] > high for high in choices.lengths)
+                classes[place].append(query_id)
+        counts = Row("queries", tuple(Cell(str(len(some))) for some in classes))
+        figures = [
+            _by_class(
+                [results[tag] for tag in (one.baseline, *rows)], some, choices.tune, seed, family
+            )
+            for some in classes
+        ]
+        table = [
+            Row(tag, tuple(cells[place] for cells in figures))
+            for place, tag in enumerate((one.baseline, *choices.named))
+        ]
+        groups.append(Group(one.name, (counts, *table)))
+    note = LENGTHS.format(tune=choices.tune, best=_best(choices))
+    figures_note = FIGURES.format(baseline="the first stage", family=family)
+    return Table(
+        *("lengths", "Length of queries", "ranked by", columns, tuple(groups), note + figures_note)
+    )
+
+
+def _by_class(
+    results: Sequence[Results], query_ids: Sequence[str], name: str, seed: int, family: int
+) -> list[Cell]:
+    """A cell for each of `results`, the first of which is the baseline: means over some queries."""
+    if not query_ids:
+        return [Cell(None)] * len(results)
+    some = [
+        Results(one.tag, {name: {q: one.values[name][q] for q in query_ids}}, {}) for one in results
+    ]
+    means = [sum(one.values[name].values()) / len(query_ids) for one in some]
+    if len(query_ids) < 2:
+        return [Cell(mean) for mean in means]
+    differences = compare(some[0], some[1:], seed=seed, family=family)
+    return [Cell(means[0])] + [
+        Cell(mean, None, found[name]) for mean, found in zip(means[1:], differences, strict=True)
+    ]
+
+
+def _gains(
+    choices: Evidence,
+    ranked: Sequence[EvidenceRuns],
+    whole: Sequence[Mapping[str, Results]],
+    columns: tuple[Column, ...],
+) -> Table:
+    groups = []
+    for one, results in zip(ranked, whole, strict=True):
+        base = results[one.baseline].values[choices.tune]
+        rows = []
+        for tag in (tag for tag in one.runs if tag != one.baseline):
+            values = results[tag].values[choices.tune]
+            shares = [
+                sum(values[q] > base[q] for q in base),
+                sum(values[q] < base[q] for q in base),
+            ]
+            rows.append(Row(tag, tuple(Cell(count / len(base)) for count in shares)))
+        groups.append(Group(one.name, tuple(rows)))
+    return Table(
+        *("gains", "Queries that gain and lose", "ranked by", columns, tuple(groups)),
+        GAINS.format(tune=choices.tune),
+    )
+
+
+def _weights(one: EvidenceRuns) -> Group:
+    rows = [
+        Row(f"{name}, {fold + 1}", tuple(map(Cell, figures)))
+        for name, tuning in one.tunings.items()
+        for fold in range(len(tuning.folds))
+        for figures in [(*tuning.chosen_weights(fold), *tuning.means(fold))]
+    ]
+    return Group(one.name, tuple(rows))

@@ -1,0 +1,75 @@
+"""Which queries gained and lost most by a model's evidence, and by which sentences?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from birchbark.evaluate.measures import measure
+from birchbark.study.evidence_runs import EvidenceRuns
+from birchbark.study.outcome import Bars, Topic, TopicHit
+
+if TYPE_CHECKING:
+    from birchbark.study.evidence import Evidence
+
+SHOWN = 3  # queries from each end, documents of a query
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was seen: a plot for each model and collection, and queries from both ends of it."""
+
+    plots: tuple[Bars, ...]
+    topics: tuple[Topic, ...]
+
+
+def look(choices: Evidence, ranked: Sequence[EvidenceRuns]) -> Looked:
+    """Figures 5.1 and 5.2 of the birch paper, of the models that are to be looked at."""
+    plots, topics = [], []
+    for place, one in enumerate(ranked, 1):
+        for number, name in enumerate(choices.looked, 1):
+            changes = _changes(one, choices.row(name), choices.tune)
+            better = sum(after > before for _, before, after in changes) / len(changes)
+            plots.append(
+                Bars(
+                    f"queries-{place}-{number}",
+                    f"{one.name}: {name}, {100 * better:.0f} % of the queries improved",
+                    "queries",
+                    f"{choices.tune}, less {one.baseline}'s",
+                    tuple(after - before for _, before, after in changes),
+                )
+            )
+            some = dict.fromkeys([*range(len(changes))[:SHOWN], *range(len(changes))[-SHOWN:]])
+            topics += [_topic(one, name, choices.row(name), *changes[at]) for at in some]
+    return Looked(tuple(plots), tuple(topics))
+
+
+def _changes(one: EvidenceRuns, row: str, name: str) -> list[tuple[str, float, float]]:
+    """Query, value before and after, the highest gain first; ties by the query's id."""
+    before, after = (
+        measure(one.qrels, one.runs[tag], (name,)).values[name] for tag in (one.baseline, row)
+    )
+    asked = [query.query_id for query in one.queries]
+    changes = [(query_id, before[query_id], after[query_id]) for query_id in asked]
+    return sorted(changes, key=lambda change: (change[1] - change[2], change[0]))
+
+
+def _topic(
+    one: EvidenceRuns, name: str, row: str, query_id: str, before: float, after: float
+) -> Topic:
+    text = next(query.text for query in one.queries if query.query_id == query_id)
+    grades, found = one.qrels.grades[query_id], one.best[name].get(query_id, {})
+    ranks = {
+        tag: {d: rank for rank, d in enumerate(ranking.doc_ids, 1)}
+        for tag in (one.baseline, row)
+        if (ranking := one.runs[tag].rankings.get(query_id))
+    }
+    hits = tuple(
+        TopicHit(
+            *(doc_id, grades.get(doc_id), ranks[one.baseline].get(doc_id), rank),
+            found.get(doc_id, ()),
+        )
+        for doc_id, rank in list(ranks.get(row, {}).items())[:SHOWN]
+    )
+    return Topic(one.name, name, query_id, text, before, after, hits)

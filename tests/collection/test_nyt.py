@@ -1,0 +1,74 @@
+"""Are articles of the New York Times corpus read, alone, below folders and in archives?"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from birchbark.collection.documents import read_collection
+from birchbark.collection.intake import Intake
+from birchbark.collection.nyt import parse_article
+from birchbark.errors import InputError
+from birchbark.records import Document
+
+ARTICLE = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE nitf SYSTEM "http://www.nitf.org/IPTC/NITF/3.3/specification/dtd/nitf-3-3.dtd">
+<nitf change.date="June 10, 2005" version="-//IPTC//DTD NITF 3.3//EN">
+  <head>
+    <title>Canoes &amp; bees</title>
+    <docdata><doc-id id-string="{number}"/><doc.copyright holder="Nobody" year="2000"/></docdata>
+  </head>
+  <body>
+    <body.head>
+      <hedline><hl1>Canoes
+        &amp; Bees</hl1><hl2>OF THE RIVER</hl2></hedline>
+      <byline class="print_byline">By A. Writer</byline>
+      <abstract><p>On bark; photo (S)</p></abstract>
+    </body.head>
+    <body.content>
+      <block class="lead_paragraph"><p>LEAD</p></block>
+      <block class="full_text"><p>Bark floats.</p><p>Bees &lt;fly&gt;.</p></block>
+    </body.content>
+  </body>
+</nitf>
+"""
+TEXT = "On bark; photo (S)\n\nBark floats.\n\nBees <fly>."
+
+
+def test_an_article() -> None:
+    """Headline, abstract and full text; the lead, which repeats it, is not read twice."""
+    assert parse_article(ARTICLE.format(number="1000002")) == Document(
+        "1000002", {"title": "Canoes & Bees", "text": TEXT}
+    )
+
+
+def test_a_folder_with_archives(tmp_path: Path) -> None:
+    """All articles in the order of the names; what is something else is noted."""
+    with tarfile.open(tmp_path / "01.tgz", "w:gz") as archive:
+        for name, text in (("01/2.xml", ARTICLE.format(number="2")), ("01/toc.txt", "contents")):
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    (tmp_path / "3.xml").write_text(ARTICLE.format(number="3"))
+    (tmp_path / "readme.pdf").write_text("no article")
+    intake = Intake()
+    found = list(read_collection(str(tmp_path), intake, "nyt"))
+    assert [document.doc_id for document in found] == ["2", "3"]
+    assert list(intake.notes) == [
+        "file of another kind in an archive not read",
+        "file of another kind not read: .pdf",
+    ]
+    assert [d.doc_id for d in read_collection(str(tmp_path / "01.tgz"), Intake())] == ["2"]
+
+
+def test_faults(tmp_path: Path) -> None:
+    """An archive that was cut off, and an article without a number, with their places."""
+    (tmp_path / "cut.tgz").write_bytes(b"\x1f\x8b broken")
+    with pytest.raises(InputError, match=r"cut\.tgz: broken archive"):
+        list(read_collection(str(tmp_path / "cut.tgz"), Intake()))
+    (tmp_path / "a.xml").write_text("<nitf></nitf>")
+    with pytest.raises(InputError, match=r"a\.xml: article has no number.*doc-id"):
+        list(read_collection(str(tmp_path / "a.xml"), Intake(), "nyt"))
