@@ -62,6 +62,7 @@ ROOMS = {
 PACKAGES = {
     "isal": {"index"},
     "cbor2": {"collection"},
+    "ir_datasets": {"collection"},
     "tantivy": {"retrieve"},
     "click": {"cli"},
     "rich": {"cli"},

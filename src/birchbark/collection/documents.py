@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from birchbark.collection.folder import read_folder
 from birchbark.collection.intake import Intake
+from birchbark.collection.irds import named, read_documents
 from birchbark.collection.jsonl import read_jsonl
 from birchbark.collection.nyt import read_nyt
 from birchbark.collection.pydocs import read_pydocs, standard_library
@@ -43,7 +44,7 @@ SUFFIXES = {
 def read_collection(
     collection: str, intake: Intake, format_name: str | None = None
 ) -> Iterator[Document]:
-    """Documents of `collection`: a file, a folder, or the word `pydocs`.
+    """Documents of `collection`: a file, a folder, `ir_datasets:ID`, or the word `pydocs`.
 
     The format is guessed from the name where `format_name` is not given. A doc_id that is empty or
     appears twice is a bad record; a collection without any document is an InputError.
@@ -51,6 +52,8 @@ def read_collection(
     if not collection:
         raise InputError("no collection was named")
     path = Path(collection)
+    if named(path):
+        return _checked(read_documents(path, intake), collection, intake)
     if collection == "pydocs" and format_name in (None, "pydocs"):
         path, format_name = standard_library(), "pydocs"
     name = format_name or detect_format(path)
@@ -58,8 +61,15 @@ def read_collection(
         raise InputError(f"unknown format {name!r}", remedy=f"one of {', '.join(READERS)}")
     if not path.exists():
         raise InputError("no such file or folder", where=collection)
+    return _checked(READERS[name](path, intake), collection, intake)
+
+
+def _checked(
+    found: Iterable[tuple[str, Document]], collection: str, intake: Intake
+) -> Iterator[Document]:
+    """What must hold for every collection."""
     seen: set[str] = set()
-    for place, document in READERS[name](path, intake):
+    for place, document in found:
         fault = document.fault
         if document.doc_id in seen:
             fault = f"a second document with the id {document.doc_id}"

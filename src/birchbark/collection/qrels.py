@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from birchbark.collection import irds
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import parsed_lines
 from birchbark.errors import InputError
@@ -16,9 +17,13 @@ _GRADE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 def read_qrels(path: Path) -> Qrels:
     """Judgments in TREC form: `query_id iteration doc_id grade`, separated by white space.
 
+    `ir_datasets:ID` asks that package.
+
     Raises InputError for a line of another form, a grade that is no whole number, a document judged
     twice for one query with different grades, or a file without judgments.
     """
+    if irds.named(path):
+        return irds.read_qrels(path)
     grades: dict[str, dict[str, int]] = {}
     for place, (query_id, doc_id, grade) in parsed_lines(path, _parse, Intake()):
         of_query = grades.setdefault(query_id, {})

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from birchbark.collection import irds
 from birchbark.collection.intake import Intake
+from birchbark.collection.irds import named
 from birchbark.collection.jsonl import json_object, take_id
 from birchbark.collection.lines import binary_lines, decoded, parsed
 from birchbark.collection.markup import plain_text
@@ -32,8 +34,12 @@ def read_queries(
     `description`, `narrative`, or a tag of the file itself (TREC-COVID: `query`, `question`).
     Numbers of TREC Microblog topics (MB001) are written as their qrels write them (1).
 
+    `ir_datasets:ID` asks that package.
+
     Raises InputError for a bad line, a second query with one id, an empty text, or no query at all.
     """
+    if named(path):
+        return _checked(irds.read_queries(path, topic_fields), path)
     intake = Intake(encoding=encoding)
     lines = list(binary_lines(path))  # read once: it may be a pipe
     first = next((raw.lstrip()[:1] for _, raw in lines if raw.strip()), b"")

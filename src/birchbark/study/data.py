@@ -10,6 +10,7 @@ from pathlib import Path
 from birchbark.collection.documents import read_collection
 from birchbark.collection.folds import read_folds
 from birchbark.collection.intake import Intake
+from birchbark.collection.irds import is_installed, named
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run
@@ -24,6 +25,7 @@ USUAL_ROOT = Path("../shared/data")
 class CollectionFiles:
     """A test collection as a recipe declares it: its name, and paths below the data root.
 
+    documents, queries: empty where neither texts are read, nor queries asked.
     run: a first-stage run that others made, where it is to be used instead of ours; else empty.
     folds: those that others used; else empty.
     """
@@ -52,14 +54,16 @@ class TestCollection:
     """
 
     name: str
-    source: Path
+    source: Path | None
     queries: tuple[Query, ...]
     qrels: Qrels
     run: Run | None = None
     folds: tuple[tuple[str, ...], ...] | None = None
 
     def documents(self) -> Iterator[Document]:
-        """The documents, read anew at each call."""
+        """The documents, read anew at each call; InputError where the recipe names none."""
+        if self.source is None:
+            raise InputError("this study needs documents", where=f"collection {self.name}")
         return read_collection(str(self.source), Intake())
 
 
@@ -73,13 +77,29 @@ def find_root(chosen: Path | None = None) -> Path | None:
 
 
 def missing_files(files: Iterable[str], root: Path | None) -> list[str]:
-    """Those of `files` that are not below the data root, in order; all of them without a root."""
-    return [file for file in files if root is None or not (root / file).exists()]
+    """Those of `files` that are not below the data root, in order; all of them without a root.
+
+    What ir_datasets is to be asked for is there if the package is: it fetches, or says what to do.
+    """
+    return [file for file in files if not _is_here(file, root)]
+
+
+def _is_here(file: str, root: Path | None) -> bool:
+    if named(file):
+        return is_installed()
+    return root is not None and (root / file).exists()
+
+
+def place(root: Path, file: str) -> Path:
+    """Where `file` of a recipe lies: below the data root, unless ir_datasets is to be asked."""
+    return Path(file) if named(file) else root / file
 
 
 def check_data(files: Iterable[str], root: Path | None, recipe: str) -> Path:
     """The data root, if all `files` are below it; else InputError says which are not."""
     missing = missing_files(files, root)
+    if root is None and not missing:
+        return Path()
     if root is None or missing:
         raise InputError(
             "data is missing" if root else "no data root is known",
@@ -92,11 +112,17 @@ def check_data(files: Iterable[str], root: Path | None, recipe: str) -> Path:
 
 def open_collection(files: CollectionFiles, root: Path) -> TestCollection:
     """Read queries and judgments; the documents are left for later."""
-    qrels = read_qrels(root / files.qrels)
-    queries = read_queries(root / files.queries, files.topic_fields)
+    qrels = read_qrels(place(root, files.qrels))
+    if files.queries:
+        queries = read_queries(place(root, files.queries), files.topic_fields)
+    else:
+        queries = [Query(query_id, "") for query_id in qrels.grades]
     judged = tuple(query for query in queries if query.query_id in qrels.grades)
     if not judged:
-        raise InputError("no query is judged", where=str(root / files.queries), wanted=files.qrels)
+        raise InputError(
+            "no query is judged", where=str(place(root, files.queries)), wanted=files.qrels
+        )
     run = read_run(root / files.run) if files.run else None
     folds = read_folds(root / files.folds, qrels.grades) if files.folds else None
-    return TestCollection(files.name, root / files.documents, judged, qrels, run, folds)
+    source = place(root, files.documents) if files.documents else None
+    return TestCollection(files.name, source, judged, qrels, run, folds)

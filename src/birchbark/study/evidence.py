@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from itertools import product
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.combine.interpolate import Scale
 from birchbark.errors import InputError
 from birchbark.evaluate.ranks import Float64s, parse_rank_measure
 from birchbark.evaluate.tune import steps_of
@@ -39,21 +42,25 @@ from birchbark.study.trained import (
     trained_table,
 )
 
+Choice = TypeVar("Choice", bound=Enum)
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The choices of this kind.
 
-    named: what people call them → models, or trainings that make them. rm3: whether the first stage
+    named: what people call them → models, or trainings that make them. scores: name → file below
+    the data root, of scores that others computed, instead of a model. rm3: whether the first stage
     is expanded. segments: of documents, and segments_of: collection → its own. depth: so many
     candidates, and depth_of alike. best: n, segments of a document that count, each tried. alone:
     whether they are tried without the first stage, too. pruned: and without segments that hold a
     term of the query. lengths: of queries, the highest of each class but the last. looked: models
     whose queries are looked at one by one. step: of the grid. folds: where a collection brings
-    none. precision: of the arithmetic.
+    none. scale: of the first stage's scores. precision: of the arithmetic.
     """
 
     named: Mapping[str, str | Chain]
+    scores: Mapping[str, str]
     rm3: bool
     segments: str
     segments_of: Mapping[str, str]
@@ -67,14 +74,14 @@ class Evidence:
     tune: str
     step: float
     folds: int
+    scale: Scale
     precision: Precision
 
     @classmethod
     def read(cls, section: Section) -> Evidence:
         """From the table [evidence] of a recipe."""
-        models = section.section("models")
-        named = read_models(models)
-        if not named:
+        named = read_models(section.section("models", {}))
+        if not named and "scores" not in section.keys:
             raise InputError("no models", where=section.where("models"))
         return cls.of(named, section)
 
@@ -82,8 +89,10 @@ class Evidence:
     def of(cls, named: Mapping[str, str | Chain], section: Section) -> Evidence:
         """As `read`, with the models that the caller knows."""
         own, depths = section.section("segments_of", {}), section.section("depth_of", {})
+        scores = section.section("scores", {})
         found = cls(
             named=named,
+            scores={name: scores.text(name) for name in scores.keys},
             rm3=section.truth("rm3", True),
             segments=section.text("segments", "sentences"),
             segments_of={name: own.text(name) for name in own.keys},
@@ -97,7 +106,8 @@ class Evidence:
             tune=section.text("tune", "AP"),
             step=section.number("step", 0.1),
             folds=section.whole("folds", 5, least=2),
-            precision=_precision(section),
+            scale=_one_of(section, "scale", Scale.MAX),
+            precision=_one_of(section, "precision", Precision.FP32),
         )
         try:
             found.check()
@@ -112,11 +122,18 @@ class Evidence:
             parse_segmenter(words)
         parse_rank_measure(self.tune)
         steps_of(self.step)
+        if self.scores and (self.pruned or self.looked):
+            raise InputError("scores of others have no text to prune or to look at")
         if unknown := [name for name in self.looked if name not in self.named]:
             raise InputError(f"looked names no model: {unknown[0]}", wanted=", ".join(self.named))
-        rows = [*FIRST_STAGES, *(row for name in self.named for row in self.mixtures(name))]
+        rows = [*FIRST_STAGES, *(row for name in self.names for row in self.mixtures(name))]
         if repeated := [row for row in dict.fromkeys(rows) if rows.count(row) > 1]:
             raise InputError(f"two rows would be called {repeated[0]!r}", remedy="rename the model")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of models and of scores, in the order of the recipe."""
+        return (*self.named, *self.scores)
 
     @property
     def chains(self) -> Mapping[str, Chain]:
@@ -131,8 +148,8 @@ class Evidence:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """What is learnt from."""
-        return learnt_files(self.chains.values())
+        """What is learnt from, and scores of others."""
+        return tuple(dict.fromkeys([*learnt_files(self.chains.values()), *self.scores.values()]))
 
     @property
     def grid(self) -> Float64s:
@@ -209,9 +226,11 @@ class Evidence:
                 )
 
 
-def _precision(section: Section) -> Precision:
-    name = section.text("precision", "fp32")
-    if name not in (known := [precision.value for precision in Precision]):
-        remedy = f"one of {', '.join(known)}"
-        raise InputError("unknown precision", where=section.where("precision"), remedy=remedy)
-    return Precision(name)
+def _one_of(section: Section, key: str, usual: Choice) -> Choice:
+    """A word of a fixed list."""
+    known = {str(choice.value): choice for choice in type(usual)}
+    if (word := section.text(key, usual.value)) not in known:
+        raise InputError(
+            f"unknown {key}", where=section.where(key), remedy=f"one of {', '.join(known)}"
+        )
+    return known[word]

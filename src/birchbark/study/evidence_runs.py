@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from birchbark.collection.lines import opened
+from birchbark.collection.runs import read_run
+from birchbark.collection.segment_scores import Scores, read_segment_scores
 from birchbark.combine.aggregate import Sum
-from birchbark.combine.interpolate import Interpolation
+from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.evaluate.folds import make_folds
 from birchbark.evaluate.tune import Candidates, Tuning, tune
 from birchbark.index.build import Schema
@@ -80,19 +84,23 @@ def rank_by_evidence(
     collection: TestCollection,
 ) -> EvidenceRuns:
     """All runs of one collection. models: name → what opens it."""
-    index = bench.index(collection, Schema(ANALYZER))
+    index = cache(lambda: bench.index(collection, Schema(ANALYZER)))
     runs = _first_stages(choices, recipe, index, collection)
     baseline = list(runs)[-1]
     first = runs[baseline]
     folds = collection.folds or make_folds(collection.qrels.grades, choices.folds, recipe.seed)
     pruned, tunings, best = {baseline: first}, {}, {}
-    for name, model in models.items():
-        segments = choices.segments_of.get(collection.name, choices.segments)
-        bench.tell(f"{collection.name}: {name} scores {segments}")
-        with _scorer(choices, model, bench) as scorer:
-            ranker = _ranker(choices, collection.name, scorer)
-            scored = _scored(choices, ranker, index, collection.queries, first)
-        grid = choices.grid
+    grid = choices.grid
+    for name in choices.names:
+        if name in choices.scores:
+            given = _read_scores(bench.root / choices.scores[name])
+            scored = _given(choices, given, collection, first)
+        else:
+            segments = choices.segments_of.get(collection.name, choices.segments)
+            bench.tell(f"{collection.name}: {name} scores {segments}")
+            with _scorer(choices, models[name], bench) as scorer:
+                ranker = _ranker(choices, collection.name, scorer)
+                scored = _scored(choices, ranker, index(), collection.queries, first)
         tuning = tune(scored.parts, collection.qrels, grid, choices.tune, folds, recipe.depth)
         for tag, some in choices.mixtures(name).items():
             tunings[tag] = tuning.among(some)
@@ -109,7 +117,7 @@ def rank_by_evidence(
 
 
 def _first_stages(
-    choices: Evidence, recipe: Recipe, index: Index, collection: TestCollection
+    choices: Evidence, recipe: Recipe, index: Callable[[], Index], collection: TestCollection
 ) -> dict[str, Run]:
     """BM25, and RM3 if it is asked for; or the run that others made."""
     if collection.run:
@@ -120,7 +128,7 @@ def _first_stages(
     if choices.rm3:
         stages[EXPANDED] = FirstStage(recipe.model, expansion=RM3())
     return {
-        tag: rank_queries(index, collection.queries, stage, depth=recipe.depth, tag=tag)
+        tag: rank_queries(index(), collection.queries, stage, depth=recipe.depth, tag=tag)
         for tag, stage in stages.items()
     }
 
@@ -151,7 +159,7 @@ def _ranker(choices: Evidence, collection: str, scorer: Scorer) -> Ranker:
 def _scored(
     choices: Evidence, ranker: Ranker, index: Index, queries: tuple[Query, ...], first: Run
 ) -> Scored:
-    """Each candidate's first-stage score ÷ the highest, and its best segments' scores."""
+    """Each candidate's first-stage score, scaled, and its best segments' scores."""
     readers = Readers(IndexEngine(index), ranker)
     most, found = max(choices.best), Scored()
     for query in queries:
@@ -163,26 +171,59 @@ def _scored(
             hit.document.doc_id: tuple((one.score, one.segment.text) for one in hit.segments)
             for hit in hits
         }
-        found.parts[query.query_id] = _candidates(candidates, segments, most)
+        found.parts[query.query_id] = _candidates(choices, candidates, segments)
         if choices.pruned:
             asked = _terms(query.text)
             others = {
                 doc_id: tuple(one for one in scores if asked.isdisjoint(_terms(one[1])))
                 for doc_id, scores in segments.items()
             }
-            found.pruned[query.query_id] = _candidates(candidates, others, most)
+            found.pruned[query.query_id] = _candidates(choices, candidates, others)
         if choices.looked:
             found.best[query.query_id] = {d: scores[:most] for d, scores in segments.items()}
     return found
 
 
-def _candidates(ranking: Ranking, segments: Mapping[str, Best], most: int) -> Candidates:
+def _read_scores(path: Path) -> Scores:
+    """Scores that others computed: of segments, or a run's, as if each document were one segment.
+
+    A run's scores are scaled, the lowest of a query to 0 and the highest to 1.
+    """
+    with opened(path) as stream:
+        by_segment = stream.peek(1)[:1] == b"{"
+    if by_segment:
+        return read_segment_scores(path)
+    scaled = Interpolation(1.0, Scale.MINMAX).first_stage_parts
+    return {
+        query_id: {d: (s,) for d, s in zip(r.doc_ids, scaled(r.scores).tolist(), strict=True)}
+        for query_id, r in read_run(path).rankings.items()
+    }
+
+
+def _given(choices: Evidence, given: Scores, collection: TestCollection, first: Run) -> Scored:
+    """As `_scored`, with scores that others computed; a document that they lack has none."""
+    depth = choices.depth_of.get(collection.name, choices.depth)
+    found = Scored()
+    for query in collection.queries:
+        candidates = first.rankings.get(query.query_id, Ranking.of([], [])).head(depth)
+        scores = given.get(query.query_id, {})
+        best = {
+            doc_id: tuple((score, "") for score in sorted(scores.get(doc_id, ()), reverse=True))
+            for doc_id in candidates.doc_ids
+        }
+        if len(candidates):
+            found.parts[query.query_id] = _candidates(choices, candidates, best)
+    return found
+
+
+def _candidates(choices: Evidence, ranking: Ranking, segments: Mapping[str, Best]) -> Candidates:
     """The documents of `ranking` with what is mixed. segments: of each, the best first."""
-    highest = float(ranking.scores.max()) or 1.0
+    most = max(choices.best)
+    stage = Interpolation(1.0, choices.scale).first_stage_parts(ranking.scores)
     scores = {doc_id: np.zeros(1 + most) for doc_id in sorted(ranking.doc_ids, reverse=True)}
-    for doc_id, score in ranking:
+    for doc_id, score in zip(ranking.doc_ids, stage.tolist(), strict=True):
         best = [score for score, _ in segments[doc_id][:most]]
-        scores[doc_id][: 1 + len(best)] = [score / highest, *best]
+        scores[doc_id][: 1 + len(best)] = [score, *best]
     return Candidates(tuple(scores), np.stack(list(scores.values())))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from birchbark.combine.interpolate import Scale
 from birchbark.evaluate.measures import Results, measure
 from birchbark.evaluate.significance import compare
 from birchbark.records import Run
@@ -17,10 +18,15 @@ if TYPE_CHECKING:
 
 NOTE = (
     "Candidates: the first stage's best {depth}, those below keep their order. Score: a · first "
-    "stage, divided by its highest, + (1 − a) · (s1 + w2 · s2 + …), s the scores of the document's "
+    "stage{scale} + (1 − a) · (s1 + w2 · s2 + …), s the scores of the document's "
     "best {best} of its segments ({segments}). {alone}Weights: of a grid in steps of "
     "{step:g} those with the best {tune} on the other folds. "
 )
+SCALES = {
+    Scale.MAX: ", divided by its highest,",
+    Scale.MINMAX: ", scaled from 0 to 1,",
+    Scale.RAW: "",
+}
 ALONE = "“alone” has a = 0. "
 PRUNED = (
     "As above, but segments that hold a term of the query, stems compared, count as if they were "
@@ -122,6 +128,7 @@ def _note(choices: Evidence) -> str:
         best=", ".join(map(str, choices.best)),
         segments=_listed(choices.segments, choices.segments_of),
         alone=ALONE if choices.alone else "",
+        scale=SCALES[choices.scale],
         step=choices.step,
         tune=choices.tune,
     )
@@ -155,7 +162,7 @@ def _lengths(
     seed: int,
 ) -> Table:
     """The tuned measure of each model's run, by classes of query length."""
-    rows = [choices.row(name) for name in choices.named]
+    rows = [choices.row(name) for name in choices.names]
     family = len(ranked) * len(rows) * len(columns)
     groups = []
     for one, results in zip(ranked, whole, strict=True):
@@ -174,7 +181,7 @@ def _lengths(
         ]
         table = [
             Row(tag, tuple(cells[place] for cells in figures))
-            for place, tag in enumerate((one.baseline, *choices.named))
+            for place, tag in enumerate((one.baseline, *choices.names))
         ]
         groups.append(Group(one.name, (counts, *table)))
     note = LENGTHS.format(tune=choices.tune, best=_best(choices))

@@ -124,8 +124,8 @@ def _collections(top: Section) -> tuple[CollectionFiles, ...]:
         found.append(
             CollectionFiles(
                 section.text("name"),
-                section.text("documents"),
-                section.text("queries"),
+                section.text("documents", ""),
+                section.text("queries", ""),
                 section.text("qrels"),
                 section.texts("topic_fields", ("title",)),
                 section.text("run", ""),

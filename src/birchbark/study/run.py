@@ -31,12 +31,13 @@ from birchbark.artifact import (
     read_json,
     write_json,
 )
+from birchbark.collection.irds import named
 from birchbark.collection.runs import write_run
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.records import Run
 from birchbark.score.model import locate
 from birchbark.study.bench import Bench
-from birchbark.study.data import check_data
+from birchbark.study.data import check_data, place
 from birchbark.study.markdown import markdown
 from birchbark.study.outcome import Outcome
 from birchbark.study.published import with_published
@@ -128,10 +129,12 @@ def run_file_name(name: str) -> str:
 
 def _inputs(recipe: Recipe, root: Path) -> dict[str, str]:
     """Path below the data root → fingerprint of the file, or of all files in the folder."""
-    return {name: _fingerprint(root / name) for name in recipe.files}
+    return {name: _fingerprint(place(root, name)) for name in recipe.files}
 
 
 def _fingerprint(path: Path) -> str:
+    if named(path):
+        return f"ir_datasets {version('ir_datasets')}"
     if path.is_file():
         return fingerprint(path)
     return fingerprint(*sorted(inner for inner in path.rglob("*") if inner.is_file()))
