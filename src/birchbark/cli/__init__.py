@@ -21,6 +21,7 @@ VERBS = (
     "retrieve",
     "rerank",
     "search",
+    "attention",
     "scores",
     "evaluate",
     "study",

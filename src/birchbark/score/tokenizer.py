@@ -69,6 +69,10 @@ class Pieces:
         ids = self._tokenizer.get_vocab()
         return sorted(ids, key=ids.__getitem__)
 
+    def names(self) -> dict[int, str]:
+        """Id → piece."""
+        return {number: piece for piece, number in self._tokenizer.get_vocab().items()}
+
     def save(self, path: Path) -> None:
         """Write the tokeniser to `path`, as tokenizer.json."""
         self._tokenizer.save(str(path))

@@ -194,7 +194,7 @@ class Evidence:
             rank_by_evidence(self, models, recipe, bench, bench.open(c)) for c in recipe.collections
         ]
         found = tables(self, ranked, recipe.measures, recipe.seed)
-        looked = look(self, ranked)
+        looked = look(self, ranked, models)
         marks = {name: Checkpoint.open(locate(m)).fingerprint for name, m in models.items()}
         return Outcome(
             tables=(*((trained_table(made),) if made else ()), *found),
@@ -211,6 +211,7 @@ class Evidence:
             models=marks,
             settings=settings_of(made),
             topics=looked.topics,
+            pages=looked.pages,
         )
 
     def check_collections(self, recipe: Recipe) -> None:

@@ -143,7 +143,10 @@ class TopicHit:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One query looked at. before, after: its value by the first stage, and by the model."""
+    """One query looked at. before, after: its value by the first stage, and by the model.
+
+    page: name of the page that shows what the model looked at in the first segment; empty if none.
+    """
 
     collection: str
     model: str
@@ -152,6 +155,7 @@ class Topic:
     before: float
     after: float
     hits: tuple[TopicHit, ...]
+    page: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +164,7 @@ class Outcome:
 
     runs: file name, without its suffix → run. models: name → fingerprint of each checkpoint used.
     settings: of what was trained, by its name. topics: shown in the report alone, since they quote
-    the collections.
+    the collections. pages: file name → HTML, beside the report.
     """
 
     tables: tuple[Table, ...]
@@ -169,3 +173,4 @@ class Outcome:
     models: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     topics: tuple[Topic, ...] = ()
+    pages: Mapping[str, str] = field(default_factory=dict)

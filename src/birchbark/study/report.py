@@ -19,17 +19,28 @@ def report(recipe: Recipe, outcome: Outcome, inputs: dict[str, str]) -> str:
 
     Raises MissingPackageError without Jinja2 or matplotlib.
     """
+    page = template(TEMPLATE)
+    from markupsafe import Markup
+
+    plots = [(plot, Markup(draw(plot))) for plot in outcome.plots]
+    text: str = page.render(
+        recipe=recipe, outcome=outcome, plots=plots, inputs=inputs, colours=Markup(colours())
+    )
+    return text
+
+
+def template(name: str) -> Any:
+    """The page called `name` in this folder, to be filled in. Raises MissingPackageError."""
     try:
         from jinja2 import Environment, StrictUndefined
-        from markupsafe import Markup
     except ImportError:
         raise MissingPackageError(
             "reports need Jinja2", remedy="pip install 'birchbark[study]'"
         ) from None
-    page = Environment(
+    pages = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    page.globals.update(
+    pages.globals.update(
         written=written,
         mark=mark,
         interval=interval,
@@ -37,12 +48,7 @@ def report(recipe: Recipe, outcome: Outcome, inputs: dict[str, str]) -> str:
         unbroken=_unbroken,
         measure_style=Style.MEASURE,
     )
-    plots = [(plot, Markup(draw(plot))) for plot in outcome.plots]
-    template: Any = page.from_string(files(__package__).joinpath(TEMPLATE).read_text("utf-8"))
-    text: str = template.render(
-        recipe=recipe, outcome=outcome, plots=plots, inputs=inputs, colours=Markup(colours())
-    )
-    return text
+    return pages.from_string(files(__package__).joinpath(name).read_text("utf-8"))
 
 
 def _unbroken(text: str) -> str:

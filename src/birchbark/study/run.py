@@ -2,6 +2,7 @@
 
 OUTPUT/
   report.html     tables and plots, for people; needs no other file
+  attention-*.html  what a model looked at, where the study looks at queries
   README.md       the tables alone
   results.json    every figure; the same bytes for the same inputs, like runs/
   runs/           every ranking, in TREC form
@@ -112,6 +113,7 @@ def _write(folder: Path, recipe: Recipe, outcome: Outcome, inputs: dict[str, str
     for name, text in (
         ("report.html", report(recipe, outcome, inputs)),
         ("README.md", markdown(recipe, outcome)),
+        *outcome.pages.items(),
     ):
         with new_file(folder / name) as out:
             out.write(text)

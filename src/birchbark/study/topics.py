@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
+from birchbark.score.attention import attention
+from birchbark.study.attention import attention_page
 from birchbark.study.evidence_runs import EvidenceRuns
 from birchbark.study.outcome import Bars, Topic, TopicHit
 
@@ -18,15 +21,24 @@ SHOWN = 3  # queries from each end, documents of a query
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was seen: a plot for each model and collection, and queries from both ends of it."""
+    """What was seen: a plot for each model and collection, and queries from both ends of it.
+
+    pages: file name → page of attention, for the query that gained most by each.
+    """
 
     plots: tuple[Bars, ...]
     topics: tuple[Topic, ...]
+    pages: Mapping[str, str]
 
 
-def look(choices: Evidence, ranked: Sequence[EvidenceRuns]) -> Looked:
-    """Figures 5.1 and 5.2 of the birch paper, of the models that are to be looked at."""
-    plots, topics = [], []
+def look(choices: Evidence, ranked: Sequence[EvidenceRuns], models: Mapping[str, str]) -> Looked:
+    """Figures 5.1 to 5.3 of the birch paper, of the models that are to be looked at.
+
+    models: name → what opens it.
+    """
+    plots: list[Bars] = []
+    topics: list[Topic] = []
+    pages: dict[str, str] = {}
     for place, one in enumerate(ranked, 1):
         for number, name in enumerate(choices.looked, 1):
             changes = _changes(one, choices.row(name), choices.tune)
@@ -41,8 +53,25 @@ def look(choices: Evidence, ranked: Sequence[EvidenceRuns]) -> Looked:
                 )
             )
             some = dict.fromkeys([*range(len(changes))[:SHOWN], *range(len(changes))[-SHOWN:]])
-            topics += [_topic(one, name, choices.row(name), *changes[at]) for at in some]
-    return Looked(tuple(plots), tuple(topics))
+            seen = [_topic(one, name, choices.row(name), *changes[at]) for at in some]
+            if page := _attention(models[name], seen[0]):
+                file = f"attention-{place}-{number}.html"
+                pages[file], seen[0] = page, replace(seen[0], page=file)
+            topics += seen
+    return Looked(tuple(plots), tuple(topics), pages)
+
+
+def _attention(model: str, topic: Topic) -> str:
+    """What `model` looked at in the best document's best segment; empty where it cannot be drawn.
+
+    That is so for an embedding, and for texts longer than one input.
+    """
+    texts = [text for hit in topic.hits[:1] for _, text in hit.segments[:1]]
+    try:
+        found = [attention(model, topic.query, text) for text in texts]
+    except InputError:
+        return ""
+    return "".join(attention_page(one, topic.model, topic.query, texts[0]) for one in found)
 
 
 def _changes(one: EvidenceRuns, row: str, name: str) -> list[tuple[str, float, float]]:

@@ -1,0 +1,90 @@
+"""Where does a cross-encoder look when it reads a query and a text?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from birchbark.errors import InputError
+from birchbark.records import Float32s, Ids
+from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.graph import build_graph
+from birchbark.score.heads import Classifier
+from birchbark.score.model import locate
+from birchbark.score.runtime import open_graph
+from birchbark.score.tokenizer import Pieces
+
+SPECIAL, QUERY, TEXT = "special", "query", "text"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attention:
+    """What each token of one input looked at.
+
+    tokens: n, special ones included. sides: of each, `special`, `query` or `text`. layers: of each
+    layer, the shares (heads, rows, n) that a row's token gave to each token: they sum to 1. Rows
+    are all tokens, in the last layer [CLS] alone, for nothing else is read there. score: the
+    probability that the text is relevant.
+    """
+
+    tokens: tuple[str, ...]
+    sides: tuple[str, ...]
+    layers: tuple[Float32s, ...]
+    score: float
+
+
+def attention(model: str, query: str, text: str) -> Attention:
+    """The attention of `model`, a cross-encoder, while it scores `text` for `query`.
+
+    Raises InputError for an embedding, which reads the two apart, and for texts that do not fit
+    into one input; CheckpointError as `load_scorer`.
+    """
+    import onnx
+
+    checkpoint = Checkpoint.open(locate(model), model)
+    if not isinstance(checkpoint.head, Classifier):
+        raise InputError(
+            "an embedding reads query and text apart: neither looks at the other",
+            where=model,
+            wanted="a cross-encoder",
+        )
+    pieces = Pieces(checkpoint)
+    asked, read = pieces.encode([query, text])
+    longest = checkpoint.max_length - pieces.extra_pair
+    if len(asked) + len(read) > longest:
+        raise InputError(
+            "query and text do not fit into one input",
+            wanted=f"{longest} tokens together",
+            found=f"{len(asked)} and {len(read)}",
+        )
+    ids, types = pieces.pair(asked, read)
+    graph, weights = build_graph(checkpoint)
+    net = onnx.load_from_string(graph)
+    shares = [node.output[0] for node in net.graph.node if node.op_type == "Softmax"]
+    for name in shares:
+        net.graph.output.append(onnx.helper.make_empty_tensor_value_info(name))
+    session = open_graph(net.SerializeToString(), weights)
+    feed = {"ids": ids, "types": types}
+    inputs = [put.name for put in session.get_inputs()]
+    logit, *found = session.run(
+        ["out", *shares], {name: feed[name].astype(np.int64)[None] for name in inputs}
+    )
+    return Attention(
+        tokens=_words(pieces, ids),
+        sides=_sides(pieces, asked, read),
+        layers=tuple(np.asarray(layer[0], np.float32) for layer in found),
+        score=float(1 / (1 + np.exp(-float(logit[0])))),
+    )
+
+
+def _words(pieces: Pieces, ids: Ids) -> tuple[str, ...]:
+    """What the vocabulary calls each token."""
+    names = pieces.names()
+    return tuple(names.get(int(number), "?") for number in ids)
+
+
+def _sides(pieces: Pieces, query: Ids, text: Ids) -> tuple[str, ...]:
+    """Where each token of the input comes from: asked of the same frame with marks in it."""
+    ids, _ = pieces.pair(np.full(len(query), -1, np.int32), np.full(len(text), -2, np.int32))
+    return tuple({-1: QUERY, -2: TEXT}.get(int(number), SPECIAL) for number in ids)
