@@ -32,7 +32,7 @@ PRUNED = (
     "As above, but segments that hold a term of the query, stems compared, count as if they were "
     "not there; {best}. "
 )
-LENGTHS = "{tune} by terms of the query, stop words left out; {best}. † as above, of this table. "
+LENGTHS = "{tune} by terms of the query, stop words left out; {best}. "
 TITLES = {
     "evidence": "First stage and evidence",
     "pruned": "Without the words of the query",
