@@ -105,6 +105,8 @@ def test_p_is_the_paired_t_tests_and_bonferronis() -> None:
         assert difference["AP"].p == pytest.approx(expected)
         assert difference["AP"].corrected_p == pytest.approx(min(1, 2 * expected))
         assert difference["AP"].mean == pytest.approx(np.mean(other) - np.mean(a))
+        delta = np.subtract(other, a)
+        assert difference["AP"].effect == pytest.approx(delta.mean() / delta.std(ddof=1))
         assert difference["AP"].low < difference["AP"].mean < difference["AP"].high
 
 
@@ -130,6 +132,7 @@ def test_a_run_does_not_differ_from_itself() -> None:
     """No spread, no test: p is 1 and the interval is 0."""
     found = compare(results([0.1, 0.5]), [results([0.1, 0.5])])[0]["AP"]
     assert (found.mean, found.low, found.high, found.p, found.corrected_p) == (0, 0, 0, 1, 1)
+    assert found.effect == 0
 
 
 def test_runs_must_share_their_queries() -> None:
@@ -247,7 +250,7 @@ def test_no_measure_is_a_mistake() -> None:
 def test_a_constant_difference_has_no_p() -> None:
     """The test divides by a spread of zero; nothing is claimed."""
     found = compare(results([0.1, 0.5]), [results([0.2, 0.6])])[0]["AP"]
-    assert (found.p, found.corrected_p) == (None, None)
+    assert (found.p, found.corrected_p, found.effect) == (None, None, None)
     assert found.mean == pytest.approx(0.1)
 
 

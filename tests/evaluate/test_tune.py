@@ -11,7 +11,7 @@ from birchbark.errors import InputError
 from birchbark.evaluate.folds import choose_by_fold, make_folds
 from birchbark.evaluate.measures import measure
 from birchbark.evaluate.ranks import parse_rank_measure
-from birchbark.evaluate.tune import Candidates, measure_mixtures, simplex, tune
+from birchbark.evaluate.tune import Candidates, _falling, measure_mixtures, simplex, tune
 from birchbark.records import Qrels, Ranking, Run
 
 IDS = [str(number) for number in range(23)]
@@ -139,3 +139,25 @@ def test_measures_that_ranks_cannot_give_are_refused(name: str) -> None:
     """With those that they can."""
     with pytest.raises(InputError, match="cannot be tuned for"):
         parse_rank_measure(name)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([0.0, -0.0, 1.5, -2.0, 3e38, 1e-40]), min_size=9, max_size=9))
+)
+def test_whole_numbers_sort_as_scores_do(rows: list[list[float]]) -> None:
+    """Highest first, equals in their order, both zeros equal."""
+    scores = np.array(rows, np.float32).reshape(len(rows), 9)
+    expected = np.argsort(-scores, axis=1, kind="stable")
+    np.testing.assert_array_equal(_falling(scores), expected)
+
+
+def test_some_settings_are_tuned_as_if_alone() -> None:
+    """The weights chosen among a part of the grid are those of tuning with that part."""
+    rankings, qrels = collection(7)
+    candidates = {query: Candidates.of(parts) for query, parts in rankings.items()}
+    weights, folds = simplex(2, 0.1), make_folds(qrels.grades, 3, 0)
+    some = weights[:, 0] >= 0.5
+    part = tune(candidates, qrels, weights, "AP", folds, 100).among(some)
+    alone = tune(candidates, qrels, weights[some], "AP", folds, 100)
+    assert part.by_query() == alone.by_query()
+    assert [part.means(n) for n in range(3)] == [alone.means(n) for n in range(3)]

@@ -10,16 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from birchbark.collection.qrels import read_qrels
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
+from birchbark.evaluate.measures import measure
 from birchbark.index.build import Schema, build_index
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.records import Document, Query
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.model import load_scorer
+from birchbark.segment.sentences import sentences
 from birchbark.study.evidence import Evidence
+from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe, read_recipe
 from birchbark.study.run import run_study
 from conftest import DOCUMENTS
@@ -140,6 +144,163 @@ def test_a_run_of_others_is_the_first_stage(recipe: Recipe, tmp_path: Path) -> N
         }
 
 
+def cells(outcome: Outcome, table: str) -> dict[str, list[object]]:
+    """Row → values, of a table with one collection."""
+    (found,) = (t for t in outcome.tables if t.name == table)
+    return {row.name: [cell.value for cell in row.cells] for row in found.groups[0].rows}
+
+
+def test_several_numbers_of_segments(recipe: Recipe, tmp_path: Path) -> None:
+    """Each row has the figures of a study of its number alone."""
+    text, path = recipe.path.read_text(), recipe.path
+    path.write_text(text.replace("best = 2", "best = [1, 2, 4]\nalone = false"))
+    many = cells(run_study(read_recipe(path), tmp_path, tmp_path / "many"), "evidence")
+    assert list(many) == ["BM25", "1S: cross", "2S: cross", "4S: cross"]
+    for n in (1, 2, 4):
+        path.write_text(text.replace("best = 2", f"best = {n}"))
+        one = cells(run_study(read_recipe(path), tmp_path, tmp_path / f"{n}"), "evidence")
+        assert one["cross"] == many[f"{n}S: cross"]
+
+
+def test_without_the_words_of_the_query(recipe: Recipe, tmp_path: Path) -> None:
+    """As if the sentences that hold them had been taken out of the documents beforehand."""
+    text, path = recipe.path.read_text(), recipe.path
+    (tmp_path / "theirs.run").write_text(
+        "".join(f"1 Q0 {d.doc_id} {r} 1 x\n" for r, d in enumerate(DOCUMENTS, 1))
+    )
+    (tmp_path / "q.tsv").write_text("1\tbirches, rivers\n")
+    (tmp_path / "qrels.txt").write_text("1 0 bridge 1\n1 0 bees 1\n2 0 bees 1\n")
+    text = text.replace("depth = 3", "depth = 5") + 'run = "theirs.run"\n'
+    path.write_text(text.replace("best = 2", "best = 2\npruned = true\nalone = false"))
+    found = run_study(read_recipe(path), tmp_path, tmp_path / "out")
+    assert list(cells(found, "pruned")) == ["first stage", "cross, pruned"]
+    words = ("birch", "river")
+    lines = [
+        {
+            "id": d.doc_id,
+            "text": "\n\n".join(
+                s.text for s in sentences(d) if not any(word in s.text.lower() for word in words)
+            ),
+        }
+        for d in DOCUMENTS
+    ]
+    (tmp_path / "docs.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    path.write_text(text)
+    bare = run_study(read_recipe(path), tmp_path, tmp_path / "bare")
+    assert found.runs["Tiny.cross, pruned"].rankings == bare.runs["Tiny.cross"].rankings
+    assert found.runs["Tiny.cross"].rankings != bare.runs["Tiny.cross"].rankings
+
+
+def test_lengths_of_queries(recipe: Recipe, tmp_path: Path) -> None:
+    """Classes hold all queries; the mean over them is the mean of the first table."""
+    text, path = recipe.path.read_text(), recipe.path
+    (tmp_path / "q.tsv").write_text("1\tbirch\n2\tiron engine\n3\tbees that dance\n4\tstone\n")
+    path.write_text(text.replace("best = 2", "best = 2\nlengths = [1]"))
+    outcome = run_study(read_recipe(path), tmp_path, tmp_path / "out")
+    lengths = cells(outcome, "lengths")
+    assert lengths["queries"] == ["2", "2"]
+    for row in ("BM25", "cross"):
+        first, second = (float(str(value)) for value in lengths[row])
+        assert (first + second) / 2 == pytest.approx(cells(outcome, "evidence")[row][0])
+
+
+def test_queries_are_looked_at(recipe: Recipe, tmp_path: Path) -> None:
+    """The best and the worst with their sentences, in the report alone; a page of attention."""
+    path = recipe.path
+    path.write_text(path.read_text().replace("best = 2", 'best = 2\nlooked = ["cross"]'))
+    outcome = run_study(read_recipe(path), tmp_path, tmp_path / "out")
+    assert [topic.query_id for topic in outcome.topics] == sorted(
+        QUERIES, key=lambda q: next(t.before - t.after for t in outcome.topics if t.query_id == q)
+    )
+    gains = cells(outcome, "gains")["cross"]
+    assert gains == [
+        sum(t.after > t.before for t in outcome.topics) / 4,
+        sum(t.after < t.before for t in outcome.topics) / 4,
+    ]
+    hit = outcome.topics[0].hits[0]
+    assert hit.rank == 1
+    assert list(hit.segments) == sorted(hit.segments, reverse=True)
+    (document,) = (d for d in DOCUMENTS if d.doc_id == hit.doc_id)
+    assert all(text in document.contents for _, text in hit.segments)
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert hit.segments[0][1] in report
+    assert hit.segments[0][1] not in (tmp_path / "out" / "results.json").read_text()
+    assert outcome.topics[0].page in report
+    assert "attention" in (tmp_path / "out" / outcome.topics[0].page).read_text().lower()
+
+
+def test_folds_of_others(recipe: Recipe, tmp_path: Path) -> None:
+    """Taken as they are; one that lacks a judged query is refused before anything is scored."""
+    (tmp_path / "folds.json").write_text('[["1", "2", "3"], ["4"]]')
+    path = recipe.path
+    path.write_text(path.read_text() + 'folds = "folds.json"\n')
+    read = read_recipe(path)
+    assert "folds.json" in read.files
+    rows = cells(run_study(read, tmp_path, tmp_path / "out"), "weights")
+    one = run_study(read, tmp_path, tmp_path / "again")
+    assert len(rows) == 4
+    assert cells(one, "weights")["cross, 2"][-1] == pytest.approx(
+        measure(read_qrels(tmp_path / "qrels.txt"), one.runs["Tiny.cross"], ("AP",)).values["AP"][
+            "4"
+        ]
+    )
+    (tmp_path / "folds.json").write_text('[["1", "2"], ["4"]]')
+    with pytest.raises(InputError, match="in no fold: 3"):
+        run_study(read, tmp_path, tmp_path / "out2")
+
+
+def test_scores_of_others(recipe: Recipe, tmp_path: Path) -> None:
+    """Of segments or of a run, without documents or queries; a document without any has none."""
+    lines = [
+        {"qid": q, "docid": d, "scores": [0.1, 0.9]} for q, d in (("1", "forest"), ("2", "engine"))
+    ]
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (tmp_path / "t5.run").write_text("1 Q0 bees 1 -0.1 x\n1 Q0 canoe 2 -9 x\n")
+    (tmp_path / "theirs.run").write_text(
+        "".join(
+            f"{q} Q0 {d} {r} {-r} x\n"
+            for q in QUERIES
+            for r, d in enumerate(["bees", "canoe", "forest"], 1)
+        )
+    )
+    path = recipe.path
+    path.write_text("""
+kind = "evidence"
+title = "Others"
+measures = ["AP"]
+[evidence]
+scores = { segments = "s.jsonl", t5 = "t5.run" }
+best = 2
+step = 0.5
+folds = 2
+scale = "minmax"
+[[collections]]
+name = "Tiny"
+qrels = "qrels.txt"
+run = "theirs.run"
+""")
+    read = read_recipe(path)
+    assert {"s.jsonl", "t5.run"} <= set(read.files)
+    outcome = run_study(read, tmp_path, tmp_path / "out")
+    alone = outcome.runs["Tiny.segments, alone"].rankings["1"]
+    assert alone.doc_ids[0] == "forest"
+    assert outcome.runs["Tiny.t5, alone"].rankings["1"].doc_ids[0] == "bees"
+    path.write_text(path.read_text().replace('scale = "minmax"', 'scale = "max"'))
+    with pytest.raises(InputError, match=r"below 0.*minmax"):
+        run_study(read_recipe(path), tmp_path, tmp_path / "out2")
+    path.write_text(path.read_text().replace("best = 2", "best = 2\npruned = true"))
+    with pytest.raises(InputError, match="no text to prune"):
+        read_recipe(path)
+
+
+def test_documents_are_missing_where_they_are_read(recipe: Recipe, tmp_path: Path) -> None:
+    """A recipe may leave them out; a kind that reads them says so."""
+    path = recipe.path
+    path.write_text(path.read_text().replace('documents = "docs.jsonl"\n', ""))
+    with pytest.raises(InputError, match="collection Tiny: this study needs documents"):
+        run_study(read_recipe(path), tmp_path, tmp_path / "out")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -151,6 +312,16 @@ def test_a_run_of_others_is_the_first_stage(recipe: Recipe, tmp_path: Path) -> N
         ('models = { cross = "MODEL" }', 'models = { BM25 = "MODEL" }', "two rows .*'BM25'"),
         ("step = 0.5", "step = 0", "evidence: not a step"),
         ("step = 0.5", "step = 0.3", "evidence: not a step"),
+        ("best = 2", "best = [2, 1]", r"evidence\.best: do not rise"),
+        ("best = 2", 'looked = ["crossed"]', "evidence: looked names no model: crossed"),
+        (
+            'models = { cross = "MODEL" }',
+            'models = { c = ["a", "b"] }',
+            r"models\.c: several models",
+        ),
+        ('models = { cross = "MODEL" }', 'models = { c = "no.toml" }', r"no\.toml: no such file"),
+        ("depth = 3", 'scale = "log"', r"evidence\.scale: unknown scale \(one of raw, max, minmax"),
+        ('qrels = "qrels.txt"', 'qrels = "qrels.txt"\nformat = "doc"', "unknown format 'doc'"),
         ("depth = 3", 'segments_of = { Tiny = "nothing" }', "evidence: .*nothing"),
     ],
 )

@@ -9,6 +9,8 @@ import pytest
 from tiny_trainings import settings, some_pairs, toml, write_pairs
 
 from birchbark.errors import InputError
+from birchbark.score.model import load_scorer
+from birchbark.section import Section
 from birchbark.study.recipe import read_recipe
 from birchbark.study.run import run_study
 from conftest import DOCUMENTS, write_bert
@@ -79,6 +81,39 @@ def test_variants_side_by_side(recipe: Path) -> None:
     assert first == again
     assert len(list((root / "kept" / "trainings").iterdir())) == 2
     assert str(root) not in (root / "out" / "results.json").read_text()
+
+
+def test_trainings_in_turn(recipe: Path) -> None:
+    """A model of two trainings is what the second makes of the first's; the first is made once."""
+    pytest.importorskip("torch", reason="torch is not installed: nothing can be trained")
+    from birchbark.train.config import read_training
+    from birchbark.train.training import train
+
+    root = recipe.parent
+    second = {**settings(str(root / "nobody"), {"seed": 5}), "title": "second"}
+    (root / "second.toml").write_text(toml(second))
+    head, _, tail = RECIPE.partition("[training]")
+    evidence = tail.partition("[training.evidence]")[2]
+    models = '[evidence]\nmodels = { one = "tiny.toml", two = ["tiny.toml", "second.toml"] }'
+    recipe.write_text(head.replace('"training"', '"evidence"') + models + evidence)
+    read = read_recipe(recipe)
+    assert read.experiment.models == (str(root / "base"),)
+    outcome = run_study(read, root, root / "out", kept=root / "kept")
+    assert [row.name for row in outcome.tables[0].groups[0].rows] == ["one", "two"]
+    assert len(list((root / "kept" / "trainings").glob("*/model"))) == 2
+    base = root / "base"
+    for number, file in enumerate(("tiny.toml", "second.toml")):
+        values = {**Section.table(root / file), "base": str(base)}
+        train(read_training(values, root / file), root, root / f"by-hand-{number}")
+        base = root / f"by-hand-{number}" / "model"
+    scored = [load_scorer(str(m)) for m in (base, *(root / "kept" / "trainings").glob("*/model"))]
+    scores = [s.score("birch", s.encode(["canoe of bark", "iron engine"])).tolist() for s in scored]
+    assert scores[0] in scores[1:]
+    lineages = [
+        json.loads(path.read_text()) for path in (root / "kept").rglob("model/birchbark.json")
+    ]
+    titles = [[one["title"] for one in lineage["trainings"]] for lineage in lineages]
+    assert sorted(titles) == [["tiny"], ["tiny", "second"]]
 
 
 @pytest.mark.parametrize(

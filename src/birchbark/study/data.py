@@ -27,7 +27,8 @@ class CollectionFiles:
 
     documents, queries: empty where neither texts are read, nor queries asked.
     run: a first-stage run that others made, where it is to be used instead of ours; else empty.
-    folds: those that others used; else empty.
+    folds: those that others used; else empty. format: of the documents, where their name does not
+    tell; else empty.
     """
 
     name: str
@@ -37,6 +38,7 @@ class CollectionFiles:
     topic_fields: tuple[str, ...] = ("title",)
     run: str = ""
     folds: str = ""
+    format: str = ""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -59,12 +61,13 @@ class TestCollection:
     qrels: Qrels
     run: Run | None = None
     folds: tuple[tuple[str, ...], ...] | None = None
+    format: str = ""
 
     def documents(self) -> Iterator[Document]:
         """The documents, read anew at each call; InputError where the recipe names none."""
         if self.source is None:
             raise InputError("this study needs documents", where=f"collection {self.name}")
-        return read_collection(str(self.source), Intake())
+        return read_collection(str(self.source), Intake(), self.format or None)
 
 
 def find_root(chosen: Path | None = None) -> Path | None:
@@ -125,4 +128,4 @@ def open_collection(files: CollectionFiles, root: Path) -> TestCollection:
     run = read_run(root / files.run) if files.run else None
     folds = read_folds(root / files.folds, qrels.grades) if files.folds else None
     source = place(root, files.documents) if files.documents else None
-    return TestCollection(files.name, source, judged, qrels, run, folds)
+    return TestCollection(files.name, source, judged, qrels, run, folds, files.format)

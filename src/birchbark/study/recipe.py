@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from birchbark.collection.documents import READERS
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import check_averaged
 from birchbark.retrieve.bm25 import BM25
@@ -121,6 +122,11 @@ def _bm25(section: Section) -> BM25:
 def _collections(top: Section) -> tuple[CollectionFiles, ...]:
     found = []
     for section in top.sections("collections"):
+        if (form := section.text("format", "")) and form not in READERS:
+            known = ", ".join(READERS)
+            raise InputError(
+                f"unknown format {form!r}", where=section.where("format"), remedy=f"one of {known}"
+            )
         found.append(
             CollectionFiles(
                 section.text("name"),
@@ -130,6 +136,7 @@ def _collections(top: Section) -> tuple[CollectionFiles, ...]:
                 section.texts("topic_fields", ("title",)),
                 section.text("run", ""),
                 section.text("folds", ""),
+                form,
             )
         )
         section.end()

@@ -1,0 +1,51 @@
+"""Are folds that others published read, and refused where they do not fit the queries?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from birchbark.collection.folds import read_folds
+from birchbark.collection.qrels import read_qrels
+from birchbark.errors import InputError
+
+
+def test_lists_and_objects_of_lists(tmp_path: Path) -> None:
+    """Anserini's form and CODEC's; ids may be numbers; queries without judgments stay."""
+    path = tmp_path / "folds.json"
+    for form in ([["1", 2], ["3"]], {"1": ["1", "2"], "2": ["3"]}):
+        path.write_text(json.dumps(form))
+        assert read_folds(path, ["3", "1"]) == (("1", "2"), ("3",))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[", "cannot be read"),
+        ("7", "no folds.*a JSON list of lists"),
+        ('{"s1": {"train_qids": []}}', "no folds"),
+        ('[["1", "2"], ["2", "3"]]', "query 2 is in two folds"),
+        ('[["1"], ["2"]]', "judged queries are in no fold: 3"),
+        ('[["1", "2", "3"]]', "wrong number of folds"),
+        ('[["1", "2", "3"], []]', "wrong number of folds"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    """With the file and the reason."""
+    path = tmp_path / "folds.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as fault:
+        read_folds(path, ["1", "2", "3"])
+    assert str(path) in str(fault.value)
+
+
+def test_published_folds(data: Callable[[str], Path]) -> None:
+    """Robust04's five of 50, CODEC's four: every judged query is in one."""
+    robust = read_folds(data("checks/robust04/robust04-paper2-folds.json"), ["301", "700"])
+    assert [len(fold) for fold in robust] == [50] * 5
+    judged = read_qrels(data("checks/codec/document_ndcg.qrels")).grades
+    codec = read_folds(data("checks/codec/folds.json"), judged)
+    assert sorted(q for fold in codec for q in fold) == sorted(judged)
