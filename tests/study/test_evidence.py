@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,8 @@ from birchbark.pipeline.rerank import rerank
 from birchbark.records import Document, Query
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.model import load_scorer
+from birchbark.score.precision import Precision
+from birchbark.score.session import Session
 from birchbark.segment.sentences import sentences
 from birchbark.study.evidence import Evidence
 from birchbark.study.outcome import Outcome
@@ -291,6 +294,59 @@ run = "theirs.run"
     path.write_text(path.read_text().replace("best = 2", "best = 2\npruned = true"))
     with pytest.raises(InputError, match="no text to prune"):
         read_recipe(path)
+
+
+def test_runs_do_not_depend_on_threads_or_batches(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same bytes of every run, figures and plots."""
+    written = []
+    for threads, tokens in ((1, 8), (3, 4096)):
+        folder = tmp_path / f"out-{threads}"
+        monkeypatch.setattr(Session.__init__, "__defaults__", (threads, tokens, Precision.FP32))
+        run_study(recipe, tmp_path, folder)
+        files = [*sorted((folder / "runs").iterdir()), folder / "results.json"]
+        written.append([(file.name, file.read_bytes()) for file in files])
+    assert written[0] == written[1]
+    assert len(written[0]) == 4
+
+
+def test_a_collection_of_ir_datasets(recipe: Recipe, tmp_path: Path) -> None:
+    """Its ID stands for documents, queries and judgments; the manifest names the version."""
+    ir_datasets = pytest.importorskip("ir_datasets", reason="ir_datasets is not installed")
+    from ir_datasets.formats import GenericDoc, GenericQuery, TrecQrel
+
+    class Tiny:
+        """DOCUMENTS and QUERIES."""
+
+        def has_docs(self) -> bool:
+            return True
+
+        has_queries = has_qrels = has_docs
+
+        def docs_iter(self) -> Iterator[Any]:
+            return (GenericDoc(d.doc_id, d.contents) for d in DOCUMENTS)
+
+        def queries_iter(self) -> Iterator[Any]:
+            return (GenericQuery(q, text) for q, text in QUERIES.items())
+
+        def qrels_iter(self) -> Iterator[Any]:
+            return (TrecQrel(q, d, 1, "0") for q, d in (("1", "canoe"), ("2", "engine")))
+
+    ir_datasets.registry._registered["birchbark-tiny"] = Tiny()
+    path, name = recipe.path, "ir_datasets:birchbark-tiny"
+    text = path.read_text()
+    for file in ("docs.jsonl", "q.tsv", "qrels.txt"):
+        text = text.replace(f'"{file}"', f'"{name}"')
+    path.write_text(text)
+    try:
+        outcome = run_study(read_recipe(path), None, tmp_path / "out")
+    finally:
+        del ir_datasets.registry._registered["birchbark-tiny"]
+    assert set(outcome.runs["Tiny.BM25"].rankings) == {"1", "2"}
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert list(manifest["inputs"]) == [name]
+    assert manifest["inputs"][name].startswith("ir_datasets 0.")
 
 
 def test_documents_are_missing_where_they_are_read(recipe: Recipe, tmp_path: Path) -> None:
