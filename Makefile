@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-train slow lint bench bench-score bench-topk bench-train clean
+.PHONY: demo test test-train slow lint bench bench-score bench-topk bench-train bench-tune clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -49,6 +49,10 @@ bench-train: .venv/ready-bench-train .venv/ready-model
 DATA ?= ../shared/data/time
 bench-topk: .venv/ready-test .venv/ready-model
 	$(BIN)/python -m benchmarks.exact_topk --data $(DATA) --output benchmarks/RESULTS-TOPK.md $(BENCH)
+
+# Weights of a mixture by cross-validation, beside trec_eval's own code; half a minute.
+bench-tune: .venv/ready-test
+	$(BIN)/python -m benchmarks.tuning --output benchmarks/RESULTS-TUNING.md $(BENCH)
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; \

@@ -144,15 +144,18 @@ def _ranks(candidates: Candidates, wanted: Sequence[str], weights: Float64s) -> 
     return ranks
 
 
-def _positions(scores: Float64s, weights: Float64s) -> NDArray[np.int64]:
+def _positions(scores: Float64s, weights: Float64s) -> NDArray[np.int32]:
     """Positions (settings, n) of the documents in each mixture, from 0."""
-    mixed = np.zeros((len(weights), len(scores)))
-    for part in range(scores.shape[1]):  # in a fixed order, which a matrix product has not
-        mixed += weights[:, part, None] * scores[None, :, part]
+    parts = np.ascontiguousarray(scores.T)
+    mixed, part = np.zeros((len(weights), len(scores))), np.empty((len(weights), len(scores)))
+    for number, values in enumerate(parts):  # in a fixed order, which a matrix product has not
+        np.multiply(weights[:, number, None], values[None, :], out=part)
+        np.add(mixed, part, out=mixed)
     order = _falling(mixed.astype(np.float32))
-    positions = np.empty_like(order)
-    np.put_along_axis(positions, order, np.arange(order.shape[1])[None, :], axis=1)
-    return positions
+    order += np.arange(len(order))[:, None] * order.shape[1]
+    positions = np.empty(order.size, np.int32)
+    positions[order.ravel()] = np.tile(np.arange(order.shape[1], dtype=np.int32), len(order))
+    return positions.reshape(order.shape)
 
 
 def _falling(scores: NDArray[np.float32]) -> NDArray[np.int64]:
