@@ -42,9 +42,12 @@ documents = "tiny/docs.jsonl"
 queries = "tiny/q.tsv"
 qrels = "tiny/qrels.txt"
 """
-ANALYZERS = f"""
+ANALYZERS = f'''
 kind = "analyzers"
 title = "Analyses <of> text"
+findings = """
+First, stems & words.
+Then <i>pieces</i>."""
 measures = ["AP", "P@2"]
 [analyzers]
 names = ["plain", "porter", "wordpiece", "porter+wordpiece"]
@@ -56,7 +59,7 @@ table = "measures"
 where = "elsewhere & long ago"
 columns = ["AP"]
 rows = [["plain", ".123"], ["oracle", 1]]
-"""
+'''
 FIELDS = f"""
 kind = "fields"
 title = "Fields"
@@ -186,7 +189,11 @@ def test_published_figures_are_marked_everywhere(root: Path) -> None:
     report = (root.parent / "out/report.html").read_text()
     body = report[report.index('<tbody class="published">') :]
     assert re.search(r"published</b>elsewhere &amp; long ago.*?\.123", body, re.S)
-    assert "*published:* elsewhere & long ago" in (root.parent / "out/README.md").read_text()
+    kept = (root.parent / "out/README.md").read_text()
+    assert "*published:* elsewhere & long ago" in kept
+    assert "\n\nFirst, stems & words.\n\nThen <i>pieces</i>.\n\n" in kept
+    report = (root.parent / "out/report.html").read_text()
+    assert "<p>First, stems &amp; words.</p>\n<p>Then &lt;i&gt;pieces&lt;/i&gt;.</p>" in report
     tables = json.loads((root.parent / "out/results.json").read_text())["tables"]
     assert [g["published"] for g in tables[-1]["groups"]] == [False, True]
 

@@ -11,7 +11,7 @@ from birchbark.study.recipe import Recipe
 
 def markdown(recipe: Recipe, outcome: Outcome) -> str:
     """Title, source and all tables; a line for each row."""
-    parts = [f"# {recipe.title}", recipe.source]
+    parts = [f"# {recipe.title}", recipe.source, *recipe.findings.split("\n")]
     for table in outcome.tables:
         parts += [f"## {table.title}", "\n".join(_lines(table)), table.note]
     parts.append(

@@ -44,7 +44,8 @@ class Experiment(Protocol):
 class Recipe:
     """All that a study depends on, besides data and models.
 
-    name: of the file, without suffix. source: what it repeats, and of whom. depth: of all runs.
+    name: of the file, without suffix. source: what it repeats, and of whom. findings: what people
+    read out of its results, written by hand, a paragraph to a line. depth: of all runs.
     seed: of folds and bootstrap. published: table → figures printed by others.
     """
 
@@ -52,6 +53,7 @@ class Recipe:
     kind: str
     title: str
     source: str
+    findings: str
     collections: tuple[CollectionFiles, ...]
     measures: tuple[str, ...]
     model: BM25
@@ -89,6 +91,7 @@ def read_recipe(path: Path) -> Recipe:
         kind=kind,
         title=top.text("title"),
         source=top.text("source", ""),
+        findings=top.text("findings", ""),
         collections=_collections(top),
         measures=measures,
         model=_bm25(top.section("bm25", {})),
