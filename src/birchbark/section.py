@@ -71,8 +71,10 @@ class Section:
         found = (value,) if isinstance(value, int) else tuple(value)
         if any(isinstance(one, bool) or not isinstance(one, int) or one < least for one in found):
             raise self._wrong(key, f"whole numbers of {least} or more", value)
-        if sorted(set(found)) != list(found):
-            raise InputError("do not rise", where=self.where(key), found=str(list(found)))
+        if sorted(set(found)) != list(found) or (not found and key in self._table):
+            raise InputError(
+                "wrong list", where=self.where(key), wanted="numbers that rise", found=str(value)
+            )
         return found
 
     def number(self, key: str, default: Any = REQUIRED) -> float:

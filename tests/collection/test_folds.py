@@ -29,8 +29,11 @@ def test_lists_and_objects_of_lists(tmp_path: Path) -> None:
         ('{"s1": {"train_qids": []}}', "no folds"),
         ('[["1", "2"], ["2", "3"]]', "query 2 is in two folds"),
         ('[["1"], ["2"]]', "judged queries are in no fold: 3"),
-        ('[["1", "2", "3"]]', "wrong number of folds"),
-        ('[["1", "2", "3"], []]', "wrong number of folds"),
+        ('[["1", "2", "3"]]', "do not divide the judged queries"),
+        ('[["1", "2", "3"], []]', "no judged query in fold 2"),
+        ('[["1", "2", "3"], ["99"]]', "no judged query in fold 2"),
+        ('[["1", "2", "3"], [null]]', "no query id.*None"),
+        ("[" * 100_000, "cannot be read"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -44,7 +47,10 @@ def test_what_is_refused(tmp_path: Path, text: str, message: str) -> None:
 
 def test_published_folds(data: Callable[[str], Path]) -> None:
     """Robust04's five of 50, CODEC's four: every judged query is in one."""
-    robust = read_folds(data("checks/robust04/robust04-paper2-folds.json"), ["301", "700"])
+    robust = read_folds(
+        data("checks/robust04/robust04-paper2-folds.json"),
+        [str(n) for n in (*range(301, 451), *range(601, 701))],
+    )
     assert [len(fold) for fold in robust] == [50] * 5
     judged = read_qrels(data("checks/codec/document_ndcg.qrels")).grades
     codec = read_folds(data("checks/codec/folds.json"), judged)

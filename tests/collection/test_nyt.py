@@ -58,7 +58,7 @@ def test_a_folder_with_archives(tmp_path: Path) -> None:
     found = list(read_collection(str(tmp_path), intake, "nyt"))
     assert [document.doc_id for document in found] == ["2", "3"]
     assert list(intake.notes) == [
-        "file of another kind in an archive not read",
+        "file of another kind, or link, in an archive not read",
         "file of another kind not read: .pdf",
     ]
     assert [d.doc_id for d in read_collection(str(tmp_path / "01.tgz"), Intake())] == ["2"]

@@ -26,6 +26,8 @@ def test_scores(tmp_path: Path) -> None:
         ('{"qid": "1", "docid": "a"}', "no scores of document a.*a list of finite numbers"),
         ('{"qid": "1", "docid": "a", "scores": ["x"]}', "no scores of document a"),
         ('{"qid": "1", "docid": "a", "scores": [NaN]}', "no scores of document a"),
+        ('{"qid": "1", "docid": "a", "scores": [1e39]}', "no scores of document a"),
+        ('{"qid": "1", "docid": "a", "scores": [-' + "9" * 401 + "]}", "no scores of document a"),
         ('{"qid": "1", "docid": "a", "scores": [true]}', "no scores of document a"),
         ('{"docid": "a", "scores": []}', "no id.*qid or query_id"),
         ('{"qid": "1", "docid": "z", "scores": []}', "document z comes twice for query 1"),

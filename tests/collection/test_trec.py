@@ -204,7 +204,7 @@ def test_a_folder_as_on_the_discs(tmp_path: Path) -> None:
         "<DOC>\n<DOCNO>FT911-1</DOCNO>\n<HEADLINE>\nFT  14 MAY 91 / Bees\n</HEADLINE>\n<TEXT>\n"
         "They dance.\n</TEXT>\n</DOC>\n"
     )
-    (tmp_path / "FT" / "READMEFT").write_text("The documents are in <DOC> and </DOC>.\n")
+    (tmp_path / "FT" / "READMEFT").write_text("Nothing but words.\n")
     intake = Intake()
     found = [document for _, document in read_trec(tmp_path, intake)]
     assert [(d.doc_id, d.text) for d in found] == [("FT911-1", "They dance.")]

@@ -368,7 +368,7 @@ def test_documents_are_missing_where_they_are_read(recipe: Recipe, tmp_path: Pat
         ('models = { cross = "MODEL" }', 'models = { BM25 = "MODEL" }', "two rows .*'BM25'"),
         ("step = 0.5", "step = 0", "evidence: not a step"),
         ("step = 0.5", "step = 0.3", "evidence: not a step"),
-        ("best = 2", "best = [2, 1]", r"evidence\.best: do not rise"),
+        ("best = 2", "best = [2, 1]", r"evidence\.best: wrong list: expected numbers that rise"),
         ("best = 2", 'looked = ["crossed"]', "evidence: looked names no model: crossed"),
         (
             'models = { cross = "MODEL" }',

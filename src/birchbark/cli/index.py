@@ -19,7 +19,7 @@ INDEX = click.argument("index", type=FILE)
 FORMAT = click.option(
     "--format",
     "format_name",
-    type=click.Choice(["jsonl", "tsv", "trec", "folder", "pydocs"]),
+    type=click.Choice(["jsonl", "tsv", "trec", "folder", "pydocs", "nyt", "wapo"]),
     help="Told from the name where not given.",
 )
 ENCODING = click.option(

@@ -16,10 +16,10 @@ from birchbark.records import Document
 
 ARCHIVES = (".tgz", ".tar.gz", ".tar")
 
-_ID = re.compile(r'<doc-id\b[^>]*\bid-string\s*=\s*"([^"]*)"')
+_ID = re.compile(r"<doc-id\b[^>]*\bid-string\s*=\s*[\"']([^\"']*)[\"']")
 _HEADLINE = re.compile(r"<hl1\b[^>]*>(.*?)</hl1\s*>", re.S)
 _ABSTRACT = re.compile(r"<abstract\b[^>]*>(.*?)</abstract\s*>", re.S)
-_BODY = re.compile(r'<block\b[^>]*\bclass\s*=\s*"full_text"[^>]*>(.*?)</block\s*>', re.S)
+_BODY = re.compile(r"<block\b[^>]*\bclass\s*=\s*[\"']full_text[\"'][^>]*>(.*?)</block\s*>", re.S)
 
 
 def read_nyt(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
@@ -30,20 +30,28 @@ def read_nyt(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     for file in files:
-        name = file.name.lower()
-        if name.endswith(ARCHIVES):
-            found = _members(file, intake)
-        elif name.endswith(".xml"):
-            with opened(file) as stream:
-                found = iter([(str(file), stream.read())])
-        else:
-            intake.note(f"file of another kind not read: {file.suffix or 'no suffix'}")
-            continue
-        for place, raw in found:
-            try:
-                yield place, parse_article(decode(raw, intake.encoding))
-            except InputError as error:
-                intake.bad(error.at(place))
+        try:
+            for place, raw in _articles(file, intake):
+                try:
+                    yield place, parse_article(decode(raw, intake.encoding))
+                except InputError as error:
+                    intake.bad(error.at(place))
+        except InputError as error:
+            if not intake.skip_bad:
+                raise error.at(str(file)) from None
+            intake.bad(error.at(str(file)))
+
+
+def _articles(file: Path, intake: Intake) -> Iterator[tuple[str, bytes]]:
+    """Place and bytes of each article in `file`."""
+    name = file.name.lower()
+    if name.endswith(ARCHIVES):
+        yield from _members(file, intake)
+    elif name.endswith(".xml"):
+        with opened(file) as stream:
+            yield str(file), stream.read()
+    else:
+        intake.note(f"file of another kind not read: {file.suffix or 'no suffix'}")
 
 
 def _members(path: Path, intake: Intake) -> Iterator[tuple[str, bytes]]:
@@ -54,8 +62,8 @@ def _members(path: Path, intake: Intake) -> Iterator[tuple[str, bytes]]:
                 stream = archive.extractfile(member) if member.isfile() else None
                 if stream and member.name.lower().endswith(".xml"):
                     yield f"{path}: {member.name}", stream.read()
-                elif member.isfile():
-                    intake.note("file of another kind in an archive not read")
+                elif not member.isdir():
+                    intake.note("file of another kind, or link, in an archive not read")
     except (tarfile.TarError, EOFError, zlib.error, OSError) as broken:
         raise InputError(f"broken archive: {broken}", where=str(path)) from None
 

@@ -22,10 +22,9 @@ def read_qrels(path: Path) -> Qrels:
     Raises InputError for a line of another form, a grade that is no whole number, a document judged
     twice for one query with different grades, or a file without judgments.
     """
-    if irds.named(path):
-        return irds.read_qrels(path)
     grades: dict[str, dict[str, int]] = {}
-    for place, (query_id, doc_id, grade) in parsed_lines(path, _parse, Intake()):
+    found = irds.read_judgments(path) if irds.named(path) else parsed_lines(path, _parse, Intake())
+    for place, (query_id, doc_id, grade) in found:
         of_query = grades.setdefault(query_id, {})
         if of_query.setdefault(doc_id, grade) != grade:
             raise InputError(

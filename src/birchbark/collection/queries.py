@@ -39,7 +39,7 @@ def read_queries(
     Raises InputError for a bad line, a second query with one id, an empty text, or no query at all.
     """
     if named(path):
-        return _checked(irds.read_queries(path, topic_fields), path)
+        return _checked(irds.read_queries(path, tuple(topic_fields)), path)
     intake = Intake(encoding=encoding)
     lines = list(binary_lines(path))  # read once: it may be a pipe
     first = next((raw.lstrip()[:1] for _, raw in lines if raw.strip()), b"")

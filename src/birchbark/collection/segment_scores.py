@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 from birchbark.collection.intake import Intake
@@ -11,6 +10,7 @@ from birchbark.collection.lines import parsed_lines
 from birchbark.errors import InputError
 
 QUERY_IDS, DOC_IDS = ("qid", "query_id"), ("docid", "doc_id", "docno", "id")
+LARGEST = 3e38
 SCORES = ("scores", "segment_scores", "sentence_scores", "paragraph_scores")
 
 Scores = dict[str, dict[str, tuple[float, ...]]]  # query_id → doc_id → its segments', as they stand
@@ -47,5 +47,7 @@ def _parse(line: str) -> tuple[str, str, tuple[float, ...]]:
 
 
 def _is_number(value: object) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and math.isfinite(value)  # type: ignore[arg-type]
+    """Whether it is one that float32 holds, as scores do."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -LARGEST <= value <= LARGEST  # neither is nan

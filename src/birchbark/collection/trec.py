@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 
 from birchbark.collection.intake import Intake
@@ -14,7 +13,7 @@ from birchbark.errors import InputError
 from birchbark.records import Document
 
 TITLE_TAGS = ("HEADLINE", "TITLE", "HEAD", "HL", "TTL", "TI", "H3")
-LOOKED_AT = 1000  # lines
+MARK, LOOKED_AT = b"<doc", 1 << 20
 TEXT_TAGS = ("LP", "LEADPARA", "TEXT", "GRAPHIC")
 
 _DOCNO = re.compile(r"<DOCNO>\s*(.*?)\s*</DOCNO>", re.S | re.I)
@@ -27,18 +26,18 @@ _ELEMENT = {
 def read_trec(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """Documents of a TREC SGML file, or of every file below a folder, in the order of the names.
 
-    Files of a folder without <DOC> on their first 1,000 lines are noted, not read: TREC's discs
-    bring read-me files and tables beside the documents.
+    Files of a folder in which no document begins are noted, not read: TREC's discs bring read-me
+    files and tables beside the documents.
     The title is the first of HEADLINE, TITLE, HEAD, HL, TTL, TI, H3 that is there. The text is
     everything inside LP, LEADPARA, TEXT and GRAPHIC, or, where none of them is there, everything
     but the number and the title. Markup is taken out and entities are resolved.
     """
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     for file in files:
-        if path.is_dir() and not _has_documents(file):
-            intake.note("file without <DOC> not read")
-            continue
         try:
+            if path.is_dir() and not _holds_documents(file):
+                intake.note("file without <DOC> not read")
+                continue
             for place, lines in _blocks(file, intake):
                 try:
                     yield place, parse_document("\n".join(lines))
@@ -46,14 +45,19 @@ def read_trec(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
                     intake.bad(error.at(place))
         except InputError as error:
             if not intake.skip_bad:
-                raise
-            intake.bad(error)
+                raise error.at(str(file)) from None
+            intake.bad(error.at(str(file)))
 
 
-def _has_documents(file: Path) -> bool:
-    """Whether <DOC> stands on one of the first lines."""
+def _holds_documents(file: Path) -> bool:
+    """Whether there is anything like the beginning of a document in it."""
     with opened(file) as stream:
-        return any(raw.strip().upper() == b"<DOC>" for raw in islice(stream, LOOKED_AT))
+        end = b""
+        while block := stream.read(LOOKED_AT):
+            if MARK in (end + block).lower():
+                return True
+            end = block[-len(MARK) :]
+    return False
 
 
 def _blocks(file: Path, intake: Intake) -> Iterator[tuple[str, list[str]]]:

@@ -25,10 +25,12 @@ class Candidates:
     """What may be ranked for one query, with a score for each part of the mixture.
 
     doc_ids: n distinct ids, falling, so that a stable sort keeps the tie rule. scores: (n, parts).
+    below: further documents, ranked in this order under all of those, whatever the mixture.
     """
 
     doc_ids: tuple[str, ...]
     scores: Float64s
+    below: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, parts: Sequence[Ranking]) -> Candidates:
@@ -132,6 +134,11 @@ def measure_mixtures(
 def _ranks(candidates: Candidates, wanted: Sequence[str], weights: Float64s) -> Float64s:
     """Ranks (settings, wanted) of some documents; scores are compared as float32, as in a run."""
     ranks = np.full((len(weights), len(wanted)), UNRANKED)
+    under = {
+        doc_id: rank for rank, doc_id in enumerate(candidates.below, len(candidates.doc_ids) + 1)
+    }
+    for i, doc_id in enumerate(wanted):
+        ranks[:, i] = under.get(doc_id, UNRANKED)
     numbers = {doc_id: number for number, doc_id in enumerate(candidates.doc_ids)}
     here = [i for i, doc_id in enumerate(wanted) if doc_id in numbers]
     places = np.array([numbers[wanted[i]] for i in here], np.int64)

@@ -163,7 +163,8 @@ def _scored(
     readers = Readers(IndexEngine(index), ranker)
     most, found = max(choices.best), Scored()
     for query in queries:
-        candidates = first.rankings.get(query.query_id, Ranking.of([], [])).head(ranker.depth)
+        ranking = first.rankings.get(query.query_id, Ranking.of([], []))
+        candidates = ranking.head(ranker.depth)
         if not len(candidates):
             continue
         hits = settle(readers, query, candidates, ranker).hits
@@ -171,14 +172,14 @@ def _scored(
             hit.document.doc_id: tuple((one.score, one.segment.text) for one in hit.segments)
             for hit in hits
         }
-        found.parts[query.query_id] = _candidates(choices, candidates, segments)
+        found.parts[query.query_id] = _candidates(choices, candidates, segments, ranking)
         if choices.pruned:
             asked = _terms(query.text)
             others = {
                 doc_id: tuple(one for one in scores if asked.isdisjoint(_terms(one[1])))
                 for doc_id, scores in segments.items()
             }
-            found.pruned[query.query_id] = _candidates(choices, candidates, others)
+            found.pruned[query.query_id] = _candidates(choices, candidates, others, ranking)
         if choices.looked:
             found.best[query.query_id] = {d: scores[:most] for d, scores in segments.items()}
     return found
@@ -205,26 +206,33 @@ def _given(choices: Evidence, given: Scores, collection: TestCollection, first: 
     depth = choices.depth_of.get(collection.name, choices.depth)
     found = Scored()
     for query in collection.queries:
-        candidates = first.rankings.get(query.query_id, Ranking.of([], [])).head(depth)
+        ranking = first.rankings.get(query.query_id, Ranking.of([], []))
+        candidates = ranking.head(depth)
         scores = given.get(query.query_id, {})
         best = {
             doc_id: tuple((score, "") for score in sorted(scores.get(doc_id, ()), reverse=True))
             for doc_id in candidates.doc_ids
         }
         if len(candidates):
-            found.parts[query.query_id] = _candidates(choices, candidates, best)
+            found.parts[query.query_id] = _candidates(choices, candidates, best, ranking)
     return found
 
 
-def _candidates(choices: Evidence, ranking: Ranking, segments: Mapping[str, Best]) -> Candidates:
-    """The documents of `ranking` with what is mixed. segments: of each, the best first."""
+def _candidates(
+    choices: Evidence, ranking: Ranking, segments: Mapping[str, Best], whole: Ranking
+) -> Candidates:
+    """The documents of `ranking` with what is mixed, and those of `whole` that lie below them.
+
+    segments: of each, the best first.
+    """
     most = max(choices.best)
     stage = Interpolation(1.0, choices.scale).first_stage_parts(ranking.scores)
     scores = {doc_id: np.zeros(1 + most) for doc_id in sorted(ranking.doc_ids, reverse=True)}
     for doc_id, score in zip(ranking.doc_ids, stage.tolist(), strict=True):
         best = [score for score, _ in segments[doc_id][:most]]
         scores[doc_id][: 1 + len(best)] = [score, *best]
-    return Candidates(tuple(scores), np.stack(list(scores.values())))
+    below = whole.doc_ids[len(ranking) :]
+    return Candidates(tuple(scores), np.stack(list(scores.values())), below)
 
 
 @lru_cache(REMEMBERED)

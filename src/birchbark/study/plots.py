@@ -24,7 +24,12 @@ INK, GRID = "#010203", "#040506"
 SERIES = ("#111101", "#111102", "#111103", "#111104", "#111105", "#111106")
 MARKERS = "osD^vP"
 NAMES = {INK: "ink", GRID: "grid", **{c: f"series-{n}" for n, c in enumerate(SERIES, 1)}}
-SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "birchbark", "font.size": 9.0}
+SETTINGS: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "birchbark",
+    "font.size": 9.0,
+    "text.parse_math": False,
+}
 
 
 def draw(plot: Plot) -> str:
