@@ -62,7 +62,9 @@ def test_a_run_from_nothing(
     (tmp_path / "topics.txt").write_text(TOPICS)
     assert call("init").returncode == 0
     collection = {"name": "robust04", "path": str(tmp_path / "disk"), "format": "trectext"}
-    indexed = call("index", {"collections": [collection], "opts": []})
+    indexed = call(
+        "index", {"collections": [collection], "opts": [{"key": "skip-bad", "value": "true"}]}
+    )
     assert indexed.returncode == 0, indexed.stderr
     asked = {
         "collection": {"name": "robust04"},
@@ -76,9 +78,14 @@ def test_a_run_from_nothing(
     final = read_run(tmp_path / "output" / "birchbark.run")
     assert len(first.rankings["301"]) == len(final.rankings["301"]) == 3
     assert first.tag == "bm25+rm3"
-    opts = [{"key": "rerank", "value": "false"}, {"key": "retrieve.k1", "value": "1.2"}]
+    opts = [
+        {"key": "rerank", "value": "false"},
+        {"key": "retrieve.k1", "value": "1.2"},
+        {"key": "retrieve.rm3", "value": "false"},
+        {"key": "out_file_name", "value": "../../outside.run"},
+    ]
     assert call("search", {**asked, "opts": [*opts]}).returncode == 0
-    assert read_run(tmp_path / "output" / "birchbark.run").tag == "bm25"
+    assert read_run(tmp_path / "output" / "outside.run").tag == "bm25"
     wrong = call("search", {**asked, "opts": {"model": "nothing-like-it"}})
     assert wrong.returncode != 0
     assert "nothing-like-it" in wrong.stderr

@@ -170,6 +170,13 @@ def fingerprint(*paths: Path) -> str:
     return total.hexdigest()
 
 
+def fingerprint_all(path: Path) -> str:
+    """As `fingerprint`, of the file at `path`, or of all files below the folder in their order."""
+    if path.is_dir():
+        return fingerprint(*sorted(inner for inner in path.rglob("*") if inner.is_file()))
+    return fingerprint(path)
+
+
 def origin() -> dict[str, str]:
     """What made this artifact: versions of birchbark and Python."""
     return {"birchbark": __version__, "python": platform.python_version()}

@@ -6,10 +6,12 @@ The package knows where hundreds of collections lie or are fetched from, those u
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from birchbark.artifact import fingerprint_all
 from birchbark.collection.intake import Intake
 from birchbark.errors import InputError, MissingPackageError, first_line
 from birchbark.records import Document, Query
@@ -29,9 +31,24 @@ def is_installed() -> bool:
     return find_spec("ir_datasets") is not None
 
 
+def check_installed(name: str) -> None:
+    """Raise MissingPackageError where `name` cannot be read."""
+    if not is_installed():
+        raise MissingPackageError(
+            f"{name} needs ir_datasets", remedy="pip install 'birchbark[datasets]'"
+        )
+
+
 def place(root: Path, file: str) -> Path:
     """Where `file` lies: below `root`, unless ir_datasets is to be asked for it."""
     return Path(file) if named(file) else root / file
+
+
+def fingerprint(path: Path) -> str:
+    """Of the file or folder at `path`, or the version of ir_datasets where that reads it."""
+    if named(path):
+        return f"ir_datasets {version('ir_datasets')}"
+    return fingerprint_all(path)
 
 
 def read_documents(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
@@ -86,10 +103,7 @@ def read_judgments(path: Path) -> Iterator[tuple[str, tuple[str, str, int]]]:
 
 def _ask(path: Path, what: str) -> Iterator[Any]:
     """Documents, queries or judgments of the data set, as ir_datasets gives them."""
-    if not is_installed():
-        raise MissingPackageError(
-            f"{path} needs ir_datasets", remedy="pip install 'birchbark[datasets]'"
-        )
+    check_installed(str(path))
     import ir_datasets
 
     try:

@@ -41,9 +41,7 @@ def opened(path: Path) -> Iterator[io.BufferedReader]:
 def _unpacked(raw: io.BufferedReader) -> AbstractContextManager[io.BufferedReader]:
     """`raw`, opened once and never sought, so that pipes are read as well."""
     if raw.peek(2)[:2] == COMPRESS_MAGIC:
-        raise InputError(
-            "packed by Unix compress (.Z)", where=raw.name, remedy="unpack it first: gunzip FILE.Z"
-        )
+        raise InputError("packed by Unix compress (.Z)", remedy="unpack it first: gunzip FILE.Z")
     if raw.peek(2)[:2] == GZIP_MAGIC:
         return cast(io.BufferedReader, gzip.open(raw))  # it has read and peek alike
     return nullcontext(raw)

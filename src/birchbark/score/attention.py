@@ -8,10 +8,12 @@ import numpy as np
 
 from birchbark.errors import InputError
 from birchbark.records import Float32s, Ids
+from birchbark.score.channels import largest_channels
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
 from birchbark.score.heads import Classifier
 from birchbark.score.model import locate
+from birchbark.score.precision import Precision
 from birchbark.score.runtime import open_graph
 from birchbark.score.tokenizer import Pieces
 
@@ -34,7 +36,9 @@ class Attention:
     score: float
 
 
-def attention(model: str, query: str, text: str) -> Attention:
+def attention(
+    model: str, query: str, text: str, precision: Precision = Precision.FP32
+) -> Attention:
     """The attention of `model`, a cross-encoder, while it scores `text` for `query`.
 
     Raises InputError for an embedding, which reads the two apart, and for texts that do not fit
@@ -59,7 +63,8 @@ def attention(model: str, query: str, text: str) -> Attention:
             found=f"{len(asked)} and {len(read)}",
         )
     ids, types = pieces.pair(asked, read)
-    graph, weights = build_graph(checkpoint)
+    largest = largest_channels(checkpoint) if precision is Precision.INT8 else None
+    graph, weights = build_graph(checkpoint, largest)
     net = onnx.load_from_string(graph)
     shares = [node.output[0] for node in net.graph.node if node.op_type == "Softmax"]
     for name in shares:

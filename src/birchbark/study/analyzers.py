@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from birchbark.collection.intake import Intake
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.index.build import Schema
@@ -177,7 +178,7 @@ def _sizes(collection: TestCollection, indexes: Mapping[str, Index]) -> Group:
 def _unknown(collection: TestCollection, indexes: Mapping[str, Index]) -> Group:
     rows = []
     for name, index in indexes.items():
-        texts = (document.contents for document in collection.documents())
+        texts = (document.contents for document in collection.documents(Intake()))
         words = _words(index.analyzer, texts)
         asked = _words(index.analyzer, (query.text for query in collection.queries))
         unknown, split = _spelled(index.analyzer, words)

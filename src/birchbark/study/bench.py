@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from birchbark.collection.intake import Intake
 from birchbark.index.build import Schema, build_index
 from birchbark.index.reader import Index
 from birchbark.study.data import CollectionFiles, TestCollection, open_collection
@@ -36,4 +37,8 @@ class Bench:
         """A fresh index of `collection`."""
         self.tell(f"{collection.name}: indexing, {schema.analyzer}")
         directory = self.scratch / f"index-{len(list(self.scratch.iterdir()))}"
-        return build_index(collection.documents(), directory, schema)
+        intake = Intake()
+        index = build_index(collection.documents(intake), directory, schema)
+        for note, times in intake.notes.most_common():
+            self.tell(f"note: {collection.name}: {note} ({times:,} times)")
+        return index

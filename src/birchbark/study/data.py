@@ -10,7 +10,7 @@ from pathlib import Path
 from birchbark.collection.documents import read_collection
 from birchbark.collection.folds import read_folds
 from birchbark.collection.intake import Intake
-from birchbark.collection.irds import is_installed, named
+from birchbark.collection.irds import check_installed, is_installed, named, place
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run
@@ -63,11 +63,11 @@ class TestCollection:
     folds: tuple[tuple[str, ...], ...] | None = None
     format: str = ""
 
-    def documents(self) -> Iterator[Document]:
+    def documents(self, intake: Intake) -> Iterator[Document]:
         """The documents, read anew at each call; InputError where the recipe names none."""
         if self.source is None:
             raise InputError("this study needs documents", where=f"collection {self.name}")
-        return read_collection(str(self.source), Intake(), self.format or None)
+        return read_collection(str(self.source), intake, self.format or None)
 
 
 def find_root(chosen: Path | None = None) -> Path | None:
@@ -93,13 +93,11 @@ def _is_here(file: str, root: Path | None) -> bool:
     return root is not None and (root / file).exists()
 
 
-def place(root: Path, file: str) -> Path:
-    """Where `file` of a recipe lies: below the data root, unless ir_datasets is to be asked."""
-    return Path(file) if named(file) else root / file
-
-
 def check_data(files: Iterable[str], root: Path | None, recipe: str) -> Path:
     """The data root, if all `files` are below it; else InputError says which are not."""
+    for file in files:
+        if named(file):
+            check_installed(file)
     missing = missing_files(files, root)
     if root is None and not missing:
         return Path()

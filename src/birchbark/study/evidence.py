@@ -7,7 +7,7 @@ w_1 = 1; a and the other w_i are those with the best value on the other folds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import product
 from typing import TypeVar
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from birchbark.combine.interpolate import Scale
 from birchbark.errors import InputError
+from birchbark.evaluate.folds import make_folds
 from birchbark.evaluate.ranks import Float64s, parse_rank_measure
 from birchbark.evaluate.tune import steps_of
 from birchbark.score.checkpoint import Checkpoint
@@ -25,9 +26,10 @@ from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.named import parse_segmenter
 from birchbark.study.bench import Bench
-from birchbark.study.evidence_runs import FIRST_STAGES, rank_by_evidence
+from birchbark.study.data import CollectionFiles, TestCollection
+from birchbark.study.evidence_runs import FIRST_STAGES, pruned_row, rank_by_evidence
 from birchbark.study.evidence_tables import layout, plots, tables
-from birchbark.study.outcome import Column, Outcome
+from birchbark.study.outcome import Column, Outcome, run_file_name
 from birchbark.study.recipe import Recipe
 from birchbark.study.topics import look
 from birchbark.study.trained import (
@@ -42,6 +44,7 @@ from birchbark.study.trained import (
     trained_table,
 )
 
+MOST_POINTS = 200_000  # of a grid: 10 × 250 × 1,000 candidates take a minute and a half
 Choice = TypeVar("Choice", bound=Enum)
 
 
@@ -81,7 +84,7 @@ class Evidence:
     def read(cls, section: Section) -> Evidence:
         """From the table [evidence] of a recipe."""
         named = read_models(section.section("models", {}))
-        if not named and "scores" not in section.keys:
+        if not named and not section.section("scores", {}).keys:
             raise InputError("no models", where=section.where("models"))
         return cls.of(named, section)
 
@@ -126,9 +129,17 @@ class Evidence:
             raise InputError("scores of others have no text to prune or to look at")
         if unknown := [name for name in self.looked if name not in self.named]:
             raise InputError(f"looked names no model: {unknown[0]}", wanted=", ".join(self.named))
-        rows = [*FIRST_STAGES, *(row for name in self.names for row in self.mixtures(name))]
-        if repeated := [row for row in dict.fromkeys(rows) if rows.count(row) > 1]:
-            raise InputError(f"two rows would be called {repeated[0]!r}", remedy="rename the model")
+        if (points := (steps_of(self.step) + 1) ** max(self.best)) > MOST_POINTS:
+            raise InputError(
+                "too many weights to try", wanted=f"{MOST_POINTS:,} at most", found=f"{points:,}"
+            )
+        rows = [row for name in self.names for row in (*self.rows(name), pruned_row(name))]
+        files = [run_file_name(row) for row in (*FIRST_STAGES, *rows)]
+        for row, file in zip((*FIRST_STAGES, *rows), files, strict=True):
+            if files.count(file) > 1:
+                raise InputError(
+                    f"two rows would be called {row!r}, or have one file", remedy="rename the model"
+                )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -166,12 +177,20 @@ class Evidence:
 
     def mixtures(self, name: str) -> dict[str, NDArray[np.bool_]]:
         """Row → which settings (settings,) of the grid it may have, for the model called `name`."""
-        grid, found = self.grid, {}
+        grid = self.grid
+        return {
+            row: (grid[:, 1 + n :] == 0).all(axis=1) & ((grid[:, 0] == 0) | (not alone))
+            for row, (n, alone) in self.rows(name).items()
+        }
+
+    def rows(self, name: str) -> dict[str, tuple[int, bool]]:
+        """Row → number of segments, and whether they are alone, for the model called `name`."""
+        found = {}
         for n in self.best:
             row = name if len(self.best) == 1 else f"{n}S: {name}"
-            found[row] = np.asarray((grid[:, 1 + n :] == 0).all(axis=1))
+            found[row] = n, False
             if self.alone:
-                found[f"{row}, alone"] = found[row] & (grid[:, 0] == 0)
+                found[f"{row}, alone"] = n, True
         return found
 
     def row(self, name: str) -> str:
@@ -185,13 +204,14 @@ class Evidence:
     def run(self, recipe: Recipe, bench: Bench) -> Outcome:
         """Train what is trained here, rank, score, tune, measure."""
         self.check_collections(recipe)
+        collections = [self._open(files, recipe, bench) for files in recipe.collections]
         made = train_all(self.chains, bench)
         models = {
             name: how if isinstance(how, str) else str(made[name].model)
             for name, how in self.named.items()
         }
         ranked = [
-            rank_by_evidence(self, models, recipe, bench, bench.open(c)) for c in recipe.collections
+            rank_by_evidence(self, models, recipe, bench, collection) for collection in collections
         ]
         found = tables(self, ranked, recipe.measures, recipe.seed)
         looked = look(self, ranked, models)
@@ -214,8 +234,20 @@ class Evidence:
             pages=looked.pages,
         )
 
+    def _open(self, files: CollectionFiles, recipe: Recipe, bench: Bench) -> TestCollection:
+        """A collection with its folds, before any work is done on others."""
+        collection = bench.open(files)
+        dealt = make_folds(collection.qrels.grades, self.folds, recipe.seed)
+        return replace(collection, folds=collection.folds or dealt)
+
     def check_collections(self, recipe: Recipe) -> None:
-        """Raise InputError where something is chosen for a collection that is not there."""
+        """Raise InputError where what is chosen cannot be had of a collection."""
+        for collection in recipe.collections:
+            if (self.lengths or self.looked) and not collection.queries:
+                raise InputError(
+                    "lengths and looked need queries",
+                    where=f"{recipe.path}: collection {collection.name}",
+                )
         known = [collection.name for collection in recipe.collections]
         for name in (*self.segments_of, *self.depth_of):
             if name not in known:

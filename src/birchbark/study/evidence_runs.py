@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from birchbark.collection.lines import opened
+from birchbark.collection.lines import binary_lines
 from birchbark.collection.runs import read_run
 from birchbark.collection.segment_scores import Scores, read_segment_scores
 from birchbark.combine.aggregate import Sum
 from birchbark.combine.interpolate import Interpolation, Scale
-from birchbark.evaluate.folds import make_folds
+from birchbark.errors import InputError
 from birchbark.evaluate.tune import Candidates, Tuning, tune
 from birchbark.index.build import Schema
 from birchbark.index.reader import Index
@@ -46,6 +46,11 @@ ANALYZER = "english"
 REMEMBERED = 200_000  # texts whose terms are kept
 Parts = Mapping[str, Candidates]  # query_id → scores of the first stage and of the best segments
 Best = tuple[tuple[float, str], ...]  # score and text of a document's best segments, best first
+
+
+def pruned_row(name: str) -> str:
+    """What the run without the words of the query is called."""
+    return f"{name}, pruned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +93,14 @@ def rank_by_evidence(
     runs = _first_stages(choices, recipe, index, collection)
     baseline = list(runs)[-1]
     first = runs[baseline]
-    folds = collection.folds or make_folds(collection.qrels.grades, choices.folds, recipe.seed)
+    folds = collection.folds or ()
     pruned, tunings, best = {baseline: first}, {}, {}
     grid = choices.grid
     for name in choices.names:
         if name in choices.scores:
             given = _read_scores(bench.root / choices.scores[name])
             scored = _given(choices, given, collection, first)
+            _tell_lacking(choices.scores[name], given, scored, collection, bench)
         else:
             segments = choices.segments_of.get(collection.name, choices.segments)
             bench.tell(f"{collection.name}: {name} scores {segments}")
@@ -107,7 +113,7 @@ def rank_by_evidence(
             runs[tag] = _mixed(first, scored.parts, tunings[tag], tag)
         if choices.pruned:
             tuning = tune(scored.pruned, collection.qrels, grid, choices.tune, folds, recipe.depth)
-            pruned[name] = _mixed(first, scored.pruned, tuning, f"{name}, pruned")
+            pruned[name] = _mixed(first, scored.pruned, tuning, pruned_row(name))
         if name in choices.looked:
             best[name] = scored.best
     return EvidenceRuns(
@@ -190,9 +196,8 @@ def _read_scores(path: Path) -> Scores:
 
     A run's scores are scaled, the lowest of a query to 0 and the highest to 1.
     """
-    with opened(path) as stream:
-        by_segment = stream.peek(1)[:1] == b"{"
-    if by_segment:
+    first = next((raw for _, raw in binary_lines(path) if raw.strip()), b"")
+    if first.lstrip()[:1] == b"{":
         return read_segment_scores(path)
     scaled = Interpolation(1.0, Scale.MINMAX).first_stage_parts
     return {
@@ -216,6 +221,24 @@ def _given(choices: Evidence, given: Scores, collection: TestCollection, first: 
         if len(candidates):
             found.parts[query.query_id] = _candidates(choices, candidates, best, ranking)
     return found
+
+
+def _tell_lacking(
+    file: str, given: Scores, scored: Scored, collection: TestCollection, bench: Bench
+) -> None:
+    """Say how many candidates have no score; InputError if none has."""
+    pairs = [(q, d) for q, candidates in scored.parts.items() for d in candidates.doc_ids]
+    lacking = sum(not given.get(query_id, {}).get(doc_id) for query_id, doc_id in pairs)
+    if lacking == len(pairs):
+        raise InputError(
+            "no candidate has a score",
+            where=file,
+            remedy=f"are its ids those of {collection.name}, and of its first stage?",
+        )
+    if lacking:
+        bench.tell(
+            f"note: {collection.name}: {lacking:,} of {len(pairs):,} candidates have no score"
+        )
 
 
 def _candidates(

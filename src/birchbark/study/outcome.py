@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -174,3 +175,8 @@ class Outcome:
     settings: Mapping[str, Any] = field(default_factory=dict)
     topics: tuple[Topic, ...] = ()
     pages: Mapping[str, str] = field(default_factory=dict)
+
+
+def run_file_name(name: str) -> str:
+    """A run's name as one word, for files and tags: dashes for white space and such."""
+    return re.sub(r"[^\w.+]+", "-", re.sub(r"\s*\+\s*", "+", name)).strip("-")

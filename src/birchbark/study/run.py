@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import tempfile
 import time
 from collections.abc import Callable
@@ -32,15 +31,15 @@ from birchbark.artifact import (
     read_json,
     write_json,
 )
-from birchbark.collection.irds import named
+from birchbark.collection import irds
 from birchbark.collection.runs import write_run
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.records import Run
 from birchbark.score.model import locate
 from birchbark.study.bench import Bench
-from birchbark.study.data import check_data, place
+from birchbark.study.data import check_data
 from birchbark.study.markdown import markdown
-from birchbark.study.outcome import Outcome
+from birchbark.study.outcome import Outcome, run_file_name
 from birchbark.study.published import with_published
 from birchbark.study.recipe import Recipe
 from birchbark.study.report import report
@@ -124,22 +123,9 @@ def _write(folder: Path, recipe: Recipe, outcome: Outcome, inputs: dict[str, str
         write_run(Run(run.rankings, tag), folder / "runs" / f"{tag}.run")
 
 
-def run_file_name(name: str) -> str:
-    """A run's name as one word, for files and tags: dashes for white space and such."""
-    return re.sub(r"[^\w.+]+", "-", re.sub(r"\s*\+\s*", "+", name)).strip("-")
-
-
 def _inputs(recipe: Recipe, root: Path) -> dict[str, str]:
     """Path below the data root → fingerprint of the file, or of all files in the folder."""
-    return {name: _fingerprint(place(root, name)) for name in recipe.files}
-
-
-def _fingerprint(path: Path) -> str:
-    if named(path):
-        return f"ir_datasets {version('ir_datasets')}"
-    if path.is_file():
-        return fingerprint(path)
-    return fingerprint(*sorted(inner for inner in path.rglob("*") if inner.is_file()))
+    return {name: irds.fingerprint(irds.place(root, name)) for name in recipe.files}
 
 
 def _results(recipe: Recipe, outcome: Outcome) -> dict[str, Any]:

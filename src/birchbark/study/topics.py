@@ -54,21 +54,21 @@ def look(choices: Evidence, ranked: Sequence[EvidenceRuns], models: Mapping[str,
             )
             some = dict.fromkeys([*range(len(changes))[:SHOWN], *range(len(changes))[-SHOWN:]])
             seen = [_topic(one, name, choices.row(name), *changes[at]) for at in some]
-            if page := _attention(models[name], seen[0]):
+            if page := _attention(choices, models[name], seen[0]):
                 file = f"attention-{place}-{number}.html"
                 pages[file], seen[0] = page, replace(seen[0], page=file)
             topics += seen
     return Looked(tuple(plots), tuple(topics), pages)
 
 
-def _attention(model: str, topic: Topic) -> str:
+def _attention(choices: Evidence, model: str, topic: Topic) -> str:
     """What `model` looked at in the best document's best segment; empty where it cannot be drawn.
 
     That is so for an embedding, and for texts longer than one input.
     """
     texts = [text for hit in topic.hits[:1] for _, text in hit.segments[:1]]
     try:
-        found = [attention(model, topic.query, text) for text in texts]
+        found = [attention(model, topic.query, text, choices.precision) for text in texts]
     except InputError:
         return ""
     return "".join(attention_page(one, topic.model, topic.query, texts[0]) for one in found)
@@ -79,15 +79,14 @@ def _changes(one: EvidenceRuns, row: str, name: str) -> list[tuple[str, float, f
     before, after = (
         measure(one.qrels, one.runs[tag], (name,)).values[name] for tag in (one.baseline, row)
     )
-    asked = [query.query_id for query in one.queries]
-    changes = [(query_id, before[query_id], after[query_id]) for query_id in asked]
+    changes = [(query_id, before[query_id], after[query_id]) for query_id in before]
     return sorted(changes, key=lambda change: (change[1] - change[2], change[0]))
 
 
 def _topic(
     one: EvidenceRuns, name: str, row: str, query_id: str, before: float, after: float
 ) -> Topic:
-    text = next(query.text for query in one.queries if query.query_id == query_id)
+    text = next((query.text for query in one.queries if query.query_id == query_id), "")
     grades, found = one.qrels.grades[query_id], one.best[name].get(query_id, {})
     ranks = {
         tag: {d: rank for rank, d in enumerate(ranking.doc_ids, 1)}

@@ -10,18 +10,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from birchbark.artifact import fingerprint
+from birchbark.collection.irds import fingerprint, place
 from birchbark.errors import InputError
+from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import locate
 from birchbark.section import Section
 from birchbark.study.bench import Bench
 from birchbark.study.outcome import Cell, Column, Curves, Group, Row, Style, Table
 from birchbark.train.config import Training, read_training
 from birchbark.train.curve import measure_curves, read_curve, smooth_losses
-from birchbark.train.folder import CURVE, MODEL, TEACHERS
+from birchbark.train.folder import CURVE, MODEL, STATE, TEACHERS
 from birchbark.train.shaping import open_base
-from birchbark.train.state import Progress
-from birchbark.train.training import Talk, made_by, train
+from birchbark.train.state import Progress, read_progress
+from birchbark.train.training import Talk, check_device, made_by, train
 
 Chain = tuple[Training, ...]  # each begins with the model of the one before
 Lines = Sequence[Mapping[str, Any]]  # of a curve.jsonl
@@ -85,6 +86,8 @@ def train_all(chains: Mapping[str, Chain], bench: Bench) -> dict[str, Trained]:
 
     Trainings of equal settings, data, base and versions share a folder, whichever study asks.
     """
+    if chains:
+        check_device(bench.device)
     work = (bench.kept or bench.scratch) / "trainings"
     made = {}
     for name, chain in chains.items():
@@ -93,14 +96,17 @@ def train_all(chains: Mapping[str, Chain], bench: Bench) -> dict[str, Trained]:
         for one in chain:
             training = _after(one, folder / MODEL, done) if done else one
             done.append(training)
-            bench.tell(f"training: {name}" + (f", {training.title}" if len(chain) > 1 else ""))
             folder = work / _digest(training, bench)
-            progress = train(
-                *(training, bench.root, folder),
-                teachers=work / TEACHERS,
-                device=bench.device,
-                talk=Talk(partial(_indented, bench)),
-            )
+            progress = read_progress(folder / STATE)
+            if not (progress.ended and (folder / MODEL).exists()):
+                title = f", {training.title}" if len(chain) > 1 else ""
+                bench.tell(f"training: {name}{title}")
+                progress = train(
+                    *(training, bench.root, folder),
+                    teachers=work / TEACHERS,
+                    device=bench.device,
+                    talk=Talk(partial(_indented, bench)),
+                )
         made[name] = Trained(folder / MODEL, tuple(done), progress, read_curve(folder / CURVE))
     return made
 
@@ -152,9 +158,16 @@ def _after(training: Training, base: Path, done: Sequence[Training]) -> Training
 
 def _digest(training: Training, bench: Bench) -> str:
     """Equal for what gives equal models."""
-    files = [bench.root / name for data in training.data for name in data.files]
-    base = open_base(locate(training.base), training.base)
-    parts = [training.values, fingerprint(*files), base.fingerprint, made_by()]
+    files = [place(bench.root, name) for data in training.data for name in data.files]
+    teachers = [data.teacher.model for data in training.data if data.teacher]
+    parts = [
+        training.values,
+        [fingerprint(file) for file in files],
+        open_base(locate(training.base), training.base).fingerprint,
+        [Checkpoint.open(locate(name), name).fingerprint for name in teachers],
+        bench.device,
+        made_by(),
+    ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 

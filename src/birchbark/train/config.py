@@ -35,7 +35,8 @@ class DataSet:
     """A set of pairs, and what is learnt from it.
 
     files: below the data root, of pairs, read as one set; or where `judged` is true, the documents,
-    queries and judgments of a collection, whose every judged document makes a pair. chunk: texts
+    queries and judgments of a collection, whose every judged document makes a pair; format: of the
+    documents, where their name does not tell. chunk: texts
     are cut into pieces of so many words, each with the grade of the whole; None leaves them whole.
     validation: share of the queries kept apart, of which at most `validation_queries` are measured.
     weight: of its losses. skip_bad: pass over bad records, and count them. licence: what the card
@@ -45,6 +46,7 @@ class DataSet:
     name: str
     files: tuple[str, ...]
     judged: bool
+    format: str
     columns: Columns
     highest: int
     unjudged: int | None
@@ -217,6 +219,7 @@ def _data_set(
         name=section.text("name"),
         files=tuple(map(section.text, JUDGED)) if judged else section.texts("files"),
         judged=judged,
+        format=section.text("format", "") if judged else "",
         columns=Columns() if judged else _read(section.section("columns", {}), _columns),
         highest=section.whole("highest", 1, least=1),
         unjudged=None if judged else section.whole("unjudged", None),

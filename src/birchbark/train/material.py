@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.artifact import fingerprint
 from birchbark.collection.apart import held_apart
 from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
+from birchbark.collection.irds import fingerprint, place
 from birchbark.collection.judged import judged_pairs
 from birchbark.collection.pairs import read_pairs
 from birchbark.collection.qrels import read_qrels
@@ -116,7 +116,8 @@ def load_material(
             "name": data.name,
             "licence": data.licence,
             "files": [
-                {"name": Path(name).name, "sha256": fingerprint(root / name)} for name in data.files
+                {"name": Path(name).name, "sha256": fingerprint(place(root, name))}
+                for name in data.files
             ],
             "teacher": teacher,
             "skipped": len(intake.skipped),
@@ -190,12 +191,12 @@ def _tell_left(name: str, intake: Intake, aside: int, tell: Tell) -> None:
 
 def _read(data: DataSet, root: Path) -> tuple[list[Pair], Intake]:
     intake = Intake(skip_bad=data.skip_bad, remedy="skip_bad = true passes over it, and counts it")
-    files = [root / name for name in data.files]
+    files = [place(root, name) for name in data.files]
     if data.judged:
         documents, queries, qrels = files
         judged = read_qrels(qrels)
         _check_grades(judged, data.highest, str(qrels))
-        collection = read_collection(str(documents), intake)
+        collection = read_collection(str(documents), intake, data.format or None)
         return list(judged_pairs(read_queries(queries), judged, collection, intake)), intake
     pairs = [
         pair

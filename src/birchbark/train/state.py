@@ -49,6 +49,15 @@ def save_state(folder: Path, learner: Learner, progress: Progress) -> None:
         write_json(scratch / FACTS, asdict(progress) | {"sha256": digest})
 
 
+def read_progress(folder: Path) -> Progress:
+    """How far the state in `folder` is; a new one where there is none."""
+    if not (folder / FACTS).exists():
+        return Progress()
+    facts = dict(read_json(folder / FACTS, "state of a training"))
+    facts.pop("sha256", "")
+    return Progress(**facts)
+
+
 def load_state(folder: Path, learner: Learner) -> Progress:
     """Put what `folder` holds into `learner`; TrainingError if it is damaged or another's."""
     import torch

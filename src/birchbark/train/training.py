@@ -64,7 +64,7 @@ def train(
     training or anything else, MissingPackageError without torch, TrainingError where the loss is no
     number or the disk is full, and what reading data and base raises.
     """
-    _check_device(device)
+    check_device(device)
     base = _open_base(training)
     lineage = begun(base, training.base)
     with opened(folder, world):
@@ -242,7 +242,8 @@ def _roomy() -> Iterator[None]:
         ) from full
 
 
-def _check_device(device: str) -> None:
+def check_device(device: str) -> None:
+    """Raise MissingPackageError without torch, InputError for a device that it does not know."""
     try:
         import torch
     except ImportError:
