@@ -63,7 +63,16 @@ def test_the_page(bert: Callable[..., Path]) -> None:
     from birchbark.study.attention import attention_page
 
     query, text = "birch </script><b>", "bark <img src=x onerror=alert(1)> canoe"
-    page = attention_page(attention(str(bert(labels=1)), query, text), "tiny", query, text)
+    found = attention(str(bert(labels=1)), query, text)
+    page = attention_page(found, "tiny", query, text)
+    told = {
+        word.rsplit(" ", 1)[0]
+        for cell in re.findall(r"<td[^>]*>(.*?)</td>", page)
+        for word in cell.replace("\u00a0%", "").split(", ")
+    }
+    read = {token for token, side in zip(found.tokens, found.sides, strict=True) if side == "text"}
+    assert told <= read
+    assert "birch" not in told
     assert "<img" not in page
     assert page.count("</script>") == 2
     assert not re.search(r"""(?:src|href)=["']?https?:""", page)
