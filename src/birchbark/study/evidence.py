@@ -237,8 +237,10 @@ class Evidence:
     def _open(self, files: CollectionFiles, recipe: Recipe, bench: Bench) -> TestCollection:
         """A collection with its folds, before any work is done on others."""
         collection = bench.open(files)
+        if collection.folds:
+            return collection
         dealt = make_folds(collection.qrels.grades, self.folds, recipe.seed)
-        return replace(collection, folds=collection.folds or dealt)
+        return replace(collection, folds=dealt)
 
     def check_collections(self, recipe: Recipe) -> None:
         """Raise InputError where what is chosen cannot be had of a collection."""
