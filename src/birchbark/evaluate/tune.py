@@ -17,7 +17,7 @@ from birchbark.evaluate.folds import Folds, choose_by_fold
 from birchbark.evaluate.ranks import UNRANKED, Float64s, measure_ranks
 from birchbark.records import Qrels, Ranking
 
-SCORES_AT_ONCE = 200_000  # 1.6 MB of keys: what a processor keeps near
+SCORES_AT_ONCE = 50_000  # what a processor keeps near
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,7 +172,12 @@ def _falling(scores: NDArray[np.float32]) -> NDArray[np.int64]:
     as a stable argsort.
     """
     bits = (0.0 - scores).view(np.int32)  # 0 minus, so that there is one zero
-    ordered = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).astype(np.int64)  # they rise as floats do
-    keys = (ordered << 32) | np.arange(scores.shape[1])
+    sign = bits >> 31
+    sign &= 0x7FFFFFFF
+    bits ^= sign  # now they rise as floats do
+    keys = bits.astype(np.int64)
+    keys <<= 32
+    keys |= np.arange(scores.shape[1])
     keys.sort(axis=1)
-    return keys & 0xFFFFFFFF
+    keys &= 0xFFFFFFFF
+    return keys
