@@ -238,3 +238,13 @@ def test_a_file_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
     intake = Intake(skip_bad=True)
     assert [d.doc_id for d in read_collection(str(tmp_path), intake)] == ["good.txt"]
     assert len(intake.skipped) == 1
+
+
+def test_the_command_line_offers_every_format() -> None:
+    """It lists them itself, so that --help need not load the readers."""
+    from birchbark.cli.index import FORMAT, command
+
+    assert FORMAT
+    build = command.commands["build"]  # type: ignore[attr-defined]
+    (option,) = (p for p in build.params if p.name == "format_name")
+    assert list(option.type.choices) == list(READERS)

@@ -80,6 +80,36 @@ def test_a_collection(name: Path) -> None:
     assert read_qrels(name).grades == {"7": {"1": 2}}
 
 
+class Trial(NamedTuple):
+    doc_id: str
+    title: str
+    summary: str
+
+    def default_text(self) -> str:
+        return f"{self.title} {self.summary}"
+
+
+def test_what_has_other_names(name: Path) -> None:
+    """A text under another name is not lost; a field that is none, and two grades, are told."""
+    tiny = ir_datasets.registry._registered["birchbark-tiny"]
+    tiny.docs_iter = lambda: iter([Trial("1", "Bees", "They dance.")])
+    assert [d.text for d in read_collection(str(name), Intake())] == ["Bees They dance."]
+    with pytest.raises(InputError, match=r"no field descripton.*query_id, title, description"):
+        read_queries(name, ("descripton",))
+    tiny.qrels_iter = lambda: iter([Judgment("7", "1", 2, "0"), Judgment("7", "1", 0, "0")])
+    with pytest.raises(InputError, match="judged twice for query 7"):
+        read_qrels(name)
+
+    def broken() -> Iterator[Any]:
+        raise RuntimeError("no licence")
+
+    tiny.docs_iter = broken
+    with pytest.raises(
+        InputError, match=r"cannot read it: no licence.*ir-datasets\.com/birchbark-"
+    ):
+        list(read_collection(str(name), Intake()))
+
+
 def test_a_name_that_is_none() -> None:
     """One that ir_datasets does not know."""
     with pytest.raises(InputError, match="ir_datasets has no such data set"):

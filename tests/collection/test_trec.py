@@ -212,3 +212,19 @@ def test_a_folder_as_on_the_discs(tmp_path: Path) -> None:
     (tmp_path / "LA010189.Z").write_bytes(b"\x1f\x9d\x90")
     with pytest.raises(InputError, match=r"compress.*gunzip"):
         list(read_trec(tmp_path, Intake()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<DOC><DOCNO>1</DOCNO><TEXT>t</TEXT></DOC>\n",
+        "\n" * 2000 + "<doc>\n<DOCNO>1</DOCNO>\n</doc>",
+    ],
+)
+def test_no_file_that_holds_a_document_is_passed_over(tmp_path: Path, text: str) -> None:
+    """However it begins: it is read, or its fault is told."""
+    (tmp_path / "a").write_text(text)
+    intake = Intake()
+    with contextlib.suppress(InputError):
+        assert list(read_trec(tmp_path, intake))
+    assert not intake.notes

@@ -349,6 +349,25 @@ def test_a_collection_of_ir_datasets(recipe: Recipe, tmp_path: Path) -> None:
     assert manifest["inputs"][name].startswith("ir_datasets 0.")
 
 
+def test_scores_that_fit_nothing(recipe: Recipe, tmp_path: Path) -> None:
+    """Of no candidate at all: refused."""
+    (tmp_path / "s.jsonl").write_text(json.dumps({"qid": "99", "docid": "bees", "scores": [1]}))
+    path = recipe.path
+    text = path.read_text()
+    old = next(line for line in text.splitlines() if line.startswith("models = "))
+    path.write_text(text.replace(old, 'scores = { s = "s.jsonl" }'))
+    with pytest.raises(InputError, match=r"s\.jsonl: no candidate has a score.*Tiny"):
+        run_study(read_recipe(path), tmp_path, tmp_path / "out")
+
+
+def test_names_of_models_are_plain_text(recipe: Recipe, tmp_path: Path) -> None:
+    """In plots too, where $ could begin a formula."""
+    path = recipe.path
+    path.write_text(path.read_text().replace("{ cross =", "{ 'a $\\foo$ b' ="))
+    run_study(read_recipe(path), tmp_path, tmp_path / "out")
+    assert "a $\\foo$ b" in (tmp_path / "out" / "report.html").read_text()
+
+
 def test_documents_are_missing_where_they_are_read(recipe: Recipe, tmp_path: Path) -> None:
     """A recipe may leave them out; a kind that reads them says so."""
     path = recipe.path
