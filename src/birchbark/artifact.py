@@ -172,9 +172,12 @@ def fingerprint(*paths: Path) -> str:
 
 def fingerprint_all(path: Path) -> str:
     """As `fingerprint`, of the file at `path`, or of all files below the folder in their order."""
-    if path.is_dir():
-        return fingerprint(*sorted(inner for inner in path.rglob("*") if inner.is_file()))
-    return fingerprint(path)
+    return fingerprint(*files_in(path))
+
+
+def files_in(path: Path) -> list[Path]:
+    """The file at `path`, or all files below the folder in the order of their names."""
+    return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
 
 
 def origin() -> dict[str, str]:

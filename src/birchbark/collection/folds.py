@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def read_folds(path: Path, judged: Collection[str]) -> tuple[tuple[str, ...], ..
             raise InputError("no query id", where=str(path), wanted=WANTED, found=repr(query_id))
     folds = tuple(tuple(str(query_id) for query_id in one) for one in lists)
     dealt = [query_id for fold in folds for query_id in fold]
-    if twice := [query_id for query_id in dict.fromkeys(dealt) if dealt.count(query_id) > 1]:
+    if twice := [query_id for query_id, times in Counter(dealt).items() if times > 1]:
         raise InputError(f"query {twice[0]} is in two folds", where=str(path))
     if absent := sorted(set(judged) - set(dealt)):
         raise InputError(f"judged queries are in no fold: {', '.join(absent[:5])}", where=str(path))

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from birchbark.artifact import files_in
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import decode, opened
 from birchbark.collection.markup import plain_text
@@ -28,8 +29,7 @@ def read_nyt(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     The order is that of the names, within an archive its own. The title is the headline; the text
     is the abstract, where there is one, and the full text. Other files are noted, not read.
     """
-    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-    for file in files:
+    for file in files_in(path):
         try:
             for place, raw in _articles(file, intake):
                 try:

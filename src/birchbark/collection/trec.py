@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from birchbark.artifact import files_in
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import binary_lines, decode, opened
 from birchbark.collection.markup import plain_text
@@ -32,8 +33,7 @@ def read_trec(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     everything inside LP, LEADPARA, TEXT and GRAPHIC, or, where none of them is there, everything
     but the number and the title. Markup is taken out and entities are resolved.
     """
-    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-    for file in files:
+    for file in files_in(path):
         try:
             if path.is_dir() and not _holds_documents(file):
                 intake.note("file without <DOC> not read")

@@ -28,7 +28,7 @@ from birchbark.segment.named import parse_segmenter
 from birchbark.study.bench import Bench
 from birchbark.study.data import CollectionFiles, TestCollection
 from birchbark.study.evidence_runs import FIRST_STAGES, pruned_row, rank_by_evidence
-from birchbark.study.evidence_tables import layout, plots, tables
+from birchbark.study.evidence_tables import layout, measured, plots, tables
 from birchbark.study.outcome import Column, Outcome, run_file_name
 from birchbark.study.recipe import Recipe
 from birchbark.study.topics import look
@@ -44,7 +44,7 @@ from birchbark.study.trained import (
     trained_table,
 )
 
-MOST_POINTS = 200_000  # of a grid: 10 × 250 × 1,000 candidates take a minute and a half
+MOST_POINTS = 200_000  # of a grid; the birch paper has 1,331 (benchmarks/RESULTS-TUNING.md)
 Choice = TypeVar("Choice", bound=Enum)
 
 
@@ -213,8 +213,9 @@ class Evidence:
         ranked = [
             rank_by_evidence(self, models, recipe, bench, collection) for collection in collections
         ]
-        found = tables(self, ranked, recipe.measures, recipe.seed)
-        looked = look(self, ranked, models)
+        whole = measured(self, ranked, recipe.measures)
+        found = tables(self, ranked, whole, recipe.measures, recipe.seed)
+        looked = look(self, ranked, whole, models)
         marks = {name: Checkpoint.open(locate(m)).fingerprint for name, m in models.items()}
         return Outcome(
             tables=(*((trained_table(made),) if made else ()), *found),

@@ -55,12 +55,22 @@ def layout(choices: Evidence, measures: Sequence[str]) -> Mapping[str, tuple[Col
     return {name: columns for name, columns in found.items() if not left_out.get(name)}
 
 
+def measured(
+    choices: Evidence, ranked: Sequence[EvidenceRuns], measures: Sequence[str]
+) -> list[dict[str, Results]]:
+    """Run → values of all measures, and of the one that is tuned for; for each collection."""
+    return [_results(one, one.runs, (*measures, choices.tune)) for one in ranked]
+
+
 def tables(
-    choices: Evidence, ranked: Sequence[EvidenceRuns], measures: Sequence[str], seed: int
+    choices: Evidence,
+    ranked: Sequence[EvidenceRuns],
+    whole: Sequence[Mapping[str, Results]],
+    measures: Sequence[str],
+    seed: int,
 ) -> tuple[Table, ...]:
-    """All tables, a group for each collection in each."""
+    """All tables, a group for each collection in each. whole: of `measured`."""
     heads = layout(choices, measures)
-    whole = [_results(one, one.runs, (*measures, choices.tune)) for one in ranked]
     found = [_compared("evidence", ranked, whole, measures, seed, _note(choices))]
     if choices.pruned:
         pruned = [_results(one, one.pruned, measures) for one in ranked]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from birchbark.errors import InputError
-from birchbark.evaluate.measures import measure
+from birchbark.evaluate.measures import Results
 from birchbark.score.attention import attention
 from birchbark.study.attention import attention_page
 from birchbark.study.evidence_runs import EvidenceRuns
@@ -31,17 +31,22 @@ class Looked:
     pages: Mapping[str, str]
 
 
-def look(choices: Evidence, ranked: Sequence[EvidenceRuns], models: Mapping[str, str]) -> Looked:
+def look(
+    choices: Evidence,
+    ranked: Sequence[EvidenceRuns],
+    whole: Sequence[Mapping[str, Results]],
+    models: Mapping[str, str],
+) -> Looked:
     """Figures 5.1 to 5.3 of the birch paper, of the models that are to be looked at.
 
-    models: name → what opens it.
+    whole: values of each collection's runs. models: name → what opens it.
     """
     plots: list[Bars] = []
     topics: list[Topic] = []
     pages: dict[str, str] = {}
-    for place, one in enumerate(ranked, 1):
+    for place, (one, results) in enumerate(zip(ranked, whole, strict=True), 1):
         for number, name in enumerate(choices.looked, 1):
-            changes = _changes(one, choices.row(name), choices.tune)
+            changes = _changes(results[one.baseline], results[choices.row(name)], choices.tune)
             better = sum(after > before for _, before, after in changes) / len(changes)
             plots.append(
                 Bars(
@@ -74,11 +79,9 @@ def _attention(choices: Evidence, model: str, topic: Topic) -> str:
     return "".join(attention_page(one, topic.model, topic.query, texts[0]) for one in found)
 
 
-def _changes(one: EvidenceRuns, row: str, name: str) -> list[tuple[str, float, float]]:
+def _changes(baseline: Results, model: Results, name: str) -> list[tuple[str, float, float]]:
     """Query, value before and after, the highest gain first; ties by the query's id."""
-    before, after = (
-        measure(one.qrels, one.runs[tag], (name,)).values[name] for tag in (one.baseline, row)
-    )
+    before, after = baseline.values[name], model.values[name]
     changes = [(query_id, before[query_id], after[query_id]) for query_id in before]
     return sorted(changes, key=lambda change: (change[1] - change[2], change[0]))
 

@@ -36,11 +36,10 @@ class DataSet:
 
     files: below the data root, of pairs, read as one set; or where `judged` is true, the documents,
     queries and judgments of a collection, whose every judged document makes a pair; format: of the
-    documents, where their name does not tell. chunk: texts
-    are cut into pieces of so many words, each with the grade of the whole; None leaves them whole.
-    validation: share of the queries kept apart, of which at most `validation_queries` are measured.
-    weight: of its losses. skip_bad: pass over bad records, and count them. licence: what the card
-    says of it.
+    documents, where their name does not tell. chunk: texts are cut into pieces of so many words,
+    each with the grade of the whole; None leaves them whole. validation: share of the queries kept
+    apart, of which at most `validation_queries` are measured. weight: of its losses. skip_bad: pass
+    over bad records, and count them. licence: what the card says of it.
     """
 
     name: str

@@ -53,9 +53,25 @@ def read_progress(folder: Path) -> Progress:
     """How far the state in `folder` is; a new one where there is none."""
     if not (folder / FACTS).exists():
         return Progress()
+    try:
+        return _read_facts(folder)[0]
+    except (TypeError, ValueError) as broken:
+        raise _damaged(folder, broken) from broken
+
+
+def _read_facts(folder: Path) -> tuple[Progress, str]:
+    """How far the state in `folder` is, and the fingerprint of its weights, empty if not stated."""
     facts = dict(read_json(folder / FACTS, "state of a training"))
-    facts.pop("sha256", "")
-    return Progress(**facts)
+    stated = facts.pop("sha256", "")
+    return Progress(**facts), stated
+
+
+def _damaged(folder: Path, broken: Exception) -> TrainingError:
+    return TrainingError(
+        f"damaged state: {broken}",
+        where=str(folder),
+        remedy="remove the training's folder and start again",
+    )
 
 
 def load_state(folder: Path, learner: Learner) -> Progress:
@@ -65,11 +81,9 @@ def load_state(folder: Path, learner: Learner) -> Progress:
     from safetensors.torch import load_file
 
     try:
-        facts = dict(read_json(folder / FACTS, "state of a training"))
-        stated = facts.pop("sha256", "")
+        progress, stated = _read_facts(folder)
         if stated and stated != fingerprint(folder / WEIGHTS, folder / MOMENTS):
             raise ValueError("its weights are not those that were written")
-        progress = Progress(**facts)
         weights, moments = load_file(folder / WEIGHTS), load_file(folder / MOMENTS)
         with torch.no_grad():
             for name, weight in learner.learning.items():
@@ -81,9 +95,5 @@ def load_state(folder: Path, learner: Learner) -> Progress:
                     for key in ("step", "exp_avg", "exp_avg_sq")
                 }
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as broken:
-        raise TrainingError(
-            f"damaged state: {broken}",
-            where=str(folder),
-            remedy="remove the training's folder and start again",
-        ) from broken
+        raise _damaged(folder, broken) from broken
     return progress
