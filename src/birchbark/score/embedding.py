@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+from threading import Lock
 
 import numpy as np
 
@@ -36,6 +37,7 @@ class EmbeddingScorer(BertScorer):
         self.name = f"cosine of {checkpoint.name} embeddings"
         self._room = checkpoint.max_length - self._pieces.extra_single
         self._vectors: dict[bytes, Float32s] = {}
+        self._remembering = Lock()  # not held while the model runs
 
     def room(self, query: str) -> int:
         """The model's length without special tokens; the query has an input of its own."""
@@ -67,8 +69,11 @@ class EmbeddingScorer(BertScorer):
         found = {key: vector for key in keys if (vector := known.get(key)) is not None}
         new = {k: p for k, p in zip(keys, pieces, strict=True) if k not in found}
         inputs = [self._pieces.single(piece) for piece in new.values()]
-        for key, vector in zip(new, self._session.run(inputs), strict=True):
-            found[key] = known[key] = vector.copy()  # a view would keep its whole batch
-        for oldest in list(islice(known, max(0, len(known) - REMEMBERED))):
-            known.pop(oldest, None)
+        # Copied: a view would keep its whole batch.
+        made = {k: v.copy() for k, v in zip(new, self._session.run(inputs), strict=True)}
+        found |= made
+        with self._remembering:
+            known |= made
+            for oldest in list(islice(known, max(0, len(known) - REMEMBERED))):
+                del known[oldest]
         return np.stack([found[key] for key in keys])
