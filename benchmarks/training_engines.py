@@ -86,13 +86,12 @@ def _learner(lesson: Lesson, precision: str) -> tuple[Any, Any]:
     from birchbark.train.loop import Learner
     from birchbark.train.material import load_material
     from birchbark.train.shaping import open_base, open_network
-    from birchbark.train.teaching import Teachers
     from birchbark.train.world import World
 
     training = read_training(_configuration(lesson, precision), lesson.pairs)
     base = open_base(lesson.model, training.base)
     root = lesson.pairs.parent
-    materials = list(load_material(training, root, Pieces(base), Teachers(root), lambda text: None))
+    materials = list(load_material(training, root, Pieces(base), lambda text: None))
     course = Course(materials, training.schedule, SEED, 1)
     network = open_network(base, training.shaping, SEED, "cpu")
     return Learner(network, materials, course, World()), course

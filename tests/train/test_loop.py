@@ -16,7 +16,6 @@ from birchbark.train.loop import Learner, in_batches
 from birchbark.train.material import load_material
 from birchbark.train.network import Inputs
 from birchbark.train.shaping import open_base, open_network
-from birchbark.train.teaching import Teachers
 from birchbark.train.world import World
 
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing to learn with")
@@ -27,8 +26,7 @@ POSITIVE = {"each": "positive", "texts": 3}
 def learner_of(folder: Path, **changes: Any) -> Learner:
     training = prepare(folder, **changes)
     base = open_base(Path(training.base), "tiny")
-    kept = Teachers(folder / "teachers")
-    materials = list(load_material(training, folder, Pieces(base), kept, lambda text: None))
+    materials = list(load_material(training, folder, Pieces(base), lambda text: None))
     network = open_network(base, training.shaping, training.seed, "cpu")
     course = Course(materials, training.schedule, training.seed, 1)
     return Learner(network, materials, course, World())

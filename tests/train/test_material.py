@@ -18,11 +18,13 @@ from birchbark.records import Pair
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import load_scorer
 from birchbark.score.tokenizer import Pieces
+from birchbark.train import teaching
 from birchbark.train.config import Teacher, read_training
+from birchbark.train.course import Course
 from birchbark.train.examples import Pairs
 from birchbark.train.material import PairInputs, _chunks, load_material
 from birchbark.train.shaping import open_base
-from birchbark.train.teaching import Teachers, taught
+from birchbark.train.teaching import Teachers, taught, teach
 from conftest import write_bert
 
 
@@ -53,7 +55,7 @@ def test_inputs_fit(pieces: Pieces, query: list[str], text: list[str], longest: 
 def loaded(folder: Path, **changes: Any) -> Any:
     training = prepare(folder, **changes)
     tiny = Pieces(Checkpoint.open(folder / "base"))
-    (one,) = load_material(training, folder, tiny, Teachers(folder / "t"), lambda text: None)
+    (one,) = load_material(training, folder, tiny, lambda text: None)
     return one
 
 
@@ -127,13 +129,46 @@ def test_what_a_teacher_says(tmp_path: Path) -> None:
         if labels:
             scores = np.log(scores / (1 - scores))
         kept = Teachers(tmp_path / "kept")
-        found, cut = taught(pairs, Teacher(str(directory), 3.0, 0.25), scorer, kept)
+        every = np.arange(len(pairs))
+        found, cut = taught(pairs, every, Teacher(str(directory), 3.0, 0.25), scorer, kept)
         assert found.dtype == np.float32
         assert cut == 0
         np.testing.assert_allclose(found, 3 * (scores - 0.25), rtol=1e-4, atol=1e-4)
         for write in (True, False):
-            again, _ = taught(pairs, Teacher(str(directory)), scorer, replace(kept, write=write))
+            kept = replace(kept, write=write)
+            again, _ = taught(pairs, every, Teacher(str(directory)), scorer, kept)
             np.testing.assert_allclose(3 * (again - 0.25), found, rtol=1e-5, atol=1e-5)
+
+
+def test_a_teacher_is_asked_for_what_is_learnt_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of lists that are drawn, in all epochs; other targets are none. It says how far it is."""
+    monkeypatch.setattr(teaching, "TOGETHER", 3)
+    teacher = write_bert(tmp_path / "teacher")
+    values: dict[str, Any] = {
+        "objective": {"kind": "soft", "teacher": str(teacher)},
+        "lists": {"take": 4},
+        "schedule__batch": 2,
+        "schedule__epochs": 2,
+        "schedule__steps": None,
+    }
+    training = prepare(tmp_path, **values)
+    pieces = Pieces(Checkpoint.open(tmp_path / "base"))
+    told: list[str] = []
+    heard: list[tuple[int, int]] = []
+    materials = list(load_material(training, tmp_path, pieces, told.append))
+    course = Course(materials, training.schedule, training.seed, 1)
+    kept = Teachers(tmp_path / "kept", asked=lambda *done: heard.append(done))
+    (one,) = teach(materials, course, kept, told.append)
+    drawn = {
+        number for step in range(course.steps) for _, some in course.tasks(step) for number in some
+    }
+    assert 4 < len(drawn) <= 8
+    assert set(np.flatnonzero(~np.isnan(one.targets)).tolist()) == drawn
+    assert heard[-1] == (len(drawn), len(drawn))
+    assert f"scores {len(drawn)} of {len(one.targets)} pairs" in told[-1]
+    assert one.facts["teacher"]["cut"] == 0
 
 
 def test_what_one_set_keeps_apart_no_other_learns(tmp_path: Path) -> None:
@@ -148,7 +183,7 @@ def test_what_one_set_keeps_apart_no_other_learns(tmp_path: Path) -> None:
         training = read_training(values, tmp_path / "tiny.toml")
         pieces = Pieces(open_base(base, "base"))
         told: list[str] = []
-        one, other = load_material(training, tmp_path, pieces, Teachers(tmp_path), told.append)
+        one, other = load_material(training, tmp_path, pieces, told.append)
         assert len(one.held.pairs.queries) == 2
         apart = set(held_apart({pair.query for pair in some_pairs(40)}, 0.3))
         assert set(one.held.pairs.queries) <= apart

@@ -94,21 +94,28 @@ def _train(
             teachers=teachers,
             device=device,
             world=world,
-            talk=Talk(say, bar.step) if world.first else Talk(),
+            talk=Talk(say, bar.step, bar.asked) if world.first else Talk(),
         )
 
 
 class Bar:
-    """A progress bar that is told which step is done, and shows the loss."""
+    """A progress bar that is told what is done: of a teacher's answers, then of the steps."""
 
     def __init__(self, advance: Advance) -> None:
         self._advance, self._done, self._mean = advance, 0, 0.0
 
     def step(self, step: int, steps: int, loss: float) -> None:
         """Show `loss` as a mean that forgets slowly."""
-        self._mean = loss if not self._done else 0.98 * self._mean + 0.02 * loss
-        self._advance(step - self._done, total=steps, label=f"loss {self._mean:.3f}")
-        self._done = step
+        self._mean = loss if not self._mean else 0.98 * self._mean + 0.02 * loss
+        self._show(step, steps, f"loss {self._mean:.3f}")
+
+    def asked(self, pairs: int, of: int) -> None:
+        """Show how many pairs a teacher has answered."""
+        self._show(pairs, of, "teacher")
+
+    def _show(self, done: int, total: int, label: str) -> None:
+        self._advance(done - self._done, total=total, label=label)
+        self._done = done
 
 
 def _tell(folder: Path, ended: Progress) -> None:

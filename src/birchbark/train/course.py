@@ -11,7 +11,7 @@ import numpy as np
 
 from birchbark.errors import InputError
 from birchbark.train.config import Schedule
-from birchbark.train.examples import List, draw
+from birchbark.train.examples import List, Numbers, draw
 from birchbark.train.material import Material
 
 Task = tuple[int, List]  # a data set's number, and a list of its pairs
@@ -44,6 +44,14 @@ class Course:
         if epoch != self._drawn:
             self._drawn, self._tasks = epoch, self._draw(epoch)
         return self._tasks[place * self._size : (place + 1) * self._size]
+
+    def learnt(self) -> list[Numbers]:
+        """Of each data set the numbers of all pairs that are learnt from in any step."""
+        found = [np.zeros(len(material.learnt.pairs), bool) for material in self._materials]
+        for epoch in range(-(-self.steps // self.epoch)):
+            for number, one in self._draw(epoch):
+                found[number][list(one)] = True
+        return [np.flatnonzero(some) for some in found]
 
     def _draw(self, epoch: int) -> list[Task]:
         tasks = []

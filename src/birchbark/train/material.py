@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,11 +19,9 @@ from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError
 from birchbark.records import Ids, Pair, Qrels
-from birchbark.score.model import load_scorer
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.config import DataSet, Training
 from birchbark.train.examples import Pairs
-from birchbark.train.teaching import Teachers, taught
 
 Tell = Callable[[str], None]
 
@@ -79,20 +77,18 @@ class PairInputs:
 class Material:
     """One data set, ready to learn from.
 
-    learnt: what is trained on, with targets (n,) float32. held: what it is validated on.
-    facts: what the card says of it.
+    learnt: what is trained on, with targets (n,) float32: grades, or what a teacher says
+    (teaching.py). held: what it is validated on. facts: what the card says of it.
     """
 
     data: DataSet
     learnt: PairInputs
     targets: NDArray[np.float32]
     held: PairInputs
-    facts: dict[str, object] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
 
 
-def load_material(
-    training: Training, root: Path, pieces: Pieces, teachers: Teachers, tell: Tell
-) -> Iterator[Material]:
+def load_material(training: Training, root: Path, pieces: Pieces, tell: Tell) -> Iterator[Material]:
     """The data sets of `training`; their files lie below `root`.
 
     Raises InputError for bad pairs, and for a set of which nothing is left to learn from.
@@ -111,7 +107,6 @@ def load_material(
         )
         _tell_pairs(data.name, learnt, held, training.max_length, tell)
         _tell_left(data.name, intake, aside, tell)
-        targets, teacher = _targets(data, learnt.pairs, teachers, tell)
         facts: dict[str, object] = {
             "name": data.name,
             "licence": data.licence,
@@ -119,13 +114,13 @@ def load_material(
                 {"name": Path(name).name, "sha256": fingerprint(place(root, name))}
                 for name in data.files
             ],
-            "teacher": teacher,
+            "teacher": None,
             "skipped": len(intake.skipped),
             "queries_left_aside": aside,
             "learnt": learnt.counts,
             "held": held.counts,
         }
-        yield Material(data, learnt, targets, held, facts)
+        yield Material(data, learnt, learnt.pairs.grades, held, facts)
 
 
 def split(
@@ -150,24 +145,6 @@ def split(
 
 def _spelt(text: str) -> str:
     return " ".join(text.split())
-
-
-def _targets(
-    data: DataSet, pairs: Pairs, teachers: Teachers, tell: Tell
-) -> tuple[NDArray[np.float32], dict[str, object] | None]:
-    """Grades, or what the teacher says; and what the card says of the teacher."""
-    if data.teacher is None:
-        return pairs.grades, None
-    tell(f"{data.name}: {data.teacher.model} scores {len(pairs):,} pairs")
-    scorer = load_scorer(data.teacher.model)
-    targets, cut = taught(pairs, data.teacher, scorer, teachers)
-    if cut:
-        tell(f"{data.name}: the teacher reads {cut:,} pairs without their end")
-    return targets, {
-        "model": data.teacher.model,
-        "fingerprint": scorer.fingerprint,
-        "cut": cut,
-    }
 
 
 def _tell_pairs(

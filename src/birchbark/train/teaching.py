@@ -1,9 +1,9 @@
-"""What does a teacher say of the pairs, so that it need be asked but once?"""
+"""What does a teacher say of the pairs that are learnt from, so that it need be asked but once?"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +11,17 @@ from numpy.typing import NDArray
 
 from birchbark.records import Ids
 from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.model import load_scorer
 from birchbark.score.remembering import Remembering
 from birchbark.score.scorer import Scorer
 from birchbark.score.store import ScoreStore
 from birchbark.train.config import Teacher
-from birchbark.train.examples import Pairs
+from birchbark.train.course import Course
+from birchbark.train.examples import Numbers, Pairs
+from birchbark.train.material import Material, Tell
 
-TOGETHER = 1000  # queries whose texts are embedded together
+TOGETHER = 4096  # texts that are scored before they are kept, or as many as one query has
+Asked = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,50 +29,100 @@ class Teachers:
     """Where it is kept what teachers say, so that it is asked for once.
 
     store: a score store's folder. write: false in a process that finds there what another asked.
+    asked: hears how many pairs of a data set have been answered, and how many there are.
     """
 
     store: Path
     write: bool = True
+    asked: Asked = lambda pairs, of: None
+
+
+def teach(
+    materials: Sequence[Material], course: Course, kept: Teachers, tell: Tell
+) -> list[Material]:
+    """`materials` with what their teachers say of each pair that `course` will learn from.
+
+    Of other pairs nobody asks: their targets are NaN. Those without a teacher stay as they are.
+    """
+    if not any(one.data.teacher for one in materials):
+        return list(materials)
+    return [
+        _taught(one, one.data.teacher, learnt, kept, tell) if one.data.teacher else one
+        for one, learnt in zip(materials, course.learnt(), strict=True)
+    ]
+
+
+def _taught(
+    material: Material, teacher: Teacher, learnt: Numbers, kept: Teachers, tell: Tell
+) -> Material:
+    name, pairs = material.data.name, material.learnt.pairs
+    tell(f"{name}: {teacher.model} scores {len(learnt):,} of {len(pairs):,} pairs")
+    scorer = load_scorer(teacher.model)
+    targets, cut = taught(pairs, learnt, teacher, scorer, kept)
+    if cut:
+        tell(f"{name}: the teacher reads {cut:,} pairs without their end")
+    said = {"model": teacher.model, "fingerprint": scorer.fingerprint, "cut": cut}
+    return replace(material, targets=targets, facts={**material.facts, "teacher": said})
 
 
 def taught(
-    pairs: Pairs, teacher: Teacher, scorer: Scorer, kept: Teachers
+    pairs: Pairs, learnt: Numbers, teacher: Teacher, scorer: Scorer, kept: Teachers
 ) -> tuple[NDArray[np.float32], int]:
-    """What `teacher`, opened as `scorer`, says of each pair, (n,): scale · (score − shift).
+    """What `teacher`, opened as `scorer`, says of `pairs`: scale · (score − shift), (n,).
 
-    The score is a cosine (0 where it is negative), or a cross-encoder's log-odds. Texts that the
-    teacher cannot read whole are cut to what it can; of how many pairs, is given besides.
+    NaN for those that are not among the numbers `learnt`. The score is a cosine (0 where it is
+    negative), or a cross-encoder's log-odds. Texts that the teacher cannot read whole are cut to
+    what it can; of how many pairs, is given besides.
     """
-    cut = 0
-    targets = np.empty(len(pairs), np.float32)
+    cut = done = 0
+    targets = np.full(len(pairs), np.nan, np.float32)
     with ScoreStore(kept.store, scorer, write=kept.write) as scores:
         remembering = Remembering(scorer, scores)
-        texts = scorer.encode(pairs.texts)
-
-        for start in range(0, len(pairs.queries), TOGETHER):
-            asked: dict[str, list[Ids]] = {}
-            numbers = pairs.by_query[start : start + TOGETHER]
-            for query, own in zip(pairs.queries[start : start + TOGETHER], numbers, strict=True):
-                whole, room = [texts[text] for text in pairs.text[own]], scorer.room(query)
-                asked[query] = [piece[:room] for piece in whole]
+        for numbers in _together(pairs, learnt):
+            texts = np.unique(pairs.text[np.concatenate(numbers)]).tolist()
+            encoded = scorer.encode([pairs.texts[text] for text in texts])
+            ids = dict(zip(texts, encoded, strict=True))
+            asked: list[tuple[str, list[Ids]]] = []
+            for some in numbers:
+                query = pairs.queries[pairs.query[some[0]]]
+                whole, room = [ids[text] for text in pairs.text[some].tolist()], scorer.room(query)
+                asked.append((query, [piece[:room] for piece in whole]))
                 cut += sum(len(piece) > room for piece in whole)
             if isinstance(scorer, EmbeddingScorer):
                 _embed_together(scorer, scores, asked)
-            for (query, pieces), own in zip(asked.items(), numbers, strict=True):
-                targets[own] = remembering.score(query, pieces)
+            for (query, pieces), some in zip(asked, numbers, strict=True):
+                targets[some] = remembering.score(query, pieces)
+                done += len(some)
+                kept.asked(done, len(learnt))
     if scorer.kind == "cross-encoder":
         shares = np.clip(targets.astype(np.float64), 1e-7, 1 - 1e-7)
         targets = np.log(shares / (1 - shares)).astype(np.float32)
     return np.float32(teacher.scale) * (targets - np.float32(teacher.shift)), cut
 
 
+def _together(pairs: Pairs, learnt: Numbers) -> Iterator[list[Numbers]]:
+    """The numbers of each query's pairs among `learnt`, some queries at a time."""
+    wanted = np.zeros(len(pairs), bool)
+    wanted[learnt] = True
+    waiting: list[Numbers] = []
+    for of_query in pairs.by_query:
+        some = of_query[wanted[of_query]]
+        for start in range(0, len(some), TOGETHER):
+            waiting.append(some[start : start + TOGETHER])
+            if sum(map(len, waiting)) >= TOGETHER:
+                yield waiting
+                waiting = []
+    if waiting:
+        yield waiting
+
+
 def _embed_together(
-    scorer: EmbeddingScorer, scores: ScoreStore, asked: Mapping[str, Sequence[Ids]]
+    scorer: EmbeddingScorer, scores: ScoreStore, asked: Sequence[tuple[str, list[Ids]]]
 ) -> None:
     """Embed the texts of many queries at once: those of one query alone make small batches."""
     new = [
         piece
-        for query, pieces in asked.items()
+        for query, pieces in asked
         if not scores.find(scores.keys(query, pieces))[1].all()
         for piece in pieces
     ]

@@ -33,7 +33,7 @@ from birchbark.train.loop import Learner
 from birchbark.train.material import Material, load_material
 from birchbark.train.shaping import open_base, open_network
 from birchbark.train.state import Progress, load_state, save_state
-from birchbark.train.teaching import Teachers
+from birchbark.train.teaching import Teachers, teach
 from birchbark.train.torch_session import on_device
 from birchbark.train.validate import check_validation, validate
 from birchbark.train.world import World
@@ -41,10 +41,15 @@ from birchbark.train.world import World
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """How a training is followed. tell: a line of text. stepped: steps done, all steps, loss."""
+    """How a training is followed.
+
+    tell: a line of text. stepped: steps done, all steps, loss. asked: pairs that a teacher has
+    answered, and all of the data set's.
+    """
 
     tell: Callable[[str], None] = lambda text: None
     stepped: Callable[[int, int, float], None] = lambda step, steps, loss: None
+    asked: Callable[[int, int], None] = lambda pairs, of: None
 
 
 def train(
@@ -70,10 +75,11 @@ def train(
     with opened(folder, world):
         pieces = Pieces(base)
         with world.in_turn():
-            kept = Teachers(teachers or folder / TEACHERS, world.first)
-            materials = list(load_material(training, root, pieces, kept, talk.tell))
-        check_validation(materials, training.validation)
-        course = Course(materials, training.schedule, training.seed, world.size)
+            materials = list(load_material(training, root, pieces, talk.tell))
+            check_validation(materials, training.validation)
+            course = Course(materials, training.schedule, training.seed, world.size)
+            kept = Teachers(teachers or folder / TEACHERS, world.first, talk.asked)
+            materials = teach(materials, course, kept, talk.tell)
         for material, lists in zip(materials, course.lists.tolist(), strict=True):
             talk.tell(f"{material.data.name}: {lists:,} lists an epoch, {material.data.draw.each}")
         network = open_network(base, training.shaping, training.seed, device)
