@@ -15,7 +15,7 @@ test: .venv/ready-test .venv/ready-model
 
 # What needs torch, in an environment of its own: gigabytes where pip finds only CUDA's builds.
 test-train: .venv-train/ready
-	.venv-train/bin/python -m pytest tests/train tests/cli/test_train_command.py tests/score/test_transformers.py
+	.venv-train/bin/python -m pytest tests/train tests/device tests/cli/test_train_command.py tests/score/test_transformers.py
 
 .venv-train/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-train

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import birchbark
 
@@ -19,12 +22,14 @@ ROOMS = {
     "text": set(),
     "index": {"artifact", "text"},
     "retrieve": {"artifact", "index", "text"},
-    "segment": {"text"},
+    "segment": set(),
     "pairs": {"artifact", "collection"},
     "score": {"artifact"},
     "hub": {"artifact", "score"},
     "combine": set(),
-    "train": {"artifact", "collection", "section", "score", "evaluate"},
+    "device": {"score"},
+    "train": {"artifact", "collection", "section", "score", "device", "evaluate"},
+    "show": {"score", "evaluate"},
     "evaluate": set(),
     "pipeline": {"index", "retrieve", "segment", "score", "combine"},
     "study": {
@@ -39,6 +44,8 @@ ROOMS = {
         "combine",
         "evaluate",
         "pipeline",
+        "show",
+        "device",
         "train",
     },
     "cli": {
@@ -51,9 +58,11 @@ ROOMS = {
         "combine",
         "evaluate",
         "pipeline",
+        "show",
         "study",
         "hub",
         "pairs",
+        "device",
         "train",
     },
     "__init__": {"index", "retrieve", "score", "combine", "evaluate", "pipeline"},
@@ -70,14 +79,14 @@ PACKAGES = {
     "regex": {"text"},
     "Stemmer": {"text"},
     "nupunkt": {"segment"},
-    "onnx": {"score", "train"},
+    "onnx": {"score", "device"},
     "onnxruntime": {"score"},
     "safetensors": {"score", "train"},
     "tokenizers": {"score", "text"},
     "ir_measures": {"evaluate"},
     "scipy": {"evaluate"},
-    "matplotlib": {"study"},
-    "jinja2": {"study"},
+    "matplotlib": {"show"},
+    "jinja2": {"show"},
     "urllib": {"hub"},  # nothing else touches the network
     "http": {"hub"},
     "socket": set(),
@@ -86,7 +95,7 @@ PACKAGES = {
     "accelerate": set(),
     "flashrank": set(),
     "sentence_transformers": set(),
-    "torch": {"train"},
+    "torch": {"train", "device"},
     "transformers": set(),
 }
 
@@ -123,6 +132,25 @@ def test_rooms_import_only_what_they_may() -> None:
             if target != room and target not in ROOMS[room] | EVERYONE:
                 wrong.append(f"{file} imports {name}")
     assert not wrong
+
+
+def test_no_file_needs_one_that_needs_it() -> None:
+    """Nor by way of others: what is below can be read without what is above."""
+    files = {
+        path.relative_to(SOURCE).with_suffix("").as_posix().removesuffix("/__init__"): path
+        for path in SOURCE.rglob("*.py")
+    }
+    needs: dict[str, set[str]] = {name: set() for name in files}
+    for file, _, name in imports():
+        parts = name.split(".")[1:] if name.startswith("birchbark.") else []
+        while parts and "/".join(parts) not in files:
+            parts.pop()
+        if parts:
+            needs[file.removesuffix(".py").removesuffix("/__init__")].add("/".join(parts))
+    try:
+        tuple(TopologicalSorter(needs).static_order())
+    except CycleError as circle:
+        pytest.fail(" → ".join(circle.args[1]))
 
 
 def test_each_package_is_used_in_its_room() -> None:

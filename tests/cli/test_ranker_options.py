@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from birchbark.cli import group
-from birchbark.cli.chosen import parse_pooling, sessions
+from birchbark.cli.chosen import parse_pooling
+from birchbark.device.session import session_on
 from birchbark.errors import BirchbarkError, CheckpointError, InputError
 from birchbark.score.heads import Pooling
 from birchbark.score.model import load_scorer
@@ -69,7 +70,7 @@ def test_pooling_makes_an_embedding_of_a_cross_encoder(here: Path) -> None:
 
 def test_devices(here: Path) -> None:
     """A GPU agrees with the processors; without one, or without torch, the way out is told."""
-    assert sessions("cpu") is None
+    assert session_on("cpu") is None
     assert search("--device", "cpu") == search()
     try:
         found = search("--device", "cuda")

@@ -60,7 +60,7 @@ def test_what_cannot_be_drawn(bert: Callable[..., Path]) -> None:
 
 def test_the_page(bert: Callable[..., Path]) -> None:
     """One file without links; texts cannot break out of it; all heads are in it."""
-    from birchbark.study.attention import attention_page
+    from birchbark.show.attention import attention_page
 
     query, text = "birch </script><b>", "bark <img src=x onerror=alert(1)> canoe"
     found = attention(str(bert(labels=1)), query, text)

@@ -25,9 +25,10 @@ from birchbark.score.model import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.session import Session
 from birchbark.segment.sentences import sentences
-from birchbark.study.evidence import Evidence
+from birchbark.study.evidence import EvidenceStudy
 from birchbark.study.outcome import Outcome
-from birchbark.study.recipe import Recipe, read_recipe
+from birchbark.study.recipe import Recipe
+from birchbark.study.recipe_file import read_recipe
 from birchbark.study.run import run_study
 from conftest import DOCUMENTS
 
@@ -74,9 +75,9 @@ def test_every_query_is_ranked_as_rerank_ranks_with_the_weights_of_its_fold(
     index = build_index(
         [Document(d.doc_id, d.fields) for d in DOCUMENTS], tmp_path / "index", Schema("english")
     )
-    experiment = recipe.experiment
-    assert isinstance(experiment, Evidence)
-    scorer = load_scorer(experiment.named["cross"])
+    assert isinstance(recipe.experiment, EvidenceStudy)
+    choices = recipe.experiment.choices
+    scorer = load_scorer(choices.named["cross"])
     queries = [Query(q, text) for q, text in QUERIES.items()]
     first = outcome.runs["Tiny.BM25"]
     ranked = []
@@ -98,9 +99,9 @@ def test_every_query_is_ranked_as_rerank_ranks_with_the_weights_of_its_fold(
 
 def test_the_grid_has_every_mixture_once(recipe: Recipe) -> None:
     """a and the further weights in steps; the first weight is 1 − a; the parts are not negative."""
-    experiment = recipe.experiment
-    assert isinstance(experiment, Evidence)
-    grid = replace(experiment, step=0.1, best=(3,)).grid
+    assert isinstance(recipe.experiment, EvidenceStudy)
+    choices = recipe.experiment.choices
+    grid = replace(choices, step=0.1, best=(3,)).grid
     assert grid.shape == (1331, 4)
     np.testing.assert_allclose(grid[:, 0] + grid[:, 1], 1)
     assert (grid >= 0).all()

@@ -23,9 +23,10 @@ from birchbark.pipeline.rerank import rerank
 from birchbark.records import Document, Qrels, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.model import load_scorer
-from birchbark.study.evidence import Evidence
+from birchbark.study.evidence import EvidenceStudy
 from birchbark.study.outcome import Outcome
-from birchbark.study.recipe import Recipe, read_recipe
+from birchbark.study.recipe import Recipe
+from birchbark.study.recipe_file import read_recipe
 from birchbark.study.run import run_study
 from conftest import WORDS, write_bert
 
@@ -102,10 +103,10 @@ def by_setting(here: Path, recipe: Recipe, outcome: Outcome) -> list[Run]:
     documents = [Document(line["id"], {"title": "", "text": line["text"]}) for line in lines]
     engine = IndexEngine(build_index(documents, here / "index", Schema("english")))
     scorer, first = load_scorer(str(here / "model")), outcome.runs["C.BM25"]
-    experiment = recipe.experiment
-    assert isinstance(experiment, Evidence)
+    assert isinstance(recipe.experiment, EvidenceStudy)
+    choices = recipe.experiment.choices
     runs = []
-    for a, *weights in experiment.grid.tolist():
+    for a, *weights in choices.grid.tolist():
         ranker = Ranker(
             scorer,
             aggregation=Top(tuple(w / (1 - a) for w in weights) if a < 1 else (1.0,)),
@@ -126,10 +127,10 @@ def test_weights_are_what_the_other_folds_choose(
     n: int, alone: bool, recipe: Recipe, outcome: Outcome, qrels: Qrels, by_setting: list[Run]
 ) -> None:
     """By brute force; each query is ranked with its own fold's, and the table says their values."""
-    experiment = recipe.experiment
-    assert isinstance(experiment, Evidence)
+    assert isinstance(recipe.experiment, EvidenceStudy)
+    choices = recipe.experiment.choices
     row = f"{n}S: cross" + (", alone" if alone else "")
-    grid = experiment.grid
+    grid = choices.grid
     allowed = [
         place
         for place, weights in enumerate(grid.tolist())

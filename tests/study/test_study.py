@@ -24,9 +24,10 @@ from birchbark.index.describe import describe
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.score.model import load_vocabulary
+from birchbark.show.table import Table
 from birchbark.study import run as run_room
-from birchbark.study.outcome import Outcome, Table
-from birchbark.study.recipe import read_recipe
+from birchbark.study.outcome import Outcome
+from birchbark.study.recipe_file import read_recipe
 from birchbark.study.run import run_file_name, run_study
 from conftest import DOCUMENTS, write_bert
 

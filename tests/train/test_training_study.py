@@ -11,7 +11,7 @@ from tiny_trainings import settings, some_pairs, toml, write_pairs
 from birchbark.errors import InputError
 from birchbark.score.model import load_scorer
 from birchbark.section import Section
-from birchbark.study.recipe import read_recipe
+from birchbark.study.recipe_file import read_recipe
 from birchbark.study.run import run_study
 from conftest import DOCUMENTS, write_bert
 

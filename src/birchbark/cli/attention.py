@@ -24,7 +24,7 @@ def command(query: str, text: str, model: str, output: Path, replace: bool) -> N
     """Draw the attention of MODEL, by layer and head, while it scores TEXT for QUERY."""
     from birchbark.artifact import new_file
     from birchbark.score.attention import attention
-    from birchbark.study.attention import attention_page
+    from birchbark.show.attention import attention_page
 
     if output.exists() and not replace:
         raise InputError(

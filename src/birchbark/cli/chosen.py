@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from birchbark.pipeline.ranker import Ranker
     from birchbark.records import Query
     from birchbark.retrieve.first_stage import FirstStage
-    from birchbark.retrieve.scoring import Model
+    from birchbark.retrieve.model import Model
     from birchbark.score.heads import Pooling
-    from birchbark.score.session import NewSession
 
 
 def first_stage(
@@ -130,7 +129,7 @@ def ranker(
     refuse_void()
     interpolation = Interpolation(first_stage_weight, Scale(first_stage_scale))
     aggregation, segmenter = parse_aggregation(aggregate), parse_segmenter(segments)
-    pooled, session = parse_pooling(pooling) if pooling else None, sessions(device)
+    pooled, session = parse_pooling(pooling) if pooling else None, session_on(device)
     scorer = load_scorer(model, threads, pooled, Precision(precision), session)
     exact = scorer if precision == "fp32" else load_scorer(model, threads, pooled)
     return Ranker(
@@ -144,15 +143,6 @@ def ranker(
         embedding_weight,
         None if exact is scorer else exact,
     )
-
-
-def sessions(device: str) -> NewSession | None:
-    """How models are run on `device`; None for the processors, which need no torch."""
-    if device == "cpu":
-        return None
-    from birchbark.train.torch_session import on_device
-
-    return on_device(device)
 
 
 def parse_pooling(text: str) -> Pooling:

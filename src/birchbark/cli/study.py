@@ -43,7 +43,12 @@ def command() -> None:
     help="Keep BERT's scores and trained models here: an interrupted study goes on, and nothing is "
     "computed twice.",
 )
-@click.option("--device", default="cpu", show_default=True, help="What is trained on: cpu, cuda.")
+@click.option(
+    "--device",
+    default="cpu",
+    show_default=True,
+    help="What is trained on, and scored on in float32: cpu, cuda.",
+)
 @click.option("--replace", is_flag=True, help="Replace the study that is there.")
 def run(
     recipe: Path, output: Path, data: Path | None, keep: Path | None, device: str, replace: bool
@@ -55,7 +60,7 @@ def run(
     """
     from birchbark.cli.tables import show_study
     from birchbark.study.data import find_root
-    from birchbark.study.recipe import read_recipe
+    from birchbark.study.recipe_file import read_recipe
     from birchbark.study.run import run_study
 
     if output.exists() and not replace:
@@ -80,7 +85,7 @@ def run(
 def list_recipes(folder: Path | None, data: Path | None) -> None:
     """List the recipes in FOLDER, what each needs, and whether it is there.  [default: studies]"""
     from birchbark.study.data import VARIABLE, find_root
-    from birchbark.study.recipe import read_recipe
+    from birchbark.study.recipe_file import read_recipe
 
     if folder is None and not USUAL_FOLDER.is_dir():
         say("no folder studies here; name the one that holds recipes: birchbark study list FOLDER")

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from birchbark.evaluate.measures import Results
     from birchbark.evaluate.significance import Difference
     from birchbark.pipeline.answer import Hit
-    from birchbark.study.outcome import Group
-    from birchbark.study.outcome import Table as StudyTable
+    from birchbark.show.table import Group
+    from birchbark.show.table import Table as StudyTable
 
 BEGINNING = 300  # characters of a text shown where there is no evidence
 
@@ -115,7 +115,7 @@ def show_study(tables: Sequence[StudyTable]) -> None:
 
 
 def _add_group(table: Table, one: StudyTable, group: Group) -> None:
-    from birchbark.study.figures import difference, interval, mark, written
+    from birchbark.show.figures import difference, interval, mark, written
 
     style = "dim" if group.published else ""
     if group.name:

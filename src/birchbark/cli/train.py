@@ -15,7 +15,7 @@ from birchbark.cli.talk import Advance, progress, say
 from birchbark.errors import LossError, MissingPackageError, TrainingError
 
 if TYPE_CHECKING:
-    from birchbark.study.outcome import Curves
+    from birchbark.show.plot import Curves
     from birchbark.train.grid import Variant
     from birchbark.train.state import Progress
     from birchbark.train.world import World
@@ -129,7 +129,7 @@ def _tell(folder: Path, ended: Progress) -> None:
 
 def _draw(folder: Path) -> None:
     """Loss and measures as plots beside the numbers they come from, where matplotlib is there."""
-    from birchbark.study.plots import draw_page
+    from birchbark.show.drawing import draw_page
     from birchbark.train.curve import read_curve
 
     if not (folder / "curve.jsonl").exists():
@@ -146,7 +146,7 @@ def _draw(folder: Path) -> None:
 
 
 def _plots(lines: Sequence[Mapping[str, Any]]) -> dict[str, Curves]:
-    from birchbark.study.outcome import Curves
+    from birchbark.show.plot import Curves
     from birchbark.train.curve import measure_curves, smooth_losses
 
     plots = {"loss": Curves("loss", "Loss", "step", "loss", {"": smooth_losses(lines, POINTS)})}

@@ -45,7 +45,7 @@ class Interpolation:
         """A · s_doc for each candidate, after scaling: (n,); 0 where a is 0, whatever they are."""
         if self.first_stage_weight == 0:
             return np.zeros(len(scores))
-        return self.first_stage_weight * _scaled(scores.astype(np.float64), self.scale)
+        return self.first_stage_weight * scaled(scores, self.scale)
 
     @property
     def evidence_weight(self) -> float:
@@ -53,17 +53,19 @@ class Interpolation:
         return 1 - self.first_stage_weight
 
 
-def _scaled(scores: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
-    if scale is Scale.RAW or not len(scores):
-        return scores
-    low = scores.min() if scale is Scale.MINMAX else 0.0
-    span = scores.max() - low
+def scaled(scores: Float32s, scale: Scale) -> NDArray[np.float64]:
+    """Scores (n,) of one query's candidates; InputError for what cannot be scaled so."""
+    wide = scores.astype(np.float64)
+    if scale is Scale.RAW or not len(wide):
+        return wide
+    low = wide.min() if scale is Scale.MINMAX else 0.0
+    span = wide.max() - low
     if span > 0:
-        scaled: NDArray[np.float64] = (scores - low) / span
-        return scaled
-    if scale is Scale.MAX and scores.max() < 0:
+        found: NDArray[np.float64] = (wide - low) / span
+        return found
+    if scale is Scale.MAX and wide.max() < 0:
         raise InputError(
             "first-stage scores below 0 cannot be divided by their highest",
             remedy="scale them by minmax",
         )
-    return np.zeros_like(scores)
+    return np.zeros_like(wide)

@@ -11,7 +11,7 @@ from birchbark.errors import CheckpointError
 from birchbark.hub.client import Hub, Listing
 from birchbark.score.checkpoint import FILES, known_family, read_modules
 from birchbark.score.describe import Description, describe
-from birchbark.score.reading import read_object
+from birchbark.score.model_json import read_object
 from birchbark.score.shards import INDEX, shard_names
 from birchbark.score.shelf import SOURCE
 from birchbark.score.weights import WEIGHTS

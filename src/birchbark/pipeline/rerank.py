@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from birchbark.errors import InputError
-from birchbark.pipeline.answer import Work
+from birchbark.pipeline.answer import Answer, Work
 from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
 from birchbark.records import Query, Ranking, Run
@@ -56,6 +56,13 @@ def rerank(
         rankings[query.query_id] = best if top else with_rest(best, candidates)
         report(query.query_id, race.work)
     return Run(rankings, tag or f"{run.tag}+{ranker.scorer.kind}")
+
+
+def settle(readers: Readers, query: Query, candidates: Ranking, ranker: Ranker) -> Answer:
+    """All of `candidates`, best first, with their evidence, whatever the ranker's depth."""
+    race = Race(readers, query, candidates, ranker, len(candidates))
+    race.run()
+    return Answer(tuple(race.hits()), race.work)
 
 
 def with_rest(head: Ranking, candidates: Ranking) -> Ranking:

@@ -7,7 +7,7 @@ from birchbark.pipeline.answer import Answer, Hit, Work
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
-from birchbark.records import Document, Query, Ranking
+from birchbark.records import Document, Query
 from birchbark.retrieve.engine import Engine
 
 
@@ -35,13 +35,6 @@ def search(
     candidates = engine.rank(text, max(top, ranker.depth))
     race = Race(Readers(engine, ranker), Query("", text), candidates, ranker, top)
     race.run(deadline)
-    return Answer(tuple(race.hits()), race.work)
-
-
-def settle(readers: Readers, query: Query, candidates: Ranking, ranker: Ranker) -> Answer:
-    """All of `candidates`, best first, with their evidence, whatever the ranker's depth."""
-    race = Race(readers, query, candidates, ranker, len(candidates))
-    race.run()
     return Answer(tuple(race.hits()), race.work)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from birchbark.errors import InputError
 from birchbark.index.part_reader import FieldPart
 from birchbark.index.statistics import Statistics
-from birchbark.retrieve.scoring import Scoring
+from birchbark.retrieve.model import Scoring
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from birchbark.index.reader import Index
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.match import OR, Match, Selection
+from birchbark.retrieve.model import Model
 from birchbark.retrieve.query import query_terms
 from birchbark.retrieve.rank import DEPTH, HEAVIEST, count, gather, rank
 from birchbark.retrieve.rm3 import RM3, expand
-from birchbark.retrieve.scoring import Model
 
 
 @dataclass(frozen=True, slots=True)

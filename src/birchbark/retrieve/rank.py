@@ -18,7 +18,7 @@ from birchbark.index.reader import Index
 from birchbark.index.statistics import Statistics, field_statistics, full_statistics
 from birchbark.records import Ranking
 from birchbark.retrieve.match import OR, Selection
-from birchbark.retrieve.scoring import Model, Scoring
+from birchbark.retrieve.model import Model, Scoring
 
 DEPTH = 1000
 HEAVIEST = 1e30

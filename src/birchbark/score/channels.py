@@ -13,7 +13,7 @@ import numpy as np
 
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
-from birchbark.score.nodes import Floats
+from birchbark.score.graph_writer import Floats
 from birchbark.score.runtime import open_graph
 
 INPUTS, LENGTH, SEED = 16, 40, 0

@@ -11,7 +11,7 @@ from birchbark.artifact import fingerprint
 from birchbark.errors import CheckpointError
 from birchbark.score.families import FAMILIES, Family
 from birchbark.score.heads import Head, Pooling, find_head
-from birchbark.score.reading import read_any, read_object
+from birchbark.score.model_json import read_any, read_object
 from birchbark.score.shape import Shape, read_shape, whole
 from birchbark.score.shards import weight_files
 from birchbark.score.weights import Tensors, find_weights, read_shapes, read_tensors

@@ -9,7 +9,7 @@ from birchbark.errors import CheckpointError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
 from birchbark.score.heads import Classifier, Head, Pooling
-from birchbark.score.reading import read_object
+from birchbark.score.model_json import read_object
 from birchbark.score.tokenizer import Pieces
 
 

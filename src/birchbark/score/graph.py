@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.families import Names
+from birchbark.score.graph_writer import Floats, Graph
 from birchbark.score.heads import Classifier, Pooling
 from birchbark.score.integers import IntegerGraph
-from birchbark.score.nodes import Floats, Graph
 from birchbark.score.shape import Shape
 
 OPSET = 20

@@ -18,7 +18,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.score.nodes import Floats, Graph
+from birchbark.score.graph_writer import Floats, Graph
 from birchbark.score.weights import Tensors
 
 CONTRIB = "com.microsoft"

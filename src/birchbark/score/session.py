@@ -24,7 +24,7 @@ Floats = NDArray[np.float32]
 
 
 class Runner(Protocol):
-    """What scorers ask of a session; another runtime can stand in (train/torch_session.py)."""
+    """What scorers ask of a session; another runtime can stand in (device/session.py)."""
 
     def fingerprint(self, checkpoint: str) -> str:
         """See Session."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from birchbark.errors import CheckpointError
-from birchbark.score.reading import read_object
+from birchbark.score.model_json import read_object
 from birchbark.score.weights import read_shapes, todays_name
 
 INDEX = ".index.json"  # transformers' name: model.safetensors.index.json

@@ -16,7 +16,7 @@ from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.heads import Pooling
-from birchbark.score.reading import read_object
+from birchbark.score.model_json import read_object
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

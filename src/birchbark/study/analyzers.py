@@ -18,10 +18,11 @@ from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import DEFAULT_MODEL, load_vocabulary, locate
 from birchbark.section import Section
+from birchbark.show.table import Cell, Column, Group, Row, Style, Table
 from birchbark.study.bench import Bench
 from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
 from birchbark.study.data import TestCollection
-from birchbark.study.outcome import Cell, Column, Group, Outcome, Row, Style, Table
+from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
 from birchbark.text.analyzer import NAMES, WORDPIECE, Analyzer, analyzer
 
@@ -52,7 +53,7 @@ UNKNOWN_NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Analyzers:
+class AnalyzerStudy:
     """The choices of this kind.
 
     names: of the analyzers; the first is the baseline. vocabulary: model whose WordPieces the
@@ -64,7 +65,7 @@ class Analyzers:
     example: str
 
     @classmethod
-    def read(cls, section: Section) -> Analyzers:
+    def read(cls, section: Section) -> AnalyzerStudy:
         """From the table [analyzers] of a recipe."""
         names = section.texts("names")
         for name in names:
@@ -154,7 +155,7 @@ class Analyzers:
 
 def _rank(recipe: Recipe, bench: Bench, collection: TestCollection, name: str, index: Index) -> Run:
     bench.tell(f"{collection.name}: ranking, {name}")
-    stage = FirstStage(recipe.model)
+    stage = FirstStage(recipe.bm25)
     return rank_queries(index, collection.queries, stage, depth=recipe.depth, tag=name)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from birchbark.evaluate.measures import Results
 from birchbark.evaluate.significance import compare, mean_interval
-from birchbark.study.outcome import Cell, Column, Dots, Group, Point, Row, Style
+from birchbark.show.plot import Dots, Point
+from birchbark.show.table import Cell, Column, Group, Row, Style
 
 MANY = 8  # systems in a plot
 FIGURES = (

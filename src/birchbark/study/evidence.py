@@ -8,214 +8,68 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
-from itertools import product
-from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from birchbark.combine.interpolate import Scale
 from birchbark.errors import InputError
 from birchbark.evaluate.folds import make_folds
-from birchbark.evaluate.ranks import Float64s, parse_rank_measure
-from birchbark.evaluate.tune import steps_of
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import locate
-from birchbark.score.precision import Precision
 from birchbark.section import Section
-from birchbark.segment.named import parse_segmenter
+from birchbark.show.table import Column
 from birchbark.study.bench import Bench
+from birchbark.study.chain_tables import COLUMNS, trained_plots, trained_table
+from birchbark.study.chains import settings_of, train_all
 from birchbark.study.data import CollectionFiles, TestCollection
-from birchbark.study.evidence_runs import FIRST_STAGES, pruned_row, rank_by_evidence
+from birchbark.study.evidence_choices import EvidenceChoices
+from birchbark.study.evidence_runs import rank_by_evidence
 from birchbark.study.evidence_tables import layout, measured, plots, tables
-from birchbark.study.outcome import Column, Outcome, run_file_name
+from birchbark.study.evidence_topics import look
+from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
-from birchbark.study.topics import look
-from birchbark.study.trained import (
-    COLUMNS,
-    Chain,
-    bases,
-    learnt_files,
-    read_models,
-    settings_of,
-    train_all,
-    trained_plots,
-    trained_table,
-)
-
-MOST_POINTS = 200_000  # of a grid; the birch paper has 1,331 (benchmarks/RESULTS-TUNING.md)
-Choice = TypeVar("Choice", bound=Enum)
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """The choices of this kind.
+class EvidenceStudy:
+    """A study of this kind, by its choices."""
 
-    named: what people call them → models, or trainings that make them. scores: name → file below
-    the data root, of scores that others computed, instead of a model. rm3: whether the first stage
-    is expanded. segments: of documents, and segments_of: collection → its own. depth: so many
-    candidates, and depth_of alike. best: n, segments of a document that count, each tried. alone:
-    whether they are tried without the first stage, too. pruned: and without segments that hold a
-    term of the query. lengths: of queries, the highest of each class but the last. looked: models
-    whose queries are looked at one by one. step: of the grid. folds: where a collection brings
-    none. scale: of the first stage's scores. precision: of the arithmetic.
-    """
-
-    named: Mapping[str, str | Chain]
-    scores: Mapping[str, str]
-    rm3: bool
-    segments: str
-    segments_of: Mapping[str, str]
-    depth: int
-    depth_of: Mapping[str, int]
-    best: tuple[int, ...]
-    alone: bool
-    pruned: bool
-    lengths: tuple[int, ...]
-    looked: tuple[str, ...]
-    tune: str
-    step: float
-    folds: int
-    scale: Scale
-    precision: Precision
+    choices: EvidenceChoices
 
     @classmethod
-    def read(cls, section: Section) -> Evidence:
+    def read(cls, section: Section) -> EvidenceStudy:
         """From the table [evidence] of a recipe."""
-        named = read_models(section.section("models", {}))
-        if not named and not section.section("scores", {}).keys:
-            raise InputError("no models", where=section.where("models"))
-        return cls.of(named, section)
-
-    @classmethod
-    def of(cls, named: Mapping[str, str | Chain], section: Section) -> Evidence:
-        """As `read`, with the models that the caller knows."""
-        own, depths = section.section("segments_of", {}), section.section("depth_of", {})
-        scores = section.section("scores", {})
-        found = cls(
-            named=named,
-            scores={name: scores.text(name) for name in scores.keys},
-            rm3=section.truth("rm3", True),
-            segments=section.text("segments", "sentences"),
-            segments_of={name: own.text(name) for name in own.keys},
-            depth=section.whole("depth", 100, least=1),
-            depth_of={name: depths.whole(name, least=1) for name in depths.keys},
-            best=section.wholes("best", (3,), least=1),
-            alone=section.truth("alone", True),
-            pruned=section.truth("pruned", False),
-            lengths=section.wholes("lengths", (), least=1),
-            looked=section.texts("looked", ()),
-            tune=section.text("tune", "AP"),
-            step=section.number("step", 0.1),
-            folds=section.whole("folds", 5, least=2),
-            scale=_one_of(section, "scale", Scale.MAX),
-            precision=_one_of(section, "precision", Precision.FP32),
-        )
-        try:
-            found.check()
-        except InputError as fault:
-            raise fault.at(section.where()) from None
-        section.end()
-        return found
-
-    def check(self) -> None:
-        """Raise InputError for choices that cannot be, before any work."""
-        for words in (self.segments, *self.segments_of.values()):
-            parse_segmenter(words)
-        parse_rank_measure(self.tune)
-        steps_of(self.step)
-        if self.scores and (self.pruned or self.looked):
-            raise InputError("scores of others have no text to prune or to look at")
-        if unknown := [name for name in self.looked if name not in self.named]:
-            raise InputError(f"looked names no model: {unknown[0]}", wanted=", ".join(self.named))
-        if (points := (steps_of(self.step) + 1) ** max(self.best)) > MOST_POINTS:
-            raise InputError(
-                "too many weights to try", wanted=f"{MOST_POINTS:,} at most", found=f"{points:,}"
-            )
-        rows = [row for name in self.names for row in (*self.rows(name), pruned_row(name))]
-        files = [run_file_name(row) for row in (*FIRST_STAGES, *rows)]
-        for row, file in zip((*FIRST_STAGES, *rows), files, strict=True):
-            if files.count(file) > 1:
-                raise InputError(
-                    f"two rows would be called {row!r}, or have one file", remedy="rename the model"
-                )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of models and of scores, in the order of the recipe."""
-        return (*self.named, *self.scores)
-
-    @property
-    def chains(self) -> Mapping[str, Chain]:
-        """Models that are trained here."""
-        return {name: how for name, how in self.named.items() if not isinstance(how, str)}
+        return cls(EvidenceChoices.read(section))
 
     @property
     def models(self) -> tuple[str, ...]:
         """All that must be there to score with, or to train from."""
-        given = [model for model in self.named.values() if isinstance(model, str)]
-        return tuple(dict.fromkeys([*given, *bases(self.chains.values())]))
+        return self.choices.models
 
     @property
     def files(self) -> tuple[str, ...]:
         """What is learnt from, and scores of others."""
-        return tuple(dict.fromkeys([*learnt_files(self.chains.values()), *self.scores.values()]))
-
-    @property
-    def grid(self) -> Float64s:
-        """Weights (settings, 1 + best): of the first stage and of the best segments."""
-        steps = steps_of(self.step)
-        levels = np.arange(steps + 1) / steps
-        return np.array(
-            [
-                (a, *((1 - a) * w for w in (1.0, *others)))
-                for a in levels
-                for others in product(levels, repeat=max(self.best) - 1)
-            ]
-        )
-
-    def mixtures(self, name: str) -> dict[str, NDArray[np.bool_]]:
-        """Row → which settings (settings,) of the grid it may have, for the model called `name`."""
-        grid = self.grid
-        return {
-            row: (grid[:, 1 + n :] == 0).all(axis=1) & ((grid[:, 0] == 0) | (not alone))
-            for row, (n, alone) in self.rows(name).items()
-        }
-
-    def rows(self, name: str) -> dict[str, tuple[int, bool]]:
-        """Row → number of segments, and whether they are alone, for the model called `name`."""
-        found = {}
-        for n in self.best:
-            row = name if len(self.best) == 1 else f"{n}S: {name}"
-            found[row] = n, False
-            if self.alone:
-                found[f"{row}, alone"] = n, True
-        return found
-
-    def row(self, name: str) -> str:
-        """The row of a model with the first stage and all of its best segments."""
-        return name if len(self.best) == 1 else f"{max(self.best)}S: {name}"
+        return self.choices.files
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Name → columns of the tables."""
-        return ({"trained": COLUMNS} if self.chains else {}) | {**layout(self, measures)}
+        trained = {"trained": COLUMNS} if self.choices.chains else {}
+        return trained | {**layout(self.choices, measures)}
 
     def run(self, recipe: Recipe, bench: Bench) -> Outcome:
         """Train what is trained here, rank, score, tune, measure."""
-        self.check_collections(recipe)
+        choices = self.choices
+        self._check_collections(recipe)
         collections = [self._open(files, recipe, bench) for files in recipe.collections]
-        made = train_all(self.chains, bench)
+        made = train_all(choices.chains, bench)
         models = {
             name: how if isinstance(how, str) else str(made[name].model)
-            for name, how in self.named.items()
+            for name, how in choices.named.items()
         }
         ranked = [
-            rank_by_evidence(self, models, recipe, bench, collection) for collection in collections
+            rank_by_evidence(choices, models, recipe, bench, collection)
+            for collection in collections
         ]
-        whole = measured(self, ranked, recipe.measures)
-        found = tables(self, ranked, whole, recipe.measures, recipe.seed)
-        looked = look(self, ranked, whole, models)
+        whole = measured(choices, ranked, recipe.measures)
+        found = tables(choices, ranked, whole, recipe.measures, recipe.seed)
+        looked = look(choices, ranked, whole, models)
         marks = {name: Checkpoint.open(locate(m)).fingerprint for name, m in models.items()}
         return Outcome(
             tables=(*((trained_table(made),) if made else ()), *found),
@@ -240,19 +94,20 @@ class Evidence:
         collection = bench.open(files)
         if collection.folds:
             return collection
-        dealt = make_folds(collection.qrels.grades, self.folds, recipe.seed)
+        dealt = make_folds(collection.qrels.grades, self.choices.folds, recipe.seed)
         return replace(collection, folds=dealt)
 
-    def check_collections(self, recipe: Recipe) -> None:
+    def _check_collections(self, recipe: Recipe) -> None:
         """Raise InputError where what is chosen cannot be had of a collection."""
+        choices = self.choices
         for collection in recipe.collections:
-            if (self.lengths or self.looked) and not collection.queries:
+            if (choices.lengths or choices.looked) and not collection.queries:
                 raise InputError(
                     "lengths and looked need queries",
                     where=f"{recipe.path}: collection {collection.name}",
                 )
         known = [collection.name for collection in recipe.collections]
-        for name in (*self.segments_of, *self.depth_of):
+        for name in (*choices.segments_of, *choices.depth_of):
             if name not in known:
                 raise InputError(
                     "segments_of or depth_of names a collection that the recipe has not",
@@ -260,13 +115,3 @@ class Evidence:
                     wanted=f"one of {', '.join(known)}",
                     found=name,
                 )
-
-
-def _one_of(section: Section, key: str, usual: Choice) -> Choice:
-    """A word of a fixed list."""
-    known = {str(choice.value): choice for choice in type(usual)}
-    if (word := section.text(key, usual.value)) not in known:
-        raise InputError(
-            f"unknown {key}", where=section.where(key), remedy=f"one of {', '.join(known)}"
-        )
-    return known[word]

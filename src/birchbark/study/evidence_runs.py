@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,42 +14,35 @@ from birchbark.collection.lines import binary_lines
 from birchbark.collection.runs import read_run
 from birchbark.collection.segment_scores import Scores, read_segment_scores
 from birchbark.combine.aggregate import Sum
-from birchbark.combine.interpolate import Interpolation, Scale
+from birchbark.combine.interpolate import Interpolation, Scale, scaled
+from birchbark.device.session import session_on
 from birchbark.errors import InputError
 from birchbark.evaluate.tune import Candidates, Tuning, tune
 from birchbark.index.build import Schema
 from birchbark.index.reader import Index
 from birchbark.pipeline.race import Readers
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.rerank import with_rest
-from birchbark.pipeline.search import settle
+from birchbark.pipeline.rerank import settle, with_rest
 from birchbark.records import Qrels, Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
 from birchbark.score.model import load_scorer
+from birchbark.score.precision import Precision
 from birchbark.score.remembering import Remembering
 from birchbark.score.scorer import Scorer
 from birchbark.score.store import ScoreStore
 from birchbark.segment.named import parse_segmenter
 from birchbark.study.bench import Bench
 from birchbark.study.data import TestCollection
+from birchbark.study.evidence_choices import BM25, EXPANDED, THEIRS, EvidenceChoices, pruned_row
+from birchbark.study.recipe import Recipe
 from birchbark.text.analyzer import analyzer
 
-if TYPE_CHECKING:
-    from birchbark.study.evidence import Evidence
-    from birchbark.study.recipe import Recipe
-
-FIRST_STAGES = THEIRS, BM25, EXPANDED = "first stage", "BM25", "BM25+RM3"
 ANALYZER = "english"
 REMEMBERED = 200_000  # texts whose terms are kept
 Parts = Mapping[str, Candidates]  # query_id → scores of the first stage and of the best segments
 Best = tuple[tuple[float, str], ...]  # score and text of a document's best segments, best first
-
-
-def pruned_row(name: str) -> str:
-    """What the run without the words of the query is called."""
-    return f"{name}, pruned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +74,7 @@ class Scored:
 
 
 def rank_by_evidence(
-    choices: Evidence,
+    choices: EvidenceChoices,
     models: Mapping[str, str],
     recipe: Recipe,
     bench: Bench,
@@ -123,16 +115,16 @@ def rank_by_evidence(
 
 
 def _first_stages(
-    choices: Evidence, recipe: Recipe, index: Callable[[], Index], collection: TestCollection
+    choices: EvidenceChoices, recipe: Recipe, index: Callable[[], Index], collection: TestCollection
 ) -> dict[str, Run]:
     """BM25, and RM3 if it is asked for; or the run that others made."""
     if collection.run:
         wanted = {query.query_id for query in collection.queries}
         kept = {q: r for q, r in collection.run.rankings.items() if q in wanted}
         return {THEIRS: Run(kept, THEIRS).head(recipe.depth)}
-    stages = {BM25: FirstStage(recipe.model)}
+    stages = {BM25: FirstStage(recipe.bm25)}
     if choices.rm3:
-        stages[EXPANDED] = FirstStage(recipe.model, expansion=RM3())
+        stages[EXPANDED] = FirstStage(recipe.bm25, expansion=RM3())
     return {
         tag: rank_queries(index(), collection.queries, stage, depth=recipe.depth, tag=tag)
         for tag, stage in stages.items()
@@ -140,9 +132,11 @@ def _first_stages(
 
 
 @contextmanager
-def _scorer(choices: Evidence, model: str, bench: Bench) -> Iterator[Scorer]:
+def _scorer(choices: EvidenceChoices, model: str, bench: Bench) -> Iterator[Scorer]:
     """The model, which keeps its scores where there is a place for them."""
-    scorer = load_scorer(model, precision=choices.precision)
+    exact = choices.precision is Precision.FP32
+    session = session_on(bench.device) if exact else None  # integers need the processors
+    scorer = load_scorer(model, precision=choices.precision, session=session)
     if bench.kept is None:
         yield scorer
         return
@@ -150,7 +144,7 @@ def _scorer(choices: Evidence, model: str, bench: Bench) -> Iterator[Scorer]:
         yield Remembering(scorer, store)
 
 
-def _ranker(choices: Evidence, collection: str, scorer: Scorer) -> Ranker:
+def _ranker(choices: EvidenceChoices, collection: str, scorer: Scorer) -> Ranker:
     """Scores all segments of a document."""
     segments = choices.segments_of.get(collection, choices.segments)
     return Ranker(
@@ -163,7 +157,7 @@ def _ranker(choices: Evidence, collection: str, scorer: Scorer) -> Ranker:
 
 
 def _scored(
-    choices: Evidence, ranker: Ranker, index: Index, queries: tuple[Query, ...], first: Run
+    choices: EvidenceChoices, ranker: Ranker, index: Index, queries: tuple[Query, ...], first: Run
 ) -> Scored:
     """Each candidate's first-stage score, scaled, and its best segments' scores."""
     readers = Readers(IndexEngine(index), ranker)
@@ -199,14 +193,16 @@ def _read_scores(path: Path) -> Scores:
     first = next((raw for _, raw in binary_lines(path) if raw.strip()), b"")
     if first.lstrip()[:1] == b"{":
         return read_segment_scores(path)
-    scaled = Interpolation(1.0, Scale.MINMAX).first_stage_parts
-    return {
-        query_id: {d: (s,) for d, s in zip(r.doc_ids, scaled(r.scores).tolist(), strict=True)}
-        for query_id, r in read_run(path).rankings.items()
-    }
+    found = {}
+    for query_id, ranking in read_run(path).rankings.items():
+        scores = scaled(ranking.scores, Scale.MINMAX).tolist()
+        found[query_id] = {d: (s,) for d, s in zip(ranking.doc_ids, scores, strict=True)}
+    return found
 
 
-def _given(choices: Evidence, given: Scores, collection: TestCollection, first: Run) -> Scored:
+def _given(
+    choices: EvidenceChoices, given: Scores, collection: TestCollection, first: Run
+) -> Scored:
     """As `_scored`, with scores that others computed; a document that they lack has none."""
     depth = choices.depth_of.get(collection.name, choices.depth)
     found = Scored()
@@ -242,14 +238,14 @@ def _tell_lacking(
 
 
 def _candidates(
-    choices: Evidence, ranking: Ranking, segments: Mapping[str, Best], whole: Ranking
+    choices: EvidenceChoices, ranking: Ranking, segments: Mapping[str, Best], whole: Ranking
 ) -> Candidates:
     """The documents of `ranking` with what is mixed, and those of `whole` that lie below them.
 
     segments: of each, the best first.
     """
     most = max(choices.best)
-    stage = Interpolation(1.0, choices.scale).first_stage_parts(ranking.scores)
+    stage = scaled(ranking.scores, choices.scale)
     scores = {doc_id: np.zeros(1 + most) for doc_id in sorted(ranking.doc_ids, reverse=True)}
     for doc_id, score in zip(ranking.doc_ids, stage.tolist(), strict=True):
         best = [score for score, _ in segments[doc_id][:most]]

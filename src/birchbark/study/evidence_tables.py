@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from birchbark.combine.interpolate import Scale
 from birchbark.evaluate.measures import Results, measure
 from birchbark.evaluate.significance import compare
 from birchbark.records import Run
+from birchbark.show.plot import Dots
+from birchbark.show.table import Cell, Column, Group, Row, Style, Table
 from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
+from birchbark.study.evidence_choices import EvidenceChoices
 from birchbark.study.evidence_runs import EvidenceRuns, query_length
-from birchbark.study.outcome import Cell, Column, Dots, Group, Row, Style, Table
-
-if TYPE_CHECKING:
-    from birchbark.study.evidence import Evidence
 
 NOTE = (
     "Candidates: the first stage's best {depth}, those below keep their order. Score: a · first "
@@ -40,7 +38,7 @@ TITLES = {
 GAINS = "Queries whose {tune} is above the first stage's, and below it."
 
 
-def layout(choices: Evidence, measures: Sequence[str]) -> Mapping[str, tuple[Column, ...]]:
+def layout(choices: EvidenceChoices, measures: Sequence[str]) -> Mapping[str, tuple[Column, ...]]:
     """Name → columns of the tables that `tables` makes."""
     weights = [Column(f"w{n}", Style.DECIMAL) for n in range(1, max(choices.best) + 1)]
     tuned = [Column(f"{choices.tune}, {w}", Style.MEASURE) for w in ("other folds", "this")]
@@ -56,14 +54,14 @@ def layout(choices: Evidence, measures: Sequence[str]) -> Mapping[str, tuple[Col
 
 
 def measured(
-    choices: Evidence, ranked: Sequence[EvidenceRuns], measures: Sequence[str]
+    choices: EvidenceChoices, ranked: Sequence[EvidenceRuns], measures: Sequence[str]
 ) -> list[dict[str, Results]]:
     """Run → values of all measures, and of the one that is tuned for; for each collection."""
     return [_results(one, one.runs, (*measures, choices.tune)) for one in ranked]
 
 
 def tables(
-    choices: Evidence,
+    choices: EvidenceChoices,
     ranked: Sequence[EvidenceRuns],
     whole: Sequence[Mapping[str, Results]],
     measures: Sequence[str],
@@ -132,7 +130,7 @@ def _only(result: Results, measures: Sequence[str]) -> Results:
     return Results(result.tag, values, {name: result.means[name] for name in measures})
 
 
-def _note(choices: Evidence) -> str:
+def _note(choices: EvidenceChoices) -> str:
     return NOTE.format(
         depth=_listed(choices.depth, choices.depth_of),
         best=", ".join(map(str, choices.best)),
@@ -144,7 +142,7 @@ def _note(choices: Evidence) -> str:
     )
 
 
-def _best(choices: Evidence) -> str:
+def _best(choices: EvidenceChoices) -> str:
     most = max(choices.best)
     return f"with the best {most} segments" if most > 1 else "with the best segment"
 
@@ -165,7 +163,7 @@ def _classes(highest: Sequence[int]) -> list[str]:
 
 
 def _lengths(
-    choices: Evidence,
+    choices: EvidenceChoices,
     ranked: Sequence[EvidenceRuns],
     whole: Sequence[Mapping[str, Results]],
     columns: tuple[Column, ...],
@@ -220,7 +218,7 @@ def _by_class(
 
 
 def _gains(
-    choices: Evidence,
+    choices: EvidenceChoices,
     ranked: Sequence[EvidenceRuns],
     whole: Sequence[Mapping[str, Results]],
     columns: tuple[Column, ...],

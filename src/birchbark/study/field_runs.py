@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from birchbark.errors import InputError
 from birchbark.evaluate.folds import make_folds
@@ -15,12 +14,9 @@ from birchbark.records import Qrels, Query, Run
 from birchbark.retrieve.first_stage import FirstStage, match_ratio, rank_query
 from birchbark.study.bench import Bench
 from birchbark.study.data import TestCollection
+from birchbark.study.field_choices import TUNED, FieldChoices
+from birchbark.study.recipe import Recipe
 
-if TYPE_CHECKING:
-    from birchbark.study.fields import Fields
-    from birchbark.study.recipe import Recipe
-
-TUNED = "tuned weights"
 Stages = Mapping[str, FirstStage]  # query_id → its first stage
 
 
@@ -41,7 +37,7 @@ class FieldRuns:
 
 
 def rank_by_fields(
-    fields: Fields, recipe: Recipe, bench: Bench, collection: TestCollection
+    fields: FieldChoices, recipe: Recipe, bench: Bench, collection: TestCollection
 ) -> FieldRuns:
     """All runs of one collection. Weights are tuned on scores of single fields, computed once."""
     schema = Schema(fields.analyzer, fields={**fields.names, fields.joint: _joined(fields)})
@@ -53,7 +49,7 @@ def rank_by_fields(
                 where=f"{recipe.path}: fields.names.{name}",
             )
     ranker = _Ranker(index, collection.queries, recipe.depth)
-    stage = FirstStage(recipe.model, dict.fromkeys(fields.names, 1.0))
+    stage = FirstStage(recipe.bm25, dict.fromkeys(fields.names, 1.0))
     bench.tell(f"{collection.name}: ranking by each field, tuning weights")
     whole = {name: ranker.whole(replace(stage, fields={name: 1.0}), name) for name in fields.names}
     tuning = _tune(fields, recipe, collection.qrels, whole)
@@ -76,12 +72,12 @@ def rank_by_fields(
     return FieldRuns(collection.name, collection.qrels, compared, tuning, matched, ratios)
 
 
-def _joined(fields: Fields) -> tuple[str, ...]:
+def _joined(fields: FieldChoices) -> tuple[str, ...]:
     """The documents' fields that the joint field is made of, each once."""
     return tuple(dict.fromkeys(part for parts in fields.names.values() for part in parts))
 
 
-def _tune(fields: Fields, recipe: Recipe, qrels: Qrels, whole: Mapping[str, Run]) -> Tuning:
+def _tune(fields: FieldChoices, recipe: Recipe, qrels: Qrels, whole: Mapping[str, Run]) -> Tuning:
     """The best weights for each fold of the judged queries."""
     runs = list(whole.values())
     candidates = {q: Candidates.of([run.rankings[q] for run in runs]) for q in runs[0].rankings}

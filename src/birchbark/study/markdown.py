@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from birchbark.study.figures import difference, interval, mark, written
-from birchbark.study.outcome import Cell, Column, Group, Outcome, Style, Table
+from birchbark.show.figures import difference, interval, mark, written
+from birchbark.show.table import Cell, Column, Group, Style, Table
+from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
 
 
@@ -15,8 +16,8 @@ def markdown(recipe: Recipe, outcome: Outcome) -> str:
     for table in outcome.tables:
         parts += [f"## {table.title}", "\n".join(_lines(table)), table.note]
     parts.append(
-        f"Made by `birchbark study run {recipe.path.name}`: BM25 with k1 {recipe.model.k1} and b "
-        f"{recipe.model.b}, {recipe.depth} documents a query, seed {recipe.seed}. Figures marked "
+        f"Made by `birchbark study run {recipe.path.name}`: BM25 with k1 {recipe.bm25.k1} and b "
+        f"{recipe.bm25.b}, {recipe.depth} documents a query, seed {recipe.seed}. Figures marked "
         "*published* were printed by others, on other data; they were not measured here."
     )
     return "\n\n".join(part for part in parts if part) + "\n"

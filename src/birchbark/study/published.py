@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from birchbark.errors import InputError
 from birchbark.section import Section
-from birchbark.study.outcome import Cell, Column, Group, Row, Table
+from birchbark.show.table import Cell, Column, Group, Row, Table
 
 
 def read_published(

@@ -1,4 +1,4 @@
-"""What does a recipe ask for? A TOML file, read strictly, as one value."""
+"""What does a study depend on, besides data and models? All of it as one value."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from birchbark.collection.documents import READERS
-from birchbark.errors import InputError
-from birchbark.evaluate.measures import check_averaged
 from birchbark.retrieve.bm25 import BM25
-from birchbark.section import Section
+from birchbark.show.table import Column, Group
 from birchbark.study.bench import Bench
 from birchbark.study.data import CollectionFiles
-from birchbark.study.outcome import Column, Group, Outcome
-from birchbark.study.published import read_published
+from birchbark.study.outcome import Outcome
 
 
 class Experiment(Protocol):
@@ -56,7 +52,7 @@ class Recipe:
     findings: str
     collections: tuple[CollectionFiles, ...]
     measures: tuple[str, ...]
-    model: BM25
+    bm25: BM25
     depth: int
     seed: int
     experiment: Experiment
@@ -72,81 +68,3 @@ class Recipe:
         """Paths below the data root of all that it reads, each once."""
         named = [file for collection in self.collections for file in collection.files]
         return tuple(dict.fromkeys([*named, *self.experiment.files]))
-
-
-def read_recipe(path: Path) -> Recipe:
-    """The recipe at `path`. Raises InputError for any fault, naming the file and the key."""
-    from birchbark.study.kinds import BY_NAME
-
-    top = Section.read(path)
-    kind = top.text("kind")
-    if kind not in BY_NAME:
-        raise InputError(
-            f"unknown kind {kind!r}", where=top.where("kind"), remedy=f"one of {', '.join(BY_NAME)}"
-        )
-    measures = _measures(top)
-    experiment = BY_NAME[kind](top.section(kind))
-    recipe = Recipe(
-        path=path,
-        kind=kind,
-        title=top.text("title"),
-        source=top.text("source", ""),
-        findings=top.text("findings", ""),
-        collections=_collections(top),
-        measures=measures,
-        model=_bm25(top.section("bm25", {})),
-        depth=top.whole("depth", 1000, least=1),
-        seed=top.whole("seed", 0),
-        experiment=experiment,
-        published=read_published(top.sections("published", []), experiment.layout(measures)),
-    )
-    top.end()
-    return recipe
-
-
-def _measures(top: Section) -> tuple[str, ...]:
-    measures = top.texts("measures")
-    try:
-        check_averaged(measures)
-    except InputError as fault:
-        raise fault.at(top.where("measures")) from None
-    return measures
-
-
-def _bm25(section: Section) -> BM25:
-    k1, b = section.number("k1", 0.9), section.number("b", 0.4)
-    section.end()
-    try:
-        return BM25(k1, b)
-    except InputError as fault:
-        raise fault.at(section.where()) from None
-
-
-def _collections(top: Section) -> tuple[CollectionFiles, ...]:
-    found = []
-    for section in top.sections("collections"):
-        if (form := section.text("format", "")) and form not in READERS:
-            known = ", ".join(READERS)
-            raise InputError(
-                f"unknown format {form!r}", where=section.where("format"), remedy=f"one of {known}"
-            )
-        found.append(
-            CollectionFiles(
-                section.text("name"),
-                section.text("documents", ""),
-                section.text("queries", ""),
-                section.text("qrels"),
-                section.texts("topic_fields", ("title",)),
-                section.text("run", ""),
-                section.text("folds", ""),
-                form,
-            )
-        )
-        section.end()
-    if not found or len({c.name for c in found}) < len(found):
-        raise InputError(
-            "collections are missing or share a name",
-            where=top.where("collections"),
-            wanted="[[collections]] with a name, documents, queries and qrels each",
-        )
-    return tuple(found)

@@ -65,7 +65,8 @@ def run_study(
     """Run `recipe` on the data below `root` and write the folder `output`.
 
     kept: a folder for BERT's scores and trained models, so that an interrupted study goes on and
-    nothing is computed twice. device: what is trained on. tell: hears each step. Before any work,
+    nothing is computed twice. device: what is trained on, and scored
+    on in float32; integers need the processors. tell: hears each step. Before any work,
     raises InputError for missing data and for an `output` that exists (or, if it may be replaced,
     is no study's), MissingPackageError for what is not installed, CheckpointError for a model that
     is not there.
@@ -134,7 +135,7 @@ def _results(recipe: Recipe, outcome: Outcome) -> dict[str, Any]:
         "kind": recipe.kind,
         "title": recipe.title,
         "source": recipe.source,
-        "bm25": asdict(recipe.model),
+        "bm25": asdict(recipe.bm25),
         "depth": recipe.depth,
         "seed": recipe.seed,
         "tables": [plain(asdict(table)) for table in outcome.tables],

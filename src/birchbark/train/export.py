@@ -13,7 +13,7 @@ from typing import Any
 
 from birchbark.artifact import new_directory, write_json
 from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.reading import read_object
+from birchbark.score.model_json import read_object
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.card import LINEAGE, card
 from birchbark.train.network import Network

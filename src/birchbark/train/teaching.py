@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.device.session import session_on
 from birchbark.records import Ids
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.model import load_scorer
@@ -28,11 +29,12 @@ Asked = Callable[[int, int], None]
 class Teachers:
     """Where it is kept what teachers say, so that it is asked for once.
 
-    store: a score store's folder. write: false in a process that finds there what another asked.
+    store: a score store's folder. device: which teachers run on. write: false in a process that finds there what another asked.
     asked: hears how many pairs of a data set have been answered, and how many there are.
     """
 
     store: Path
+    device: str = "cpu"
     write: bool = True
     asked: Asked = lambda pairs, of: None
 
@@ -57,7 +59,7 @@ def _taught(
 ) -> Material:
     name, pairs = material.data.name, material.learnt.pairs
     tell(f"{name}: {teacher.model} scores {len(learnt):,} of {len(pairs):,} pairs")
-    scorer = load_scorer(teacher.model)
+    scorer = load_scorer(teacher.model, session=session_on(kept.device))
     targets, cut = taught(pairs, learnt, teacher, scorer, kept)
     if cut:
         tell(f"{name}: the teacher reads {cut:,} pairs without their end")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import origin
+from birchbark.device.session import on_device
 from birchbark.errors import InputError, MissingPackageError, TrainingError, first_line
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import locate
@@ -34,7 +35,6 @@ from birchbark.train.material import Material, load_material
 from birchbark.train.shaping import open_base, open_network
 from birchbark.train.state import Progress, load_state, save_state
 from birchbark.train.teaching import Teachers, teach
-from birchbark.train.torch_session import on_device
 from birchbark.train.validate import check_validation, validate
 from birchbark.train.world import World
 
@@ -78,21 +78,23 @@ def train(
             materials = list(load_material(training, root, pieces, talk.tell))
             check_validation(materials, training.validation)
             course = Course(materials, training.schedule, training.seed, world.size)
-            kept = Teachers(teachers or folder / TEACHERS, world.first, talk.asked)
+            kept = Teachers(teachers or folder / TEACHERS, device, world.first, talk.asked)
             materials = teach(materials, course, kept, talk.tell)
         for material, lists in zip(materials, course.lists.tolist(), strict=True):
             talk.tell(f"{material.data.name}: {lists:,} lists an epoch, {material.data.draw.each}")
         network = open_network(base, training.shaping, training.seed, device)
         learner = Learner(network, materials, course, world)
-        check_identity(folder / IDENTITY, _identity(training, base, materials, world), world)
+        check_identity(
+            folder / IDENTITY, _identity(training, base, materials, device, world), world
+        )
         write = partial(export, network=network, base=base, pieces=pieces)
-        task = _Task(training, folder, lineage, write, materials, course, learner, world, talk)
+        task = _Running(training, folder, lineage, write, materials, course, learner, world, talk)
         with written(folder), _roomy():
             return task.run()
 
 
 @dataclass(slots=True)
-class _Task:
+class _Running:
     """A training that runs.
 
     begun: the base's lineage. export: writes the model, given a folder and its lineage.
@@ -214,7 +216,11 @@ def _open_base(training: Training) -> Checkpoint:
 
 
 def _identity(
-    training: Training, base: Checkpoint, materials: Sequence[Material], world: World
+    training: Training,
+    base: Checkpoint,
+    materials: Sequence[Material],
+    device: str,
+    world: World,
 ) -> dict[str, Any]:
     """What must be equal for a training to go on."""
     return {
@@ -222,6 +228,7 @@ def _identity(
         "base": base.fingerprint,
         "data": [material.facts for material in materials],
         "processes": world.size,
+        "device": device,
         "versions": made_by(),
     }
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from birchbark.device.operators import Step, read_steps
 from birchbark.errors import InputError, MissingPackageError, first_line
 from birchbark.records import Ids
 from birchbark.score.batches import equal_lengths
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
 from birchbark.score.session import Floats, NewSession, numbers
-from birchbark.train.nodes import Step, read_steps
 
 BATCH_TOKENS = 16_384  # a GPU is idle with the few that fit a processor's cache
 
@@ -42,6 +42,11 @@ def on_device(device: str) -> NewSession:
             remedy="--device cpu needs none",
         )
     return partial(TorchSession, device=device)
+
+
+def session_on(device: str) -> NewSession | None:
+    """As `on_device`; None for the processors, where ONNX Runtime needs no torch."""
+    return None if device == "cpu" else on_device(device)
 
 
 class TorchSession:

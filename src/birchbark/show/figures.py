@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from birchbark.evaluate.significance import Difference
-from birchbark.study.outcome import Cell, Style, Value
+from birchbark.show.table import Cell, Style, Value
 
 ABSENT = "–"
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from birchbark.errors import InputError
 from birchbark.section import Section
-from birchbark.study.evidence import Evidence
-from birchbark.study.trained import Chain
+from birchbark.study.chains import Chain
+from birchbark.study.evidence import EvidenceStudy
+from birchbark.study.evidence_choices import EvidenceChoices
 from birchbark.train.grid import changed
 
 
-def read_trainings(section: Section) -> Evidence:
+def read_trainings(section: Section) -> EvidenceStudy:
     """The table [training] of a recipe: a study of evidence whose models are trained for it.
 
     config: of the training, beside the recipe. variants: each a name, and settings that differ, by
@@ -26,6 +27,6 @@ def read_trainings(section: Section) -> Evidence:
         one.end()
     if not variants:
         raise InputError("no variants", where=section.where("variants"))
-    found = Evidence.of(variants, section.section("evidence", {}))
+    choices = EvidenceChoices.of(variants, section.section("evidence", {}))
     section.end()
-    return found
+    return EvidenceStudy(choices)

@@ -16,9 +16,8 @@ from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import locate
 from birchbark.section import Section
 from birchbark.study.bench import Bench
-from birchbark.study.outcome import Cell, Column, Curves, Group, Row, Style, Table
 from birchbark.train.config import Training, read_training
-from birchbark.train.curve import measure_curves, read_curve, smooth_losses
+from birchbark.train.curve import read_curve
 from birchbark.train.folder import CURVE, MODEL, STATE, TEACHERS
 from birchbark.train.shaping import open_base
 from birchbark.train.state import Progress, read_progress
@@ -27,17 +26,6 @@ from birchbark.train.training import Talk, check_device, made_by, train
 Chain = tuple[Training, ...]  # each begins with the model of the one before
 Lines = Sequence[Mapping[str, Any]]  # of a curve.jsonl
 SUFFIX = ".toml"
-POINTS = 40  # of a loss curve
-COLUMNS = (
-    Column("steps", Style.COUNT),
-    Column("best at", Style.COUNT),
-    Column("measure, kept apart", Style.MEASURE),
-    Column("loss at the end, kept apart", Style.MEASURE),
-)
-NOTE = (
-    "Steps: in all, and where the model that is measured here was written, the best on the queries "
-    "kept apart; of trainings in turn, those of the last."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,31 +103,6 @@ def _indented(bench: Bench, text: str) -> None:
     bench.tell(f"  {text}")
 
 
-def trained_table(made: Mapping[str, Trained]) -> Table:
-    """A row for each model."""
-    rows = tuple(Row(name, tuple(map(Cell, _figures(one)))) for name, one in made.items())
-    return Table("trained", "Trainings", "model", COLUMNS, (Group("", rows),), NOTE)
-
-
-def trained_plots(made: Mapping[str, Trained]) -> tuple[Curves, ...]:
-    """Loss while learning; loss and measure on queries kept apart."""
-    learnt = {name: smooth_losses(one.curve, POINTS) for name, one in made.items()}
-    plots = [Curves("losses", "Loss while learning", "step", "loss", learnt)]
-    for what, title, axis in (
-        ("losses", "Loss on queries kept apart", "loss"),
-        ("values", "Measure on queries kept apart", "measure"),
-    ):
-        measured = {
-            f"{name}, {data}" if len(found) > 1 else name: points
-            for name, one in made.items()
-            for found in [measure_curves(one.curve, what)]
-            for data, points in found.items()
-        }
-        if measured:
-            plots.append(Curves(f"kept-apart-{what}", title, "step", axis, measured))
-    return tuple(plots)
-
-
 def settings_of(made: Mapping[str, Trained]) -> dict[str, Any]:
     """Name → settings of the training, or of each in turn: for the manifest."""
     return {
@@ -169,9 +132,3 @@ def _digest(training: Training, bench: Bench) -> str:
         made_by(),
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _figures(one: Trained) -> tuple[float | int | None, ...]:
-    losses = [points[-1][1] for points in measure_curves(one.curve, "losses").values()]
-    loss = sum(losses) / len(losses) if losses else None
-    return one.progress.step, one.progress.best_step, one.progress.best, loss

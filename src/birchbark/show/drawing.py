@@ -13,7 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from birchbark.errors import MissingPackageError
-from birchbark.study.outcome import Bars, Curves, Dots, Plot
+from birchbark.show.plot import Bars, Curves, Dots, Plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

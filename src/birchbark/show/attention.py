@@ -13,8 +13,8 @@ import numpy as np
 
 from birchbark.records import Float32s
 from birchbark.score.attention import QUERY, TEXT, Attention
-from birchbark.study.plots import colours
-from birchbark.study.report import template
+from birchbark.show.drawing import colours
+from birchbark.show.page import template
 
 BEST = 4  # tokens of the text that are named for a token of the query
 
@@ -33,7 +33,7 @@ def attention_page(found: Attention, model: str, query: str, text: str) -> str:
     }
     plain = json.dumps(data).replace("<", "\\u003c")  # no token can end the script
     rows = [found.tokens[place] for place in _places(found, QUERY)]
-    page: str = template("attention.html").render(
+    page: str = template(__package__, "attention.html").render(
         found=found,
         model=model,
         query=query,

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import Results
 from birchbark.score.attention import attention
-from birchbark.study.attention import attention_page
+from birchbark.show.attention import attention_page
+from birchbark.show.plot import Bars
+from birchbark.study.evidence_choices import EvidenceChoices
 from birchbark.study.evidence_runs import EvidenceRuns
-from birchbark.study.outcome import Bars, Topic, TopicHit
-
-if TYPE_CHECKING:
-    from birchbark.study.evidence import Evidence
+from birchbark.study.outcome import Topic, TopicHit
 
 SHOWN = 3  # queries from each end, documents of a query
 
@@ -32,7 +30,7 @@ class Looked:
 
 
 def look(
-    choices: Evidence,
+    choices: EvidenceChoices,
     ranked: Sequence[EvidenceRuns],
     whole: Sequence[Mapping[str, Results]],
     models: Mapping[str, str],
@@ -66,7 +64,7 @@ def look(
     return Looked(tuple(plots), tuple(topics), pages)
 
 
-def _attention(choices: Evidence, model: str, topic: Topic) -> str:
+def _attention(choices: EvidenceChoices, model: str, topic: Topic) -> str:
     """What `model` looked at in the best document's best segment; empty where it cannot be drawn.
 
     That is so for an embedding, and for texts longer than one input.

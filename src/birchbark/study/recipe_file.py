@@ -1,0 +1,102 @@
+"""How does a TOML file become a recipe? Read strictly; its `kind` names one of `KINDS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from birchbark.collection.documents import READERS
+from birchbark.errors import InputError
+from birchbark.evaluate.measures import check_averaged
+from birchbark.retrieve.bm25 import BM25
+from birchbark.section import Section
+from birchbark.study.analyzers import AnalyzerStudy
+from birchbark.study.data import CollectionFiles
+from birchbark.study.evidence import EvidenceStudy
+from birchbark.study.fields import FieldStudy
+from birchbark.study.published import read_published
+from birchbark.study.recipe import Experiment, Recipe
+from birchbark.study.variants import read_trainings
+
+KINDS: Mapping[str, Callable[[Section], Experiment]] = {
+    "analyzers": AnalyzerStudy.read,
+    "evidence": EvidenceStudy.read,
+    "fields": FieldStudy.read,
+    "training": read_trainings,
+}
+
+
+def read_recipe(path: Path) -> Recipe:
+    """The recipe at `path`. Raises InputError for any fault, naming the file and the key."""
+    top = Section.read(path)
+    kind = top.text("kind")
+    if kind not in KINDS:
+        raise InputError(
+            f"unknown kind {kind!r}", where=top.where("kind"), remedy=f"one of {', '.join(KINDS)}"
+        )
+    measures = _measures(top)
+    experiment = KINDS[kind](top.section(kind))
+    recipe = Recipe(
+        path=path,
+        kind=kind,
+        title=top.text("title"),
+        source=top.text("source", ""),
+        findings=top.text("findings", ""),
+        collections=_collections(top),
+        measures=measures,
+        bm25=_bm25(top.section("bm25", {})),
+        depth=top.whole("depth", 1000, least=1),
+        seed=top.whole("seed", 0),
+        experiment=experiment,
+        published=read_published(top.sections("published", []), experiment.layout(measures)),
+    )
+    top.end()
+    return recipe
+
+
+def _measures(top: Section) -> tuple[str, ...]:
+    measures = top.texts("measures")
+    try:
+        check_averaged(measures)
+    except InputError as fault:
+        raise fault.at(top.where("measures")) from None
+    return measures
+
+
+def _bm25(section: Section) -> BM25:
+    k1, b = section.number("k1", 0.9), section.number("b", 0.4)
+    section.end()
+    try:
+        return BM25(k1, b)
+    except InputError as fault:
+        raise fault.at(section.where()) from None
+
+
+def _collections(top: Section) -> tuple[CollectionFiles, ...]:
+    found = []
+    for section in top.sections("collections"):
+        if (form := section.text("format", "")) and form not in READERS:
+            known = ", ".join(READERS)
+            raise InputError(
+                f"unknown format {form!r}", where=section.where("format"), remedy=f"one of {known}"
+            )
+        found.append(
+            CollectionFiles(
+                section.text("name"),
+                section.text("documents", ""),
+                section.text("queries", ""),
+                section.text("qrels"),
+                section.texts("topic_fields", ("title",)),
+                section.text("run", ""),
+                section.text("folds", ""),
+                form,
+            )
+        )
+        section.end()
+    if not found or len({c.name for c in found}) < len(found):
+        raise InputError(
+            "collections are missing or share a name",
+            where=top.where("collections"),
+            wanted="[[collections]] with a name, documents, queries and qrels each",
+        )
+    return tuple(found)
