@@ -120,6 +120,7 @@ def ranker(
     """The Ranker that the options above describe."""
     from birchbark.combine.aggregate import parse_aggregation
     from birchbark.combine.interpolate import Interpolation, Scale
+    from birchbark.device.session import session_on
     from birchbark.pipeline.ranker import Ranker
     from birchbark.score.model import load_scorer
     from birchbark.score.precision import Precision

@@ -193,7 +193,7 @@ def _read_scores(path: Path) -> Scores:
     first = next((raw for _, raw in binary_lines(path) if raw.strip()), b"")
     if first.lstrip()[:1] == b"{":
         return read_segment_scores(path)
-    found = {}
+    found: dict[str, dict[str, tuple[float, ...]]] = {}
     for query_id, ranking in read_run(path).rankings.items():
         scores = scaled(ranking.scores, Scale.MINMAX).tolist()
         found[query_id] = {d: (s,) for d, s in zip(ranking.doc_ids, scores, strict=True)}

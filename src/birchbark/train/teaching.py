@@ -29,8 +29,8 @@ Asked = Callable[[int, int], None]
 class Teachers:
     """Where it is kept what teachers say, so that it is asked for once.
 
-    store: a score store's folder. device: which teachers run on. write: false in a process that finds there what another asked.
-    asked: hears how many pairs of a data set have been answered, and how many there are.
+    store: a score store's folder. device: which teachers run on. write: false in a process that
+    finds there what another asked. asked: hears how many pairs of a data set have been answered, and how many there are.
     """
 
     store: Path
