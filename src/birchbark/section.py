@@ -89,9 +89,10 @@ class Section:
         value: bool = self._take(key, bool, default)
         return value
 
-    def text_or_texts(self, key: str) -> tuple[str, ...]:
+    def text_or_texts(self, key: str, default: Any = REQUIRED) -> tuple[str, ...]:
         """A string, or a list of different strings, one or more."""
-        return (self.text(key),) if isinstance(self._table.get(key), str) else self.texts(key)
+        one = isinstance(self._table.get(key), str)
+        return (self.text(key),) if one else self.texts(key, default)
 
     def texts(self, key: str, default: Any = REQUIRED) -> tuple[str, ...]:
         """A list of different strings, one or more."""
@@ -138,6 +139,15 @@ class Section:
             if not isinstance(values, dict):
                 raise self._wrong(key, "tables", values)
             yield Section(values, self._file, f"{self._inner(key)}[{number}]")
+
+    def table_or_tables(self, key: str) -> Iterator[Section]:
+        """A table, or the tables of a list, one or more; none where the key is missing."""
+        if isinstance(self._table.get(key), list):
+            if not self._table[key]:
+                raise InputError("is empty", where=self.where(key), wanted="tables")
+            yield from self.sections(key)
+        elif key in self._table:
+            yield self.section(key)
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from tiny_trainings import some_pairs
 
 from birchbark.collection.pairs import Columns
 from birchbark.errors import InputError
-from birchbark.train.config import DataSet, Schedule
+from birchbark.train.config import Aim, DataSet, Schedule
 from birchbark.train.course import Course
 from birchbark.train.examples import Draw, Pairs
 from birchbark.train.material import Material, PairInputs
@@ -24,10 +24,10 @@ def material(name: str, queries: int, how: Draw = Draw(), texts: int = 5) -> Mat
     pairs = Pairs.of(some_pairs(queries, texts))
     data = DataSet(
         *(name, ("pairs.tsv",), False, "", Columns(), 1, None, False, "", None, 0.0, None, how),
-        *(Objective(), None, 1.0),
+        *((Aim(Objective()),), 1.0),
     )
     inputs = PairInputs(pairs, (), (), None, 0)  # type: ignore[arg-type]
-    return Material(data, inputs, pairs.grades, inputs)
+    return Material(data, inputs, (pairs.grades,), inputs)
 
 
 MATERIALS = [material("a", 4), material("b", 6, Draw("positive", 3))]

@@ -61,7 +61,7 @@ def test_the_loss_is_the_mean_of_lists(tmp_path: Path) -> None:
     numbers = [number for _, (number,) in tasks]
     inputs = Inputs.of([material.learnt[n] for n in numbers], "cpu")
     logits = learner.network.score(inputs).double().numpy()
-    relevant = material.targets[numbers] > 0
+    relevant = material.targets[0][numbers] > 0
     expected = np.log1p(np.exp(np.where(relevant, -logits, logits))).mean()
     assert learner.step(0, 0) == pytest.approx(expected, rel=1e-5)
     double = learner_of(tmp_path, data__weight=2.0)

@@ -68,7 +68,7 @@ def test_queries_are_kept_apart(tmp_path: Path) -> None:
     count = len(apart)
     assert found.facts["learnt"] == {"queries": 10 - count, "pairs": 50 - 5 * count, "cut": 0}
     assert found.facts["held"] == {"queries": count, "pairs": 5 * count, "cut": 0}
-    np.testing.assert_array_equal(found.targets, found.learnt.pairs.grades)
+    np.testing.assert_array_equal(found.targets[0], found.learnt.pairs.grades)
 
 
 def judged(folder: Path, grade: int) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_a_judged_collection_is_learnt_from(tmp_path: Path) -> None:
     """Each judged document, title and text, is a pair; its files are in the card."""
     one = loaded(tmp_path, **judged(tmp_path, 2))
     assert sorted(one.learnt.pairs.texts) == ["Birch\nbark stone", "canoe bee"]
-    assert sorted(one.targets.tolist()) == [0, 2]
+    assert sorted(one.targets[0].tolist()) == [0, 2]
     assert [file["name"] for file in one.facts["files"]] == ["c.jsonl", "q.tsv", "qrels.txt"]
     with pytest.raises(InputError, match=r"too high.*0 to 2.*3"):
         loaded(tmp_path, **judged(tmp_path, 3))
@@ -130,13 +130,13 @@ def test_what_a_teacher_says(tmp_path: Path) -> None:
             scores = np.log(scores / (1 - scores))
         kept = Teachers(tmp_path / "kept")
         every = np.arange(len(pairs))
-        found, cut = taught(pairs, every, Teacher(str(directory), 3.0, 0.25), scorer, kept)
+        found, cut = taught(pairs, every, Teacher((str(directory),), 3.0, 0.25), scorer, kept)
         assert found.dtype == np.float32
         assert cut == 0
         np.testing.assert_allclose(found, 3 * (scores - 0.25), rtol=1e-4, atol=1e-4)
         for write in (True, False):
             kept = replace(kept, write=write)
-            again, _ = taught(pairs, every, Teacher(str(directory)), scorer, kept)
+            again, _ = taught(pairs, every, Teacher((str(directory),)), scorer, kept)
             np.testing.assert_allclose(3 * (again - 0.25), found, rtol=1e-5, atol=1e-5)
 
 
@@ -161,14 +161,15 @@ def test_a_teacher_is_asked_for_what_is_learnt_from(
     course = Course(materials, training.schedule, training.seed, 1)
     kept = Teachers(tmp_path / "kept", asked=lambda *done: heard.append(done))
     (one,) = teach(materials, course, kept, told.append)
+    (targets,) = one.targets
     drawn = {
         number for step in range(course.steps) for _, some in course.tasks(step) for number in some
     }
     assert 4 < len(drawn) <= 8
-    assert set(np.flatnonzero(~np.isnan(one.targets)).tolist()) == drawn
+    assert set(np.flatnonzero(~np.isnan(targets)).tolist()) == drawn
     assert heard[-1] == (len(drawn), len(drawn))
-    assert f"scores {len(drawn)} of {len(one.targets)} pairs" in told[-1]
-    assert one.facts["teacher"]["cut"] == 0
+    assert f"scores {len(drawn)} of {len(targets)} pairs" in told[-1]
+    assert one.facts["teachers"][0]["cut"] == 0
 
 
 def test_what_one_set_keeps_apart_no_other_learns(tmp_path: Path) -> None:

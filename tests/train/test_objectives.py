@@ -26,7 +26,7 @@ LISTS = [
 NUMBERS = st.floats(-30, 30, width=32)
 
 
-def by_hand(kind: str, logits: Sequence[float], targets: Sequence[float], margin: float) -> float:
+def by_hand(kind: str, logits: Sequence[float], targets: Sequence[float], setting: float) -> float:
     """The loss of one list, one text or pair of texts at a time."""
     x, y, n = list(map(float, logits)), list(map(float, targets)), range(len(logits))
     unequal = [x[i] - x[j] for i in n for j in n if y[i] > y[j]]
@@ -37,7 +37,7 @@ def by_hand(kind: str, logits: Sequence[float], targets: Sequence[float], margin
     elif kind == "ranknet":
         found = [math.log(1 + math.exp(-gap)) for gap in unequal]
     elif kind == "margin":
-        found = [max(0, margin - gap) for gap in unequal]
+        found = [max(0, setting - gap) for gap in unequal]
     elif kind == "softmax":
         return -sum(t / sum(y) * math.log(s) for t, s in zip(y, shares, strict=True) if t > 0)
     elif kind == "listnet":
@@ -45,6 +45,12 @@ def by_hand(kind: str, logits: Sequence[float], targets: Sequence[float], margin
         return float(-(goal * np.log(shares)).sum())
     elif kind == "soft":
         found = [(s - t) ** 2 for s, t in zip(x, y, strict=True)]
+    elif kind == "soft-labels":
+        both = [[1 / (1 + math.exp(-v / setting)) for v in pair] for pair in zip(x, y, strict=True)]
+        found = [
+            setting**2 * (t * math.log(t / p) + (1 - t) * math.log((1 - t) / (1 - p)))
+            for p, t in both
+        ]
     else:
         found = [(x[i] - x[j] - (y[i] - y[j])) ** 2 for i in n for j in n if i != j]
     return sum(found) / len(found) if found else 0.0
@@ -68,10 +74,29 @@ def losses(
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loss_is_what_it_is_by_hand(kind: str) -> None:
     """On lists of several lengths together."""
-    for margin in (1.0, 2.5):
-        found, _ = losses(Objective(kind, margin), LISTS, 6)
-        expected = [by_hand(kind, *one, margin) for one in LISTS]
+    for setting in (1.0, 2.5):
+        found, _ = losses(Objective(kind, setting, setting), LISTS, 6)
+        expected = [by_hand(kind, *one, setting) for one in LISTS]
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=5), st.sampled_from([0.25, 1.0, 4.0]))
+def test_a_student_equal_to_its_teacher_has_no_loss(said: list[float], temperature: float) -> None:
+    """Nor anything to learn."""
+    same = Objective("soft-labels", temperature=temperature)
+    found, slope = losses(same, [(said, said)], len(said))
+    assert found.abs().max() < 1e-5
+    assert slope.abs().max() < 1e-6
+
+
+def test_a_cold_teacher_gives_labels() -> None:
+    """T → 0: cross-entropy with the teacher's decisions, at the student's own temperature."""
+    cold = 1e-3
+    teacher, student = [2.0, -1.5, 0.25, -4.0], [0.002, 0.001, -0.003, -0.0005]
+    found, _ = losses(Objective("soft-labels", temperature=cold), [(student, teacher)], 4)
+    hard = [(-1) ** (t > 0) * s / cold for s, t in zip(student, teacher, strict=True)]
+    expected = cold**2 * sum(math.log(1 + math.exp(h)) for h in hard) / 4
+    assert float(found) == pytest.approx(expected, rel=1e-5)
 
 
 @st.composite

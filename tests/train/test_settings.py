@@ -9,10 +9,10 @@ import pytest
 from tiny_trainings import settings, toml
 
 from birchbark.errors import InputError
-from birchbark.train.config import Schedule, Teacher, Training, read_training
+from birchbark.train.config import Aim, Schedule, Teacher, Training, read_training
 from birchbark.train.examples import Draw
 from birchbark.train.grid import read_variants
-from birchbark.train.objectives import Objective
+from birchbark.train.objectives import LOSSES, Objective
 from birchbark.train.shaping import Shaping
 
 
@@ -28,7 +28,7 @@ def test_what_is_not_said_has_a_usual_value() -> None:
     assert training.shaping == Shaping(None, "all", 0.1)
     assert (training.seed, training.validation.measure) == (0, "AP")
     (data,) = training.data
-    assert (data.draw, data.objective, data.teacher) == (Draw(), Objective(), None)
+    assert (data.draw, data.aims) == (Draw(), (Aim(Objective()),))
     assert (data.highest, data.unjudged, data.chunk, data.weight) == (1, None, None, 1.0)
 
 
@@ -38,13 +38,18 @@ def test_a_data_set_may_have_its_own_objective() -> None:
     values = settings("base", {"objective.kind": "ranknet", "lists": {"each": "positive"}})
     values["data"] += [values["data"][0] | {"name": "soft", "objective": own, "lists": {}}]
     first, second = read_training(values, Path("x")).data
-    assert (first.objective.kind, first.draw, first.teacher) == (
-        "ranknet",
-        Draw("positive", 8),
-        None,
-    )
-    assert (second.objective.kind, second.draw) == ("soft", Draw())
-    assert second.teacher == Teacher("big", 20.0, 0.4)
+    assert (first.aims, first.draw) == ((Aim(Objective("ranknet")),), Draw("positive", 8))
+    assert second.aims == (Aim(Objective("soft"), Teacher(("big",), 20.0, 0.4)),)
+    assert second.draw == Draw()
+
+
+def test_several_losses_are_added_up() -> None:
+    """Labels and what several teachers say, each with a weight; a loss has its own settings."""
+    soft = {"kind": "soft-labels", "teacher": ["a", "b"], "temperature": 2, "weight": 0.5}
+    (data,) = read(objective=[{"kind": "pointwise"}, soft]).data
+    mild = Objective("soft-labels", temperature=2.0)
+    assert data.aims == (Aim(Objective()), Aim(mild, Teacher(("a", "b")), 0.5))
+    assert data.teachers == (Teacher(("a", "b")),)
 
 
 FAULTS: list[tuple[dict[str, Any], str]] = [
@@ -80,6 +85,15 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"data__weight": 0}, r"data\[1\].weight: out of range: expected above 0"),
     ({"data__columns": {"grade": "g"}}, r"data\[1\].columns.grade: unknown key"),
     ({"data__objective": {"kind": "soft"}}, r"data\[1\].objective: objective soft needs a teacher"),
+    ({"objective": {"kind": "softmax", "margin": 3}}, "objective.margin: unknown key"),
+    ({"objective": {"kind": "softmax", "scale": 3}}, "objective.scale: unknown key"),
+    ({"objective": {"kind": "ranknet", "teacher": "x"}}, "objective ranknet has no teacher"),
+    ({"objective": []}, "objective: is empty"),
+    ({"objective": "soft"}, "objective: wrong type: expected a table"),
+    (
+        {"objective": [{}, {"kind": "soft-labels", "teacher": "x", "temperature": 0}]},
+        r"objective\[2\]: temperature is out of range: expected above 0, found 0",
+    ),
     ({"validation": {"patience": 0}}, "validation.patience: out of range"),
 ]
 
@@ -163,8 +177,10 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 def test_every_key_is_documented(tmp_path: Path) -> None:
     """training/README.md names each key that a table takes, as the errors list them."""
     documented = (Path(__file__).parents[2] / "training" / "README.md").read_text()
-    for table in ("", "model", "schedule", "validation", "objective", "lists", "data", "columns"):
-        values = settings("base", {"objective": {}, "lists": {}, "data.columns": {}})
+    tables = ("", "model", "schedule", "validation", "lists", "data", "columns")
+    kinds = [("objective", kind) for kind in LOSSES]
+    for table, kind in [*((table, "pointwise") for table in tables), *kinds]:
+        values = settings("base", {"objective": {"kind": kind}, "lists": {}, "data.columns": {}})
         place: Any = values
         if table in ("data", "columns"):
             place = values["data"][0]
@@ -174,6 +190,6 @@ def test_every_key_is_documented(tmp_path: Path) -> None:
         with pytest.raises(InputError) as refused:
             read_training(values, tmp_path / "tiny.toml")
         keys = refused.value.remedy.removeprefix("one of ").split(", ")
-        assert len(keys) > 2
+        assert len(keys) > 1
         for key in set(keys) - {"model", "schedule", "data", "columns"}:  # which are tables
             assert f"{key}`" in documented, f"{table}.{key}"

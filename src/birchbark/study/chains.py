@@ -122,7 +122,7 @@ def _after(training: Training, base: Path, done: Sequence[Training]) -> Training
 def _digest(training: Training, bench: Bench) -> str:
     """Equal for what gives equal models."""
     files = [place(bench.root, name) for data in training.data for name in data.files]
-    teachers = [data.teacher.model for data in training.data if data.teacher]
+    teachers = [m for data in training.data for teacher in data.teachers for m in teacher.models]
     parts = [
         training.values,
         [fingerprint(file) for file in files],

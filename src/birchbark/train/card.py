@@ -81,7 +81,7 @@ def _training(training: Mapping[str, Any]) -> list[str]:
         + f"; {training['ended']}.",
     ]
     if teachers := [
-        f"{d['name']} by {d['teacher']['model']}" for d in training["data"] if d["teacher"]
+        f"{d['name']} by {teacher['model']}" for d in training["data"] for teacher in d["teachers"]
     ]:
         parts.append(f"Taught by the scores of another model: {', '.join(teachers)}.")
     if training.get("measures"):

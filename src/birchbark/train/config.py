@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from birchbark.collection.pairs import Columns
 from birchbark.errors import InputError
 from birchbark.section import Section
@@ -22,12 +25,22 @@ T = TypeVar("T")
 class Teacher:
     """Whose scores are the targets: scale · (score − shift) of each pair, as log-odds.
 
-    The score is the cosine of an embedding model, or a cross-encoder's log-odds.
+    The score is the cosine of an embedding model, or a cross-encoder's log-odds; of several models
+    the mean of theirs.
     """
 
-    model: str
+    models: tuple[str, ...]
     scale: float = 1.0
     shift: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """One of the losses whose sum is minimised. teacher: None where targets are grades."""
+
+    objective: Objective
+    teacher: Teacher | None = None
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +51,8 @@ class DataSet:
     queries and judgments of a collection, whose every judged document makes a pair; format: of the
     documents, where their name does not tell. chunk: texts are cut into pieces of so many words,
     each with the grade of the whole; None leaves them whole. validation: share of the queries kept
-    apart, of which at most `validation_queries` are measured. weight: of its losses. skip_bad: pass
-    over bad records, and count them. licence: what the card says of it.
+    apart, of which at most `validation_queries` are measured. aims: what is minimised. weight: of
+    its losses. skip_bad: pass over bad records, and count them. licence: what the card says of it.
     """
 
     name: str
@@ -55,9 +68,17 @@ class DataSet:
     validation: float
     validation_queries: int | None
     draw: Draw
-    objective: Objective
-    teacher: Teacher | None
+    aims: tuple[Aim, ...]
     weight: float
+
+    def learns_from(self, grades: NDArray[np.float32]) -> bool:
+        """Whether a list with these grades has a loss that can be lowered."""
+        return any(aim.objective.learns_from(grades) for aim in self.aims)
+
+    @property
+    def teachers(self) -> tuple[Teacher, ...]:
+        """Whose answers are learnt from."""
+        return tuple(aim.teacher for aim in self.aims if aim.teacher)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +144,7 @@ def read_training(values: Mapping[str, Any], path: Path) -> Training:
     Raises InputError for any fault, naming the file and the key.
     """
     top = Section(values, str(path))
-    objective = _read(top.section("objective", {}), _objective)
+    aims = _aims(top) or (Aim(Objective()),)
     draw = _read(top.section("lists", {}), _draw)
     training = Training(
         path=path,
@@ -132,7 +153,7 @@ def read_training(values: Mapping[str, Any], path: Path) -> Training:
         seed=top.whole("seed", 0),
         shaping=_read(top.section("model", {}), _shaping),
         max_length=top.whole("max_length", 256, least=8),
-        data=tuple(_read(s, _data_set, objective, draw) for s in top.sections("data")),
+        data=tuple(_read(s, _data_set, aims, draw) for s in top.sections("data")),
         schedule=_read(top.section("schedule"), _schedule),
         validation=_read(top.section("validation", {}), _validation),
         values=dict(values),
@@ -166,15 +187,24 @@ def _shaping(section: Section) -> Shaping:
     )
 
 
-def _objective(section: Section) -> tuple[Objective, Teacher | None]:
-    objective = Objective(section.text("kind", "pointwise"), section.number("margin", 1.0))
-    model = section.text("teacher", "")
+def _aims(section: Section) -> tuple[Aim, ...]:
+    """The key `objective`, a table or several; none where it is missing."""
+    return tuple(_read(one, _aim) for one in section.table_or_tables("objective"))
+
+
+def _aim(section: Section) -> Aim:
+    usual = Objective(section.text("kind", "pointwise"))
+    settings = {name: section.number(name, getattr(usual, name)) for name in usual.settings}
+    objective, weight = Objective(usual.kind, **settings), _above(section, "weight", 1.0)
+    if not objective.soft:
+        if "teacher" in section.keys:
+            raise InputError(f"objective {objective.kind} has no teacher")
+        return Aim(objective, None, weight)
+    models = section.text_or_texts("teacher", ())
+    if not models:
+        raise InputError(f"objective {objective.kind} needs a teacher")
     scale, shift = section.number("scale", 1.0), section.number("shift", 0.0)
-    if objective.soft != bool(model):
-        raise InputError(
-            f"objective {objective.kind} {'needs a' if objective.soft else 'has no'} teacher"
-        )
-    return objective, Teacher(model, scale, shift) if model else None
+    return Aim(objective, Teacher(models, scale, shift), weight)
 
 
 def _draw(section: Section) -> Draw:
@@ -197,20 +227,18 @@ def _columns(section: Section) -> Columns:
     )
 
 
-def _data_set(
-    section: Section, usual: tuple[Objective, Teacher | None], usual_draw: Draw
-) -> DataSet:
-    own = "objective" in section.keys
-    objective, teacher = _read(section.section("objective", {}), _objective) if own else usual
+def _data_set(section: Section, usual: tuple[Aim, ...], usual_draw: Draw) -> DataSet:
+    aims = _aims(section) or usual
     lists = _read(section.section("lists", {}), _draw) if "lists" in section.keys else usual_draw
     validation = section.number("validation", 0.0)
     if not 0 <= validation < 1:
         raise InputError(
             "share of queries is out of range", wanted="0 up to 1", found=str(validation)
         )
-    if objective.compares and lists.each == "pair":
+    compare = [aim.objective.kind for aim in aims if aim.objective.compares]
+    if compare and lists.each == "pair":
         raise InputError(
-            f"objective {objective.kind} compares texts of one query",
+            f"objective {compare[0]} compares texts of one query",
             remedy='lists = { each = "positive", texts = 8 }, or each = "query"',
         )
     judged = "documents" in section.keys
@@ -228,8 +256,7 @@ def _data_set(
         validation=validation,
         validation_queries=section.whole("validation_queries", None, least=1),
         draw=lists,
-        objective=objective,
-        teacher=teacher,
+        aims=aims,
         weight=_above(section, "weight", 1.0),
     )
 

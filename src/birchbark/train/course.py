@@ -57,8 +57,7 @@ class Course:
         tasks = []
         for number, material in enumerate(self._materials):
             data, seed = material.data, (self._seed, epoch, number)
-            useful = data.objective.learns_from
-            if not (lists := draw(material.learnt.pairs, data.draw, seed, useful)):
+            if not (lists := draw(material.learnt.pairs, data.draw, seed, data.learns_from)):
                 raise InputError(
                     "no lists to learn from",
                     where=data.name,

@@ -96,9 +96,10 @@ class Learner:
             chosen = [i for i, (m, _) in enumerate(tasks) if m == number]
             if chosen:
                 lists = [np.arange(ends[i] - len(tasks[i][1]), ends[i]) for i in chosen]
-                targets = [material.targets[list(tasks[i][1])] for i in chosen]
-                losses = list_losses(material.data.objective, logits, lists, targets)
-                total = total + material.data.weight * losses.sum()
+                for aim, of_pairs in zip(material.data.aims, material.targets, strict=True):
+                    targets = [of_pairs[list(tasks[i][1])] for i in chosen]
+                    losses = list_losses(aim.objective, logits, lists, targets)
+                    total = total + material.data.weight * aim.weight * losses.sum()
         return total
 
     def products(self) -> AbstractContextManager[Any]:

@@ -77,13 +77,13 @@ class PairInputs:
 class Material:
     """One data set, ready to learn from.
 
-    learnt: what is trained on, with targets (n,) float32: grades, or what a teacher says
+    learnt: what is trained on. targets: of each aim (n,) float32: grades, or what its teacher says
     (teaching.py). held: what it is validated on. facts: what the card says of it.
     """
 
     data: DataSet
     learnt: PairInputs
-    targets: NDArray[np.float32]
+    targets: tuple[NDArray[np.float32], ...]
     held: PairInputs
     facts: Mapping[str, object] = field(default_factory=dict)
 
@@ -114,13 +114,13 @@ def load_material(training: Training, root: Path, pieces: Pieces, tell: Tell) ->
                 {"name": Path(name).name, "sha256": fingerprint(place(root, name))}
                 for name in data.files
             ],
-            "teacher": None,
+            "teachers": [],
             "skipped": len(intake.skipped),
             "queries_left_aside": aside,
             "learnt": learnt.counts,
             "held": held.counts,
         }
-        yield Material(data, learnt, learnt.pairs.grades, held, facts)
+        yield Material(data, learnt, (learnt.pairs.grades,) * len(data.aims), held, facts)
 
 
 def split(

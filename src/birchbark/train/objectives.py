@@ -22,44 +22,50 @@ Loss = Callable[[Any, Any, Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """One of `LOSSES` by its name, with its setting.
+    """One of `LOSSES` by its name, with its settings.
 
-    margin: of `margin` alone, the difference of log-odds that is enough. Targets are grades, or
-    log-odds of a teacher for `soft` and `soft-margin`.
+    margin: of `margin` alone, the difference of log-odds that is enough. temperature: of
+    `soft-labels` alone. Targets are grades, or log-odds of a teacher where it is `soft`.
     """
 
     kind: str = "pointwise"
     margin: float = 1.0
+    temperature: float = 1.0
 
     def __post_init__(self) -> None:
         if self.kind not in LOSSES:
             raise InputError(
                 f"unknown objective {self.kind!r}", remedy=f"one of {', '.join(LOSSES)}"
             )
-        if not 0 < self.margin < float("inf"):
-            raise InputError("margin is out of range", wanted="above 0", found=str(self.margin))
+        for name in SETTINGS:
+            value = getattr(self, name)
+            if not 0 < value < float("inf"):
+                raise InputError(f"{name} is out of range", wanted="above 0", found=str(value))
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Names of those that this loss has."""
+        return LOSSES[self.kind].settings
 
     @property
     def soft(self) -> bool:
         """Whether targets are a teacher's log-odds."""
-        return self.kind in ("soft", "soft-margin")
+        return LOSSES[self.kind].soft
 
     @property
     def compares(self) -> bool:
         """Whether a list of one text has nothing to learn from."""
-        return self.kind not in ("pointwise", "soft")
+        return LOSSES[self.kind].compares
 
     def learns_from(self, grades: NDArray[np.float32]) -> bool:
         """Whether a list with these grades has a loss that can be lowered."""
-        if self.kind in ("ranknet", "margin"):
-            return bool(grades.max() > grades.min())
-        return self.kind != "softmax" or bool(grades.max() > 0)
+        return LOSSES[self.kind].learns_from(grades)
 
     @property
     def loss(self) -> Loss:
-        """The function, with its setting."""
-        found = LOSSES[self.kind]
-        return partial(found, margin=self.margin) if self.kind == "margin" else found
+        """The function, with its settings."""
+        chosen = {name: getattr(self, name) for name in self.settings}
+        return partial(LOSSES[self.kind].function, **chosen)
 
 
 def pointwise(logits: Any, targets: Any, mask: Any) -> Any:
@@ -118,14 +124,53 @@ def soft_margin(logits: Any, targets: Any, mask: Any) -> Any:
     return _mean((apart**2).flatten(1), both.flatten(1))
 
 
-LOSSES: Mapping[str, Callable[..., Any]] = {
-    "pointwise": pointwise,
-    "ranknet": ranknet,
-    "margin": margin_loss,
-    "softmax": softmax_loss,
-    "listnet": listnet,
-    "soft": soft,
-    "soft-margin": soft_margin,
+def soft_labels(logits: Any, targets: Any, mask: Any, temperature: float) -> Any:
+    """T² · KL(sigmoid(teacher's log-odds / T), sigmoid(logit / T)), mean over the list.
+
+    Soft cross-entropy less what no student can undo, so a student equal to its teacher has none; T
+    → 0 makes labels of the teacher's decisions (Hinton 2015; Sanh 2019).
+    """
+    from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
+
+    cold, wanted = targets / temperature, (targets / temperature).sigmoid()
+    crossed = binary_cross_entropy_with_logits(logits / temperature, wanted, reduction="none")
+    entropy = -(wanted * logsigmoid(cold) + (1 - wanted) * logsigmoid(-cold))
+    return temperature**2 * _mean(crossed - entropy, mask)
+
+
+def _any(grades: NDArray[np.float32]) -> bool:
+    return True
+
+
+def _unequal(grades: NDArray[np.float32]) -> bool:
+    return bool(grades.max() > grades.min())
+
+
+def _some_relevant(grades: NDArray[np.float32]) -> bool:
+    return bool(grades.max() > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What there is to know of a loss. See the properties of Objective."""
+
+    function: Callable[..., Any]
+    compares: bool = True
+    learns_from: Callable[[NDArray[np.float32]], bool] = _any
+    soft: bool = False
+    settings: tuple[str, ...] = ()
+
+
+SETTINGS = ("margin", "temperature")
+LOSSES: Mapping[str, _Kind] = {
+    "pointwise": _Kind(pointwise, compares=False),
+    "ranknet": _Kind(ranknet, learns_from=_unequal),
+    "margin": _Kind(margin_loss, learns_from=_unequal, settings=("margin",)),
+    "softmax": _Kind(softmax_loss, learns_from=_some_relevant),
+    "listnet": _Kind(listnet),
+    "soft": _Kind(soft, compares=False, soft=True),
+    "soft-margin": _Kind(soft_margin, soft=True),
+    "soft-labels": _Kind(soft_labels, compares=False, soft=True, settings=("temperature",)),
 }
 
 

@@ -30,7 +30,8 @@ class Teachers:
     """Where it is kept what teachers say, so that it is asked for once.
 
     store: a score store's folder. device: which teachers run on. write: false in a process that
-    finds there what another asked. asked: hears how many pairs of a data set have been answered, and how many there are.
+    finds there what another asked. asked: hears how many pairs of a data set have been
+    answered, and how many there are.
     """
 
     store: Path
@@ -46,25 +47,39 @@ def teach(
 
     Of other pairs nobody asks: their targets are NaN. Those without a teacher stay as they are.
     """
-    if not any(one.data.teacher for one in materials):
+    if not any(one.data.teachers for one in materials):
         return list(materials)
     return [
-        _taught(one, one.data.teacher, learnt, kept, tell) if one.data.teacher else one
+        _taught(one, learnt, kept, tell)
         for one, learnt in zip(materials, course.learnt(), strict=True)
     ]
 
 
-def _taught(
-    material: Material, teacher: Teacher, learnt: Numbers, kept: Teachers, tell: Tell
-) -> Material:
+def _taught(material: Material, learnt: Numbers, kept: Teachers, tell: Tell) -> Material:
+    targets, said = list(material.targets), []
+    for number, aim in enumerate(material.data.aims):
+        if aim.teacher:
+            answers = [
+                _answers(material, model, aim.teacher, learnt, kept, tell)
+                for model in aim.teacher.models
+            ]
+            targets[number] = np.mean([values for values, _ in answers], axis=0, dtype=np.float32)
+            said += [facts for _, facts in answers]
+    facts = {**material.facts, "teachers": said}
+    return replace(material, targets=tuple(targets), facts=facts)
+
+
+def _answers(
+    material: Material, model: str, teacher: Teacher, learnt: Numbers, kept: Teachers, tell: Tell
+) -> tuple[NDArray[np.float32], dict[str, object]]:
+    """Targets by one model, and what the card says of it."""
     name, pairs = material.data.name, material.learnt.pairs
-    tell(f"{name}: {teacher.model} scores {len(learnt):,} of {len(pairs):,} pairs")
-    scorer = load_scorer(teacher.model, session=session_on(kept.device))
+    tell(f"{name}: {model} scores {len(learnt):,} of {len(pairs):,} pairs")
+    scorer = load_scorer(model, session=session_on(kept.device))
     targets, cut = taught(pairs, learnt, teacher, scorer, kept)
     if cut:
         tell(f"{name}: the teacher reads {cut:,} pairs without their end")
-    said = {"model": teacher.model, "fingerprint": scorer.fingerprint, "cut": cut}
-    return replace(material, targets=targets, facts={**material.facts, "teacher": said})
+    return targets, {"model": model, "fingerprint": scorer.fingerprint, "cut": cut}
 
 
 def taught(

@@ -25,8 +25,8 @@ TOKENS = 8192
 class Figures:
     """What a data set's held queries say of a network.
 
-    values: the measure's, of each query that has a relevant text. loss: of the set's own objective,
-    mean over lists; None where its targets are a teacher's, who is asked about no held pair.
+    values: the measure's, of each query that has a relevant text. loss: of the set's own aims, mean
+    over lists; None where targets are a teacher's, who is asked about no held pair.
     """
 
     values: Sequence[float]
@@ -68,14 +68,18 @@ def _loss(material: Material, logits: Float32s, seed: int) -> float | None:
     import torch
 
     data, pairs = material.data, material.held.pairs
-    if data.objective.soft:
+    if data.teachers:
         return None
     every = replace(data.draw, take=None)
-    lists = [np.array(one) for one in draw(pairs, every, (seed,), data.objective.learns_from)]
+    lists = [np.array(one) for one in draw(pairs, every, (seed,), data.learns_from)]
     if not lists:
         return None
     targets = [pairs.grades[one] for one in lists]
-    return float(list_losses(data.objective, torch.from_numpy(logits), lists, targets).mean())
+    scores = torch.from_numpy(logits)
+    return sum(
+        aim.weight * float(list_losses(aim.objective, scores, lists, targets).mean())
+        for aim in data.aims
+    )
 
 
 def check_validation(materials: Sequence[Material], how: Validation) -> None:
