@@ -141,10 +141,9 @@ class Section:
             yield Section(values, self._file, f"{self._inner(key)}[{number}]")
 
     def table_or_tables(self, key: str) -> Iterator[Section]:
-        """A table, or the tables of a list, one or more; none where the key is missing."""
+        """A table, or the tables of a list; none where the key is missing."""
+        self._taken.append(key)
         if isinstance(self._table.get(key), list):
-            if not self._table[key]:
-                raise InputError("is empty", where=self.where(key), wanted="tables")
             yield from self.sections(key)
         elif key in self._table:
             yield self.section(key)

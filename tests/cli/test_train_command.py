@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from birchbark.cli import group, main
-from birchbark.errors import MissingPackageError, TrainingError
+from birchbark.errors import InputError, MissingPackageError, TrainingError
 from birchbark.score.model import load_scorer
 from conftest import write_bert
 
@@ -117,6 +117,18 @@ def test_a_grid_asks_its_teacher_once(here: Path) -> None:
     done = birchbark("train", "tiny.toml", "--output", "out")
     assert done.exit_code == 0, done.output
     assert [path.parent for path in here.rglob("*.scores")] == [here / "out" / "teachers"]
+
+
+def test_distilling_needs_a_teacher(here: Path) -> None:
+    """The same files as train reads, which may have none."""
+    needs_torch()
+    with pytest.raises(InputError, match=r"tiny.toml: nobody teaches.*birchbark train learns"):
+        birchbark("distill", "tiny.toml", "--output", "out")
+    write_bert(here / "teacher", labels=1, seed=9)
+    (here / "tiny.toml").write_text(f'{CONFIG}[match]\nteacher = "teacher"\n')
+    done = birchbark("distill", "tiny.toml", "--output", "out")
+    assert done.exit_code == 0, done.output
+    assert (here / "out" / "model" / "model.safetensors").exists()
 
 
 def test_a_grid_outlives_a_training_that_fails(here: Path) -> None:

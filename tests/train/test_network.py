@@ -72,6 +72,39 @@ def test_the_first_layers_are_kept(kept: int, tmp_path: Path) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
+def test_chosen_layers_and_the_first_of_all_else(tmp_path: Path) -> None:
+    """A student begins with what its base has there."""
+    directory = write_family(tmp_path / "bert", "bert", 1)
+    whole = network_of(directory)
+    shape, names = whole.shape, whole.family.names
+    small = network_of(
+        directory,
+        from_layers=(1, 3),
+        hidden=shape.hidden // 2,
+        heads=shape.heads // 2,
+        intermediate=5,
+    )
+    half = slice(shape.hidden // 2)
+    for own, source in ((0, 0), (1, 2)):
+        for part, kept in (
+            (names.query, (half, half)),
+            (names.inner, (slice(5), half)),
+            (names.outer, (half, slice(5))),
+        ):
+            wide = whole.weights[f"{part.format(i=source)}.weight"]
+            assert torch.equal(small.weights[f"{part.format(i=own)}.weight"], wide[kept])
+    words = f"{names.words}.weight"
+    assert torch.equal(small.weights[words], whole.weights[words][:, half])
+    assert judged(small, PAIRS).shape == (len(PAIRS),)
+    for wrong, message in (
+        ({"from_layers": (1, 9)}, "1 to 3, found 9"),
+        ({"hidden": 4 * shape.hidden}, "hidden is more than the base has"),
+        ({"heads": 3}, "hidden is no multiple of heads"),
+    ):
+        with pytest.raises(InputError, match=message):
+            network_of(directory, **wrong)
+
+
 def test_layers_that_there_are_not(tmp_path: Path) -> None:
     """More than there are, or a part of those that share weights."""
     with pytest.raises(InputError, match="no such number of layers: expected 1 to 3, found 4"):

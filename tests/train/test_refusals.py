@@ -242,7 +242,7 @@ def test_a_full_disk_keeps_what_there_was(
     kept = {part: contents(tmp_path / "out" / part) for part in ("model", "state")}
     with monkeypatch.context() as patch:
         if owner is not state_room:  # else this validation's model may be no better
-            patch.setattr("birchbark.train.training._Task._validated", lambda *_: True)
+            patch.setattr("birchbark.train.training._Running._validated", lambda *_: True)
         patch.setattr(owner, name, full)
         message = r"out: the training cannot be written: No space left.*\(make room"
         with pytest.raises(TrainingError, match=message):

@@ -88,7 +88,13 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"objective": {"kind": "softmax", "margin": 3}}, "objective.margin: unknown key"),
     ({"objective": {"kind": "softmax", "scale": 3}}, "objective.scale: unknown key"),
     ({"objective": {"kind": "ranknet", "teacher": "x"}}, "objective ranknet has no teacher"),
-    ({"objective": []}, "objective: is empty"),
+    ({"objective": []}, r"tiny.toml: no objective: expected one, or a table \[match\]"),
+    ({"match": {"teacher": "x", "hidden": -1}}, "match: hidden is out of range"),
+    (
+        {"match": {"teacher": "x", "embeddings": 0, "hidden": 0, "attention": 0}},
+        "match: nothing is matched",
+    ),
+    ({"model": {"layers": 1, "from_layers": [2]}}, "model: layers and from_layers say the same"),
     ({"objective": "soft"}, "objective: wrong type: expected a table"),
     (
         {"objective": [{}, {"kind": "soft-labels", "teacher": "x", "temperature": 0}]},
@@ -177,10 +183,13 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 def test_every_key_is_documented(tmp_path: Path) -> None:
     """training/README.md names each key that a table takes, as the errors list them."""
     documented = (Path(__file__).parents[2] / "training" / "README.md").read_text()
-    tables = ("", "model", "schedule", "validation", "lists", "data", "columns")
+    tables = ("", "model", "schedule", "validation", "lists", "data", "columns", "match")
     kinds = [("objective", kind) for kind in LOSSES]
     for table, kind in [*((table, "pointwise") for table in tables), *kinds]:
-        values = settings("base", {"objective": {"kind": kind}, "lists": {}, "data.columns": {}})
+        objective = {"kind": kind} | ({"teacher": "x"} if LOSSES[kind].soft else {})
+        values = settings(
+            "base", {"objective": objective, "lists": {}, "data.columns": {}, "match.teacher": "x"}
+        )
         place: Any = values
         if table in ("data", "columns"):
             place = values["data"][0]
@@ -191,5 +200,11 @@ def test_every_key_is_documented(tmp_path: Path) -> None:
             read_training(values, tmp_path / "tiny.toml")
         keys = refused.value.remedy.removeprefix("one of ").split(", ")
         assert len(keys) > 1
-        for key in set(keys) - {"model", "schedule", "data", "columns"}:  # which are tables
+        for key in set(keys) - {
+            "model",
+            "schedule",
+            "data",
+            "columns",
+            "match",
+        }:  # which are tables
             assert f"{key}`" in documented, f"{table}.{key}"

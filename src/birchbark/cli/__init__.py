@@ -27,6 +27,7 @@ VERBS = (
     "study",
     "pairs",
     "train",
+    "distill",
     "model",
 )
 

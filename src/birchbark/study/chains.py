@@ -59,8 +59,9 @@ def read_models(section: Section) -> dict[str, str | Chain]:
 
 
 def bases(chains: Iterable[Chain]) -> tuple[str, ...]:
-    """The models that must be there before anything is trained."""
-    return tuple(dict.fromkeys(chain[0].base for chain in chains))
+    """The models that must be there before anything is trained: first bases, and teachers."""
+    named = [(chain[0].base, *(t for one in chain for t in one.teachers)) for chain in chains]
+    return tuple(dict.fromkeys(model for some in named for model in some))
 
 
 def learnt_files(chains: Iterable[Chain]) -> tuple[str, ...]:
@@ -122,12 +123,11 @@ def _after(training: Training, base: Path, done: Sequence[Training]) -> Training
 def _digest(training: Training, bench: Bench) -> str:
     """Equal for what gives equal models."""
     files = [place(bench.root, name) for data in training.data for name in data.files]
-    teachers = [m for data in training.data for teacher in data.teachers for m in teacher.models]
     parts = [
         training.values,
         [fingerprint(file) for file in files],
         open_base(locate(training.base), training.base).fingerprint,
-        [Checkpoint.open(locate(name), name).fingerprint for name in teachers],
+        [Checkpoint.open(locate(name), name).fingerprint for name in training.teachers],
         bench.device,
         made_by(),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from birchbark.errors import InputError
 from birchbark.section import Section
-from birchbark.study.chains import Chain
+from birchbark.study.chains import read_models
 from birchbark.study.evidence import EvidenceStudy
 from birchbark.study.evidence_choices import EvidenceChoices
 from birchbark.train.grid import changed
@@ -14,18 +14,19 @@ def read_trainings(section: Section) -> EvidenceStudy:
     """The table [training] of a recipe: a study of evidence whose models are trained for it.
 
     config: of the training, beside the recipe. variants: each a name, and settings that differ, by
-    dotted keys. evidence: how the models are measured.
+    dotted keys. models: others, measured beside them. evidence: how all are measured.
     """
     path = section.path.parent / section.text("config")
     values = Section.table(path)
-    variants: dict[str, str | Chain] = {}
+    variants = read_models(section.section("models", {}))
+    others = len(variants)
     for one in section.sections("variants"):
         name = one.text("name")
         if name in variants:
             raise InputError(f"a second variant {name!r}", where=one.where("name"))
         variants[name] = (changed(values, one.values("settings"), path),)
         one.end()
-    if not variants:
+    if len(variants) == others:
         raise InputError("no variants", where=section.where("variants"))
     choices = EvidenceChoices.of(variants, section.section("evidence", {}))
     section.end()

@@ -14,6 +14,7 @@ from birchbark.collection.pairs import Columns
 from birchbark.errors import InputError
 from birchbark.section import Section
 from birchbark.train.examples import Draw
+from birchbark.train.matching import Matching
 from birchbark.train.objectives import Objective
 from birchbark.train.shaping import Shaping
 
@@ -73,7 +74,7 @@ class DataSet:
 
     def learns_from(self, grades: NDArray[np.float32]) -> bool:
         """Whether a list with these grades has a loss that can be lowered."""
-        return any(aim.objective.learns_from(grades) for aim in self.aims)
+        return not self.aims or any(aim.objective.learns_from(grades) for aim in self.aims)
 
     @property
     def teachers(self) -> tuple[Teacher, ...]:
@@ -123,6 +124,7 @@ class Training:
     """All that a training depends on, besides data, base and machine.
 
     base: a model as `--model` takes it. max_length: tokens of an input, special tokens included.
+    matching: what else is learnt of a teacher; None without one.
     values: the file as it was read, without its grid.
     """
 
@@ -135,7 +137,14 @@ class Training:
     data: tuple[DataSet, ...]
     schedule: Schedule
     validation: Validation
+    matching: Matching | None
     values: Mapping[str, Any]
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """All models that are learnt from, each once."""
+        asked = [model for data in self.data for one in data.teachers for model in one.models]
+        return tuple(dict.fromkeys([*asked, *([self.matching.teacher] if self.matching else [])]))
 
 
 def read_training(values: Mapping[str, Any], path: Path) -> Training:
@@ -144,7 +153,13 @@ def read_training(values: Mapping[str, Any], path: Path) -> Training:
     Raises InputError for any fault, naming the file and the key.
     """
     top = Section(values, str(path))
-    aims = _aims(top) or (Aim(Objective()),)
+    match = top.section("match", {})
+    matching = _read(match, _matching) if match.keys else None
+    aims = _aims(top)
+    if "objective" not in top.keys:
+        aims = (Aim(Objective()),)
+    elif not aims and not matching:
+        raise InputError("no objective", where=top.where(), wanted="one, or a table [match]")
     draw = _read(top.section("lists", {}), _draw)
     training = Training(
         path=path,
@@ -156,6 +171,7 @@ def read_training(values: Mapping[str, Any], path: Path) -> Training:
         data=tuple(_read(s, _data_set, aims, draw) for s in top.sections("data")),
         schedule=_read(top.section("schedule"), _schedule),
         validation=_read(top.section("validation", {}), _validation),
+        matching=matching,
         values=dict(values),
     )
     top.end()
@@ -184,6 +200,20 @@ def _shaping(section: Section) -> Shaping:
         section.whole("layers", None, least=1),
         section.text("learns", "all"),
         section.number("dropout", 0.1),
+        section.wholes("from_layers", (), least=1),
+        section.whole("hidden", None, least=1),
+        section.whole("heads", None, least=1),
+        section.whole("intermediate", None, least=1),
+    )
+
+
+def _matching(section: Section) -> Matching:
+    return Matching(
+        section.text("teacher"),
+        section.number("embeddings", 1.0),
+        section.number("hidden", 1.0),
+        section.number("attention", 1.0),
+        section.wholes("layers", (), least=1),
     )
 
 

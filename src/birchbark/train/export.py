@@ -68,16 +68,22 @@ def write_card(model: Path, lineage: Mapping[str, Any]) -> None:
 
 
 def _config(network: Network, base: Checkpoint) -> dict[str, Any]:
-    """The base's configuration, with one logit and the layers that were kept."""
+    """The base's configuration, with one logit and the sizes that were kept."""
     config = read_object(base.directory / "config.json")
-    layers = base.family.keys.get("num_hidden_layers", "num_hidden_layers")
+    shape, names = network.shape, base.family.keys
+    sizes = {
+        "num_hidden_layers": shape.layers,
+        "hidden_size": shape.hidden,
+        "num_attention_heads": shape.heads,
+        "intermediate_size": shape.intermediate,
+    }
     for key in FOREIGN:
         config.pop(key, None)
     return config | {
         "architectures": [CLASSES[config["model_type"]]],
         "id2label": {"0": "relevance"},
         "label2id": {"relevance": 0},
-        layers: network.shape.layers,
+        **{names.get(key, key): size for key, size in sizes.items()},
         "torch_dtype": "float32",
     }
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from birchbark.errors import LossError
 from birchbark.train.course import Course, Task
+from birchbark.train.matching import Matcher
 from birchbark.train.material import Material
-from birchbark.train.network import Inputs, Network
+from birchbark.train.network import Inputs, Network, States
 from birchbark.train.objectives import Objective
 from birchbark.train.world import World
 
@@ -27,14 +28,21 @@ class Learner:
     """A network with its optimiser, which can be stopped and taken up between any two steps."""
 
     def __init__(
-        self, network: Network, materials: Sequence[Material], course: Course, world: World
+        self,
+        network: Network,
+        materials: Sequence[Material],
+        course: Course,
+        world: World,
+        matcher: Matcher | None = None,
     ) -> None:
         """The network's weights are changed in place; their device is where all is computed."""
         import torch
 
         self.network, self._materials, self._course, self._world = network, materials, course, world
+        self._matcher = matcher
         self._schedule = course.schedule
         self.learning = {n: w for n, w in network.weights.items() if w.requires_grad}
+        self.learning |= matcher.projections if matcher else {}
         self.device = next(iter(network.weights.values())).device
         matrices = [w for w in self.learning.values() if w.ndim > 1]
         vectors = [w for w in self.learning.values() if w.ndim < 2]
@@ -88,10 +96,17 @@ class Learner:
         import torch
 
         pairs = [self._materials[m].learnt[number] for m, one in tasks for number in one]
-        with self.products():
-            logits = self.network.learn(Inputs.of(pairs, self.device))
+        inputs, states = Inputs.of(pairs, self.device), States() if self._matcher else None
         ends = np.cumsum([len(one) for _, one in tasks])
         total = torch.zeros((), device=self.device)
+        with self.products():
+            logits = self.network.learn(inputs, states)
+            if self._matcher and states:
+                apart = self._matcher.losses(inputs, states)
+                shares = [
+                    self._materials[m].data.weight / len(one) for m, one in tasks for _ in one
+                ]
+                total = total + (apart * torch.tensor(shares, device=self.device)).sum()
         for number, material in enumerate(self._materials):
             chosen = [i for i, (m, _) in enumerate(tasks) if m == number]
             if chosen:

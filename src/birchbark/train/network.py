@@ -9,7 +9,7 @@ without being taken apart. Devlin et al. 2019.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -58,6 +58,19 @@ class Inputs:
         return cls(ids, types, positions, groups, begin, places)
 
 
+@dataclass(slots=True)
+class States:
+    """What a network computes on the way to its logits, for inputs as they stand in `Inputs`.
+
+    embedded: (tokens, hidden). hidden: of each layer (tokens, hidden). attention: of each layer and
+    group of inputs (count, heads, length, length), before softmax.
+    """
+
+    embedded: Any = None
+    hidden: list[Any] = field(default_factory=list)
+    attention: list[list[Any]] = field(default_factory=list)
+
+
 class Network:
     """BERT with one logit.
 
@@ -69,10 +82,22 @@ class Network:
         self.weights, self.shape, self.family, self.dropout = weights, shape, family, dropout
         self._training = False
 
-    def learn(self, inputs: Inputs) -> Any:
-        """Log-odds of relevance, float32 (inputs,), in the order given, with dropout."""
+    def learn(self, inputs: Inputs, states: States | None = None) -> Any:
+        """Log-odds of relevance, float32 (inputs,), in the order given, with dropout.
+
+        states: to be filled, if asked for; the last layer is then computed for all tokens.
+        """
         self._training = True
-        return self._logits(inputs)
+        return self._logits(inputs, states)
+
+    def show(self, inputs: Inputs) -> States:
+        """What it computes on the way, without dropout and gradients."""
+        import torch
+
+        self._training, states = False, States()
+        with torch.no_grad():
+            self._logits(inputs, states)
+        return states
 
     def score(self, inputs: Inputs) -> Any:
         """As `learn`, but as the model ranks: without dropout and gradients."""
@@ -82,12 +107,18 @@ class Network:
         with torch.inference_mode():
             return self._logits(inputs)
 
-    def _logits(self, inputs: Inputs) -> Any:
+    def _logits(self, inputs: Inputs, states: States | None = None) -> Any:
         import torch
 
         x = self._embed(inputs)
+        if states:
+            states.embedded = x
         for layer in range(self.shape.layers):
-            x = self._layer(x, layer, inputs, last=layer == self.shape.layers - 1)
+            last = layer == self.shape.layers - 1
+            x = self._layer(x, layer, inputs, last and not states, states)
+            if states:
+                states.hidden.append(x)
+                x = x[inputs.starts] if last else x
         with torch.autocast(x.device.type, enabled=False):
             logits = self._head(x.float())[:, 0]
         return torch.empty_like(logits).index_copy(0, inputs.order, logits)
@@ -109,17 +140,21 @@ class Network:
             x = self._linear(x, names.widen)
         return x
 
-    def _layer(self, x: Any, number: int, inputs: Inputs, last: bool) -> Any:
-        """One transformer layer; the last one gives (inputs, hidden), [CLS] alone."""
+    def _layer(
+        self, x: Any, number: int, inputs: Inputs, cls_only: bool, states: States | None
+    ) -> Any:
+        """One transformer layer: (tokens, hidden), or (inputs, hidden) for [CLS] alone."""
         i, group, names = number, self.shape.group(number), self.family.names
 
         def name(pattern: str) -> str:
             return pattern.format(i=i, group=group)
 
-        own = x[inputs.starts] if last else x
+        own = x[inputs.starts] if cls_only else x
         query = self._linear(own, name(names.query))
         key, value = self._linear(x, name(names.key)), self._linear(x, name(names.value))
-        seen = self._attend(query, key, value, inputs.groups, last)
+        if states:
+            states.attention.append([])
+        seen = self._attend(query, key, value, inputs.groups, cls_only, states)
         x = own + self._drop(self._linear(seen, name(names.attended)))
         x = self._norm(x, name(names.attended_norm))
         inner = self._activate(self._linear(x, name(names.inner)), self.shape.activation)
@@ -127,7 +162,13 @@ class Network:
         return self._norm(x, name(names.outer_norm))
 
     def _attend(
-        self, query: Any, key: Any, value: Any, groups: Sequence[tuple[int, int]], last: bool
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        groups: Sequence[tuple[int, int]],
+        cls_only: bool,
+        states: States | None,
     ) -> Any:
         """What each token takes from the tokens of its own input; always in float32.
 
@@ -136,7 +177,7 @@ class Network:
         import torch
 
         heads, scale = self.shape.heads, (self.shape.hidden // self.shape.heads) ** -0.5
-        asking = [count * (1 if last else length) for count, length in groups]
+        asking = [count * (1 if cls_only else length) for count, length in groups]
         asked = [count * length for count, length in groups]
         parts = (query.float().split(asking), key.float().split(asked), value.float().split(asked))
         found = []
@@ -145,7 +186,10 @@ class Network:
                 q, k, v = (
                     x.view(count, -1, heads, x.shape[1] // heads).transpose(1, 2) for x in some
                 )
-                shares = self._drop((q * scale @ k.transpose(2, 3)).softmax(-1))
+                scores = q * scale @ k.transpose(2, 3)
+                if states:
+                    states.attention[-1].append(scores)
+                shares = self._drop(scores.softmax(-1))
                 found.append((shares @ v).transpose(1, 2).reshape(count * q.shape[2], -1))
         return torch.cat(found)
 

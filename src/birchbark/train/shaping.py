@@ -31,19 +31,33 @@ SPREAD = 0.02  # standard deviation of a new head's weights, as in Devlin 2019
 class Shaping:
     """What of the base is kept, and what of it learns.
 
-    layers: the first so many; None for all. learns: `all`; `encoder`, all but the word embeddings;
-    `head`, what stands on [CLS]. dropout: of hidden values and attention.
+    layers: the first so many; None for all. from_layers: which of the base's instead, counted from
+    1. hidden, heads, intermediate: the first so many of each; None for all. learns: `all`;
+    `encoder`, all but the word embeddings; `head`, what stands on [CLS]. dropout: of hidden values
+    and attention.
     """
 
     layers: int | None = None
     learns: str = "all"
     dropout: float = 0.1
+    from_layers: tuple[int, ...] = ()
+    hidden: int | None = None
+    heads: int | None = None
+    intermediate: int | None = None
 
     def __post_init__(self) -> None:
         if self.learns not in PARTS:
             raise InputError(f"unknown part {self.learns!r}", remedy=f"one of {', '.join(PARTS)}")
         if not 0 <= self.dropout < 1:
             raise InputError("dropout is out of range", wanted="0 up to 1", found=str(self.dropout))
+        if self.layers and self.from_layers:
+            raise InputError("layers and from_layers say the same", remedy="choose one of them")
+
+    def sources(self, most: int) -> tuple[int, ...]:
+        """Which of the base's layers, counted from 0, the network's layers begin with."""
+        if self.from_layers:
+            return tuple(layer - 1 for layer in self.from_layers)
+        return tuple(range(most if self.layers is None else self.layers))
 
 
 def open_base(directory: Path, name: str) -> Checkpoint:
@@ -59,64 +73,95 @@ def open_base(directory: Path, name: str) -> Checkpoint:
 def open_network(base: Checkpoint, shaping: Shaping, seed: int, device: Any) -> Network:
     """A network of one logit with the weights of `base`, in float32 on `device`.
 
-    seed: of a new head. Raises InputError for more layers than there are, and CheckpointError for
-    weights that are missing, of another shape or no numbers.
+    seed: of a new head. Raises InputError for more than there is of anything, and CheckpointError
+    for weights that are missing, of another shape or no numbers.
     """
     import torch
 
-    shape = _shape(base, shaping.layers)
+    shape = _shape(base, shaping)
     chance = np.random.default_rng(seed)
     weights = {}
-    for name, value in _values(base, shape, chance):
+    for name, value in _values(base, shape, shaping.sources(base.shape.layers), chance):
         # copied to where torch aligns it: some products' last bits depend on the place in memory
         weight = torch.tensor(np.asarray(value, np.float32)).to(device)
         weights[name] = weight.requires_grad_(_learns(name, base.family, shaping.learns))
     return Network(weights, shape, base.family, shaping.dropout)
 
 
-def _shape(base: Checkpoint, layers: int | None) -> Shape:
-    """The base's sizes with its first `layers`."""
-    most = base.shape.layers
-    if layers is None or layers == most:
-        return base.shape
-    if base.shape.groups < most:
+def _shape(base: Checkpoint, shaping: Shaping) -> Shape:
+    """The base's sizes, with what is left of them."""
+    most, sources = base.shape, shaping.sources(base.shape.layers)
+    count = len(sources)
+    if sources != tuple(range(most.layers)) and most.groups < most.layers:
         raise InputError(
             "layers that share weights cannot be left out",
             where=base.name,
-            wanted=f"{most} layers",
-            found=str(layers),
+            wanted=f"{most.layers} layers",
+            found=str(count),
         )
-    if layers > most:
+    if not all(0 <= layer < most.layers for layer in sources):
         raise InputError(
-            "no such number of layers", where=base.name, wanted=f"1 to {most}", found=str(layers)
+            "no such number of layers",
+            where=base.name,
+            wanted=f"1 to {most.layers}",
+            found=str(max(sources) + 1),
         )
-    return replace(base.shape, layers=layers, groups=layers)
+    sizes = {name: getattr(shaping, name) for name in ("hidden", "heads", "intermediate")}
+    sizes = {name: size or getattr(most, name) for name, size in sizes.items()}
+    for name, size in sizes.items():
+        if size > getattr(most, name):
+            raise InputError(
+                f"{name} is more than the base has",
+                where=base.name,
+                wanted=f"1 to {getattr(most, name)}",
+                found=str(size),
+            )
+    if sizes["hidden"] % sizes["heads"]:
+        raise InputError(
+            "hidden is no multiple of heads",
+            where=base.name,
+            found=f"{sizes['hidden']} and {sizes['heads']}",
+        )
+    embedding = sizes["hidden"] if most.embedding == most.hidden else most.embedding
+    groups = count if most.groups == most.layers else most.groups
+    return replace(most, layers=count, groups=groups, embedding=embedding, **sizes)
 
 
 def _values(
-    base: Checkpoint, shape: Shape, chance: np.random.Generator
+    base: Checkpoint, shape: Shape, sources: tuple[int, ...], chance: np.random.Generator
 ) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Name and value of each weight that the network has."""
+    """Name and value of each weight that the network has; of wider ones the first part."""
     stored, family, where = _with_one_logit(base), base.family, str(base.weights)
-    names = family.names
+    names, most = family.names, base.shape
     tables = (names.words, names.positions, names.types)
-    for module, sizes in _encoder(family, shape):
-        if module == names.widen and f"{module}.weight" not in stored:
+
+    def value(name: str, sizes: tuple[int, ...], kept: tuple[int, ...]) -> NDArray[Any]:
+        whole = sound(stored, name, sizes, where)
+        return whole if sizes == kept else whole[tuple(slice(size) for size in kept)].copy()
+
+    whole = {m: sizes for m, _, sizes in _encoder(family, most, tuple(range(most.layers)))}
+    for module, source, sizes in _encoder(family, shape, sources):
+        if source == names.widen and f"{source}.weight" not in stored:
             continue  # where the sizes are equal, some have none
-        yield f"{module}.weight", sound(stored, f"{module}.weight", sizes, where)
+        yield f"{module}.weight", value(f"{source}.weight", whole[source], sizes)
         if module not in tables:
-            yield f"{module}.bias", sound(stored, f"{module}.bias", sizes[:1], where)
-    for module, outputs in ((family.transform[0], shape.hidden), (family.logits, 1)):
-        for kind, size in (("weight", (outputs, shape.hidden)), ("bias", (outputs,))):
-            name = f"{module}.{kind}"
+            yield f"{module}.bias", value(f"{source}.bias", whole[source][:1], sizes[:1])
+    for module, outputs, left in (
+        (family.transform[0], most.hidden, shape.hidden),
+        (family.logits, 1, 1),
+    ):
+        for kind, inner, own in (("weight", (most.hidden,), (shape.hidden,)), ("bias", (), ())):
+            name, size, kept = f"{module}.{kind}", (outputs, *inner), (left, *own)
             if name in stored and stored[name].shape == size:
-                yield name, sound(stored, name, size, where)
+                yield name, value(name, size, kept)
             else:
-                yield name, chance.normal(0, SPREAD, size) if kind == "weight" else np.zeros(size)
+                yield name, chance.normal(0, SPREAD, kept) if own else np.zeros(kept)
 
 
-def _encoder(family: Family, shape: Shape) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Modules of the encoder, each once, with the sizes of their weights."""
+def _encoder(
+    family: Family, shape: Shape, sources: tuple[int, ...]
+) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """Modules of the encoder, each once: its name, its name in the base, sizes of its weights."""
     seen = set()
     for layer in range(shape.layers):
         for part, pattern in asdict(family.names).items():
@@ -125,7 +170,8 @@ def _encoder(family: Family, shape: Shape) -> Iterator[tuple[str, tuple[int, ...
             if not module or module in seen or (layer and not inside):
                 continue
             seen.add(module)
-            yield module, _sizes(part, shape)
+            source = pattern.format(i=sources[layer], group=shape.group(layer))
+            yield module, source, _sizes(part, shape)
 
 
 def _sizes(part: str, shape: Shape) -> tuple[int, ...]:

@@ -31,6 +31,7 @@ from birchbark.train.folder import (
     written,
 )
 from birchbark.train.loop import Learner
+from birchbark.train.matching import Matcher
 from birchbark.train.material import Material, load_material
 from birchbark.train.shaping import open_base, open_network
 from birchbark.train.state import Progress, load_state, save_state
@@ -83,7 +84,9 @@ def train(
         for material, lists in zip(materials, course.lists.tolist(), strict=True):
             talk.tell(f"{material.data.name}: {lists:,} lists an epoch, {material.data.draw.each}")
         network = open_network(base, training.shaping, training.seed, device)
-        learner = Learner(network, materials, course, world)
+        how, longest = training.matching, training.max_length
+        matcher = Matcher(how, network, pieces, longest, training.seed) if how else None
+        learner = Learner(network, materials, course, world, matcher)
         check_identity(
             folder / IDENTITY, _identity(training, base, materials, device, world), world
         )
@@ -226,6 +229,7 @@ def _identity(
     return {
         "settings": training.values,
         "base": base.fingerprint,
+        "teachers": [Checkpoint.open(locate(name), name).fingerprint for name in training.teachers],
         "data": [material.facts for material in materials],
         "processes": world.size,
         "device": device,

@@ -26,7 +26,7 @@ class Figures:
     """What a data set's held queries say of a network.
 
     values: the measure's, of each query that has a relevant text. loss: of the set's own aims, mean
-    over lists; None where targets are a teacher's, who is asked about no held pair.
+    over lists; None without any, or where targets are a teacher's, who is asked about no held pair.
     """
 
     values: Sequence[float]
@@ -68,7 +68,7 @@ def _loss(material: Material, logits: Float32s, seed: int) -> float | None:
     import torch
 
     data, pairs = material.data, material.held.pairs
-    if data.teachers:
+    if data.teachers or not data.aims:
         return None
     every = replace(data.draw, take=None)
     lists = [np.array(one) for one in draw(pairs, every, (seed,), data.learns_from)]
