@@ -144,7 +144,7 @@ class WordScorer:
     """A scorer without BERT: the share of the query's words that a segment holds."""
 
     name, kind, fingerprint = "share of the query's words", "words", "words"
-    encoding, vocabulary = "words", 1 << 31
+    encoding, vocabulary, width = "words", 1 << 31, 1
 
     def __init__(self, room: int = 8) -> None:
         self._room = room

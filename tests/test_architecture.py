@@ -28,7 +28,7 @@ ROOMS = {
     "hub": {"artifact", "score"},
     "combine": set(),
     "device": {"score"},
-    "train": {"artifact", "collection", "section", "score", "device", "evaluate"},
+    "train": {"artifact", "collection", "section", "segment", "score", "device", "evaluate"},
     "show": {"score", "evaluate"},
     "evaluate": set(),
     "pipeline": {"index", "retrieve", "segment", "score", "combine"},

@@ -165,3 +165,20 @@ class FamilyReference:
         _, _, _, _, _, (middle, activation), classifier = FAMILIES[self.family]
         first = self.linear(self.states(ids, types)[-1][0], middle)
         return self.linear(ACTIVATIONS[activation](first), output or classifier)
+
+
+def give_tokenizer(directory: Path, family: str) -> None:
+    """A tokenizer.json, as families without a vocab.txt have; RoBERTa's with all of type 0."""
+    from tokenizers.implementations import BertWordPieceTokenizer
+    from tokenizers.processors import RobertaProcessing
+
+    tokenizer = BertWordPieceTokenizer(str(directory / "vocab.txt"))._tokenizer
+    if family == "roberta":
+        tokenizer.post_processor = RobertaProcessing(("[SEP]", 3), ("[CLS]", 2), False, False)
+    tokenizer.save(str(directory / "tokenizer.json"))
+    (directory / "vocab.txt").unlink()
+    stated: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]"}
+    stated |= {"model_max_length": 512}
+    if family == "albert":
+        stated |= {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
+    (directory / "tokenizer_config.json").write_text(json.dumps(stated))

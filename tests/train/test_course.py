@@ -23,7 +23,23 @@ def material(name: str, queries: int, how: Draw = Draw(), texts: int = 5) -> Mat
     """A data set whose texts nobody reads."""
     pairs = Pairs.of(some_pairs(queries, texts))
     data = DataSet(
-        *(name, ("pairs.tsv",), False, "", Columns(), 1, None, False, "", None, 0.0, None, how),
+        *(
+            name,
+            ("pairs.tsv",),
+            False,
+            "",
+            "whole",
+            16,
+            Columns(),
+            1,
+            None,
+            False,
+            "",
+            None,
+            0.0,
+            None,
+            how,
+        ),
         *((Aim(Objective()),), 1.0),
     )
     inputs = PairInputs(pairs, (), (), None, 0)  # type: ignore[arg-type]

@@ -59,7 +59,7 @@ def test_the_loss_is_the_mean_of_lists(tmp_path: Path) -> None:
     learner = learner_of(tmp_path)
     material, tasks = learner._materials[0], learner._course.tasks(0)
     numbers = [number for _, (number,) in tasks]
-    inputs = Inputs.of([material.learnt[n] for n in numbers], "cpu")
+    inputs = Inputs.of([pair for n in numbers for pair in material.learnt[n]], "cpu")
     logits = learner.network.score(inputs).double().numpy()
     relevant = material.targets[0][numbers] > 0
     expected = np.log1p(np.exp(np.where(relevant, -logits, logits))).mean()

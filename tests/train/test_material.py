@@ -41,7 +41,7 @@ def test_inputs_fit(pieces: Pieces, query: list[str], text: list[str], longest: 
     """What fits is whole; else the query has half of the room at most, the text all the rest."""
     pairs = Pairs.of([Pair("q", " ".join(query), "d", " ".join(text), 1)])
     inputs = PairInputs.of(pairs, pieces, longest)
-    ids, types = inputs[0]
+    ((ids, types),) = inputs[0]
     kept = len(types) - int(types.sum()) - 2, int(types.sum()) - 1
     room = longest - 3
     first = min(len(query), room // 2)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tiny_trainings import prepare, settings
-from zoo import FAMILIES, write_family
+from zoo import FAMILIES, give_tokenizer, write_family
 
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import load_scorer
@@ -33,23 +33,6 @@ TEXTS = ["a canoe , birch bark .", "bee dance", "the iron bridge river " * 6, "s
 RANDOM = np.random.default_rng(3)
 IDS = [RANDOM.integers(5, len(VOCABULARY), n) for n in (9, 32, 5, 9)]
 TYPES = [np.repeat([0, 1], [4, len(i) - 4]) for i in IDS]
-
-
-def give_tokenizer(directory: Path, family: str) -> None:
-    """A tokenizer.json, as families without a vocab.txt have; RoBERTa's with all of type 0."""
-    from tokenizers.implementations import BertWordPieceTokenizer
-    from tokenizers.processors import RobertaProcessing
-
-    tokenizer = BertWordPieceTokenizer(str(directory / "vocab.txt"))._tokenizer
-    if family == "roberta":
-        tokenizer.post_processor = RobertaProcessing(("[SEP]", 3), ("[CLS]", 2), False, False)
-    tokenizer.save(str(directory / "tokenizer.json"))
-    (directory / "vocab.txt").unlink()
-    stated: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]"}
-    stated |= {"model_max_length": 512}
-    if family == "albert":
-        stated |= {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
-    (directory / "tokenizer_config.json").write_text(json.dumps(stated))
 
 
 def exported(tmp_path: Path, family: str, **shaping: Any) -> tuple[Path, Any]:

@@ -139,6 +139,25 @@ def parse_aggregation(text: str) -> Aggregation:
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """A document's evidence, Σ weight · score of its segments.
+
+    scores: float32 (n,). weights: (n,). Of a model that judges documents as a whole, each score is
+    the document's, and weights are shares that add up to 1.
+    """
+
+    evidence: float
+    scores: Float32s
+    weights: Weights
+
+
+def judged(scores: Float32s, aggregation: Aggregation) -> Judged:
+    """The evidence of a document whose segments have these scores (n,)."""
+    weights = aggregation.weights(scores)
+    return Judged(aggregate(scores, weights), scores, weights)
+
+
 def aggregate(scores: Float32s, weights: Weights) -> float:
     """Σ weight · score in float64, added up from the largest product to the smallest.
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from birchbark.combine.aggregate import aggregate
+from birchbark.combine.aggregate import judged
 from birchbark.combine.topk import TopK
 from birchbark.pipeline.answer import Evidence, Hit, Work
 from birchbark.pipeline.deadline import Deadline
@@ -61,7 +61,7 @@ class Race:
         self._other = Scoring(readers.embedding, query.text) if readers.embedding else None
         self._precise = Scoring(readers.precise, query.text) if readers.precise else None
         self._store = readers.main
-        self._most = np.full(len(candidates), ranker.aggregation.most())
+        self._most = np.full(len(candidates), ranker.most())
         reach = max(self._top, ranker.reread) if ranker.precise else self._top
         self._topk = TopK(self._doc_ids, [np.inf] * len(candidates), reach)
         self._exact = False
@@ -149,7 +149,8 @@ class Race:
                 known[position] = scores
             del waiting[: len(found)]
         share = self._ranker.interpolation.evidence_weight * self._ranker.embedding_share
-        evidence = [self._evidence(scores) for scores in known if scores is not None]
+        how = self._ranker.aggregation
+        evidence = [judged(scores, how).evidence for scores in known if scores is not None]
         self._similar = share * np.array(evidence)
         return True
 
@@ -161,8 +162,8 @@ class Race:
         for position, reading in zip(
             best, self._scoring.all([self._doc_ids[i] for i in best]), strict=True
         ):
-            shares = self._ranker.aggregation.weights(self._scores[position])
-            shares = shares * self._scores[position]
+            whole = self._ranker.judge(self._scores[position])
+            shares = whole.weights * whole.scores
             most = np.argsort(-shares, kind="stable")[:COUNTING]
             counting.append(most[shares[most] > 0])
             readings.append(reading.only(counting[-1]))
@@ -174,9 +175,6 @@ class Race:
             self._settle(position, self._scores[position])
         return True
 
-    def _evidence(self, scores: Float32s) -> float:
-        return aggregate(scores, self._ranker.aggregation.weights(scores))
-
     def _bound(self, position: int) -> float:
         """No score of this document can be higher, whichever way sums are rounded."""
         most = self._share * self._most[position] if self._share else 0.0  # not 0 times infinity
@@ -187,7 +185,7 @@ class Race:
         """Whether a bound fell, now that the number of segments is known."""
         fell = False
         for position, reading in zip(positions, readings, strict=False):
-            most = self._ranker.aggregation.most(len(reading.pieces))
+            most = self._ranker.most(len(reading.pieces))
             if most < self._most[position]:
                 self._most[position], fell = most, True
                 self._topk.lower(position, self._bound(position))
@@ -195,19 +193,20 @@ class Race:
 
     def _settle(self, position: int, scores: Float32s) -> None:
         self._scores[position] = scores
-        evidence = self._share * self._evidence(scores)
+        evidence = self._share * self._ranker.judge(scores).evidence
         self._topk.settle(
             position, float(self._first[position] + self._similar[position] + evidence)
         )
 
     def _hit(self, position: int, document: Document, segments: Sequence[Segment]) -> Hit:
         first, similar = float(self._first[position]), float(self._similar[position])
-        scores = self._scores[position]
-        weights = self._share * self._ranker.aggregation.weights(scores)
-        evidence = float(self._share * self._evidence(scores))
+        whole = self._ranker.judge(self._scores[position])
+        evidence = float(self._share * whole.evidence)
         shares = [
             Evidence(segment, float(score), float(weight))
-            for segment, score, weight in zip(segments, scores, weights, strict=True)
+            for segment, score, weight in zip(
+                segments, whole.scores, self._share * whole.weights, strict=True
+            )
             if weight > 0
         ]
         shares.sort(key=lambda e: -e.weight * e.score)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from birchbark.combine.aggregate import Aggregation, Top
+import numpy as np
+
+from birchbark.combine.aggregate import Aggregation, Judged, Top, judged
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
-from birchbark.score.scorer import Scorer
+from birchbark.records import Float32s
+from birchbark.score.scorer import DocumentScorer, Scorer
 from birchbark.segment.limit import Limit
 from birchbark.segment.named import Segmenter
 from birchbark.segment.sentences import sentences
@@ -21,7 +24,8 @@ class Ranker:
     """All choices of the second stage in one value.
 
     scorer: reads query and segment. segmenter: document → segments. aggregation: segment scores →
-    evidence. interpolation: evidence and first stage → score. depth: how many candidates of the
+    evidence; not asked where the scorer judges documents itself (PARADE). interpolation: evidence
+    and first stage → score. depth: how many candidates of the
     first stage are re-ranked; those below keep their order, under the re-ranked ones. limit: how
     much of a document is read, all of it by default. embedding: a second scorer, whose evidence
     makes up the share `embedding_weight` of all evidence, and which is asked for every candidate
@@ -50,6 +54,17 @@ class Ranker:
 
         if self.precise and self.precise.encoding != self.scorer.encoding:
             raise InputError("the precise scorer must read the token ids of the first")
+
+    def judge(self, values: Float32s) -> Judged:
+        """What a document's segments are worth, by their scores (n,) or vectors (n, width)."""
+        if self.scorer.width > 1 and isinstance(self.scorer, DocumentScorer):
+            score, shares = self.scorer.judge(values)
+            return Judged(score, np.full(len(values), score, np.float32), shares)
+        return judged(values, self.aggregation)
+
+    def most(self, segments: int | None = None) -> float:
+        """The highest evidence that so many segments can have; None: any number."""
+        return float(segments != 0) if self.scorer.width > 1 else self.aggregation.most(segments)
 
     @property
     def embedding_share(self) -> float:

@@ -10,6 +10,7 @@ from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.reading import TOGETHER, Reader, Reading
 from birchbark.records import Document, Float32s, Segment
 from birchbark.score.remembering import Known, Remembering
+from birchbark.score.score_file import shaped
 
 CHARACTERS = 500_000  # of documents scored together, at most: what memory must hold
 HURRIED_CHARACTERS = 2_000  # the same under a deadline, so that some are settled when it comes
@@ -24,7 +25,7 @@ class Scoring:
         self._reader, self._query = reader, query
         self._room = reader.scorer.room(query)
         self._around = len(reader.scorer.spans(query)) + AROUND
-        self._scorer = Remembering(reader.scorer, Known())
+        self._scorer = Remembering(reader.scorer, Known(reader.scorer.width))
 
     @property
     def pairs(self) -> int:
@@ -62,10 +63,10 @@ class Scoring:
         return self._reader.read(doc_ids, self._room)
 
     def score(self, readings: Sequence[Reading], deadline: Deadline) -> list[Float32s] | None:
-        """Scores of each document's segments; None where time did not suffice."""
+        """Scores of each document's segments, or vectors; None where time did not suffice."""
         pieces = [piece for reading in readings for piece in reading.pieces]
         lengths = np.array([len(piece) + self._around for piece in pieces], np.int64)
-        scores = np.empty(len(pieces), np.float32)
+        scores = np.empty((len(pieces), *shaped(self._scorer.width)), np.float32)
         waiting = np.argsort(lengths, kind="stable")
         while len(waiting):
             batch = waiting[: deadline.allows(lengths[waiting])]

@@ -49,7 +49,7 @@ def attention(
     checkpoint = Checkpoint.open(locate(model), model)
     if not isinstance(checkpoint.head, Classifier):
         raise InputError(
-            "an embedding reads query and text apart: neither looks at the other",
+            "no cross-encoder: query and text do not look at each other, or not alone",
             where=model,
             wanted="a cross-encoder",
         )

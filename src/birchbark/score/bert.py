@@ -36,6 +36,11 @@ class BertScorer:
         """See Scorer."""
         return self._checkpoint.shape.vocabulary
 
+    @property
+    def width(self) -> int:
+        """See Scorer."""
+        return 1
+
     def spans(self, text: str) -> list[tuple[int, int]]:
         """See Scorer."""
         return self._pieces.spans(text)

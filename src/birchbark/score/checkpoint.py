@@ -10,7 +10,7 @@ from typing import Any
 from birchbark.artifact import fingerprint
 from birchbark.errors import CheckpointError
 from birchbark.score.families import FAMILIES, Family
-from birchbark.score.heads import Head, Pooling, find_head
+from birchbark.score.heads import STATEMENT, Head, Pooling, find_head
 from birchbark.score.model_json import read_any, read_object
 from birchbark.score.shape import Shape, read_shape, whole
 from birchbark.score.shards import weight_files
@@ -58,7 +58,8 @@ class Checkpoint:
         _check_layers(family, shape, shapes, home)
         stated = root / modules.get("Pooling", "1_Pooling") / "config.json"
         module = read_object(stated) if stated.exists() else {}
-        head = pooling or find_head(family, shapes, module, root)
+        said = config.get(STATEMENT, {})
+        head = pooling or find_head(family, shapes, module, said, root)
         if isinstance(head, Pooling):
             head = _layer(head, shape, root)
         return cls(home, name or root.name, family, shape, head, _max_length(home, shape))

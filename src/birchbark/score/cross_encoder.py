@@ -53,6 +53,10 @@ class CrossEncoderScorer(BertScorer):
 
     def logits(self, query: str, pieces: Sequence[Ids]) -> Float32s:
         """Log-odds of relevance, float32 (n,)."""
+        return self._run(query, pieces)
+
+    def _run(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        """What the graph gives for each piece beside the query."""
         (head,) = self._pieces.encode([query])
         check_room(pieces, self._room - len(head))
         inputs = [self._pieces.pair(head, piece) for piece in pieces]

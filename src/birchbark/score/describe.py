@@ -8,7 +8,7 @@ from pathlib import Path
 from birchbark.errors import CheckpointError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
-from birchbark.score.heads import Classifier, Head, Pooling
+from birchbark.score.heads import Classifier, Head, Parade, Pooling
 from birchbark.score.model_json import read_object
 from birchbark.score.tokenizer import Pieces
 
@@ -64,4 +64,6 @@ def _head(head: Head) -> str:
         if head.logits == 2 and head.relevant == 0:
             return "next-sentence head"
         return f"cross-encoder of {'one logit' if head.logits == 1 else 'two logits'}"
+    if isinstance(head, Parade):
+        return f"PARADE by {head.how}"
     return f"embedding by {head.mode}"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.families import Names
 from birchbark.score.graph_writer import Floats, Graph
-from birchbark.score.heads import Classifier, Pooling
+from birchbark.score.heads import Classifier, Parade, Pooling
 from birchbark.score.integers import IntegerGraph
 from birchbark.score.shape import Shape
 
@@ -33,7 +33,8 @@ def build_graph(
     largest: of each channel (channels.py), if linear layers are to be computed in integers.
     Inputs: `ids` int64 (batch, length), and for logits of a family that tells them apart `types`
     int64 (batch, length), 0 for the query's tokens and 1 for the segment's. Output `out`, float32:
-    unit vectors (batch, hidden) for an embedding, log-odds of relevance (batch,) for a classifier.
+    unit vectors (batch, hidden) for an embedding, log-odds of relevance (batch,) for a classifier,
+    vectors of passages (batch, hidden) for PARADE, which parade.py makes one score of.
     """
     from onnx import TensorProto, helper
 
@@ -48,17 +49,23 @@ def build_graph(
 
     x = _embeddings(graph, names, shape, typed)
     for layer in range(layers):
-        x = _layer(graph, x, names, layer, shape, cls_only=first_only and layer == layers - 1)
+        last = first_only and layer == layers - 1
+        x = transformer_layer(graph, x, names, layer, shape, cls_only=last)
     if first_only and layers == 0:
         x = _first(graph, x)
-    out = _pool(graph, x, head.mode) if isinstance(head, Pooling) else _logit(graph, x, shape, head)
+    if isinstance(head, Pooling):
+        out = _pool(graph, x, head.mode)
+    elif isinstance(head, Parade):
+        out = _passage(graph, x, shape, head)
+    else:
+        out = _logit(graph, x, shape, head)
     graph.nodes.append(helper.make_node("Identity", [out], ["out"]))
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT64, ["B", "S"])
         for name in (("ids", "types") if typed else ("ids",))
     ]
     result = helper.make_tensor_value_info(
-        "out", TensorProto.FLOAT, ["B", shape.hidden] if pooled else ["B"]
+        "out", TensorProto.FLOAT, ["B"] if isinstance(head, Classifier) else ["B", shape.hidden]
     )
     model = helper.make_model(
         helper.make_graph(graph.nodes, "birchbark", inputs, [result], graph.constants),
@@ -89,7 +96,9 @@ def _embeddings(graph: Graph, names: Names, shape: Shape, typed: bool) -> str:
     return x
 
 
-def _layer(graph: Graph, x: str, names: Names, layer: int, shape: Shape, *, cls_only: bool) -> str:
+def transformer_layer(
+    graph: Graph, x: str, names: Names, layer: int, shape: Shape, *, cls_only: bool
+) -> str:
     """One transformer layer: (B, S, H) → (B, S, H), or (B, 1, H) for [CLS] alone."""
     hidden = shape.hidden
 
@@ -160,18 +169,29 @@ def _attention(graph: Graph, queries: str, keys: str, values: str, shape: Shape)
 
 def _logit(graph: Graph, x: str, shape: Shape, head: Classifier) -> str:
     """The head on [CLS]; of two logits, relevant minus not: (B, 1, H) → (B,)."""
-    name, activation = head.transform
     weight = graph.tensor(f"{head.output}.weight", head.logits, shape.hidden)
     bias = graph.tensor(f"{head.output}.bias", head.logits)
-    x = graph.linear(x, name, shape.hidden, shape.hidden, one_row=True)
     out = graph.dense(
-        graph.activate(x, activation),
+        _transformed(graph, x, shape, head),
         head.one_logit(weight),
         head.one_logit(bias),
         head.output,
         one_row=True,
     )
     return graph.add("Reshape", out, graph.constant(np.array([-1])))
+
+
+def _transformed(graph: Graph, x: str, shape: Shape, head: Classifier | Parade) -> str:
+    """The head's layer on [CLS] with its activation: (B, 1, H) → (B, 1, H)."""
+    name, activation = head.transform
+    x = graph.linear(x, name, shape.hidden, shape.hidden, one_row=True)
+    return graph.activate(x, activation)
+
+
+def _passage(graph: Graph, x: str, shape: Shape, head: Parade) -> str:
+    """A passage's vector: (B, 1, H) → (B, H)."""
+    out = _transformed(graph, x, shape, head)
+    return graph.add("Reshape", out, graph.constant(np.array([-1, shape.hidden])))
 
 
 def _pool(graph: Graph, x: str, mode: str) -> str:

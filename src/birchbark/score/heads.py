@@ -8,16 +8,27 @@ relevant; but logit 0 − logit 1 for BERT's next-sentence head, whose label 0 m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from birchbark.errors import CheckpointError
-from birchbark.score.families import Family
+from birchbark.score.families import Family, Names
 
 MODES = ("cls", "mean", "max")
+STATEMENT, PASSAGES = "birchbark", "passages"  # key of config.json; what a model reads
+HOWS = ("avg", "max", "attn", "transformer")
+PARADE_NAMES = Names(
+    **{
+        part: pattern.replace("encoder", "parade")
+        for part, pattern in asdict(Names()).items()
+        if "{i}" in pattern
+    }
+)
+PARADE_LAYERS = 2
+PARADE_WEIGHTS = {"attn": "parade.share.weight", "transformer": "parade.cls"}
 STATED = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
@@ -63,17 +74,37 @@ class Pooling:
             raise CheckpointError("unknown pooling", wanted=" or ".join(MODES), found=self.mode)
 
 
-Head = Classifier | Pooling
+@dataclass(frozen=True, slots=True)
+class Parade:
+    """Passages' vectors, `transform` of [CLS] each, become a document's, then one logit (`output`).
+
+    how: one of `HOWS`; `transformer` has PARADE_LAYERS layers that look at all passages. Li et al.
+    2020.
+    """
+
+    transform: tuple[str, str]
+    output: str
+    how: str
+
+
+Head = Classifier | Pooling | Parade
 
 
 def find_head(
-    family: Family, shapes: Mapping[str, list[int]], pooling: Mapping[str, Any], directory: Path
+    family: Family,
+    shapes: Mapping[str, list[int]],
+    pooling: Mapping[str, Any],
+    stated: Mapping[str, Any],
+    directory: Path,
 ) -> Head:
-    """A classifier's logits, else the stated pooling, else the next-sentence head.
+    """What the model says that it is, else a classifier's logits, pooling, next-sentence head.
 
     shapes: of the stored tensors. pooling: the configuration of sentence-transformers' pooling
-    module, empty without one. Raises CheckpointError if there is none of these.
+    module, empty without one. stated: what config.json says under `birchbark`, of models that read
+    more than a query and a text; empty of others. Raises CheckpointError if there is none of these.
     """
+    if stated:
+        return _stated_head(family, shapes, stated, directory)
     logits = _rows(shapes, family.logits)
     if logits in (1, 2):
         return Classifier(family.transform, family.logits, logits, logits - 1)
@@ -88,6 +119,27 @@ def find_head(
         "(1_Pooling/config.json, or chosen by the caller)",
         found=f"a classifier of {logits} logits" if logits else "none",
     )
+
+
+def _stated_head(
+    family: Family, shapes: Mapping[str, list[int]], stated: Mapping[str, Any], directory: Path
+) -> Parade:
+    """The head of a model that reads a query and a document's passages."""
+    if stated.get("reads") != PASSAGES or stated.get("aggregation") not in HOWS:
+        raise CheckpointError(
+            "unknown kind of model",
+            where=str(directory / "config.json"),
+            wanted=f"one that reads {PASSAGES}, aggregated by {', '.join(HOWS)}",
+            found=str(dict(stated))[:80],
+            remedy="a newer Birchbark may know it",
+        )
+    if f"{PARADE_NAMES.query.format(i=PARADE_LAYERS)}.weight" in shapes:
+        raise CheckpointError(
+            "more layers look at passages than there can be",
+            where=str(directory),
+            wanted=str(PARADE_LAYERS),
+        )
+    return Parade(family.transform, family.logits, stated["aggregation"])
 
 
 def _rows(shapes: Mapping[str, list[int]], layer: str) -> int:

@@ -10,7 +10,8 @@ from birchbark.errors import CheckpointError, InputError, MissingPackageError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.heads import Pooling
+from birchbark.score.heads import Parade, Pooling
+from birchbark.score.parade import ParadeScorer
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 from birchbark.score.session import NewSession, Session
@@ -33,7 +34,8 @@ def load_scorer(
 ) -> Scorer:
     """The scorer of a model directory, or of a model that Birchbark or another package carries.
 
-    An embedding model gives an EmbeddingScorer, a classifier a CrossEncoderScorer. pooling: makes
+    An embedding model gives an EmbeddingScorer, a classifier a CrossEncoderScorer, one that
+    aggregates passages a ParadeScorer. pooling: makes
     an embedding model of any encoder, from any of its layers. precision: of the linear layers'
     arithmetic. session: runs the model instead of ONNX Runtime on this machine's processors, in
     float32. The network is never used. Raises CheckpointError for a directory that cannot be read,
@@ -49,6 +51,8 @@ def load_scorer(
     run = session or partial(Session, precision=precision)
     if isinstance(checkpoint.head, Pooling):
         return EmbeddingScorer(checkpoint, threads, run)
+    if isinstance(checkpoint.head, Parade):
+        return ParadeScorer(checkpoint, threads, run)
     return CrossEncoderScorer(checkpoint, threads, run)
 
 

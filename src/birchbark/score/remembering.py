@@ -8,10 +8,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.errors import InputError
 from birchbark.records import Float32s, Ids
-from birchbark.score.score_file import Keys, keys_of
+from birchbark.score.score_file import Keys, keys_of, shaped
 from birchbark.score.score_lookup import Lookup
-from birchbark.score.scorer import Scorer
+from birchbark.score.scorer import DocumentScorer, Scorer
 
 
 class Scores(Protocol):
@@ -22,7 +23,7 @@ class Scores(Protocol):
         ...
 
     def find(self, keys: Keys) -> tuple[Float32s, NDArray[np.bool_]]:
-        """Scores (n,), NaN where there is none, and which are known (n,)."""
+        """Scores (n,) or vectors (n, width), NaN where there is none, and which are known (n,)."""
         ...
 
     def add(self, keys: Keys, scores: Float32s) -> None:
@@ -31,7 +32,7 @@ class Scores(Protocol):
 
 
 class Known(Lookup):
-    """Scores in memory alone, 20 bytes each."""
+    """Scores in memory alone, 20 bytes each, or vectors."""
 
     def keys(self, query: str, pieces: Sequence[Ids]) -> Keys:
         """See Scores."""
@@ -66,10 +67,21 @@ class Remembering:
         """The scorer's."""
         return self.scorer.vocabulary
 
+    @property
+    def width(self) -> int:
+        """The scorer's."""
+        return self.scorer.width
+
+    def judge(self, values: Float32s) -> tuple[float, NDArray[np.float64]]:
+        """See DocumentScorer; only where `width` is above 1."""
+        if not isinstance(self.scorer, DocumentScorer):
+            raise InputError(f"{self.scorer.name} scores no documents")
+        return self.scorer.judge(values)
+
     def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
         """See Scorer; equal pieces are scored once, and all are kept before this returns."""
         if not pieces:
-            return np.empty(0, np.float32)
+            return np.empty((0, *shaped(self.width)), np.float32)
         keys = self._scores.keys(query, pieces)
         distinct, first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         scores, known = self._scores.find(distinct)

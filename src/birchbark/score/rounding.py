@@ -45,6 +45,7 @@ class RoundedScorer:
         """bits: 16 or 8."""
         self.name, self.kind = scorer.name, scorer.kind
         self.encoding, self.vocabulary = scorer.encoding, scorer.vocabulary
+        self.width = scorer.width
         self.fingerprint = f"{scorer.fingerprint}-{bits} bits"
         self.room, self.spans, self.encode = scorer.room, scorer.spans, scorer.encode
         self._scorer, self._bits = scorer, bits

@@ -1,7 +1,9 @@
 """What are the bytes of a file of scores, and which of them may be believed?
 
-    head      one line of JSON: form, fingerprint, name and kind of the scorer
+    head      one line of JSON: form, fingerprint, name and kind of the scorer, width
     records   24 bytes each, little-endian: key (16), score (float32), checksum (uint32)
+
+Where a scorer has a vector for each pair (PARADE), `width` numbers stand in the score's place.
 
 The key is a BLAKE2b hash over fingerprint, query and the segment's token ids, with their lengths in
 front. Records
@@ -26,7 +28,7 @@ from birchbark.records import Float32s, Ids
 
 SUFFIX = ".scores"
 FORM = "birchbark scores 2"
-RECORD = np.dtype([("key", "<u8", (2,)), ("score", "<f4"), ("checksum", "<u4")])
+WIDEST = 1 << 16
 LONGEST_TORN_END = 1 << 16  # records; more than is written between two fsyncs
 CHECKED_AT_ONCE = 1 << 18  # records; keeps what checking needs in the cache
 
@@ -36,11 +38,18 @@ Records = NDArray[np.void]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Whose scores a file holds: the scorer's fingerprint, name and kind."""
+    """Whose scores a file holds: the scorer's fingerprint, name, kind and width."""
 
     fingerprint: str
     name: str
     kind: str
+    width: int = 1
+
+    @property
+    def record(self) -> np.dtype[np.void]:
+        """The form of a record."""
+        score = ("score", "<f4", shaped(self.width))
+        return np.dtype([("key", "<u8", (2,)), score, ("checksum", "<u4")])
 
     def path(self, directory: Path) -> Path:
         """The file's place in the folder of a store."""
@@ -63,6 +72,8 @@ class Head:
             entries = json.loads(line)
             form = entries.pop("form")
             head = cls(**entries)
+            if not isinstance(head.width, int) or not 1 <= head.width <= WIDEST:
+                raise ValueError("width")
         except (ValueError, TypeError, KeyError, AttributeError) as broken:
             raise ArtifactError(
                 "damaged file of scores: its head cannot be read",
@@ -82,6 +93,11 @@ class Head:
         return head, len(line)
 
 
+def shaped(width: int) -> tuple[int, ...]:
+    """What follows the number of pairs in the shape of an array of what is known of them."""
+    return () if width == 1 else (width,)
+
+
 def keys_of(fingerprint: str, query: str, pieces: Sequence[Ids]) -> Keys:
     """Keys (n, 2) of encoded texts for one query."""
     start = hashlib.blake2b(digest_size=16)
@@ -99,35 +115,35 @@ def _framed(coded: bytes) -> bytes:
     return len(coded).to_bytes(8, "little") + coded
 
 
-def sealed(keys: Keys, scores: Float32s) -> Records:
+def sealed(keys: Keys, scores: Float32s, head: Head) -> Records:
     """Records (n,) with their checksums."""
-    records = np.empty(len(keys), RECORD)
+    records = np.empty(len(keys), head.record)
     records["key"], records["score"] = keys, scores
     records["checksum"] = _checksums(records)
     return records
 
 
-def read_records(path: Path, start: int) -> tuple[Records, int]:
+def read_records(path: Path, start: int, head: Head) -> tuple[Records, int]:
     """All good records from byte `start` on, and how many bytes of a torn end follow them.
 
     Raises ArtifactError where a bad record stands before a good one, or too many are bad.
     """
-    size = path.stat().st_size - start
-    records = np.fromfile(path, RECORD, size // RECORD.itemsize, offset=start)
+    size, form = path.stat().st_size - start, head.record
+    records = np.fromfile(path, form, size // form.itemsize, offset=start)
     good = np.empty(len(records), np.bool_)
     for first in range(0, len(records), CHECKED_AT_ONCE):
         some = records[first : first + CHECKED_AT_ONCE]
         good[first : first + len(some)] = some["checksum"] == _checksums(some)
     count = len(records) if good.all() else int(good.argmin())
     if good[count:].any() or len(good) - count > LONGEST_TORN_END:
-        place = start + count * RECORD.itemsize
+        place = start + count * form.itemsize
         raise ArtifactError(
             "damaged score",
             where=f"{path}, byte {place}",
             remedy=f"truncate -s {place} keeps the {count:,} scores before it; "
             "birchbark scores --prune forgets all of this checkpoint",
         )
-    return records[:count], size - count * RECORD.itemsize
+    return records[:count], size - count * form.itemsize
 
 
 def _checksums(records: Records) -> NDArray[np.uint32]:
@@ -136,6 +152,9 @@ def _checksums(records: Records) -> NDArray[np.uint32]:
     x ^= x >> np.uint64(31)
     x = (x + records["key"][:, 1]) * np.uint64(0x94D049BB133111EB)
     x ^= x >> np.uint64(29)
-    x = (x + records["score"].view("<u4")) * np.uint64(0xD6E8FEB86659FD93)
+    scores = np.ascontiguousarray(records["score"]).view("<u4").reshape(len(records), -1)
+    for column in scores.T:
+        x = (x + column) * np.uint64(0xD6E8FEB86659FD93)
+        x ^= x >> np.uint64(32) if scores.shape[1] > 1 else np.uint64(0)
     checksums: NDArray[np.uint32] = (x >> np.uint64(32)).astype(np.uint32)
     return checksums

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from birchbark.artifact import TEMPORARY, flush, lock
 from birchbark.errors import InputError
-from birchbark.score.score_file import RECORD, SUFFIX, Head
+from birchbark.score.score_file import SUFFIX, Head
 
 LOCK = "write.lock"
 
@@ -46,7 +46,7 @@ def entries(directory: Path | str) -> list[Entry]:
     for path in sorted(directory.glob("*" + SUFFIX)):
         head, start = Head.read(path)
         size = path.stat().st_size
-        found.append(Entry(path, head, (size - start) // RECORD.itemsize, size))
+        found.append(Entry(path, head, (size - start) // head.record.itemsize, size))
     return found
 
 

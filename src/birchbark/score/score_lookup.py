@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.records import Float32s
-from birchbark.score.score_file import Keys
+from birchbark.score.score_file import Keys, shaped
 
 
 @dataclass(frozen=True, slots=True)
 class _Sorted:
-    """Scores (n,) in the order of the first halves of their keys."""
+    """Scores (n,), or vectors (n, width), in the order of the first halves of their keys."""
 
     first: NDArray[np.uint64]
     second: NDArray[np.uint64]
@@ -52,22 +52,24 @@ class _Sorted:
 class Lookup:
     """Scores by key, to which more can be added."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int = 1) -> None:
+        """width: 1 for scores; else vectors of so many numbers stand for them."""
+        self._width = width
         self._sorted: list[_Sorted] = []
 
     def __len__(self) -> int:
         return sum(len(one.scores) for one in self._sorted)
 
     def add(self, keys: Keys, scores: Float32s) -> None:
-        """Add the scores (n,) of `keys` (n, 2)."""
+        """Add the scores of `keys` (n, 2)."""
         new = _Sorted.of(keys, scores)
         while self._sorted and 2 * len(new.scores) > len(self._sorted[-1].scores):
             new = self._sorted.pop().joined(new)
         self._sorted.append(new)
 
     def find(self, keys: Keys) -> tuple[Float32s, NDArray[np.bool_]]:
-        """Scores (n,), NaN where there is none, and which are known (n,)."""
-        scores = np.full(len(keys), np.nan, np.float32)
+        """Scores (n,) or vectors (n, width), NaN where there is none, and which are known (n,)."""
+        scores = np.full((len(keys), *shaped(self._width)), np.nan, np.float32)
         known = np.zeros(len(keys), np.bool_)
         for one in self._sorted:
             one.find(keys, scores, known)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from birchbark.errors import InputError
 from birchbark.records import Float32s, Ids
@@ -36,6 +39,11 @@ class Scorer(Protocol):
         """Token ids are below this."""
         ...
 
+    @property
+    def width(self) -> int:
+        """Numbers that are known of a pair: 1, its score, or as many as a vector has."""
+        ...
+
     def room(self, query: str) -> int:
         """Tokens that a segment may have beside `query`; InputError if the query is too long."""
         ...
@@ -49,7 +57,22 @@ class Scorer(Protocol):
         ...
 
     def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
-        """Scores (n,) of encoded texts; InputError for one that does not fit: nothing is cut."""
+        """Scores (n,) of encoded texts; InputError for one that does not fit: nothing is cut.
+
+        Where `width` is above 1, vectors (n, width) instead: see DocumentScorer.
+        """
+        ...
+
+
+@runtime_checkable
+class DocumentScorer(Scorer, Protocol):
+    """Scores documents by vectors of their segments, which scores of segments do not add up to."""
+
+    def judge(self, values: Float32s) -> tuple[float, NDArray[np.float64]]:
+        """The score in [0, 1] of a document whose segments have these vectors (n, width), in order.
+
+        And the share (n,) of each segment in it; shares add up to 1. Without segments it is 0.
+        """
         ...
 
 

@@ -14,8 +14,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.errors import ArtifactError
 from birchbark.records import Float32s, Ids
-from birchbark.score.score_file import RECORD, Head, Keys, keys_of, read_records, sealed
+from birchbark.score.score_file import Head, Keys, keys_of, read_records, sealed
 from birchbark.score.score_folder import locked
 from birchbark.score.score_lookup import Lookup
 from birchbark.score.scorer import Scorer
@@ -46,9 +47,9 @@ class ScoreStore:
         InputError if the folder cannot be used, and ArtifactError if its file is damaged or another
         process is writing. The torn end that a kill left is cut off, with a warning.
         """
-        head = Head(scorer.fingerprint, scorer.name, scorer.kind)
+        self._head = head = Head(scorer.fingerprint, scorer.name, scorer.kind, scorer.width)
         self._path, self._fingerprint = head.path(Path(directory)), head.fingerprint
-        self._lookup, self._out, self._end, self.not_kept = Lookup(), -1, 0, 0
+        self._lookup, self._out, self._end, self.not_kept = Lookup(scorer.width), -1, 0, 0
         self._synced = time.monotonic()
         with ExitStack() as stack:
             if write:
@@ -61,8 +62,10 @@ class ScoreStore:
             self._held = stack.pop_all()
 
     def _open(self, write: bool, stack: ExitStack) -> None:
-        start = Head.read(self._path)[1]
-        records, torn = read_records(self._path, start)
+        there, start = Head.read(self._path)
+        if there.width != self._head.width:
+            raise ArtifactError("damaged file of scores: wrong width", where=str(self._path))
+        records, torn = read_records(self._path, start, there)
         self._end = start + records.nbytes
         if len(records):
             self._lookup.add(records["key"], records["score"])
@@ -84,7 +87,7 @@ class ScoreStore:
         return keys_of(self._fingerprint, query, pieces)
 
     def find(self, keys: Keys) -> tuple[Float32s, NDArray[np.bool_]]:
-        """Scores (n,), NaN where there is none, and which are known (n,)."""
+        """Scores (n,) or vectors (n, width), NaN where there is none, and which are known (n,)."""
         return self._lookup.find(keys)
 
     def add(self, keys: Keys, scores: Float32s) -> None:
@@ -93,13 +96,13 @@ class ScoreStore:
         if self._out < 0:
             self.not_kept += len(keys)
             return
-        left = memoryview(sealed(keys, scores).tobytes())
+        left = memoryview(sealed(keys, scores, self._head).tobytes())
         try:
             while left:
                 left = left[os.write(self._out, left) :]
             if time.monotonic() - self._synced >= SYNC_SECONDS:
                 self._sync()
-            self._end += len(keys) * RECORD.itemsize
+            self._end += len(keys) * self._head.record.itemsize
         except OSError as full:
             self._give_up(full)
             self.not_kept += len(keys)

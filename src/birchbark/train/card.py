@@ -16,6 +16,15 @@ from birchbark.errors import ArtifactError
 from birchbark.score.checkpoint import Checkpoint
 
 LINEAGE = "birchbark.json"
+TEXTS = (
+    "A cross-encoder that was trained with Birchbark: it reads a query and a text, and gives "
+    "one number, the log-odds that the text is relevant."
+)
+DOCUMENTS = (
+    "PARADE by {how}, trained with Birchbark: it reads a query with each passage of a document and "
+    "gives one number, the log-odds that the document is relevant. Other libraries do not know how "
+    "passages become documents."
+)
 
 
 def begun(base: Checkpoint, name: str) -> dict[str, Any]:
@@ -30,15 +39,14 @@ def begun(base: Checkpoint, name: str) -> dict[str, Any]:
     return {"base": name, "sha256": weights, "trainings": []}
 
 
-def card(lineage: Mapping[str, Any]) -> str:
-    """The model card, Markdown with the hub's front matter."""
+def card(lineage: Mapping[str, Any], parade: str | None) -> str:
+    """The model card, Markdown with the hub's front matter. parade: see Shaping."""
     trainings = lineage["trainings"]
     licences = sorted({d["licence"] for t in trainings for d in t["data"]})
     parts = [
-        _front(lineage),
+        _front(lineage, parade),
         f"# {trainings[-1]['title']}",
-        "A cross-encoder that was trained with Birchbark: it reads a query and a text, and gives "
-        "one number, the log-odds that the text is relevant.",
+        DOCUMENTS.format(how=parade) if parade else TEXTS,
         f"Trained from {' → '.join([lineage['base'], *(t['title'] for t in trainings)])}.",
         f"Licences of the data: {'; '.join(licences)}.",
         *(part for training in trainings for part in _training(training)),
@@ -46,15 +54,15 @@ def card(lineage: Mapping[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _front(lineage: Mapping[str, Any]) -> str:
+def _front(lineage: Mapping[str, Any], parade: str | None) -> str:
     return "\n".join(
         [
             "---",
             f"base_model: {json.dumps(lineage['base'])}",
-            "library_name: sentence-transformers",
+            f"library_name: {'birchbark' if parade else 'sentence-transformers'}",
             "pipeline_tag: text-ranking",
             "tags:",
-            "- cross-encoder",
+            f"- {'parade' if parade else 'cross-encoder'}",
             "- birchbark",
             "---",
         ]

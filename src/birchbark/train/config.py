@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from birchbark.collection.pairs import Columns
 from birchbark.errors import InputError
 from birchbark.section import Section
+from birchbark.segment.named import parse_segmenter
 from birchbark.train.examples import Draw
 from birchbark.train.matching import Matching
 from birchbark.train.objectives import Objective
@@ -50,7 +51,9 @@ class DataSet:
 
     files: below the data root, of pairs, read as one set; or where `judged` is true, the documents,
     queries and judgments of a collection, whose every judged document makes a pair; format: of the
-    documents, where their name does not tell. chunk: texts are cut into pieces of so many words,
+    documents, where their name does not tell; segments: what is made of each, a pair for each of
+    them. passages: a model that aggregates passages learns from at most so many of a document.
+    chunk: texts are cut into pieces of so many words,
     each with the grade of the whole; None leaves them whole. validation: share of the queries kept
     apart, of which at most `validation_queries` are measured. aims: what is minimised. weight: of
     its losses. skip_bad: pass over bad records, and count them. licence: what the card says of it.
@@ -60,6 +63,8 @@ class DataSet:
     files: tuple[str, ...]
     judged: bool
     format: str
+    segments: str
+    passages: int
     columns: Columns
     highest: int
     unjudged: int | None
@@ -175,6 +180,7 @@ def read_training(values: Mapping[str, Any], path: Path) -> Training:
         values=dict(values),
     )
     top.end()
+    _check_parade(training)
     names = [data.name for data in training.data]
     if not names or len(set(names)) < len(names):
         raise InputError(
@@ -183,6 +189,18 @@ def read_training(values: Mapping[str, Any], path: Path) -> Training:
             wanted="[[data]] with a name, and files or documents, each",
         )
     return training
+
+
+def _check_parade(training: Training) -> None:
+    """Refuse what cannot be learnt from documents as a whole."""
+    if training.shaping.parade and training.teachers:
+        raise InputError(
+            "teachers judge texts, PARADE learns from documents",
+            where=f"{training.path}: model.parade",
+            remedy="teach a cross-encoder, and train PARADE from it",
+        )
+    if training.shaping.parade and any(data.chunk for data in training.data):
+        raise InputError("chunk makes texts of documents", where=str(training.path))
 
 
 def _read(section: Section, make: Callable[..., T], *others: Any) -> T:
@@ -204,6 +222,7 @@ def _shaping(section: Section) -> Shaping:
         section.whole("hidden", None, least=1),
         section.whole("heads", None, least=1),
         section.whole("intermediate", None, least=1),
+        section.text("parade", None),
     )
 
 
@@ -277,6 +296,8 @@ def _data_set(section: Section, usual: tuple[Aim, ...], usual_draw: Draw) -> Dat
         files=tuple(map(section.text, JUDGED)) if judged else section.texts("files"),
         judged=judged,
         format=section.text("format", "") if judged else "",
+        segments=_segments(section) if judged else "whole",
+        passages=section.whole("passages", 16, least=1),
         columns=Columns() if judged else _read(section.section("columns", {}), _columns),
         highest=section.whole("highest", 1, least=1),
         unjudged=None if judged else section.whole("unjudged", None),
@@ -289,6 +310,12 @@ def _data_set(section: Section, usual: tuple[Aim, ...], usual_draw: Draw) -> Dat
         aims=aims,
         weight=_above(section, "weight", 1.0),
     )
+
+
+def _segments(section: Section) -> str:
+    words = section.text("segments", "whole")
+    parse_segmenter(words)
+    return words
 
 
 def _schedule(section: Section) -> Schedule:

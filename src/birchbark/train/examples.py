@@ -49,7 +49,8 @@ class Draw:
 class Pairs:
     """Pairs as numbers: of distinct queries and texts, which are kept once each.
 
-    query, text: (n,) places in `queries` and `texts`. grades: (n,) float32. by_query: for each
+    query: (n,) places in `queries`. text: places in `texts`, those of pair i from `starts`[i] up to
+    `starts`[i + 1]: one, or the passages of a document. grades: (n,) float32. by_query: for each
     query, the numbers of its pairs. doc_ids: (n,) of each pair.
     """
 
@@ -57,23 +58,38 @@ class Pairs:
     texts: tuple[str, ...]
     query: Numbers
     text: Numbers
+    starts: Numbers
     grades: NDArray[np.float32]
     by_query: tuple[Numbers, ...]
     doc_ids: tuple[str, ...]
 
     @classmethod
-    def of(cls, pairs: Iterable[Pair]) -> Pairs:
-        """`pairs` in their order."""
+    def of(cls, pairs: Iterable[Pair], documents: bool = False) -> Pairs:
+        """`pairs` in their order.
+
+        documents: those of one query and document, wherever they stand, are one, with the highest
+        of their grades.
+        """
         queries: dict[str, int] = {}
         texts: dict[str, int] = {}
-        rows, doc_ids = [], []
-        for pair in pairs:
+        places: dict[object, int] = {}
+        rows: list[tuple[int, int]] = []
+        doc_ids, passages = [], []
+        for number, pair in enumerate(pairs):
             query = queries.setdefault(pair.query, len(queries))
             text = texts.setdefault(pair.text, len(texts))
-            rows.append((query, text, pair.relevance))
-            doc_ids.append(pair.doc_id)
-        columns = np.array(rows, np.int64).reshape(-1, 3).T
-        query_of, text_of, grades = columns[0], columns[1], columns[2]
+            key = (query, pair.doc_id) if documents else number
+            if (place := places.setdefault(key, len(rows))) == len(rows):
+                rows.append((query, pair.relevance))
+                doc_ids.append(pair.doc_id)
+                passages.append([text])
+            else:
+                rows[place] = query, max(pair.relevance, rows[place][1])
+                passages[place].append(text)
+        columns = np.array(rows, np.int64).reshape(-1, 2).T
+        query_of, grades = columns[0], columns[1]
+        starts = np.cumsum([0, *map(len, passages)])
+        text_of = np.array([text for some in passages for text in some], np.int64)
         order = np.argsort(query_of, kind="stable")
         ends = np.cumsum(np.bincount(query_of, minlength=len(queries)))
         return cls(
@@ -81,6 +97,7 @@ class Pairs:
             tuple(texts),
             query_of,
             text_of,
+            starts,
             grades.astype(np.float32),
             tuple(np.split(order, ends[:-1])) if len(queries) else (),
             tuple(doc_ids),
@@ -88,6 +105,10 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.query)
+
+    def passages(self, number: int) -> Numbers:
+        """Places in `texts` of what a pair has, one or several."""
+        return self.text[self.starts[number] : self.starts[number + 1]]
 
 
 def draw(

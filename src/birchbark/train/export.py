@@ -13,6 +13,7 @@ from typing import Any
 
 from birchbark.artifact import new_directory, write_json
 from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.heads import PASSAGES, STATEMENT
 from birchbark.score.model_json import read_object
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.card import LINEAGE, card
@@ -27,7 +28,7 @@ CLASSES = {
     "electra": "ElectraForSequenceClassification",
     "albert": "AlbertForSequenceClassification",
 }
-HEADS = ("classifier.", "pre_classifier.")  # which have no prefix
+HEADS = ("classifier.", "pre_classifier.", "parade.")  # which have no prefix
 FOREIGN = (  # what a base says of itself alone; without the last two it is a sigmoid
     *("problem_type", "_name_or_path", "quantization_config"),
     *("sentence_transformers", "sbert_ce_default_activation_function"),
@@ -58,13 +59,13 @@ def export(
         for name in VOCABULARIES:
             if (base.directory / name).exists():
                 shutil.copyfile(base.directory / name, scratch / name)
-        write_card(scratch, lineage)
+        write_card(scratch, lineage, network.parade)
 
 
-def write_card(model: Path, lineage: Mapping[str, Any]) -> None:
+def write_card(model: Path, lineage: Mapping[str, Any], parade: str | None) -> None:
     """Write the card of the model directory `model`, for people and for machines."""
     write_json(model / LINEAGE, lineage)
-    (model / "README.md").write_text(card(lineage), "utf-8")
+    (model / "README.md").write_text(card(lineage, parade), "utf-8")
 
 
 def _config(network: Network, base: Checkpoint) -> dict[str, Any]:
@@ -79,13 +80,22 @@ def _config(network: Network, base: Checkpoint) -> dict[str, Any]:
     }
     for key in FOREIGN:
         config.pop(key, None)
-    return config | {
-        "architectures": [CLASSES[config["model_type"]]],
-        "id2label": {"0": "relevance"},
-        "label2id": {"relevance": 0},
-        **{names.get(key, key): size for key, size in sizes.items()},
-        "torch_dtype": "float32",
-    }
+    classes, said = CLASSES[config["model_type"]], {}
+    if network.parade:
+        classes = classes.replace("ForSequenceClassification", "Model")
+        said = {STATEMENT: {"reads": PASSAGES, "aggregation": network.parade}}
+    config.pop(STATEMENT, None)
+    return (
+        config
+        | said
+        | {
+            "architectures": [classes],
+            "id2label": {"0": "relevance"},
+            "label2id": {"relevance": 0},
+            **{names.get(key, key): size for key, size in sizes.items()},
+            "torch_dtype": "float32",
+        }
+    )
 
 
 def _tokenizer_config(base: Checkpoint) -> dict[str, Any]:

@@ -95,8 +95,10 @@ class Learner:
         """The sum over lists of their weighted losses."""
         import torch
 
-        pairs = [self._materials[m].learnt[number] for m, one in tasks for number in one]
-        inputs, states = Inputs.of(pairs, self.device), States() if self._matcher else None
+        several = [self._materials[m].learnt[number] for m, one in tasks for number in one]
+        pairs, counts = [pair for own in several for pair in own], list(map(len, several))
+        inputs = Inputs.of(pairs, self.device, counts)
+        states = States() if self._matcher else None
         ends = np.cumsum([len(one) for _, one in tasks])
         total = torch.zeros((), device=self.device)
         with self.products():

@@ -20,6 +20,7 @@ from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError
 from birchbark.records import Ids, Pair, Qrels
 from birchbark.score.tokenizer import Pieces
+from birchbark.segment.named import parse_segmenter
 from birchbark.train.config import DataSet, Training
 from birchbark.train.examples import Pairs
 
@@ -28,16 +29,20 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairInputs:
-    """Inputs of BERT for pairs, put together when they are asked for: most tokens of text each."""
+    """Inputs of BERT for pairs, put together when they are asked for: most tokens of text each.
+
+    passages: of a document, at most so many are read.
+    """
 
     pairs: Pairs
     queries: Sequence[Ids]
     texts: Sequence[Ids]
     pieces: Pieces
     most: int
+    passages: int = 1
 
     @classmethod
-    def of(cls, pairs: Pairs, pieces: Pieces, max_length: int) -> PairInputs:
+    def of(cls, pairs: Pairs, pieces: Pieces, max_length: int, passages: int = 1) -> PairInputs:
         """max_length: of an input, with its special tokens."""
         return cls(
             pairs,
@@ -45,20 +50,44 @@ class PairInputs:
             pieces.encode(pairs.texts),
             pieces,
             max_length - pieces.extra_pair,
+            passages,
         )
 
-    def __getitem__(self, number: int) -> tuple[Ids, Ids]:
-        """Ids and types of a pair; a query has at most half of the room, the text what is left."""
+    def __getitem__(self, number: int) -> list[tuple[Ids, Ids]]:
+        """Ids and types of a pair's inputs, one for each of its passages.
+
+        A query has at most half of the room, the text what is left.
+        """
         query = self.queries[self.pairs.query[number]][: self.most // 2]
-        return self.pieces.pair(
-            query, self.texts[self.pairs.text[number]][: self.most - len(query)]
-        )
+        return [
+            self.pieces.pair(query, self.texts[text][: self.most - len(query)])
+            for text in self.pairs.passages(number)[: self.passages]
+        ]
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Tokens of each pair (n,), special tokens left out, before anything is cut."""
+        """Tokens of each pair (n,), special tokens left out, as they are read."""
+        if not len(self.pairs):
+            return np.empty(0, np.int64)
+        rank = np.arange(len(self.pairs.text)) - np.repeat(self.pairs.starts[:-1], self._counts)
+        read = np.where(rank < self.passages, np.minimum(self._whole, self.most), 0)
+        return np.add.reduceat(read, self.pairs.starts[:-1])
+
+    @property
+    def _counts(self) -> NDArray[np.int64]:
+        """Passages of each pair (n,)."""
+        return np.diff(self.pairs.starts)
+
+    @property
+    def _query(self) -> NDArray[np.int64]:
+        """Tokens of the query of each passage."""
         query = np.array([len(q) for q in self.queries], np.int64)[self.pairs.query]
-        return query + np.array([len(t) for t in self.texts], np.int64)[self.pairs.text]
+        return np.repeat(query, self._counts)
+
+    @property
+    def _whole(self) -> NDArray[np.int64]:
+        """Tokens of each passage and its query, before anything is cut."""
+        return self._query + np.array([len(t) for t in self.texts], np.int64)[self.pairs.text]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -68,9 +97,12 @@ class PairInputs:
 
     @property
     def cut(self) -> int:
-        """How many pairs do not fit, and lose their end."""
-        query = np.array([len(q) for q in self.queries], np.int64)[self.pairs.query]
-        return int(((query > self.most // 2) | (self.lengths > self.most)).sum())
+        """How many pairs do not fit, and lose an end: of a passage, or of their passages."""
+        if not len(self.pairs):
+            return 0
+        cut = (self._query > self.most // 2) | (self._whole > self.most)
+        lost = np.logical_or.reduceat(cut, self.pairs.starts[:-1])
+        return int((lost | (self._counts > self.passages)).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +131,10 @@ def load_material(training: Training, root: Path, pieces: Pieces, tell: Tell) ->
         if not learn:
             raise InputError("nothing is left to learn from", where=data.name)
         learnt, held = (
-            PairInputs.of(Pairs.of(some), pieces, training.max_length)
+            PairInputs.of(
+                Pairs.of(some, training.shaping.parade is not None),
+                *(pieces, training.max_length, data.passages),
+            )
             for some in (_chunks(learn, data.chunk), hold)
         )
         aside = len({pair.query for pair in pairs}) - sum(
@@ -174,7 +209,9 @@ def _read(data: DataSet, root: Path) -> tuple[list[Pair], Intake]:
         judged = read_qrels(qrels)
         _check_grades(judged, data.highest, str(qrels))
         collection = read_collection(str(documents), intake, data.format or None)
-        return list(judged_pairs(read_queries(queries), judged, collection, intake)), intake
+        segmenter = parse_segmenter(data.segments)
+        asked = read_queries(queries)
+        return list(judged_pairs(asked, judged, collection, intake, segmenter)), intake
     pairs = [
         pair
         for file in files

@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 
 from birchbark.records import Ids
-from birchbark.score.families import Family
+from birchbark.score.families import Family, Names
+from birchbark.score.heads import PARADE_LAYERS, PARADE_NAMES, PARADE_WEIGHTS
 from birchbark.score.shape import Shape
 
 Weights = Mapping[str, Any]
+Groups = tuple[tuple[int, int], ...]  # how many inputs of which length
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +30,22 @@ class Inputs:
 
     ids, types, positions: int64 (tokens,). groups: how many inputs of which length, in this order.
     starts: (inputs,) where each begins. order: (inputs,) its place among those that were given.
+    documents: of how many inputs each document has, in the order given.
     """
 
     ids: Any
     types: Any
     positions: Any
-    groups: tuple[tuple[int, int], ...]
+    groups: Groups
     starts: Any
     order: Any
+    documents: tuple[int, ...]
 
     @classmethod
-    def of(cls, pairs: Sequence[tuple[Ids, Ids]], device: Any) -> Inputs:
-        """`pairs` of token ids and types, each with its special tokens."""
+    def of(
+        cls, pairs: Sequence[tuple[Ids, Ids]], device: Any, documents: Sequence[int] = ()
+    ) -> Inputs:
+        """`pairs` of token ids and types, each with its special tokens; one a document, if none."""
         import torch
 
         lengths = np.array([len(ids) for ids, _ in pairs])
@@ -55,7 +61,8 @@ class Inputs:
         )
         ids, types, positions, begin, places = (torch.from_numpy(a).to(device) for a in arrays)
         groups = tuple((len(list(some)), int(length)) for length, some in groupby(ordered))
-        return cls(ids, types, positions, groups, begin, places)
+        counts = tuple(documents) or (1,) * len(pairs)
+        return cls(ids, types, positions, groups, begin, places, counts)
 
 
 @dataclass(slots=True)
@@ -74,13 +81,21 @@ class States:
 class Network:
     """BERT with one logit.
 
+    parade: how passages become documents, which then have a logit each; None where inputs have.
     weights: name without the family's prefix → tensor, with gradients where it learns. dropout: of
     hidden values and of attention, by torch's own chance; used in training alone.
     """
 
-    def __init__(self, weights: Weights, shape: Shape, family: Family, dropout: float) -> None:
+    def __init__(
+        self,
+        weights: Weights,
+        shape: Shape,
+        family: Family,
+        dropout: float,
+        parade: str | None = None,
+    ) -> None:
         self.weights, self.shape, self.family, self.dropout = weights, shape, family, dropout
-        self._training = False
+        self.parade, self._training = parade, False
 
     def learn(self, inputs: Inputs, states: States | None = None) -> Any:
         """Log-odds of relevance, float32 (inputs,), in the order given, with dropout.
@@ -120,8 +135,50 @@ class Network:
                 states.hidden.append(x)
                 x = x[inputs.starts] if last else x
         with torch.autocast(x.device.type, enabled=False):
+            if self.parade:
+                return self._documents(self._transformed(x.float()), inputs)
             logits = self._head(x.float())[:, 0]
         return torch.empty_like(logits).index_copy(0, inputs.order, logits)
+
+    def _documents(self, vectors: Any, inputs: Inputs) -> Any:
+        """Logits (documents,) of passages' vectors (inputs, hidden), as inputs stand in order.
+
+        Documents of equally many passages are computed together.
+        """
+        import torch
+
+        given = torch.empty_like(vectors).index_copy(0, inputs.order, vectors)
+        parts = given.split(inputs.documents)
+        order = sorted(range(len(parts)), key=lambda i: inputs.documents[i])
+        found = []
+        for count, some in groupby(order, key=lambda i: inputs.documents[i]):
+            stacked = torch.stack([parts[i] for i in some])
+            one = self._aggregated(stacked, count)
+            found.append(self._linear(self._drop(one), self.family.logits)[:, 0])
+        logits = torch.cat(found)
+        return torch.empty_like(logits).index_copy(
+            0, torch.tensor(order, device=logits.device), logits
+        )
+
+    def _aggregated(self, vectors: Any, count: int) -> Any:
+        """Documents (d, hidden) of their passages (d, count, hidden). Li et al. 2020."""
+        import torch
+
+        if self.parade == "avg":
+            return vectors.mean(1)
+        if self.parade == "max":
+            return vectors.amax(1)
+        if self.parade == "attn":
+            shares = (vectors @ self.weights[PARADE_WEIGHTS["attn"]].T).softmax(1)
+            return (shares * vectors).sum(1)
+        front = self.weights[PARADE_WEIGHTS["transformer"]].expand(len(vectors), 1, -1)
+        x = torch.cat([front, vectors], 1).reshape(-1, vectors.shape[2])
+        starts = torch.arange(0, len(x), count + 1, device=x.device)
+        groups = ((len(vectors), count + 1),)
+        for layer in range(PARADE_LAYERS):
+            last = layer == PARADE_LAYERS - 1
+            x = self._block(x, PARADE_NAMES, layer, layer, (groups, starts), last, None)
+        return x
 
     def _embed(self, inputs: Inputs) -> Any:
         """Token + position + type vectors, normalised and widened: (tokens, hidden)."""
@@ -143,18 +200,33 @@ class Network:
     def _layer(
         self, x: Any, number: int, inputs: Inputs, cls_only: bool, states: States | None
     ) -> Any:
-        """One transformer layer: (tokens, hidden), or (inputs, hidden) for [CLS] alone."""
-        i, group, names = number, self.shape.group(number), self.family.names
+        """One layer of the encoder: (tokens, hidden), or (inputs, hidden) for [CLS] alone."""
+        names, group = self.family.names, self.shape.group(number)
+        where = inputs.groups, inputs.starts
+        return self._block(x, names, number, group, where, cls_only, states)
+
+    def _block(
+        self,
+        x: Any,
+        names: Names,
+        i: int,
+        group: int,
+        where: tuple[Groups, Any],
+        cls_only: bool,
+        states: States | None,
+    ) -> Any:
+        """One transformer layer. where: see Inputs, groups and starts."""
+        groups, starts = where
 
         def name(pattern: str) -> str:
             return pattern.format(i=i, group=group)
 
-        own = x[inputs.starts] if cls_only else x
+        own = x[starts] if cls_only else x
         query = self._linear(own, name(names.query))
         key, value = self._linear(x, name(names.key)), self._linear(x, name(names.value))
         if states:
             states.attention.append([])
-        seen = self._attend(query, key, value, inputs.groups, cls_only, states)
+        seen = self._attend(query, key, value, groups, cls_only, states)
         x = own + self._drop(self._linear(seen, name(names.attended)))
         x = self._norm(x, name(names.attended_norm))
         inner = self._activate(self._linear(x, name(names.inner)), self.shape.activation)
@@ -166,7 +238,7 @@ class Network:
         query: Any,
         key: Any,
         value: Any,
-        groups: Sequence[tuple[int, int]],
+        groups: Groups,
         cls_only: bool,
         states: States | None,
     ) -> Any:
@@ -198,10 +270,12 @@ class Network:
 
         Always in float32: logits of 16 bits would be equal for many inputs.
         """
+        return self._linear(self._drop(self._transformed(x)), self.family.logits)
+
+    def _transformed(self, x: Any) -> Any:
         transform, activation = self.family.transform
         x = self._drop(x) if self.family.drops_first else x
-        x = self._activate(self._linear(x, transform), activation)
-        return self._linear(self._drop(x), self.family.logits)
+        return self._activate(self._linear(x, transform), activation)
 
     def _linear(self, x: Any, name: str) -> Any:
         from torch.nn.functional import linear

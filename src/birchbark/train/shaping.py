@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from birchbark.errors import CheckpointError, InputError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.families import Family
-from birchbark.score.heads import Classifier, Pooling
+from birchbark.score.heads import (
+    HOWS,
+    PARADE_LAYERS,
+    PARADE_NAMES,
+    PARADE_WEIGHTS,
+    Classifier,
+    Parade,
+    Pooling,
+)
 from birchbark.score.shape import Shape
 from birchbark.score.weights import Tensors, sound
 from birchbark.train.network import Network
@@ -34,7 +42,7 @@ class Shaping:
     layers: the first so many; None for all. from_layers: which of the base's instead, counted from
     1. hidden, heads, intermediate: the first so many of each; None for all. learns: `all`;
     `encoder`, all but the word embeddings; `head`, what stands on [CLS]. dropout: of hidden values
-    and attention.
+    and attention. parade: how passages become documents, one of HOWS; None for a cross-encoder.
     """
 
     layers: int | None = None
@@ -44,12 +52,17 @@ class Shaping:
     hidden: int | None = None
     heads: int | None = None
     intermediate: int | None = None
+    parade: str | None = None
 
     def __post_init__(self) -> None:
         if self.learns not in PARTS:
             raise InputError(f"unknown part {self.learns!r}", remedy=f"one of {', '.join(PARTS)}")
         if not 0 <= self.dropout < 1:
             raise InputError("dropout is out of range", wanted="0 up to 1", found=str(self.dropout))
+        if self.parade and self.parade not in HOWS:
+            raise InputError(
+                f"unknown aggregation {self.parade!r}", remedy=f"one of {', '.join(HOWS)}"
+            )
         if self.layers and self.from_layers:
             raise InputError("layers and from_layers say the same", remedy="choose one of them")
 
@@ -81,11 +94,12 @@ def open_network(base: Checkpoint, shaping: Shaping, seed: int, device: Any) -> 
     shape = _shape(base, shaping)
     chance = np.random.default_rng(seed)
     weights = {}
-    for name, value in _values(base, shape, shaping.sources(base.shape.layers), chance):
+    values = _values(base, shape, shaping.sources(base.shape.layers), chance)
+    for name, value in (*values, *_aggregating(base, shape, shaping.parade, chance)):
         # copied to where torch aligns it: some products' last bits depend on the place in memory
         weight = torch.tensor(np.asarray(value, np.float32)).to(device)
         weights[name] = weight.requires_grad_(_learns(name, base.family, shaping.learns))
-    return Network(weights, shape, base.family, shaping.dropout)
+    return Network(weights, shape, base.family, shaping.dropout, shaping.parade)
 
 
 def _shape(base: Checkpoint, shaping: Shaping) -> Shape:
@@ -158,6 +172,36 @@ def _values(
                 yield name, chance.normal(0, SPREAD, kept) if own else np.zeros(kept)
 
 
+def _aggregating(
+    base: Checkpoint, shape: Shape, how: str | None, chance: np.random.Generator
+) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Name and value of what makes a document of passages: the base's, or drawn.
+
+    Learnt shares begin as equal ones.
+    """
+    sizes: dict[str, tuple[int, ...]] = {}
+    if how == "attn":
+        sizes = {PARADE_WEIGHTS[how]: (1, shape.hidden)}
+    elif how == "transformer":
+        sizes = {PARADE_WEIGHTS[how]: (shape.hidden,)}
+        for layer in range(PARADE_LAYERS):
+            for part, pattern in asdict(PARADE_NAMES).items():
+                if "{i}" in pattern:
+                    size = _sizes(part, shape)
+                    module = pattern.format(i=layer)
+                    sizes |= {f"{module}.weight": size, f"{module}.bias": size[:1]}
+    stored = base.tensors() if isinstance(base.head, Parade) else {}
+    for name, size in sizes.items():
+        if name in stored:
+            yield name, sound(stored, name, size, str(base.weights))
+        elif name.endswith("LayerNorm.weight"):
+            yield name, np.ones(size)
+        elif name.endswith(".bias") or how == "attn":
+            yield name, np.zeros(size)
+        else:
+            yield name, chance.normal(0, SPREAD, size)
+
+
 def _encoder(
     family: Family, shape: Shape, sources: tuple[int, ...]
 ) -> Iterator[tuple[str, str, tuple[int, ...]]]:
@@ -202,5 +246,5 @@ def _with_one_logit(base: Checkpoint) -> Tensors:
 def _learns(name: str, family: Family, part: str) -> bool:
     """Whether the weights `name` get gradients."""
     if part == "head":
-        return name.startswith((family.transform[0], family.logits))
+        return name.startswith((family.transform[0], family.logits, "parade."))
     return part == "all" or not name.startswith(family.names.words)

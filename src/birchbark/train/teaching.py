@@ -96,13 +96,14 @@ def taught(
     with ScoreStore(kept.store, scorer, write=kept.write) as scores:
         remembering = Remembering(scorer, scores)
         for numbers in _together(pairs, learnt):
-            texts = np.unique(pairs.text[np.concatenate(numbers)]).tolist()
+            own = pairs.text[pairs.starts[:-1]]  # a teacher's pairs have one text each
+            texts = np.unique(own[np.concatenate(numbers)]).tolist()
             encoded = scorer.encode([pairs.texts[text] for text in texts])
             ids = dict(zip(texts, encoded, strict=True))
             asked: list[tuple[str, list[Ids]]] = []
             for some in numbers:
                 query = pairs.queries[pairs.query[some[0]]]
-                whole, room = [ids[text] for text in pairs.text[some].tolist()], scorer.room(query)
+                whole, room = [ids[text] for text in own[some].tolist()], scorer.room(query)
                 asked.append((query, [piece[:room] for piece in whole]))
                 cut += sum(len(piece) > room for piece in whole)
             if isinstance(scorer, EmbeddingScorer):

@@ -130,7 +130,7 @@ class _Running:
             while not self.progress.ended:
                 self._step(curve)
         if self.world.first:
-            write_card(self.folder / MODEL, self._lineage())
+            write_card(self.folder / MODEL, self._lineage(), self.training.shaping.parade)
         return self.progress
 
     def _check_model(self) -> None:

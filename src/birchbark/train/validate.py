@@ -120,6 +120,8 @@ def score_pairs(learner: Learner, inputs: PairInputs) -> Float32s:
     lengths = inputs.lengths.tolist()
     for batch in in_batches(lengths, TOKENS):
         with learner.products():
-            logits = learner.network.score(Inputs.of([inputs[n] for n in batch], learner.device))
+            several = [inputs[n] for n in batch]
+            pairs, counts = [pair for own in several for pair in own], list(map(len, several))
+            logits = learner.network.score(Inputs.of(pairs, learner.device, counts))
         found[batch] = logits.cpu().numpy()
     return found
