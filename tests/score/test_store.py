@@ -30,13 +30,15 @@ from birchbark.records import Document, Float32s, Ids, Query, Ranking, Segment
 from birchbark.retrieve.first_stage import rank_queries
 from birchbark.score.model import load_scorer
 from birchbark.score.remembering import Remembering
-from birchbark.score.score_file import LONGEST_TORN_END, RECORD, Head, keys_of
+from birchbark.score.score_file import LONGEST_TORN_END, Head, keys_of
 from birchbark.score.score_folder import entries, prune
 from birchbark.score.score_lookup import Lookup
 from birchbark.score.scorer import score_texts
 from birchbark.score.store import ScoreStore
 from birchbark.segment.windows import Windows
 from conftest import DOCUMENTS, WordScorer
+
+RECORD = Head("", "", "").record.itemsize
 
 QUERIES = [Query("1", "birch river"), Query("2", "iron engine"), Query("3", "zeppelin")]
 TEXTS = [f"birch {i}" + " river" * (i % 3) for i in range(40)]
@@ -183,7 +185,7 @@ def test_a_torn_end_is_cut_off_at_any_byte(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for size in range(before, len(whole)):
         path.write_bytes(whole[:size])
-        records, rest = divmod(size - before, RECORD.itemsize)
+        records, rest = divmod(size - before, RECORD)
         with ScoreStore(tmp_path, Counting(), write=False) as kept:
             assert len(kept) == 5 + records
         if rest:
@@ -199,7 +201,7 @@ def test_an_end_of_garbage_is_cut_off(tmp_path: Path) -> None:
     scored(tmp_path, "q", TEXTS[:5])
     path = file_of(tmp_path)
     whole = path.read_bytes()
-    for end in (bytes(7 * RECORD.itemsize + 3), os.urandom(1000)):
+    for end in (bytes(7 * RECORD + 3), os.urandom(1000)):
         path.write_bytes(whole + end)
         with pytest.warns(UserWarning, match=f"cut off {len(end)} bytes"):
             assert scored(tmp_path, "q", TEXTS[:5]) == 0
@@ -212,7 +214,7 @@ def test_a_bad_end_longer_than_a_kill_can_leave_is_refused(tmp_path: Path) -> No
     path = file_of(tmp_path)
     size = path.stat().st_size
     with path.open("ab") as out:
-        out.write(bytes((LONGEST_TORN_END + 1) * RECORD.itemsize))
+        out.write(bytes((LONGEST_TORN_END + 1) * RECORD))
     with pytest.raises(ArtifactError, match=f"byte {size}: damaged score"):
         ScoreStore(tmp_path, Counting())
 
@@ -223,11 +225,11 @@ def test_damage_before_the_end_is_refused(tmp_path: Path) -> None:
     path = file_of(tmp_path)
     whole = path.read_bytes()
     start = Head.read(path)[1]
-    for bit in range(2 * RECORD.itemsize * 8):
+    for bit in range(2 * RECORD * 8):
         bad = bytearray(whole)
         bad[start + bit // 8] ^= 1 << bit % 8
         path.write_bytes(bad)
-        offset = start + bit // 8 // RECORD.itemsize * RECORD.itemsize
+        offset = start + bit // 8 // RECORD * RECORD
         with pytest.raises(ArtifactError, match=rf"{path.name}, byte {offset}: damaged score"):
             ScoreStore(tmp_path, Counting())
     os.truncate(path, offset)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from birchbark.errors import InputError
 from birchbark.records import Document, Ids, Segment
 from birchbark.segment.fit import fit
+from birchbark.segment.paragraphs import paragraphs
 from birchbark.segment.sentences import sentence_spans, sentences
 from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
@@ -41,7 +42,15 @@ PIECES = st.sampled_from(
     ]
 )
 TEXTS = st.lists(PIECES, max_size=30).map("".join)
-SEGMENTERS = [sentences, whole, Windows(), Windows(3, 1), Windows(2, 0), Windows(20, 5, 10)]
+SEGMENTERS = [
+    sentences,
+    paragraphs,
+    whole,
+    Windows(),
+    Windows(3, 1),
+    Windows(2, 0),
+    Windows(20, 5, 10),
+]
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
@@ -62,7 +71,7 @@ def test_segments_cover_the_document(segmenter, title: str, text: str) -> None: 
     contents = document.contents
     left = [contents[i] for i in range(len(contents)) if i not in covered]
     in_front = title.split() and segments and segments[0].start >= len(title)
-    in_front = in_front and isinstance(segmenter, Windows)
+    in_front = in_front and (segmenter is paragraphs or isinstance(segmenter, Windows))
     if in_front:  # the title is read with every window
         assert all(s.text.startswith(title) for s in segments)
         left = [contents[i] for i in range(len(title), len(contents)) if i not in covered]
@@ -125,6 +134,20 @@ def test_long_runs_take_no_quadratic_time(unit: str) -> None:
     text = unit * (200_000 // len(unit))
     covered = sum(len(text[start:end].split()) for start, end in sentence_spans(text))
     assert covered >= len(text.split())
+    found = paragraphs(Document("d", {"text": text}))
+    assert sum(len(one.text.split()) for one in found) == len(text.split())
+
+
+def test_paragraphs_as_people_see_them() -> None:
+    """Blank lines part them, whatever the line ends; a short title stands in front of each."""
+    text = "One line,\nand its next.\r\n \r\n\tTwo.\n\n\n\nThree. \n"
+    found = [s.text for s in paragraphs(Document("d", {"text": text}))]
+    assert found == ["One line,\nand its next.", "Two.", "Three."]
+    titled = paragraphs(Document("d", {"title": "Bees", "text": "A.\n\nB."}))
+    assert [(s.text, s.start, s.end) for s in titled] == [("Bees\nA.", 5, 7), ("Bees\nB.", 9, 11)]
+    assert paragraphs(Document("d", {"title": "Bees"})) == [Segment("d", 0, 4, "Bees")]
+    long_title = Document("d", {"title": "t " * 60, "text": "A."})
+    assert paragraphs(long_title)[0].text.startswith("t t")
 
 
 def test_windows_overlap_as_asked() -> None:

@@ -50,7 +50,7 @@ KEPT = grouped(
         default="sentences",
         show_default=True,
         metavar="HOW",
-        help="Which segments: sentences, windows:SIZE/OVERLAP in words, or whole.",
+        help="Which segments: sentences, paragraphs, windows:SIZE/OVERLAP in words, or whole.",
     ),
 )
 REMEDY = "mend it, or leave out bad records with --skip-bad"

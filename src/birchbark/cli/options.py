@@ -145,7 +145,7 @@ ranker_options = grouped(
         default="sentences",
         show_default=True,
         metavar="HOW",
-        help="sentences, windows:SIZE/OVERLAP in words, or whole documents (whole).",
+        help="sentences, paragraphs, windows:SIZE/OVERLAP in words, or whole documents (whole).",
     ),
     click.option(
         "--aggregate",

@@ -11,7 +11,7 @@ from birchbark.records import Float32s, Ids
 from birchbark.score.channels import largest_channels
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
-from birchbark.score.heads import Classifier
+from birchbark.score.heads import Classifier, Pooling
 from birchbark.score.model import locate
 from birchbark.score.precision import Precision
 from birchbark.score.runtime import open_graph
@@ -49,7 +49,9 @@ def attention(
     checkpoint = Checkpoint.open(locate(model), model)
     if not isinstance(checkpoint.head, Classifier):
         raise InputError(
-            "no cross-encoder: query and text do not look at each other, or not alone",
+            "an embedding reads query and text apart: neither looks at the other"
+            if isinstance(checkpoint.head, Pooling)
+            else "this model reads more than one text",
             where=model,
             wanted="a cross-encoder",
         )
