@@ -6,6 +6,7 @@ On a collection drawn by chance, where queries, folds and numbers of segments di
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
-from birchbark.combine.aggregate import Top
+from birchbark.combine.aggregate import Top, parse_aggregation
 from birchbark.combine.interpolate import Interpolation
 from birchbark.evaluate.folds import make_folds
 from birchbark.evaluate.measures import measure
@@ -40,6 +41,7 @@ looked = ["cross"]
 rm3 = false
 depth = 9
 best = [1, 2]
+aggregations = ["first", "mean", "sum"]
 step = 0.5
 folds = 3
 [[collections]]
@@ -119,6 +121,35 @@ def by_setting(here: Path, recipe: Recipe, outcome: Outcome) -> list[Run]:
 
 def average_precision(qrels: Qrels, run: Run) -> dict[str, float]:
     return dict(measure(qrels, run, ("AP",)).values["AP"])
+
+
+@pytest.mark.parametrize("words", ["first", "mean", "sum"])
+def test_aggregations_rank_as_rerank_does(
+    here: Path, recipe: Recipe, outcome: Outcome, words: str
+) -> None:
+    """Each query by the a of its fold; “alone” with a = 0."""
+    lines = map(json.loads, (here / "docs.jsonl").read_text().splitlines())
+    documents = [Document(line["id"], {"title": "", "text": line["text"]}) for line in lines]
+    index = build_index(documents, here / f"index-{words}", Schema("english"))
+    scorer, first = load_scorer(str(here / "model")), outcome.runs["C.BM25"]
+    queries = read_queries(here / "q.tsv")
+    weights = next(table for table in outcome.tables if table.name == "weights").groups[0].rows
+    folds = make_folds(read_qrels(here / "qrels.txt").grades, 3, recipe.seed)
+    for row in (f"cross, {words}", f"cross, {words}, alone"):
+        for number, fold in enumerate(folds):
+            chosen = next(one for one in weights if one.name == f"{row}, {number + 1}").cells
+            a = chosen[0].value
+            assert chosen[1].value == pytest.approx(1 - a)
+            assert chosen[2].value is None
+            assert a == 0 or "alone" not in row
+            mixing = Interpolation(a)
+            ranker = Ranker(scorer, aggregation=parse_aggregation(words), interpolation=mixing)
+            asked = [query for query in queries if query.query_id in fold]
+            some = Run({q.query_id: first.rankings[q.query_id] for q in asked})
+            found = rerank(IndexEngine(index), some, asked, replace(ranker, depth=9))
+            for query_id, ranking in found.rankings.items():
+                mine = outcome.runs[f"C.{row}"].rankings[query_id]
+                assert mine.doc_ids == ranking.doc_ids
 
 
 @pytest.mark.parametrize("n", [1, 2])

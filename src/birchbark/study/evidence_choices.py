@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.combine.aggregate import parse_aggregation
 from birchbark.combine.interpolate import Scale
 from birchbark.errors import InputError
 from birchbark.evaluate.ranks import Float64s, parse_rank_measure
@@ -38,8 +39,9 @@ class EvidenceChoices:
     named: what people call them → models, or trainings that make them. scores: name → file below
     the data root, of scores that others computed, instead of a model. rm3: whether the first stage
     is expanded. segments: of documents, and segments_of: collection → its own. depth: so many
-    candidates, and depth_of alike. best: n, segments of a document that count, each tried. alone:
-    whether they are tried without the first stage, too. pruned: and without segments that hold a
+    candidates, and depth_of alike. best: n, segments of a document that count, each tried.
+    aggregations: and of all segments, by their words (first, max, sum, mean). alone: whether they
+    are tried without the first stage, too. pruned: and without segments that hold a
     term of the query. lengths: of queries, the highest of each class but the last. looked: models
     whose queries are looked at one by one. step: of the grid. folds: where a collection brings
     none. scale: of the first stage's scores. precision: of the arithmetic.
@@ -53,6 +55,7 @@ class EvidenceChoices:
     depth: int
     depth_of: Mapping[str, int]
     best: tuple[int, ...]
+    aggregations: tuple[str, ...]
     alone: bool
     pruned: bool
     lengths: tuple[int, ...]
@@ -85,6 +88,7 @@ class EvidenceChoices:
             depth=section.whole("depth", 100, least=1),
             depth_of={name: depths.whole(name, least=1) for name in depths.keys},
             best=section.wholes("best", (3,), least=1),
+            aggregations=section.texts("aggregations", ()),
             alone=section.truth("alone", True),
             pruned=section.truth("pruned", False),
             lengths=section.wholes("lengths", (), least=1),
@@ -106,17 +110,23 @@ class EvidenceChoices:
         """Raise InputError for choices that cannot be, before any work."""
         for words in (self.segments, *self.segments_of.values()):
             parse_segmenter(words)
+        for words in self.aggregations:
+            parse_aggregation(words)
         parse_rank_measure(self.tune)
         steps_of(self.step)
-        if self.scores and (self.pruned or self.looked):
-            raise InputError("scores of others have no text to prune or to look at")
+        if self.scores and (self.pruned or self.looked or self.aggregations):
+            raise InputError("scores of others have no text to prune, look at or aggregate")
         if unknown := [name for name in self.looked if name not in self.named]:
             raise InputError(f"looked names no model: {unknown[0]}", wanted=", ".join(self.named))
         if (points := (steps_of(self.step) + 1) ** max(self.best)) > MOST_POINTS:
             raise InputError(
                 "too many weights to try", wanted=f"{MOST_POINTS:,} at most", found=f"{points:,}"
             )
-        rows = [row for name in self.names for row in (*self.rows(name), pruned_row(name))]
+        rows = [
+            row
+            for name in self.names
+            for row in (*self.rows(name), *self.aggregated_rows(name), pruned_row(name))
+        ]
         files = [run_file_name(row) for row in (*FIRST_STAGES, *rows)]
         for row, file in zip((*FIRST_STAGES, *rows), files, strict=True):
             if files.count(file) > 1:
@@ -175,6 +185,19 @@ class EvidenceChoices:
             if self.alone:
                 found[f"{row}, alone"] = n, True
         return found
+
+    def aggregated_rows(self, name: str) -> dict[str, tuple[str, bool]]:
+        """Row → aggregation, and whether it is alone, for the model called `name`."""
+        found = {f"{name}, {words}": (words, False) for words in self.aggregations}
+        alone = {f"{row}, alone": (words, True) for row, (words, _) in found.items() if self.alone}
+        return found | alone
+
+    @property
+    def shares(self) -> Float64s:
+        """Weights (settings, 2) of the first stage and of aggregated evidence: a and 1 − a."""
+        steps = steps_of(self.step)
+        levels = np.arange(steps + 1) / steps
+        return np.stack([levels, 1 - levels], axis=1)
 
     def row(self, name: str) -> str:
         """The row of a model with the first stage and all of its best segments."""

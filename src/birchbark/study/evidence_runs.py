@@ -13,13 +13,14 @@ import numpy as np
 from birchbark.collection.lines import binary_lines
 from birchbark.collection.runs import read_run
 from birchbark.collection.segment_scores import Scores, read_segment_scores
-from birchbark.combine.aggregate import Sum
+from birchbark.combine.aggregate import Sum, judged, parse_aggregation
 from birchbark.combine.interpolate import Interpolation, Scale, scaled
 from birchbark.device.session import session_on
 from birchbark.errors import InputError
 from birchbark.evaluate.tune import Candidates, Tuning, tune
 from birchbark.index.build import Schema
 from birchbark.index.reader import Index
+from birchbark.pipeline.answer import Hit
 from birchbark.pipeline.race import Readers
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import settle, with_rest
@@ -66,9 +67,13 @@ class EvidenceRuns:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Scores of one model: parts of the mixture with all segments, and with the pruned ones."""
+    """Scores of one model: parts of the mixture with all segments, and with the pruned ones.
+
+    aggregated: aggregation → parts of its mixture.
+    """
 
     parts: dict[str, Candidates] = field(default_factory=dict)
+    aggregated: dict[str, dict[str, Candidates]] = field(default_factory=dict)
     pruned: dict[str, Candidates] = field(default_factory=dict)
     best: dict[str, Mapping[str, Best]] = field(default_factory=dict)
 
@@ -103,6 +108,11 @@ def rank_by_evidence(
         for tag, some in choices.mixtures(name).items():
             tunings[tag] = tuning.among(some)
             runs[tag] = _mixed(first, scored.parts, tunings[tag], tag)
+        for tag, (words, alone) in choices.aggregated_rows(name).items():
+            parts, weights = scored.aggregated[words], choices.shares
+            tuning = tune(parts, collection.qrels, weights, choices.tune, folds, recipe.depth)
+            tunings[tag] = tuning.among((weights[:, 0] == 0) | (not alone))
+            runs[tag] = _mixed(first, parts, tunings[tag], tag)
         if choices.pruned:
             tuning = tune(scored.pruned, collection.qrels, grid, choices.tune, folds, recipe.depth)
             pruned[name] = _mixed(first, scored.pruned, tuning, pruned_row(name))
@@ -173,6 +183,10 @@ def _scored(
             for hit in hits
         }
         found.parts[query.query_id] = _candidates(choices, candidates, segments, ranking)
+        for words in choices.aggregations:
+            whole = {hit.document.doc_id: ((_aggregated(hit, words), ""),) for hit in hits}
+            parts = _candidates(choices, candidates, whole, ranking, most=1)
+            found.aggregated.setdefault(words, {})[query.query_id] = parts
         if choices.pruned:
             asked = _terms(query.text)
             others = {
@@ -183,6 +197,13 @@ def _scored(
         if choices.looked:
             found.best[query.query_id] = {d: scores[:most] for d, scores in segments.items()}
     return found
+
+
+def _aggregated(hit: Hit, words: str) -> float:
+    """A document's evidence by another aggregation of the same scores."""
+    ordered = sorted(hit.segments, key=lambda one: (one.segment.start, one.segment.end))
+    scores = np.array([one.score for one in ordered], np.float32)
+    return judged(scores, parse_aggregation(words)).evidence
 
 
 def _read_scores(path: Path) -> Scores:
@@ -238,13 +259,17 @@ def _tell_lacking(
 
 
 def _candidates(
-    choices: EvidenceChoices, ranking: Ranking, segments: Mapping[str, Best], whole: Ranking
+    choices: EvidenceChoices,
+    ranking: Ranking,
+    segments: Mapping[str, Best],
+    whole: Ranking,
+    most: int | None = None,
 ) -> Candidates:
     """The documents of `ranking` with what is mixed, and those of `whole` that lie below them.
 
-    segments: of each, the best first.
+    segments: of each, the best first. most: how many of them count.
     """
-    most = max(choices.best)
+    most = most or max(choices.best)
     stage = scaled(ranking.scores, choices.scale)
     scores = {doc_id: np.zeros(1 + most) for doc_id in sorted(ranking.doc_ids, reverse=True)}
     for doc_id, score in zip(ranking.doc_ids, stage.tolist(), strict=True):

@@ -17,7 +17,7 @@ from birchbark.study.evidence_runs import EvidenceRuns, query_length
 NOTE = (
     "Candidates: the first stage's best {depth}, those below keep their order. Score: a · first "
     "stage{scale} + (1 − a) · (s1 + w2 · s2 + …), s the scores of the document's "
-    "best {best} of its segments ({segments}). {alone}Weights: of a grid in steps of "
+    "best {best} of its segments ({segments}). {aggregated}{alone}Weights: of a grid in steps of "
     "{step:g} those with the best {tune} on the other folds. "
 )
 SCALES = {
@@ -25,6 +25,7 @@ SCALES = {
     Scale.MINMAX: ", scaled from 0 to 1,",
     Scale.RAW: "",
 }
+AGGREGATED = "{names}: of all its segments, in the place of the sum. "
 ALONE = "“alone” has a = 0. "
 PRUNED = (
     "As above, but segments that hold a term of the query, stems compared, count as if they were "
@@ -135,6 +136,9 @@ def _note(choices: EvidenceChoices) -> str:
         depth=_listed(choices.depth, choices.depth_of),
         best=", ".join(map(str, choices.best)),
         segments=_listed(choices.segments, choices.segments_of),
+        aggregated=AGGREGATED.format(names=", ".join(choices.aggregations))
+        if choices.aggregations
+        else "",
         alone=ALONE if choices.alone else "",
         scale=SCALES[choices.scale],
         step=choices.step,
@@ -242,10 +246,13 @@ def _gains(
 
 
 def _weights(one: EvidenceRuns) -> Group:
-    rows = [
-        Row(f"{name}, {fold + 1}", tuple(map(Cell, figures)))
-        for name, tuning in one.tunings.items()
-        for fold in range(len(tuning.folds))
-        for figures in [(*tuning.chosen_weights(fold), *tuning.means(fold))]
-    ]
+    """Some mixtures have fewer parts than others."""
+    most = max(tuning.weights.shape[1] for tuning in one.tunings.values())
+    rows = []
+    for name, tuning in one.tunings.items():
+        for fold in range(len(tuning.folds)):
+            weights = tuning.chosen_weights(fold)
+            absent = (None,) * (most - len(weights))
+            cells = map(Cell, (*weights, *absent, *tuning.means(fold)))
+            rows.append(Row(f"{name}, {fold + 1}", tuple(cells)))
     return Group(one.name, tuple(rows))
