@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from birchbark.cli.options import refuse_void
+from birchbark.cli.options import refuse_aggregation, refuse_void
 from birchbark.cli.talk import say
 from birchbark.errors import InputError
 
@@ -114,14 +114,21 @@ def ranker(
     max_length: int | None,
     embedding: str | None,
     embedding_weight: float,
+    duo: str | None,
+    duo_depth: int,
+    duo_aggregate: str,
+    duo_most: int | None,
     threads: int | None,
     precision: str,
 ) -> Ranker:
     """The Ranker that the options above describe."""
     from birchbark.combine.aggregate import parse_aggregation
     from birchbark.combine.interpolate import Interpolation, Scale
+    from birchbark.combine.pairwise import parse_pairwise
     from birchbark.device.session import session_on
+    from birchbark.pipeline.duo import Duo
     from birchbark.pipeline.ranker import Ranker
+    from birchbark.score.duo import load_duo
     from birchbark.score.model import load_scorer
     from birchbark.score.precision import Precision
     from birchbark.segment.limit import Limit
@@ -132,7 +139,14 @@ def ranker(
     aggregation, segmenter = parse_aggregation(aggregate), parse_segmenter(segments)
     pooled, session = parse_pooling(pooling) if pooling else None, session_on(device)
     scorer = load_scorer(model, threads, pooled, Precision(precision), session)
+    if scorer.width > 1:
+        refuse_aggregation(model)
     exact = scorer if precision == "fp32" else load_scorer(model, threads, pooled)
+    stage = None
+    if duo:
+        comparer = load_duo(duo, threads, Precision(precision), session)
+        pairwise = parse_pairwise(duo_aggregate)
+        stage = Duo(comparer, comparer, duo_depth, pairwise, duo_most)
     return Ranker(
         scorer,
         segmenter,
@@ -143,6 +157,7 @@ def ranker(
         load_scorer(embedding, threads, session=session) if embedding else None,
         embedding_weight,
         None if exact is scorer else exact,
+        duo=stage,
     )
 
 
@@ -180,6 +195,11 @@ def remembering(ranker: Ranker, scores: Path | None) -> Iterator[Ranker]:
                     stores.append(stack.enter_context(store))
                     asked[scorer.fingerprint] = Remembering(scorer, store)
                 roles[role] = asked[scorer.fingerprint]
+        if duo := ranker.duo:
+            store = stack.enter_context(ScoreStore(scores, duo.scorer, under=stores[0]))
+            stores.append(store)
+            asked[duo.scorer.fingerprint] = Remembering(duo.scorer, store)
+            roles["duo"] = replace(duo, scorer=asked[duo.scorer.fingerprint])
         yield replace(ranker, **roles)
     not_kept = sum(store.not_kept for store in stores)
     scored, known = (sum(getattr(s, n) for s in asked.values()) for n in ("scored", "known"))

@@ -19,6 +19,9 @@ NEEDS = {  # option → the one without which it does nothing
     "rm3_max_df": "rm3",
     "embedding_weight": "embedding",
     "vector_bits": "vectors",
+    "duo_depth": "duo",
+    "duo_aggregate": "duo",
+    "duo_most": "duo",
 }
 FILE = click.Path(path_type=Path)
 DEFAULT_MODEL = "birchbark-minilm-l6"
@@ -193,6 +196,27 @@ ranker_options = grouped(
         metavar="E",
         help="Its share in the evidence.",
     ),
+    click.option(
+        "--duo",
+        metavar="MODEL",
+        help="Rank the best anew by a model that compares two texts (duoBERT).",
+    ),
+    click.option(
+        "--duo-depth", default=10, show_default=True, metavar="K", help="So many of the best."
+    ),
+    click.option(
+        "--duo-aggregate",
+        default="sum",
+        show_default=True,
+        metavar="HOW",
+        help="How comparisons become scores: sum, binary, min, max, or sample:M.",
+    ),
+    click.option(
+        "--duo-most",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Refuse, before any work, what needs more than N comparisons.  [default: any number]",
+    ),
     click.option("--threads", type=click.IntRange(1), help="Processors for BERT.  [default: all]"),
     click.option(
         "--precision",
@@ -241,6 +265,14 @@ def refuse_void() -> None:
             raise InputError(f"{_spelled(name)} does nothing without {_spelled(needed)}")
         if name in ("k1", "b") and context.params["first_stage_model"] != "bm25":
             raise InputError(f"--{name} is for BM25", found="--first-stage tfidf")
+
+
+def refuse_aggregation(model: str) -> None:
+    """Raise InputError for an aggregation that was given to a model that has its own."""
+    if "aggregate" in _given():
+        raise InputError(
+            "--aggregate does nothing: this model judges documents as a whole", found=model
+        )
 
 
 def _spelled(name: str) -> str:

@@ -90,5 +90,6 @@ def command(
     say(
         f"re-ranked {work.candidates:,} documents for {len(run.rankings):,} queries "
         f"by {chosen.scorer.name}, {work.pairs:,} pairs of query and segment"
+        + (f", {work.comparisons:,} comparisons by {chosen.duo.duo.name}" if chosen.duo else "")
     )
     tell_work(work, opened)

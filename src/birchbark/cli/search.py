@@ -110,6 +110,7 @@ def as_dict(hit: Hit) -> dict[str, Any]:
         "first_stage": hit.first_stage,
         "evidence": hit.evidence,
         "embedding": hit.embedding,
+        "compared": hit.compared,
         "settled": hit.settled,
         "segments": [
             {

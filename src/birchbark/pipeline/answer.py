@@ -25,8 +25,9 @@ class Hit:
 
     score = first_stage + embedding + evidence: first_stage is a · s_doc, evidence is Σ weight ·
     score of the segments, embedding what a second scorer adds. segments: those with a weight above
-    0, the highest share first. settled: false where time ran out before the document was read; it
-    then has no evidence.
+    0, the highest share first. compared: what comparisons with others gave it, which ranks it above
+    all that were not compared; None where it was not. settled: false where time ran out before the
+    document was read; it then has no evidence.
     """
 
     document: Document
@@ -36,6 +37,7 @@ class Hit:
     segments: tuple[Evidence, ...]
     embedding: float = 0.0
     settled: bool = True
+    compared: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,9 @@ class Work:
     candidates: of the first stage, up to the depth. settled: those whose score is known. pairs:
     distinct pairs of query and segment that were scored, or found in a store. by_vectors: documents
     that were scored by vectors which the index keeps. unread_tokens: of settled documents, where a
-    limit was asked for; they lie in unread_documents. exact: the ranking is the one
-    that settling all candidates would give.
+    limit was asked for, and of segments that were compared; they lie in unread_documents.
+    comparisons: of two documents. exact: the ranking is the one that settling all candidates, and
+    comparing all that are to be compared, would give.
     """
 
     candidates: int = 0
@@ -55,6 +58,7 @@ class Work:
     by_vectors: int = 0
     unread_tokens: int = 0
     unread_documents: int = 0
+    comparisons: int = 0
     exact: bool = True
 
     def __add__(self, other: Work) -> Work:
@@ -66,6 +70,7 @@ class Work:
             self.by_vectors + other.by_vectors,
             self.unread_tokens + other.unread_tokens,
             self.unread_documents + other.unread_documents,
+            self.comparisons + other.comparisons,
             self.exact and other.exact,
         )
 

@@ -88,12 +88,15 @@ class Race:
         """The best settled documents; all of the `top` best where time sufficed."""
         return self._topk.best(self._top)
 
-    def hits(self) -> list[Hit]:
-        """The best with their evidence; then, where time ran out, others in first-stage order."""
+    def hits(self, most: int | None = None) -> list[Hit]:
+        """The best with their evidence; then, where time ran out, others in first-stage order.
+
+        most: so many of them; all of the `top` by default.
+        """
         place = {doc_id: i for i, doc_id in enumerate(self._doc_ids)}
-        doc_ids = self.best().doc_ids
+        doc_ids = self.best().doc_ids[:most]
         waiting = [i for i in range(len(self._doc_ids)) if i not in self._scores]
-        waiting = waiting[: self._top - len(doc_ids)]
+        waiting = waiting[: (self._top if most is None else min(most, self._top)) - len(doc_ids)]
         left = self._store.documents([self._doc_ids[i] for i in waiting])
         return [
             *(

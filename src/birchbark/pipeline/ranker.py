@@ -9,6 +9,7 @@ import numpy as np
 from birchbark.combine.aggregate import Aggregation, Judged, Top, judged
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
+from birchbark.pipeline.duo import Duo
 from birchbark.records import Float32s
 from birchbark.score.scorer import DocumentScorer, Scorer
 from birchbark.segment.limit import Limit
@@ -31,7 +32,7 @@ class Ranker:
     makes up the share `embedding_weight` of all evidence, and which is asked for every candidate
     before the first: score = a · first stage + (1 − a) · ((1 − e) · evidence + e · embedding's).
     precise: reads again the segments that count most in the `reread` best documents, where the
-    first scorer is a coarser one.
+    first scorer is a coarser one. duo: ranks the best of all these anew, by comparing them.
     """
 
     scorer: Scorer
@@ -44,6 +45,7 @@ class Ranker:
     embedding_weight: float = 0.5
     precise: Scorer | None = None
     reread: int = REREAD
+    duo: Duo | None = None
 
     def __post_init__(self) -> None:
         if self.depth < 1:

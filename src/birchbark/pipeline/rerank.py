@@ -8,6 +8,7 @@ import numpy as np
 
 from birchbark.errors import InputError
 from birchbark.pipeline.answer import Answer, Work
+from birchbark.pipeline.duo import Compared, compare
 from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
 from birchbark.records import Query, Ranking, Run
@@ -46,16 +47,38 @@ def rerank(
                 scorer.room(query.text)
         except InputError as error:
             raise error.at(f"query {query.query_id}") from None
+    duo = ranker.duo
+    if duo:
+        counts = (len(one.head(ranker.depth)) for one in run.rankings.values())
+        duo.check_cost(counts)
     readers = Readers(store, ranker)
     rankings = {}
     for query in queries:
         candidates = run.rankings.get(query.query_id, Ranking.of([], []))
-        race = Race(readers, query, candidates.head(ranker.depth), ranker, top or ranker.depth)
+        reach = max(top, duo.depth if duo else 0) if top else ranker.depth
+        race = Race(readers, query, candidates.head(ranker.depth), ranker, reach)
         race.run()
-        best = race.best()
-        rankings[query.query_id] = best if top else with_rest(best, candidates)
-        report(query.query_id, race.work)
-    return Run(rankings, tag or f"{run.tag}+{ranker.scorer.kind}")
+        best, work = race.best(), race.work
+        if duo:
+            compared = compare(duo, query.text, race.hits(duo.depth))
+            best, work = _with_compared(compared, best), work + compared.work
+        rankings[query.query_id] = best.head(top) if top else with_rest(best, candidates)
+        report(query.query_id, work)
+    kinds = [run.tag, ranker.scorer.kind, *(["duo"] if duo else [])]
+    return Run(rankings, tag or "+".join(kinds))
+
+
+def _with_compared(compared: Compared, best: Ranking) -> Ranking:
+    """`best` with its first documents in the order of comparisons.
+
+    Equal scores of comparisons are told apart in the run, so that the order is kept.
+    """
+    scores = np.array(compared.scores, np.float32)
+    for place in range(1, len(scores)):
+        below = np.nextafter(scores[place - 1], np.float32(-np.inf))
+        scores[place] = min(scores[place], below)
+    doc_ids = [hit.document.doc_id for hit in compared.hits]
+    return with_rest(Ranking.of(doc_ids, scores), best)
 
 
 def settle(readers: Readers, query: Query, candidates: Ranking, ranker: Ranker) -> Answer:

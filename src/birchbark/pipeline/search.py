@@ -5,6 +5,7 @@ from __future__ import annotations
 from birchbark.errors import InputError
 from birchbark.pipeline.answer import Answer, Hit, Work
 from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.duo import compare
 from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
 from birchbark.records import Document, Query
@@ -33,9 +34,16 @@ def search(
         return Answer(tuple(hits), Work())
     deadline = Deadline(budget)
     candidates = engine.rank(text, max(top, ranker.depth))
-    race = Race(Readers(engine, ranker), Query("", text), candidates, ranker, top)
+    reach = max(top, ranker.duo.depth) if ranker.duo else top
+    race = Race(Readers(engine, ranker), Query("", text), candidates, ranker, reach)
     race.run(deadline)
-    return Answer(tuple(race.hits()), race.work)
+    hits, work = race.hits(), race.work
+    if ranker.duo and work.exact:
+        ranker.duo.check_cost([len(hits)])
+        compared = compare(ranker.duo, text, hits[: ranker.duo.depth], deadline)
+        hits = [*compared.hits, *hits[ranker.duo.depth :]]
+        work += compared.work
+    return Answer(tuple(hits[:top]), work)
 
 
 def warm_up(engine: Engine, ranker: Ranker, text: str) -> None:

@@ -47,7 +47,7 @@ def attention(
     import onnx
 
     checkpoint = Checkpoint.open(locate(model), model)
-    if not isinstance(checkpoint.head, Classifier):
+    if not isinstance(checkpoint.head, Classifier) or checkpoint.head.compares:
         raise InputError(
             "an embedding reads query and text apart: neither looks at the other"
             if isinstance(checkpoint.head, Pooling)

@@ -60,6 +60,8 @@ def describe(directory: Path, name: str, *, whole: bool = False) -> Description:
 
 
 def _head(head: Head) -> str:
+    if isinstance(head, Classifier) and head.compares:
+        return "comparison of two texts (duoBERT)"
     if isinstance(head, Classifier):
         if head.logits == 2 and head.relevant == 0:
             return "next-sentence head"

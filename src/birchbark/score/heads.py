@@ -18,7 +18,8 @@ from birchbark.errors import CheckpointError
 from birchbark.score.families import Family, Names
 
 MODES = ("cls", "mean", "max")
-STATEMENT, PASSAGES = "birchbark", "passages"  # key of config.json; what a model reads
+STATEMENT = "birchbark"  # key of config.json, of models that read more than a query and a text
+PASSAGES, TWO_TEXTS = "passages", "two texts"  # what they read
 HOWS = ("avg", "max", "attn", "transformer")
 PARADE_NAMES = Names(
     **{
@@ -43,13 +44,15 @@ STATED = {
 class Classifier:
     """Linear layer and activation on [CLS] (`transform`), then one logit or two (`output`).
 
-    relevant: which of two logits speaks for relevance.
+    relevant: which of two logits speaks for relevance. compares: whether it reads two texts, and
+    says by how much the first is the more relevant one (duoBERT), not one text.
     """
 
     transform: tuple[str, str]
     output: str
     logits: int
     relevant: int
+    compares: bool = False
 
     def one_logit(self, rows: NDArray[Any]) -> NDArray[Any]:
         """The output layer's weights or bias as those of one logit, (1, …): relevant minus not."""
@@ -123,13 +126,15 @@ def find_head(
 
 def _stated_head(
     family: Family, shapes: Mapping[str, list[int]], stated: Mapping[str, Any], directory: Path
-) -> Parade:
-    """The head of a model that reads a query and a document's passages."""
+) -> Head:
+    """The head of a model that reads a query and a document's passages, or two texts."""
+    if stated == {"reads": TWO_TEXTS} and _rows(shapes, family.logits) == 1:
+        return Classifier(family.transform, family.logits, 1, 0, compares=True)
     if stated.get("reads") != PASSAGES or stated.get("aggregation") not in HOWS:
         raise CheckpointError(
             "unknown kind of model",
             where=str(directory / "config.json"),
-            wanted=f"one that reads {PASSAGES}, aggregated by {', '.join(HOWS)}",
+            wanted=f"one that reads {TWO_TEXTS}, or {PASSAGES} aggregated by {', '.join(HOWS)}",
             found=str(dict(stated))[:80],
             remedy="a newer Birchbark may know it",
         )

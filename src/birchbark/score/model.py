@@ -53,6 +53,12 @@ def load_scorer(
         return EmbeddingScorer(checkpoint, threads, run)
     if isinstance(checkpoint.head, Parade):
         return ParadeScorer(checkpoint, threads, run)
+    if checkpoint.head.compares:
+        raise CheckpointError(
+            "this model compares two texts, and judges none alone",
+            where=str(model),
+            remedy="it ranks anew what another model ranked: --duo",
+        )
     return CrossEncoderScorer(checkpoint, threads, run)
 
 

@@ -94,6 +94,10 @@ class Pieces:
         types = [*kinds, *a * len(query), *others, *b * len(text), *last]
         return _joined(start, query, middle, text, end), np.array(types, np.int32)
 
+    def joined(self, text: Ids, other: Ids) -> Ids:
+        """Two texts' ids as one, with what stands between query and text between them."""
+        return _joined(text, self._pair[2][0], other)
+
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Start and end of each token in `text`, in characters."""
         with _damage(self._where):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from birchbark.artifact import fingerprint, read_json
@@ -16,15 +17,37 @@ from birchbark.errors import ArtifactError
 from birchbark.score.checkpoint import Checkpoint
 
 LINEAGE = "birchbark.json"
-TEXTS = (
-    "A cross-encoder that was trained with Birchbark: it reads a query and a text, and gives "
-    "one number, the log-odds that the text is relevant."
-)
-DOCUMENTS = (
-    "PARADE by {how}, trained with Birchbark: it reads a query with each passage of a document and "
-    "gives one number, the log-odds that the document is relevant. Other libraries do not know how "
-    "passages become documents."
-)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a card calls a model. tag, library: for the hub. reads: a sentence."""
+
+    tag: str
+    library: str
+    reads: str
+
+
+def kind_of(parade: str | None, duo: bool) -> Kind:
+    """The kind of a model, by what Shaping says of it."""
+    if parade:
+        return Kind(
+            *("parade", "birchbark"),
+            f"PARADE by {parade}, trained with Birchbark: it reads a query with each passage of a "
+            "document and gives one number, the log-odds that the document is relevant. Other "
+            "libraries do not know how passages become documents.",
+        )
+    if duo:
+        return Kind(
+            *("duo", "birchbark"),
+            "A comparison of two texts, trained with Birchbark: it reads a query and two texts, "
+            "and gives one number, the log-odds that the first is the more relevant one.",
+        )
+    return Kind(
+        *("cross-encoder", "sentence-transformers"),
+        "A cross-encoder that was trained with Birchbark: it reads a query and a text, and gives "
+        "one number, the log-odds that the text is relevant.",
+    )
 
 
 def begun(base: Checkpoint, name: str) -> dict[str, Any]:
@@ -39,14 +62,14 @@ def begun(base: Checkpoint, name: str) -> dict[str, Any]:
     return {"base": name, "sha256": weights, "trainings": []}
 
 
-def card(lineage: Mapping[str, Any], parade: str | None) -> str:
-    """The model card, Markdown with the hub's front matter. parade: see Shaping."""
+def card(lineage: Mapping[str, Any], kind: Kind) -> str:
+    """The model card, Markdown with the hub's front matter."""
     trainings = lineage["trainings"]
     licences = sorted({d["licence"] for t in trainings for d in t["data"]})
     parts = [
-        _front(lineage, parade),
+        _front(lineage, kind),
         f"# {trainings[-1]['title']}",
-        DOCUMENTS.format(how=parade) if parade else TEXTS,
+        kind.reads,
         f"Trained from {' → '.join([lineage['base'], *(t['title'] for t in trainings)])}.",
         f"Licences of the data: {'; '.join(licences)}.",
         *(part for training in trainings for part in _training(training)),
@@ -54,15 +77,15 @@ def card(lineage: Mapping[str, Any], parade: str | None) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _front(lineage: Mapping[str, Any], parade: str | None) -> str:
+def _front(lineage: Mapping[str, Any], kind: Kind) -> str:
     return "\n".join(
         [
             "---",
             f"base_model: {json.dumps(lineage['base'])}",
-            f"library_name: {'birchbark' if parade else 'sentence-transformers'}",
+            f"library_name: {kind.library}",
             "pipeline_tag: text-ranking",
             "tags:",
-            f"- {'parade' if parade else 'cross-encoder'}",
+            f"- {kind.tag}",
             "- birchbark",
             "---",
         ]

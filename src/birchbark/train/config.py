@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -180,6 +180,15 @@ def read_training(values: Mapping[str, Any], path: Path) -> Training:
         values=dict(values),
     )
     top.end()
+    kinds = {aim.objective.kind for data in training.data for aim in data.aims}
+    if "duo" in kinds:
+        training = replace(training, shaping=replace(training.shaping, duo=True))
+        if len(kinds) > 1 or training.shaping.parade:
+            raise InputError(
+                "objective duo stands alone: its model reads two texts",
+                where=top.where(),
+                found=", ".join(sorted(kinds)),
+            )
     _check_parade(training)
     names = [data.name for data in training.data]
     if not names or len(set(names)) < len(names):

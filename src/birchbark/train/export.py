@@ -13,10 +13,10 @@ from typing import Any
 
 from birchbark.artifact import new_directory, write_json
 from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.heads import PASSAGES, STATEMENT
+from birchbark.score.heads import PASSAGES, STATEMENT, TWO_TEXTS
 from birchbark.score.model_json import read_object
 from birchbark.score.tokenizer import Pieces
-from birchbark.train.card import LINEAGE, card
+from birchbark.train.card import LINEAGE, Kind, card, kind_of
 from birchbark.train.network import Network
 
 CLASSES = {
@@ -59,13 +59,13 @@ def export(
         for name in VOCABULARIES:
             if (base.directory / name).exists():
                 shutil.copyfile(base.directory / name, scratch / name)
-        write_card(scratch, lineage, network.parade)
+        write_card(scratch, lineage, kind_of(network.parade, network.duo))
 
 
-def write_card(model: Path, lineage: Mapping[str, Any], parade: str | None) -> None:
+def write_card(model: Path, lineage: Mapping[str, Any], kind: Kind) -> None:
     """Write the card of the model directory `model`, for people and for machines."""
     write_json(model / LINEAGE, lineage)
-    (model / "README.md").write_text(card(lineage, parade), "utf-8")
+    (model / "README.md").write_text(card(lineage, kind), "utf-8")
 
 
 def _config(network: Network, base: Checkpoint) -> dict[str, Any]:
@@ -84,6 +84,8 @@ def _config(network: Network, base: Checkpoint) -> dict[str, Any]:
     if network.parade:
         classes = classes.replace("ForSequenceClassification", "Model")
         said = {STATEMENT: {"reads": PASSAGES, "aggregation": network.parade}}
+    if network.duo:
+        said = {STATEMENT: {"reads": TWO_TEXTS}}
     config.pop(STATEMENT, None)
     return (
         config

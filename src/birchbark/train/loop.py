@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 
 from birchbark.errors import LossError
+from birchbark.records import Float32s, Ids
 from birchbark.train.course import Course, Task
+from birchbark.train.examples import List
 from birchbark.train.matching import Matcher
 from birchbark.train.material import Material
 from birchbark.train.network import Inputs, Network, States
 from birchbark.train.objectives import Objective
 from birchbark.train.world import World
 
+Units = list[tuple[Ids, Ids]]  # what is read for one logit
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 
@@ -95,29 +98,43 @@ class Learner:
         """The sum over lists of their weighted losses."""
         import torch
 
-        several = [self._materials[m].learnt[number] for m, one in tasks for number in one]
+        read = [self._read(m, one) for m, one in tasks]
+        several = [own for units, _ in read for own in units]
         pairs, counts = [pair for own in several for pair in own], list(map(len, several))
         inputs = Inputs.of(pairs, self.device, counts)
         states = States() if self._matcher else None
-        ends = np.cumsum([len(one) for _, one in tasks])
+        ends = np.cumsum([len(units) for units, _ in read])
         total = torch.zeros((), device=self.device)
         with self.products():
             logits = self.network.learn(inputs, states)
             if self._matcher and states:
                 apart = self._matcher.losses(inputs, states)
                 shares = [
-                    self._materials[m].data.weight / len(one) for m, one in tasks for _ in one
+                    self._materials[m].data.weight / count
+                    for (m, _), (units, _) in zip(tasks, read, strict=True)
+                    for count in [sum(map(len, units))]
+                    for _ in range(count)
                 ]
                 total = total + (apart * torch.tensor(shares, device=self.device)).sum()
         for number, material in enumerate(self._materials):
             chosen = [i for i, (m, _) in enumerate(tasks) if m == number]
             if chosen:
-                lists = [np.arange(ends[i] - len(tasks[i][1]), ends[i]) for i in chosen]
-                for aim, of_pairs in zip(material.data.aims, material.targets, strict=True):
-                    targets = [of_pairs[list(tasks[i][1])] for i in chosen]
+                lists = [np.arange(ends[i] - len(read[i][0]), ends[i]) for i in chosen]
+                for place, aim in enumerate(material.data.aims):
+                    targets = [read[i][1][place] for i in chosen]
                     losses = list_losses(aim.objective, logits, lists, targets)
                     total = total + material.data.weight * aim.weight * losses.sum()
         return total
+
+    def _read(self, number: int, one: List) -> tuple[list[Units], list[Float32s]]:
+        """Inputs of each text of a list, or of each comparison of two; and targets of each aim."""
+        material = self._materials[number]
+        if not self.network.duo:
+            return [material.learnt[n] for n in one], [t[list(one)] for t in material.targets]
+        grades = material.targets[0]
+        both = [(i, j) for i in one for j in one if grades[i] != grades[j]]
+        labels = np.array([grades[i] > grades[j] for i, j in both], np.float32)
+        return [[material.learnt.comparison(i, j)] for i, j in both], [labels]
 
     def products(self) -> AbstractContextManager[Any]:
         """Within it, matrix products are computed in the precision that was asked for."""

@@ -31,7 +31,7 @@ Tell = Callable[[str], None]
 class PairInputs:
     """Inputs of BERT for pairs, put together when they are asked for: most tokens of text each.
 
-    passages: of a document, at most so many are read.
+    passages: of a document, at most so many are read. duo: whether two texts share an input.
     """
 
     pairs: Pairs
@@ -40,9 +40,17 @@ class PairInputs:
     pieces: Pieces
     most: int
     passages: int = 1
+    duo: bool = False
 
     @classmethod
-    def of(cls, pairs: Pairs, pieces: Pieces, max_length: int, passages: int = 1) -> PairInputs:
+    def of(
+        cls,
+        pairs: Pairs,
+        pieces: Pieces,
+        max_length: int,
+        passages: int = 1,
+        duo: bool = False,
+    ) -> PairInputs:
         """max_length: of an input, with its special tokens."""
         return cls(
             pairs,
@@ -51,6 +59,7 @@ class PairInputs:
             pieces,
             max_length - pieces.extra_pair,
             passages,
+            duo,
         )
 
     def __getitem__(self, number: int) -> list[tuple[Ids, Ids]]:
@@ -63,6 +72,22 @@ class PairInputs:
             self.pieces.pair(query, self.texts[text][: self.most - len(query)])
             for text in self.pairs.passages(number)[: self.passages]
         ]
+
+    def comparison(self, number: int, other: int) -> tuple[Ids, Ids]:
+        """Ids and types of an input that compares two pairs of one query, the first text first.
+
+        A query has at most half of the room, each text half of what is left.
+        """
+        query = self.queries[self.pairs.query[number]][: self.most // 2]
+        texts = [self.texts[self.pairs.passages(n)[0]] for n in (number, other)]
+        side = (self.most - len(query) - self._between) // 2
+        return self.pieces.pair(query, self.pieces.joined(texts[0][:side], texts[1][:side]))
+
+    @property
+    def _between(self) -> int:
+        """Special tokens between two texts."""
+        none = np.empty(0, np.int32)
+        return len(self.pieces.joined(none, none))
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -100,7 +125,11 @@ class PairInputs:
         """How many pairs do not fit, and lose an end: of a passage, or of their passages."""
         if not len(self.pairs):
             return 0
-        cut = (self._query > self.most // 2) | (self._whole > self.most)
+        query = np.minimum(self._query, self.most // 2)
+        room = self.most - query
+        if self.duo:
+            room = (room - self._between) // 2
+        cut = (self._query > query) | (self._whole - self._query > room)
         lost = np.logical_or.reduceat(cut, self.pairs.starts[:-1])
         return int((lost | (self._counts > self.passages)).sum())
 
@@ -133,7 +162,7 @@ def load_material(training: Training, root: Path, pieces: Pieces, tell: Tell) ->
         learnt, held = (
             PairInputs.of(
                 Pairs.of(some, training.shaping.parade is not None),
-                *(pieces, training.max_length, data.passages),
+                *(pieces, training.max_length, data.passages, training.shaping.duo),
             )
             for some in (_chunks(learn, data.chunk), hold)
         )

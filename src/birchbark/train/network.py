@@ -82,6 +82,7 @@ class Network:
     """BERT with one logit.
 
     parade: how passages become documents, which then have a logit each; None where inputs have.
+    duo: whether inputs are comparisons of two texts.
     weights: name without the family's prefix → tensor, with gradients where it learns. dropout: of
     hidden values and of attention, by torch's own chance; used in training alone.
     """
@@ -92,10 +93,12 @@ class Network:
         shape: Shape,
         family: Family,
         dropout: float,
+        *,
         parade: str | None = None,
+        duo: bool = False,
     ) -> None:
         self.weights, self.shape, self.family, self.dropout = weights, shape, family, dropout
-        self.parade, self._training = parade, False
+        self.parade, self.duo, self._training = parade, duo, False
 
     def learn(self, inputs: Inputs, states: States | None = None) -> Any:
         """Log-odds of relevance, float32 (inputs,), in the order given, with dropout.

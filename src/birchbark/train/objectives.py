@@ -25,7 +25,8 @@ class Objective:
     """One of `LOSSES` by its name, with its settings.
 
     margin: of `margin` alone, the difference of log-odds that is enough. temperature: of
-    `soft-labels` alone. Targets are grades, or log-odds of a teacher where it is `soft`.
+    `soft-labels` alone. `duo` is pointwise over comparisons of two texts. Targets are grades, or
+    log-odds of a teacher where it is `soft`.
     """
 
     kind: str = "pointwise"
@@ -170,6 +171,7 @@ LOSSES: Mapping[str, _Kind] = {
     "listnet": _Kind(listnet),
     "soft": _Kind(soft, compares=False, soft=True),
     "soft-margin": _Kind(soft_margin, soft=True),
+    "duo": _Kind(pointwise, learns_from=_unequal),
     "soft-labels": _Kind(soft_labels, compares=False, soft=True, settings=("temperature",)),
 }
 

@@ -43,6 +43,7 @@ class Shaping:
     1. hidden, heads, intermediate: the first so many of each; None for all. learns: `all`;
     `encoder`, all but the word embeddings; `head`, what stands on [CLS]. dropout: of hidden values
     and attention. parade: how passages become documents, one of HOWS; None for a cross-encoder.
+    duo: whether it reads two texts, and compares them.
     """
 
     layers: int | None = None
@@ -53,6 +54,7 @@ class Shaping:
     heads: int | None = None
     intermediate: int | None = None
     parade: str | None = None
+    duo: bool = False
 
     def __post_init__(self) -> None:
         if self.learns not in PARTS:
@@ -99,7 +101,9 @@ def open_network(base: Checkpoint, shaping: Shaping, seed: int, device: Any) -> 
         # copied to where torch aligns it: some products' last bits depend on the place in memory
         weight = torch.tensor(np.asarray(value, np.float32)).to(device)
         weights[name] = weight.requires_grad_(_learns(name, base.family, shaping.learns))
-    return Network(weights, shape, base.family, shaping.dropout, shaping.parade)
+    return Network(
+        weights, shape, base.family, shaping.dropout, parade=shaping.parade, duo=shaping.duo
+    )
 
 
 def _shape(base: Checkpoint, shaping: Shaping) -> Shape:

@@ -15,7 +15,7 @@ from birchbark.errors import InputError, MissingPackageError, TrainingError, fir
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import locate
 from birchbark.score.tokenizer import Pieces
-from birchbark.train.card import begun
+from birchbark.train.card import begun, kind_of
 from birchbark.train.config import Training
 from birchbark.train.course import Course
 from birchbark.train.curve import Curve
@@ -130,7 +130,9 @@ class _Running:
             while not self.progress.ended:
                 self._step(curve)
         if self.world.first:
-            write_card(self.folder / MODEL, self._lineage(), self.training.shaping.parade)
+            shaping = self.training.shaping
+            kind = kind_of(shaping.parade, shaping.duo)
+            write_card(self.folder / MODEL, self._lineage(), kind)
         return self.progress
 
     def _check_model(self) -> None:

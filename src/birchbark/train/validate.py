@@ -19,6 +19,7 @@ from birchbark.train.material import Material, PairInputs
 from birchbark.train.network import Inputs
 
 TOKENS = 8192
+COMPARED = 10  # pairs of a query that are compared with each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,11 @@ def validate(
     for material in materials:
         pairs = material.held.pairs
         if len(pairs):
-            logits = score_pairs(learner, material.held)
+            duo = learner.network.duo
+            logits = (duo_scores if duo else score_pairs)(learner, material.held)
             values = measure(*_ranked(pairs, logits), (name,)).values[name]
-            found[material.data.name] = Figures([*values.values()], _loss(material, logits, seed))
+            loss = None if duo else _loss(material, logits, seed)
+            found[material.data.name] = Figures([*values.values()], loss)
     return found
 
 
@@ -108,10 +111,34 @@ def _ranked(pairs: Pairs, scores: Float32s) -> tuple[Qrels, Run]:
     grades, rankings = {}, {}
     for query, numbers in zip(pairs.queries, pairs.by_query, strict=True):
         if pairs.grades[numbers].max() > 0:
+            numbers = numbers[~np.isnan(scores[numbers])]
             doc_ids = [f"{pairs.doc_ids[n]} {n}" for n in numbers]  # a text may be judged twice
             grades[query] = dict(zip(doc_ids, map(int, pairs.grades[numbers]), strict=True))
             rankings[query] = Ranking.of(doc_ids, scores[numbers])
     return Qrels(grades), Run(rankings)
+
+
+def duo_scores(learner: Learner, inputs: PairInputs) -> Float32s:
+    """Sums (n,) of the chances that a pair is better than each other of its query.
+
+    Of at most ten pairs a query, one with its highest grade among them; NaN for the others, drawn
+    by the query's number alone.
+    """
+    pairs = inputs.pairs
+    found = np.full(len(pairs), np.nan, np.float32)
+    for query, numbers in enumerate(pairs.by_query):
+        drawn = np.random.default_rng(query).permutation(numbers)
+        best = drawn[np.argmax(pairs.grades[drawn])]
+        some = [best, *drawn[drawn != best][: COMPARED - 1]]
+        found[some] = 0
+        asked = [(i, j) for i in some for j in some if i != j]
+        read = [inputs.comparison(i, j) for i, j in asked]
+        for batch in in_batches([len(ids) for ids, _ in read], TOKENS):
+            with learner.products():
+                them = Inputs.of([read[n] for n in batch], learner.device)
+                chances = learner.network.score(them).sigmoid().cpu().numpy()
+            np.add.at(found, [asked[n][0] for n in batch], chances)
+    return found
 
 
 def score_pairs(learner: Learner, inputs: PairInputs) -> Float32s:

@@ -1,0 +1,65 @@
+"""Which of two texts is the more relevant one, says BERT when it reads both? duoBERT.
+
+[CLS] query [SEP] text [SEP] other [SEP], both texts of the second type: most models know no third.
+Nogueira et al. 2019.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from birchbark.errors import CheckpointError
+from birchbark.records import Ids
+from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.cross_encoder import CrossEncoderScorer
+from birchbark.score.heads import Classifier
+from birchbark.score.model import locate
+from birchbark.score.precision import Precision
+from birchbark.score.session import NewSession, Session
+
+
+class DuoScorer(CrossEncoderScorer):
+    """Probability that the first of two joined texts is more relevant than the second.
+
+    A pair of texts is a piece like any other (`joined`), so it is batched and kept as pieces are.
+    """
+
+    kind = "duo"
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        threads: int | None = None,
+        session: NewSession = Session,
+    ) -> None:
+        """Load `checkpoint`, whose head compares."""
+        super().__init__(checkpoint, threads, session)
+        self.name = f"{checkpoint.name} duo"
+
+    def side_room(self, query: str) -> int:
+        """Tokens that each of two texts may have beside `query`, as `room`."""
+        between = len(self.joined(*self.encode(["", ""])))
+        return (self.room(query) - between) // 2
+
+    def joined(self, text: Ids, other: Ids) -> Ids:
+        """What `score` reads of `text` and `other`, in this order."""
+        return self._pieces.joined(text, other)
+
+
+def load_duo(
+    model: str | Path,
+    threads: int | None = None,
+    precision: Precision = Precision.FP32,
+    session: NewSession | None = None,
+) -> DuoScorer:
+    """As load_scorer, of a model that compares; CheckpointError for any other."""
+    checkpoint = Checkpoint.open(locate(str(model)), Path(model).name + precision.suffix)
+    head = checkpoint.head
+    if not (isinstance(head, Classifier) and head.compares):
+        raise CheckpointError(
+            "this model does not compare two texts",
+            where=str(model),
+            remedy="birchbark train makes one that does, with model.duo = true",
+        )
+    return DuoScorer(checkpoint, threads, session or partial(Session, precision=precision))
