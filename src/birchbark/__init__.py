@@ -14,12 +14,14 @@ from birchbark._version import __version__
 if TYPE_CHECKING:
     from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top
     from birchbark.combine.interpolate import Interpolation
+    from birchbark.combine.pairwise import Pairwise
     from birchbark.errors import BirchbarkError, InputError
     from birchbark.evaluate.measures import measure
     from birchbark.index.build import Schema, build_index
     from birchbark.index.reader import Index
     from birchbark.index.writer import IndexWriter
     from birchbark.pipeline.answer import Answer, Evidence, Hit, Work
+    from birchbark.pipeline.duo import Duo
     from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.rerank import rerank
     from birchbark.pipeline.search import search
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
     from birchbark.retrieve.match import AND, OR, Match
     from birchbark.retrieve.rm3 import RM3
+    from birchbark.score.duo import load_duo
     from birchbark.score.model import load_scorer
 
 _HOME = {
@@ -38,6 +41,7 @@ _HOME = {
     "Mean": "combine.aggregate",
     "Sum": "combine.aggregate",
     "Top": "combine.aggregate",
+    "Pairwise": "combine.pairwise",
     "Interpolation": "combine.interpolate",
     "BirchbarkError": "errors",
     "InputError": "errors",
@@ -50,6 +54,7 @@ _HOME = {
     "Evidence": "pipeline.answer",
     "Hit": "pipeline.answer",
     "Work": "pipeline.answer",
+    "Duo": "pipeline.duo",
     "Ranker": "pipeline.ranker",
     "rerank": "pipeline.rerank",
     "search": "pipeline.search",
@@ -68,6 +73,7 @@ _HOME = {
     "rank_queries": "retrieve.first_stage",
     "rank_query": "retrieve.first_stage",
     "RM3": "retrieve.rm3",
+    "load_duo": "score.duo",
     "load_scorer": "score.model",
 }
 
@@ -81,6 +87,7 @@ __all__ = [
     "Answer",
     "BirchbarkError",
     "Document",
+    "Duo",
     "Evidence",
     "First",
     "FirstStage",
@@ -93,6 +100,7 @@ __all__ = [
     "Match",
     "Max",
     "Mean",
+    "Pairwise",
     "Qrels",
     "Query",
     "Ranker",
@@ -105,6 +113,7 @@ __all__ = [
     "Work",
     "__version__",
     "build_index",
+    "load_duo",
     "load_scorer",
     "measure",
     "rank_queries",
