@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from birchbark.retrieve.first_stage import FirstStage
     from birchbark.retrieve.model import Model
     from birchbark.score.heads import Pooling
+    from birchbark.score.scorer import Scorer
 
 
 def first_stage(
@@ -101,6 +102,16 @@ def parse_filters(filters: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
+def rankers(stages: Path | None, **choices: Any) -> list[Ranker]:
+    """The Ranker that the options describe; or one for each stage of the file."""
+    refuse_void()
+    if stages is None:
+        return [ranker(**choices)]
+    from birchbark.cli.stages import read_stages
+
+    return [ranker(**(choices | own)) for own in read_stages(stages)]
+
+
 def ranker(
     model: str,
     pooling: str | None,
@@ -134,7 +145,6 @@ def ranker(
     from birchbark.segment.limit import Limit
     from birchbark.segment.named import parse_segmenter
 
-    refuse_void()
     interpolation = Interpolation(first_stage_weight, Scale(first_stage_scale))
     aggregation, segmenter = parse_aggregation(aggregate), parse_segmenter(segments)
     pooled, session = parse_pooling(pooling) if pooling else None, session_on(device)
@@ -174,33 +184,37 @@ def parse_pooling(text: str) -> Pooling:
 
 
 @contextmanager
-def remembering(ranker: Ranker, scores: Path | None) -> Iterator[Ranker]:
-    """`ranker`, which keeps its scores in the store `scores`; at the end it tells how many."""
+def remembering(rankers: Sequence[Ranker], scores: Path | None) -> Iterator[list[Ranker]]:
+    """`rankers`, which keep their scores in the store `scores`; at the end it tells how many."""
     from dataclasses import replace
 
     from birchbark.score.remembering import Remembering
     from birchbark.score.store import ScoreStore
 
     if scores is None:
-        yield ranker
+        yield list(rankers)
         return
     stores: list[ScoreStore] = []
     asked: dict[str, Remembering] = {}  # by fingerprint: two roles may have one model
-    roles: dict[str, Any] = {}
     with ExitStack() as stack:
-        for role in ("scorer", "embedding", "precise"):
-            if scorer := getattr(ranker, role):
-                if scorer.fingerprint not in asked:
-                    store = ScoreStore(scores, scorer, under=stores[0] if stores else None)
-                    stores.append(stack.enter_context(store))
-                    asked[scorer.fingerprint] = Remembering(scorer, store)
-                roles[role] = asked[scorer.fingerprint]
-        if duo := ranker.duo:
-            store = stack.enter_context(ScoreStore(scores, duo.scorer, under=stores[0]))
-            stores.append(store)
-            asked[duo.scorer.fingerprint] = Remembering(duo.scorer, store)
-            roles["duo"] = replace(duo, scorer=asked[duo.scorer.fingerprint])
-        yield replace(ranker, **roles)
+
+        def kept(scorer: Scorer) -> Remembering:
+            if scorer.fingerprint not in asked:
+                store = ScoreStore(scores, scorer, under=stores[0] if stores else None)
+                stores.append(stack.enter_context(store))
+                asked[scorer.fingerprint] = Remembering(scorer, store)
+            return asked[scorer.fingerprint]
+
+        yield [
+            replace(
+                one,
+                scorer=kept(one.scorer),
+                embedding=one.embedding and kept(one.embedding),
+                precise=one.precise and kept(one.precise),
+                duo=one.duo and replace(one.duo, scorer=kept(one.duo.scorer)),
+            )
+            for one in rankers
+        ]
     not_kept = sum(store.not_kept for store in stores)
     scored, known = (sum(getattr(s, n) for s in asked.values()) for n in ("scored", "known"))
     lost = f", {not_kept:,} not kept" if not_kept else ""

@@ -217,6 +217,13 @@ ranker_options = grouped(
         metavar="N",
         help="Refuse, before any work, what needs more than N comparisons.  [default: any number]",
     ),
+    click.option(
+        "--stages",
+        type=FILE,
+        metavar="FILE",
+        help="TOML: a [[stage]] for each of several rankers, which rank in turn what the one "
+        "before found best. Keys are these options' names; what a stage does not say, they say.",
+    ),
     click.option("--threads", type=click.IntRange(1), help="Processors for BERT.  [default: all]"),
     click.option(
         "--precision",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from birchbark.cli.chosen import check_output, load_queries, ranker, remembering
+from birchbark.cli.chosen import check_output, load_queries, rankers, remembering
 from birchbark.cli.options import FILE, query_options, ranker_options
 from birchbark.cli.talk import progress, say, tell_work
 from birchbark.errors import InputError
@@ -68,7 +68,7 @@ def command(
         if report.absolute() == output.absolute():
             raise InputError("--report and --output are one file", where=str(report))
     opened, asked = Index(index), load_queries(queries, topic_fields, encoding)
-    run, chosen = read_run(run_file), ranker(**ranker_choices)
+    run, chosen = read_run(run_file), rankers(**ranker_choices)
     with remembering(chosen, scores) as scoring:
         works: dict[str, Work] = {}
         with progress("scoring", len(asked)) as advance:
@@ -87,9 +87,10 @@ def command(
                 values = [str(getattr(one, name)).lower() for name in names]
                 out.write("\t".join([query_id, *values]) + "\n")
     work = sum(works.values(), Work())
+    names = [one.name for r in chosen for one in (r.scorer, r.duo and r.duo.duo) if one]
     say(
         f"re-ranked {work.candidates:,} documents for {len(run.rankings):,} queries "
-        f"by {chosen.scorer.name}, {work.pairs:,} pairs of query and segment"
-        + (f", {work.comparisons:,} comparisons by {chosen.duo.duo.name}" if chosen.duo else "")
+        f"by {', then '.join(names)}, {work.pairs:,} pairs of query and segment"
+        + (f", {work.comparisons:,} comparisons" if work.comparisons else "")
     )
     tell_work(work, opened)

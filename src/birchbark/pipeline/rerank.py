@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from birchbark.errors import InputError
 from birchbark.pipeline.answer import Answer, Work
-from birchbark.pipeline.duo import Compared, compare
 from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.stage import Stage, with_rest
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.engine import DocumentStore
 
@@ -19,7 +17,7 @@ def rerank(
     store: DocumentStore,
     run: Run,
     queries: Sequence[Query],
-    ranker: Ranker,
+    rankers: Ranker | Sequence[Ranker],
     *,
     top: int | None = None,
     tag: str | None = None,
@@ -27,11 +25,34 @@ def rerank(
 ) -> Run:
     """`run` re-ranked for each of `queries`, in their order.
 
-    top: only the best so many of each, scoring no document that cannot be among them; by default
-    all candidates, those below the ranker's depth under the others. report: called after each query
-    with its id and the work that it took. Raises InputError if the run has a query that is not in
-    `queries`. A query without ranking gets an empty one.
+    rankers: one, or several stages, each of which re-ranks the best of what the one before made,
+    whose scores are its first stage's. top: only the best so many of each, scoring no document that
+    cannot be among them; by default all candidates, those below a ranker's depth under the others.
+    report: called after each query with its id and the work that it took. Raises InputError if the
+    run has a query that is not in `queries`. A query without ranking gets an empty one.
     """
+    stages = [rankers] if isinstance(rankers, Ranker) else list(rankers)
+    _check(run, queries, stages, top)
+    readers = [Readers(store, ranker) for ranker in stages]
+    rankings = {}
+    for query in queries:
+        ranking, work = run.rankings.get(query.query_id, Ranking.of([], [])), Work()
+        for place, (ranker, own) in enumerate(zip(stages, readers, strict=True)):
+            wanted = top and next((after.depth for after in stages[place + 1 :]), top)
+            head = ranking.head(ranker.depth)
+            stage = Stage.run(own, query, head, ranker, wanted or ranker.depth)
+            ranking = stage.best.head(wanted) if wanted else with_rest(stage.best, ranking)
+            work += stage.work
+        rankings[query.query_id] = ranking
+        report(query.query_id, work)
+    kinds = [kind for r in stages for kind in (r.scorer.kind, *(["duo"] if r.duo else []))]
+    return Run(rankings, tag or "+".join([run.tag, *kinds]))
+
+
+def _check(run: Run, queries: Sequence[Query], stages: Sequence[Ranker], top: int | None) -> None:
+    """Refuse, before any work is done, what could not be done to its end."""
+    if not stages:
+        raise InputError("no stage to rank by")
     texts = {query.query_id for query in queries}
     if unknown := [query_id for query_id in run.rankings if query_id not in texts]:
         raise InputError(
@@ -41,44 +62,19 @@ def rerank(
         )
     if top is not None and top < 1:
         raise InputError("top is out of range", wanted="1 or more", found=str(top))
-    for query in queries:  # before any work is done
+    scorers = [one for r in stages for one in (r.scorer, r.embedding, r.precise) if one]
+    for query in queries:
         try:
-            for scorer in filter(None, (ranker.scorer, ranker.embedding, ranker.precise)):
+            for scorer in scorers:
                 scorer.room(query.text)
+            for ranker in stages:
+                if ranker.duo:
+                    ranker.duo.duo.side_room(query.text)
         except InputError as error:
             raise error.at(f"query {query.query_id}") from None
-    duo = ranker.duo
-    if duo:
-        counts = (len(one.head(ranker.depth)) for one in run.rankings.values())
-        duo.check_cost(counts)
-    readers = Readers(store, ranker)
-    rankings = {}
-    for query in queries:
-        candidates = run.rankings.get(query.query_id, Ranking.of([], []))
-        reach = max(top, duo.depth if duo else 0) if top else ranker.depth
-        race = Race(readers, query, candidates.head(ranker.depth), ranker, reach)
-        race.run()
-        best, work = race.best(), race.work
-        if duo:
-            compared = compare(duo, query.text, race.hits(duo.depth))
-            best, work = _with_compared(compared, best), work + compared.work
-        rankings[query.query_id] = best.head(top) if top else with_rest(best, candidates)
-        report(query.query_id, work)
-    kinds = [run.tag, ranker.scorer.kind, *(["duo"] if duo else [])]
-    return Run(rankings, tag or "+".join(kinds))
-
-
-def _with_compared(compared: Compared, best: Ranking) -> Ranking:
-    """`best` with its first documents in the order of comparisons.
-
-    Equal scores of comparisons are told apart in the run, so that the order is kept.
-    """
-    scores = np.array(compared.scores, np.float32)
-    for place in range(1, len(scores)):
-        below = np.nextafter(scores[place - 1], np.float32(-np.inf))
-        scores[place] = min(scores[place], below)
-    doc_ids = [hit.document.doc_id for hit in compared.hits]
-    return with_rest(Ranking.of(doc_ids, scores), best)
+    for ranker in stages:
+        if ranker.duo:
+            ranker.duo.check_cost(len(one.head(ranker.depth)) for one in run.rankings.values())
 
 
 def settle(readers: Readers, query: Query, candidates: Ranking, ranker: Ranker) -> Answer:
@@ -86,13 +82,3 @@ def settle(readers: Readers, query: Query, candidates: Ranking, ranker: Ranker) 
     race = Race(readers, query, candidates, ranker, len(candidates))
     race.run()
     return Answer(tuple(race.hits()), race.work)
-
-
-def with_rest(head: Ranking, candidates: Ranking) -> Ranking:
-    """`head` with the candidates below it in their order; their scores are moved under its own."""
-    rest = candidates.doc_ids[len(head) :]
-    if not rest:
-        return head
-    lowest = float(head.scores.min())
-    below = lowest - np.arange(1, len(rest) + 1) * max(1e-3, abs(lowest) * 1e-3)
-    return Ranking.of([*head.doc_ids, *rest], [*head.scores.tolist(), *below.tolist()])

@@ -23,7 +23,8 @@ from birchbark.index.reader import Index
 from birchbark.pipeline.answer import Hit
 from birchbark.pipeline.race import Readers
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.rerank import settle, with_rest
+from birchbark.pipeline.rerank import settle
+from birchbark.pipeline.stage import with_rest
 from birchbark.records import Qrels, Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries

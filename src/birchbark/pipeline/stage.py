@@ -1,0 +1,78 @@
+"""What does one stage make of a query's candidates? A race, then comparisons of the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from birchbark.pipeline.answer import Hit, Work
+from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.duo import Compared, compare
+from birchbark.pipeline.race import Race, Readers
+from birchbark.pipeline.ranker import Ranker
+from birchbark.records import Query, Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One query after a stage. best: the settled ones, in their new order. work: what it took."""
+
+    best: Ranking
+    work: Work
+    race: Race
+    compared: Compared | None = None
+
+    @classmethod
+    def run(
+        cls,
+        readers: Readers,
+        query: Query,
+        candidates: Ranking,
+        ranker: Ranker,
+        top: int,
+        deadline: Deadline | None = None,
+    ) -> Stage:
+        """Find the `top` best of `candidates`, all of which may be read, or more to be compared.
+
+        readers: made for `ranker`. Nothing is compared where time did not suffice for the race.
+        """
+        duo = ranker.duo
+        reach = max(top, duo.depth) if duo else top
+        race = Race(readers, query, candidates, ranker, reach)
+        race.run(deadline)
+        if not duo or not race.work.exact:
+            return cls(race.best(), race.work, race)
+        compared = compare(duo, query.text, race.hits(duo.depth), deadline)
+        work = race.work + compared.work
+        if not compared.work.exact:
+            return cls(race.best(), work, race)
+        return cls(_ranked(compared, race.best()), work, race, compared)
+
+    def hits(self) -> list[Hit]:
+        """All that the race was for, in their order, with their evidence."""
+        hits = self.race.hits()
+        return [*self.compared.hits, *hits[len(self.compared.hits) :]] if self.compared else hits
+
+
+def _ranked(compared: Compared, best: Ranking) -> Ranking:
+    """`best` with its first documents in the order of comparisons.
+
+    Equal scores of comparisons are told apart, so that the order is kept.
+    """
+    scores = np.array(compared.scores, np.float32)
+    for place in range(1, len(scores)):
+        below = np.nextafter(scores[place - 1], np.float32(-np.inf))
+        scores[place] = min(scores[place], below)
+    doc_ids = [hit.document.doc_id for hit in compared.hits]
+    return with_rest(Ranking.of(doc_ids, scores), best)
+
+
+def with_rest(head: Ranking, candidates: Ranking) -> Ranking:
+    """`head` with the candidates below it in their order; their scores are moved under its own."""
+    rest = candidates.doc_ids[len(head) :]
+    if not rest:
+        return head
+    lowest = float(head.scores.min())
+    below = lowest - np.arange(1, len(rest) + 1) * max(1e-3, abs(lowest) * 1e-3)
+    return Ranking.of([*head.doc_ids, *rest], [*head.scores.tolist(), *below.tolist()])

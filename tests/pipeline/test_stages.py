@@ -1,0 +1,144 @@
+"""Is a pipeline of several stages what its stages are, one after the other?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from birchbark.cli import group
+from birchbark.cli.stages import KNOWN, read_stages
+from birchbark.collection.runs import read_run, write_run
+from birchbark.combine.aggregate import Max, Mean, Top
+from birchbark.combine.interpolate import Interpolation, Scale
+from birchbark.errors import InputError
+from birchbark.index.build import Schema, build_index
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.search import search
+from birchbark.records import Document, Query, Run
+from birchbark.retrieve.bm25 import BM25
+from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.first_stage import FirstStage, rank_queries
+from birchbark.score.precision import Precision
+from birchbark.segment.sentences import sentences
+from birchbark.segment.windows import Windows
+from conftest import WORDS, WordScorer, write_bert
+
+RANDOM = np.random.default_rng(2)
+DOCUMENTS = [
+    Document(f"d{n:02}", {"text": " ".join(RANDOM.choice(WORDS[:9], 2 + n % 11))})
+    for n in range(40)
+]
+QUERIES = [Query(str(n), " ".join(RANDOM.choice(WORDS[:9], 2, replace=False))) for n in range(6)]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> IndexEngine:
+    folder = tmp_path_factory.mktemp("stages") / "index"
+    return IndexEngine(build_index(DOCUMENTS, folder, Schema("plain")), FirstStage(BM25()))
+
+
+@pytest.fixture(scope="module")
+def run(engine: IndexEngine) -> Run:
+    return rank_queries(engine.index, QUERIES, FirstStage(BM25()), depth=40)
+
+
+def stages() -> list[Ranker]:
+    """Three that disagree."""
+    return [
+        Ranker(WordScorer(), Windows(3, 1), Mean(), Interpolation(0.3), depth=25),
+        Ranker(WordScorer(), Windows(1, 0), Top((1.0, 0.5)), Interpolation(0.2), depth=12),
+        Ranker(WordScorer(), sentences, Max(), Interpolation(0.5, Scale.MINMAX), depth=6),
+    ]
+
+
+def test_stages_are_taken_in_turn(engine: IndexEngine, run: Run) -> None:
+    """All of the run, or the best of it, which scores no more than the next stage asks for."""
+    step = run
+    for ranker in stages():
+        step = rerank(engine, step, QUERIES, ranker)
+    whole = rerank(engine, run, QUERIES, stages())
+    assert whole.tag == step.tag == f"{run.tag}+words+words+words"
+    for query in QUERIES:
+        one, other = whole.rankings[query.query_id], step.rankings[query.query_id]
+        assert (one.doc_ids, one.scores.tobytes()) == (other.doc_ids, other.scores.tobytes())
+    settled: list[Any] = []
+    few = rerank(
+        engine, run, QUERIES, stages(), top=4, report=lambda _, work: settled.append(work.settled)
+    )
+    for query in QUERIES:
+        assert few.rankings[query.query_id].doc_ids == whole.rankings[query.query_id].doc_ids[:4]
+    assert sum(settled) < sum(min(len(r), n) for r in run.rankings.values() for n in (25, 12, 6))
+
+
+def test_search_is_as_rerank(engine: IndexEngine, run: Run) -> None:
+    """Hits explain the last stage; more than its depth are ranked where more are asked for."""
+    found = rerank(engine, run, QUERIES, stages(), top=5)
+    for query in QUERIES:
+        answer = search(engine, query.text, stages(), top=5)
+        ids = tuple(hit.document.doc_id for hit in answer.hits)
+        assert ids == found.rankings[query.query_id].doc_ids
+        for hit in answer.hits:
+            parts = sum(one.weight * one.score for one in hit.segments)
+            assert hit.first_stage + parts == pytest.approx(hit.score)
+        assert len(search(engine, query.text, stages(), top=9).hits) == min(
+            9, len(run.rankings[query.query_id])
+        )
+    assert not search(engine, QUERIES[0].text, stages(), budget=1e-9).work.exact
+
+
+def test_no_stage(engine: IndexEngine, run: Run) -> None:
+    """Is refused by rerank; search then has its first stage alone."""
+    with pytest.raises(InputError, match="no stage to rank by"):
+        rerank(engine, run, QUERIES, [])
+    assert not search(engine, QUERIES[0].text, []).hits[0].segments
+
+
+def test_stages_of_a_file(engine: IndexEngine, run: Run, tmp_path: Path) -> None:
+    """Each says what differs from the options."""
+    model = write_bert(tmp_path / "model", labels=1)
+    (tmp_path / "stages.toml").write_text(
+        "[[stage]]\ndepth = 20\naggregate = 'mean'\n"
+        "[[stage]]\ndepth = 5\nfirst_stage_weight = 0.1\n"
+    )
+    write_run(run, tmp_path / "bm25.run")
+    (tmp_path / "q.tsv").write_text("".join(f"{q.query_id}\t{q.text}\n" for q in QUERIES))
+    words = ["rerank", engine.index.directory, "--run", tmp_path / "bm25.run", "--model", model]
+    words += ["--queries", tmp_path / "q.tsv", "--segments", "windows:3/1"]
+
+    def birchbark(*more: Any) -> Any:
+        call = [str(word) for word in (*words, *more)]
+        return CliRunner().invoke(group, call, catch_exceptions=False)
+
+    done = birchbark("--stages", tmp_path / "stages.toml", "--output", tmp_path / "one.run")
+    assert done.exit_code == 0, done.output
+    birchbark("--depth", 20, "--aggregate", "mean", "--output", tmp_path / "a.run")
+    words[words.index("--run") + 1] = tmp_path / "a.run"
+    birchbark("--depth", 5, "--first-stage-weight", 0.1, "--output", tmp_path / "b.run")
+    one, other = read_run(tmp_path / "one.run"), read_run(tmp_path / "b.run")
+    for query_id, ranking in one.rankings.items():
+        assert ranking.doc_ids == other.rankings[query_id].doc_ids
+    assert KNOWN["precision"] == tuple(p.value for p in Precision)
+    assert KNOWN["first_stage_scale"] == tuple(s.value for s in Scale)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"stage: key is missing"),
+        ("stage = []", "no stages"),
+        ("[[stage]]\ndepht = 3\n", r"stage\[1\].depht: unknown key.*one of model"),
+        ("[[stage]]\n[[stage]]\ndepth = 0\n", r"stage\[2\].depth: out of range"),
+        ("[[stage]]\nprecision = 'fp8'\n", r"stage\[1\].precision: unknown precision 'fp8'"),
+        ("[[stage]]\nfirst_stage_weight = 'x'\n", r"first_stage_weight: wrong type"),
+    ],
+)
+def test_faults_of_a_file(tmp_path: Path, text: str, message: str) -> None:
+    """With file and key."""
+    (tmp_path / "s.toml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_stages(tmp_path / "s.toml")
