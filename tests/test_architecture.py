@@ -23,7 +23,7 @@ ROOMS = {
     "index": {"artifact", "text"},
     "retrieve": {"artifact", "index", "text"},
     "segment": set(),
-    "pairs": {"artifact", "collection"},
+    "pairs": {"artifact", "collection", "score"},
     "score": {"artifact"},
     "hub": {"artifact", "score"},
     "combine": set(),
@@ -50,6 +50,7 @@ ROOMS = {
     },
     "cli": {
         "artifact",
+        "section",
         "collection",
         "index",
         "retrieve",

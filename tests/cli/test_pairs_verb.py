@@ -19,6 +19,8 @@ from birchbark.collection.qrels import read_qrels
 from birchbark.collection.runs import read_run
 from birchbark.errors import InputError
 from birchbark.records import Document, Pair
+from birchbark.score.model import load_scorer
+from birchbark.score.scorer import score_texts
 from conftest import DOCUMENTS
 
 JUDGED = ("judged", "docs.jsonl", "--queries", "q.tsv", "--qrels", "qrels.txt")
@@ -143,6 +145,25 @@ def test_all_ranked_gives_every_window_its_documents_grade(here: Path) -> None:
     assert "took 10 documents from ranks 1-6 of bm25.run for 2 queries; fewer than 6 for 1" in said
 
 
+def test_the_best_segments_by_a_model(here: Path) -> None:
+    """So many of each document, in their order, and none with a lower score than one left out."""
+    cut = (*JUDGED, "--segments", "windows:4/1")
+    every, _ = make(*cut)
+    scorer = load_scorer()
+    best, said = make(*cut, "--best", "2", output="best.tsv")
+    assert f"{scorer.name} judged" in said
+    keys = list(dict.fromkeys((p.query_id, p.doc_id) for p in every))
+    assert list(dict.fromkeys((p.query_id, p.doc_id) for p in best)) == keys
+    for key in keys:
+        mine, others = (
+            [p for p in some if (p.query_id, p.doc_id) == key] for some in (best, every)
+        )
+        scores = score_texts(scorer, others[0].query, [p.text for p in others]).tolist()
+        chosen = sorted(sorted(range(len(scores)), key=lambda n: (-scores[n], n))[:2])
+        assert mine == [others[n] for n in chosen]
+    assert any(len([p for p in every if (p.query_id, p.doc_id) == key]) > 2 for key in keys)
+
+
 def test_a_split_keeps_queries_apart(here: Path) -> None:
     """No query is in both files; together they are the pairs of one."""
     whole, _ = make(*JUDGED, output="w.tsv")
@@ -186,6 +207,8 @@ def test_queries_without_a_relevant_document_are_told(here: Path) -> None:
         (("--split", "20"), "share of queries is out of range: expected above 0 and below 1"),
         (("--split", "0.1"), "leaves one side without queries"),
         (("--segments", "pages"), "unknown segments 'pages'"),
+        (("--best", "2"), "--best does nothing without --segments"),
+        (("--by", "x"), "--by does nothing without --best N"),
         (("--qrels", "zeros.txt"), "zeros.txt: no document is judged relevant for these queries"),
         (("--qrels", "others.txt"), "no judgment is of one of these queries"),
         (("--qrels", "absent.txt"), "no judged document is in the collection"),

@@ -12,13 +12,14 @@ import click
 from birchbark.cli import pairs_parts as parts
 from birchbark.cli.chosen import load_queries
 from birchbark.cli.index import FORMAT, SKIP_BAD
-from birchbark.cli.options import FILE, asked_options
+from birchbark.cli.options import DEFAULT_MODEL, FILE, asked_options
 from birchbark.cli.pairs_convert import car, id_triples, triples
 from birchbark.cli.pairs_unpack import unpack
-from birchbark.cli.talk import counted
+from birchbark.cli.talk import counted, say
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
+    from birchbark.pairs.best import Best
     from birchbark.pairs.ranked import Ranks
     from birchbark.records import Pair, Qrels
 
@@ -72,6 +73,18 @@ def command() -> None:
     "sentences, paragraphs, windows:SIZE/OVERLAP in words.",
 )
 @click.option(
+    "--best",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Of each document, the N segments that --by thinks the best for the query, and no other.",
+)
+@click.option(
+    "--by",
+    "model",
+    metavar="MODEL",
+    help=f"The model that --best asks.  [default: {DEFAULT_MODEL}]",
+)
+@click.option(
     "--split",
     type=float,
     metavar="SHARE",
@@ -94,6 +107,8 @@ def judged(
     all_ranked: bool,
     in_collection: int | None,
     segments: str,
+    best: int | None,
+    model: str | None,
     split: float | None,
     seed: int,
     encoding: str,
@@ -111,6 +126,11 @@ def judged(
     from birchbark.segment.named import parse_segmenter
 
     parts.check_outputs(output, split is not None)
+    if best and segments == "whole":
+        raise InputError("--best does nothing without --segments")
+    if model and not best:
+        raise InputError("--by does nothing without --best N")
+    by = best_by(model or DEFAULT_MODEL, best) if best else None
     refuse_conflicts(run_file, ranks, negatives, all_ranked, in_collection)
     segmenter, chosen = parse_segmenter(segments), parse_ranks(ranks)
     intake = Intake(skip_bad, encoding, parts.REMEDY)
@@ -127,10 +147,25 @@ def judged(
 
     def pairs(advance: Callable[[int], None]) -> Iterable[Pair]:
         documents = counted(read_collection(collection, intake, format_name), advance)
-        return judged_pairs(asked.values(), labelled, documents, intake, segmenter)
+        found = judged_pairs(asked.values(), labelled, documents, intake, segmenter)
+        return by.of(found) if by else found
 
     tallies = parts.write_and_tell(pairs, output, intake, apart=apart)
     parts.tell_without_pairs(asked, tallies)
+    if by:
+        cut = f", {by.cut:,} of them by their beginning" if by.cut else ""
+        say(f"{by.scorer.name} judged {by.scored:,} segments{cut}")
+
+
+def best_by(model: str, count: int) -> Best:
+    """The `count` best segments by `model`."""
+    from birchbark.pairs.best import Best
+    from birchbark.score.model import load_scorer
+
+    scorer = load_scorer(model)
+    if scorer.width > 1:
+        raise InputError("this model judges documents, not their segments", where=model)
+    return Best(scorer, count)
 
 
 def refuse_conflicts(
