@@ -39,8 +39,8 @@ class EvidenceChoices:
     named: what people call them → models, or trainings that make them. scores: name → file below
     the data root, of scores that others computed, instead of a model. rm3: whether the first stage
     is expanded. segments: of documents, and segments_of: collection → its own. depth: so many
-    candidates, and depth_of alike. best: n, segments of a document that count, each tried.
-    aggregations: and of all segments, by their words (first, max, sum, mean). alone: whether they
+    candidates, and depth_of alike. best: n, segments of a document that count, each tried; 3, or
+    none where there are aggregations. aggregations: and of all segments, by their words (first, max, sum, mean). alone: whether they
     are tried without the first stage, too. pruned: and without segments that hold a
     term of the query. lengths: of queries, the highest of each class but the last. looked: models
     whose queries are looked at one by one. step: of the grid. folds: where a collection brings
@@ -87,7 +87,7 @@ class EvidenceChoices:
             segments_of={name: own.text(name) for name in own.keys},
             depth=section.whole("depth", 100, least=1),
             depth_of={name: depths.whole(name, least=1) for name in depths.keys},
-            best=section.wholes("best", (3,), least=1),
+            best=section.wholes("best", () if "aggregations" in section.keys else (3,), least=1),
             aggregations=section.texts("aggregations", ()),
             alone=section.truth("alone", True),
             pruned=section.truth("pruned", False),
@@ -118,7 +118,7 @@ class EvidenceChoices:
             raise InputError("scores of others have no text to prune, look at or aggregate")
         if unknown := [name for name in self.looked if name not in self.named]:
             raise InputError(f"looked names no model: {unknown[0]}", wanted=", ".join(self.named))
-        if (points := (steps_of(self.step) + 1) ** max(self.best)) > MOST_POINTS:
+        if (points := (steps_of(self.step) + 1) ** self.most) > MOST_POINTS:
             raise InputError(
                 "too many weights to try", wanted=f"{MOST_POINTS:,} at most", found=f"{points:,}"
             )
@@ -164,7 +164,7 @@ class EvidenceChoices:
             [
                 (a, *((1 - a) * w for w in (1.0, *others)))
                 for a in levels
-                for others in product(levels, repeat=max(self.best) - 1)
+                for others in product(levels, repeat=self.most - 1)
             ]
         )
 
@@ -201,7 +201,14 @@ class EvidenceChoices:
 
     def row(self, name: str) -> str:
         """The row of a model with the first stage and all of its best segments."""
-        return name if len(self.best) == 1 else f"{max(self.best)}S: {name}"
+        if not self.best:
+            return next(iter(self.aggregated_rows(name)))
+        return name if len(self.best) == 1 else f"{self.most}S: {name}"
+
+    @property
+    def most(self) -> int:
+        """The most segments of a document that count."""
+        return max(self.best, default=1)
 
 
 def _one_of(section: Section, key: str, usual: Choice) -> Choice:

@@ -105,8 +105,10 @@ def rank_by_evidence(
             with _scorer(choices, models[name], bench) as scorer:
                 ranker = _ranker(choices, collection.name, scorer)
                 scored = _scored(choices, ranker, index(), collection.queries, first)
-        tuning = tune(scored.parts, collection.qrels, grid, choices.tune, folds, recipe.depth)
-        for tag, some in choices.mixtures(name).items():
+        mixtures = choices.mixtures(name)
+        if mixtures:
+            tuning = tune(scored.parts, collection.qrels, grid, choices.tune, folds, recipe.depth)
+        for tag, some in mixtures.items():
             tunings[tag] = tuning.among(some)
             runs[tag] = _mixed(first, scored.parts, tunings[tag], tag)
         for tag, (words, alone) in choices.aggregated_rows(name).items():
@@ -172,7 +174,7 @@ def _scored(
 ) -> Scored:
     """Each candidate's first-stage score, scaled, and its best segments' scores."""
     readers = Readers(IndexEngine(index), ranker)
-    most, found = max(choices.best), Scored()
+    most, found = choices.most, Scored()
     for query in queries:
         ranking = first.rankings.get(query.query_id, Ranking.of([], []))
         candidates = ranking.head(ranker.depth)
@@ -270,7 +272,7 @@ def _candidates(
 
     segments: of each, the best first. most: how many of them count.
     """
-    most = most or max(choices.best)
+    most = most or choices.most
     stage = scaled(ranking.scores, choices.scale)
     scores = {doc_id: np.zeros(1 + most) for doc_id in sorted(ranking.doc_ids, reverse=True)}
     for doc_id, score in zip(ranking.doc_ids, stage.tolist(), strict=True):

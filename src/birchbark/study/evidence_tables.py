@@ -16,16 +16,19 @@ from birchbark.study.evidence_runs import EvidenceRuns, query_length
 
 NOTE = (
     "Candidates: the first stage's best {depth}, those below keep their order. Score: a · first "
-    "stage{scale} + (1 − a) · (s1 + w2 · s2 + …), s the scores of the document's "
-    "best {best} of its segments ({segments}). {aggregated}{alone}Weights: of a grid in steps of "
-    "{step:g} those with the best {tune} on the other folds. "
+    "stage{scale} + (1 − a) · {evidence}{alone}Weights: of a grid in steps of {step:g} those with "
+    "the best {tune} on the other folds. "
 )
+BEST = (
+    "(s1 + w2 · s2 + …), s the scores of the document's best {best} of its segments ({segments}). "
+)
+AGGREGATED = "the {names} of the scores of its segments ({segments}). "
+BESIDE = "{names}: of all its segments, in the place of the sum. "
 SCALES = {
     Scale.MAX: ", divided by its highest,",
     Scale.MINMAX: ", scaled from 0 to 1,",
     Scale.RAW: "",
 }
-AGGREGATED = "{names}: of all its segments, in the place of the sum. "
 ALONE = "“alone” has a = 0. "
 PRUNED = (
     "As above, but segments that hold a term of the query, stems compared, count as if they were "
@@ -41,7 +44,7 @@ GAINS = "Queries whose {tune} is above the first stage's, and below it."
 
 def layout(choices: EvidenceChoices, measures: Sequence[str]) -> Mapping[str, tuple[Column, ...]]:
     """Name → columns of the tables that `tables` makes."""
-    weights = [Column(f"w{n}", Style.DECIMAL) for n in range(1, max(choices.best) + 1)]
+    weights = [Column(f"w{n}", Style.DECIMAL) for n in range(1, choices.most + 1)]
     tuned = [Column(f"{choices.tune}, {w}", Style.MEASURE) for w in ("other folds", "this")]
     found = {
         "evidence": measure_columns(measures),
@@ -132,13 +135,16 @@ def _only(result: Results, measures: Sequence[str]) -> Results:
 
 
 def _note(choices: EvidenceChoices) -> str:
+    segments = _listed(choices.segments, choices.segments_of)
+    names = ", ".join(choices.aggregations)
+    if choices.best:
+        evidence = BEST.format(best=", ".join(map(str, choices.best)), segments=segments)
+        evidence += BESIDE.format(names=names) if names else ""
+    else:
+        evidence = AGGREGATED.format(names=names, segments=segments)
     return NOTE.format(
         depth=_listed(choices.depth, choices.depth_of),
-        best=", ".join(map(str, choices.best)),
-        segments=_listed(choices.segments, choices.segments_of),
-        aggregated=AGGREGATED.format(names=", ".join(choices.aggregations))
-        if choices.aggregations
-        else "",
+        evidence=evidence,
         alone=ALONE if choices.alone else "",
         scale=SCALES[choices.scale],
         step=choices.step,
@@ -147,7 +153,7 @@ def _note(choices: EvidenceChoices) -> str:
 
 
 def _best(choices: EvidenceChoices) -> str:
-    most = max(choices.best)
+    most = choices.most
     return f"with the best {most} segments" if most > 1 else "with the best segment"
 
 
