@@ -40,11 +40,11 @@ class EvidenceChoices:
     the data root, of scores that others computed, instead of a model. rm3: whether the first stage
     is expanded. segments: of documents, and segments_of: collection → its own. depth: so many
     candidates, and depth_of alike. best: n, segments of a document that count, each tried; 3, or
-    none where there are aggregations. aggregations: and of all segments, by their words (first, max, sum, mean). alone: whether they
-    are tried without the first stage, too. pruned: and without segments that hold a
-    term of the query. lengths: of queries, the highest of each class but the last. looked: models
-    whose queries are looked at one by one. step: of the grid. folds: where a collection brings
-    none. scale: of the first stage's scores. precision: of the arithmetic.
+    none where there are aggregations: those are of all segments, by their words (first, max, sum,
+    mean). alone: whether all are tried without the first stage, too. pruned: and without segments
+    that hold a term of the query. lengths: of queries, the highest of each class but the last.
+    looked: models whose queries are looked at one by one. step: of the grid. folds: where a
+    collection brings none. scale: of the first stage's scores. precision: of the arithmetic.
     """
 
     named: Mapping[str, str | Chain]
