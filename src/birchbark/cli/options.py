@@ -41,6 +41,27 @@ FIRST_STAGE_OPTIONS = (
 )
 
 
+INDEX = click.argument("index", type=FILE)
+FORMAT = click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["jsonl", "tsv", "trec", "folder", "pydocs", "nyt", "wapo"]),
+    help="Told from the name where not given.",
+)
+ENCODING = click.option(
+    "--encoding", default="utf-8", show_default=True, help="Of the collection's files."
+)
+SKIP_BAD = click.option("--skip-bad", is_flag=True, help="Count and report bad records, and go on.")
+DATA = click.option(
+    "--data",
+    type=FILE,
+    metavar="DIR",
+    help="Folder that paths of data start from.  [default: $BIRCHBARK_DATA, or ../shared/data if "
+    "it is there]",
+)
+REMEDY = "mend it, or leave out bad records with --skip-bad"
+
+
 def grouped(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Several options as one decorator, shown by --help in the order given."""
     return lambda command: functools.reduce(lambda c, option: option(c), reversed(options), command)

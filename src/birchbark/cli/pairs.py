@@ -11,8 +11,7 @@ import click
 
 from birchbark.cli import pairs_parts as parts
 from birchbark.cli.chosen import load_queries
-from birchbark.cli.index import FORMAT, SKIP_BAD
-from birchbark.cli.options import DEFAULT_MODEL, FILE, asked_options
+from birchbark.cli.options import DEFAULT_MODEL, FILE, FORMAT, REMEDY, SKIP_BAD, asked_options
 from birchbark.cli.pairs_convert import car, id_triples, triples
 from birchbark.cli.pairs_unpack import unpack
 from birchbark.cli.talk import counted, say
@@ -133,7 +132,7 @@ def judged(
     by = best_by(model or DEFAULT_MODEL, best) if best else None
     refuse_conflicts(run_file, ranks, negatives, all_ranked, in_collection)
     segmenter, chosen = parse_segmenter(segments), parse_ranks(ranks)
-    intake = Intake(skip_bad, encoding, parts.REMEDY)
+    intake = Intake(skip_bad, encoding, REMEDY)
     asked = {query.query_id: query for query in load_queries(queries, topic_fields, encoding)}
     labelled = parts.judgments(qrels, intake, asked)
     if run_file:
@@ -141,7 +140,7 @@ def judged(
     texts = {query_id: asked[query_id].text for query_id in labelled.grades}
     apart = frozenset() if split is None else ids_held_apart(texts, split)
     if in_collection:
-        again = read_collection(collection, Intake(skip_bad, encoding, parts.REMEDY), format_name)
+        again = read_collection(collection, Intake(skip_bad, encoding, REMEDY), format_name)
         sample = parts.drawn_anywhere(labelled, again, in_collection, seed)
         labelled = with_negatives(labelled, sample)
 

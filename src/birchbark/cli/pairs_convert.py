@@ -10,8 +10,7 @@ import click
 
 from birchbark.cli import pairs_parts as parts
 from birchbark.cli.chosen import load_queries
-from birchbark.cli.index import FORMAT, SKIP_BAD
-from birchbark.cli.options import FILE, asked_options
+from birchbark.cli.options import FILE, FORMAT, REMEDY, SKIP_BAD, asked_options
 from birchbark.cli.talk import counted
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def triples(file: Path, output: Path, limit: int | None, encoding: str, skip_bad
     from birchbark.collection.msmarco import read_triples
 
     parts.check_outputs(output, split=False)
-    intake = Intake(skip_bad, encoding, parts.REMEDY)
+    intake = Intake(skip_bad, encoding, REMEDY)
 
     def pairs(advance: Callable[[int], None]) -> Iterable[Pair]:
         return counted(read_triples(file, intake), advance)
@@ -80,7 +79,7 @@ def id_triples(
     from birchbark.collection.msmarco import read_id_triples
 
     parts.check_outputs(output, split=False)
-    intake = Intake(skip_bad, encoding, parts.REMEDY)
+    intake = Intake(skip_bad, encoding, REMEDY)
     asked = load_queries(queries, topic_fields, encoding)
 
     def pairs(advance: Callable[[int], None]) -> Iterable[Pair]:
@@ -121,10 +120,10 @@ def car(
     from birchbark.collection.judged import with_negatives
 
     parts.check_outputs(output, split=False)
-    intake = Intake(skip_bad, remedy=parts.REMEDY)
+    intake = Intake(skip_bad, remedy=REMEDY)
     labelled = parts.judgments(qrels, intake)
     if in_collection:
-        again = _documents(paragraphs, Intake(skip_bad, remedy=parts.REMEDY))
+        again = _documents(paragraphs, Intake(skip_bad, remedy=REMEDY))
         sample = parts.drawn_anywhere(labelled, again, in_collection, seed)
         labelled = with_negatives(labelled, sample)
 

@@ -31,7 +31,6 @@ IN_COLLECTION = click.option(
     help="Add N documents a query from anywhere in the collection, unjudged, as not relevant. The "
     "collection is read twice.",
 )
-REMEDY = "mend it, or leave out bad records with --skip-bad"
 
 
 def judgments(path: Path, intake: Intake, query_ids: Iterable[str] | None = None) -> Qrels:

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from birchbark.cli import pairs_parts as parts
-from birchbark.cli.index import SKIP_BAD
-from birchbark.cli.options import FILE
+from birchbark.cli.options import FILE, REMEDY, SKIP_BAD
 from birchbark.cli.talk import counted, progress, report_intake, say
 from birchbark.errors import InputError
 
@@ -53,7 +52,7 @@ def unpack(
 
     if target.exists():
         raise InputError("already exists", where=str(target), remedy="choose another name")
-    intake, found = Intake(skip_bad, encoding, parts.REMEDY), Unpacked()
+    intake, found = Intake(skip_bad, encoding, REMEDY), Unpacked()
     with progress("reading pairs") as advance:
         for path in files:
             found.add(counted(read_pairs(path, intake, highest=HIGHEST), advance))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.options import FILE
+from birchbark.cli.options import DATA, FILE
 from birchbark.cli.talk import say
 from birchbark.errors import BirchbarkError, InputError
 
@@ -15,13 +15,6 @@ if TYPE_CHECKING:
     from birchbark.study.recipe import Recipe
 
 USUAL_FOLDER = Path("studies")
-DATA = click.option(
-    "--data",
-    type=FILE,
-    metavar="DIR",
-    help="Folder that the recipes' paths start from.  [default: $BIRCHBARK_DATA, or "
-    "../shared/data if it is there]",
-)
 
 
 @click.group(

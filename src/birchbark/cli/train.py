@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from birchbark.artifact import new_file, write_json
-from birchbark.cli.options import FILE
+from birchbark.cli.options import DATA, FILE
 from birchbark.cli.talk import Advance, progress, say
 from birchbark.errors import LossError, MissingPackageError, TrainingError
 
@@ -29,13 +29,7 @@ POINTS = 80  # of a loss curve
 )
 @click.argument("config", type=FILE)
 @click.option("--output", required=True, type=FILE, help="Folder for model, curve and state.")
-@click.option(
-    "--data",
-    type=FILE,
-    metavar="DIR",
-    help="Folder that the data's paths start from.  [default: $BIRCHBARK_DATA, or ../shared/data "
-    "if it is there]",
-)
+@DATA
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, or cuda:1 and so on.")
 @click.option("--replace", is_flag=True, help="Remove the training in the folder, and start anew.")
 def command(config: Path, output: Path, data: Path | None, device: str, replace: bool) -> None:
