@@ -55,9 +55,9 @@ DOCUMENTS = [
 QUERY = Query("q", " ".join(WORDS[:3]))
 
 
-def duo_model(folder: Path) -> Path:
+def duo_model(folder: Path, **sizes: int) -> Path:
     """A BERT of random weights that says it compares."""
-    directory = write_bert(folder, labels=1, seed=8)
+    directory = write_bert(folder, labels=1, seed=8, **sizes)
     config = json.loads((directory / "config.json").read_text())
     config["birchbark"] = {"reads": "two texts"}
     (directory / "config.json").write_text(json.dumps(config))
@@ -77,6 +77,8 @@ def test_an_input_is_query_text_and_other(tmp_path: Path) -> None:
     types = np.repeat([0, 1], [len(query) + 2, len(joined) + 1]).astype(np.int32)
     logit = float(network.score(Inputs.of([(ids, types)], "cpu"))[0])
     assert float(scorer.score("bee", [joined])[0]) == pytest.approx(1 / (1 + np.exp(-logit)))
+    with pytest.raises(InputError, match="no room for two texts beside the query"):
+        load_duo(duo_model(tmp_path / "short", positions=8)).side_room("bee")
     room = scorer.side_room("bee")
     full = scorer.joined(*scorer.encode(["birch " * room] * 2))
     assert len(scorer.score("bee", [full])) == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from birchbark.errors import CheckpointError
+from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.cross_encoder import CrossEncoderScorer
@@ -38,9 +38,16 @@ class DuoScorer(CrossEncoderScorer):
         self.name = f"{checkpoint.name} duo"
 
     def side_room(self, query: str) -> int:
-        """Tokens that each of two texts may have beside `query`, as `room`."""
+        """Tokens that each of two texts may have beside `query`; InputError if it leaves none."""
         between = len(self.joined(*self.encode(["", ""])))
-        return (self.room(query) - between) // 2
+        both = self.room(query) - between
+        if both < 2:
+            raise InputError(
+                "the model has no room for two texts beside the query",
+                where=self._checkpoint.name,
+                found=f"{max(0, both)} tokens",
+            )
+        return both // 2
 
     def joined(self, text: Ids, other: Ids) -> Ids:
         """What `score` reads of `text` and `other`, in this order."""
@@ -60,6 +67,6 @@ def load_duo(
         raise CheckpointError(
             "this model does not compare two texts",
             where=str(model),
-            remedy="birchbark train makes one that does, with model.duo = true",
+            remedy="birchbark train makes one that does, with objective duo",
         )
     return DuoScorer(checkpoint, threads, session or partial(Session, precision=precision))
