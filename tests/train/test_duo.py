@@ -78,7 +78,7 @@ def test_an_input_is_query_text_and_other(tmp_path: Path) -> None:
     logit = float(network.score(Inputs.of([(ids, types)], "cpu"))[0])
     assert float(scorer.score("bee", [joined])[0]) == pytest.approx(1 / (1 + np.exp(-logit)))
     with pytest.raises(InputError, match="no room for two texts beside the query"):
-        load_duo(duo_model(tmp_path / "short", positions=8)).side_room("bee")
+        load_duo(duo_model(tmp_path / "short", positions=7)).side_room("bee")
     room = scorer.side_room("bee")
     full = scorer.joined(*scorer.encode(["birch " * room] * 2))
     assert len(scorer.score("bee", [full])) == 1
