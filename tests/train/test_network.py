@@ -99,7 +99,7 @@ def test_chosen_layers_and_the_first_of_all_else(tmp_path: Path) -> None:
     for wrong, message in (
         ({"from_layers": (1, 9)}, "1 to 3, found 9"),
         ({"hidden": 4 * shape.hidden}, "hidden is more than the base has"),
-        ({"heads": 3}, "hidden is no multiple of heads"),
+        ({"heads": 1}, "heads must stay as wide as they are"),
     ):
         with pytest.raises(InputError, match=message):
             network_of(directory, **wrong)

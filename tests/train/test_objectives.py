@@ -31,7 +31,7 @@ def by_hand(kind: str, logits: Sequence[float], targets: Sequence[float], settin
     x, y, n = list(map(float, logits)), list(map(float, targets)), range(len(logits))
     unequal = [x[i] - x[j] for i in n for j in n if y[i] > y[j]]
     shares = np.exp(x) / np.exp(x).sum()
-    if kind == "pointwise":
+    if kind in ("pointwise", "duo"):
         chances = [1 / (1 + math.exp(-s)) for s in x]
         found = [-math.log(p if t > 0 else 1 - p) for p, t in zip(chances, y, strict=True)]
     elif kind == "ranknet":

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tiny_trainings import prepare
+from safetensors.numpy import load_file, save_file
+from tiny_trainings import prepare, some_pairs, write_pairs
 from zoo import FAMILIES, give_tokenizer, write_family
 
+from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import CheckpointError, InputError
 from birchbark.index.build import Schema, build_index
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
-from birchbark.records import Document, Query
+from birchbark.records import Document, Pair, Query
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
+from birchbark.score.check import compared
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.heads import HOWS
 from birchbark.score.model import load_scorer
@@ -203,12 +208,22 @@ def test_passages_of_a_document_are_one_pair(tmp_path: Path) -> None:
     assert one.learnt.pairs.doc_ids == ("a", "b")
     assert one.learnt.pairs.grades.tolist() == [1, 0]
     assert [len(one.learnt[n]) for n in (0, 1)] == [3, 1]
-    assert one.learnt.cut == 1
+    assert (one.learnt.cut, one.learnt.shortened) == (0, 1)
+    assert any("2.5 passages each; of 1 the first 3 passages are read" in line for line in told)
     texts = [one.learnt.pairs.texts[t] for t in one.learnt.pairs.passages(0)]
     assert texts == ["birch bark", "bark canoe", "canoe river", "river tree"]
     assert one.learnt.lengths.tolist() == [3 * 3, 2]
     empty = PairInputs.of(Pairs.of([]), pieces, 16)
     assert (empty.cut, len(empty.lengths)) == (0, 0)
+
+
+def in_twos() -> list[Pair]:
+    """Some pairs, each document of two passages."""
+    return [
+        replace(pair, text=text)
+        for pair in some_pairs(10)
+        for text in (pair.text, f"canoe {pair.text}")
+    ]
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -221,6 +236,7 @@ def test_parade_learns(how: str, tmp_path: Path) -> None:
         "schedule.steps": 12,
     }
     training = prepare(tmp_path, **changes)
+    write_pairs(tmp_path / "pairs.tsv", in_twos())
     progress = train(training, tmp_path, tmp_path / "out")
     assert progress.measures["words"]["queries"] > 0
     scorer = load_scorer(tmp_path / "out" / MODEL)
@@ -245,3 +261,91 @@ def test_what_parade_cannot_do(tmp_path: Path) -> None:
     (model / "config.json").write_text(config.replace('"passages"', '"two texts"'))
     with pytest.raises(CheckpointError, match=r"unknown kind of model.*found.*two texts"):
         load_scorer(model)
+
+
+def test_the_whole_network_learns(tmp_path: Path) -> None:
+    """From documents back to the words of each passage; with `head`, all that aggregates."""
+    base = open_base(write_bert(tmp_path / "mono", labels=1), "mono")
+    inputs = Inputs.of(list(zip(IDS, TYPES, strict=True)), "cpu", COUNTS)
+    network = open_network(base, Shaping(dropout=0.0, parade="transformer"), 0, "cpu")
+    network.learn(inputs).sum().backward()
+    words = network.weights["embeddings.word_embeddings.weight"].grad.abs().sum(1)
+    assert (words[np.unique(np.concatenate(IDS))] > 0).all()
+    for how, name in (("attn", "parade.share.weight"), ("transformer", "parade.cls")):
+        head = open_network(base, Shaping(parade=how, learns="head"), 0, "cpu")
+        learning = {n for n, weight in head.weights.items() if weight.requires_grad}
+        assert name in learning
+        assert not any(n.startswith(("encoder", "embeddings")) for n in learning)
+
+
+def test_pairs_of_documents() -> None:
+    """The highest grade of the passages; equal doc_ids of two queries are two documents."""
+    rows = [("q1", "a", "x", 0), ("q2", "a", "x", 1), ("q1", "a", "y", 2), ("q1", "b", "x", 0)]
+    pairs = Pairs.of([Pair(q, q, d, t, g) for q, d, t, g in rows], documents=True)
+    assert pairs.doc_ids == ("a", "a", "b")
+    assert pairs.grades.tolist() == [2, 1, 0]
+    texts = [[pairs.texts[t] for t in pairs.passages(n)] for n in range(3)]
+    assert texts == [["x", "y"], ["x"], ["x"]]
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_the_best_are_exact(how: str, tmp_path: Path) -> None:
+    """Whatever the mixture, without reading all: a document's evidence is at most 1."""
+    model, _ = written(tmp_path / "m", how)
+    many = [
+        Document(f"e{n}", {"text": " ".join(RANDOM.choice(WORDS[:6], 1 + n % 13))})
+        for n in range(60)
+    ]
+    engine = IndexEngine(build_index(many, tmp_path / "index", Schema("plain")))
+    queries = [Query(str(n), " ".join(RANDOM.choice(WORDS[:6], 2))) for n in range(8)]
+    run = rank_queries(engine.index, queries, FirstStage(BM25()), depth=60)
+    scorer = load_scorer(model, threads=1)
+    for a in (0.0, 0.3, 0.9):
+        ranker = Ranker(scorer, Windows(3, 1), interpolation=Interpolation(a), depth=60)
+        whole = rerank(engine, run, queries, ranker)
+        work: dict[str, Any] = {}
+        best = rerank(engine, run, queries, ranker, top=3, report=work.__setitem__)
+        for query in queries:
+            every = whole.rankings[query.query_id].doc_ids
+            assert best.rankings[query.query_id].doc_ids == every[:3]
+        if a == 0.9:
+            assert sum(w.settled for w in work.values()) < sum(map(len, run.rankings.values()))
+
+
+def test_parade_among_others(tmp_path: Path) -> None:
+    """It is no second scorer, no teacher of texts, and a study takes no score of it apart."""
+    model, _ = written(tmp_path / "m", "avg")
+    scorer = load_scorer(model)
+    with pytest.raises(InputError, match="it ranks alone"):
+        Ranker(load_scorer(write_bert(tmp_path / "mono", labels=1)), embedding=scorer)
+    assert scorer.judge(np.empty((0, scorer.width), np.float32))[0] == 0
+    taught = {"objective": {"kind": "soft", "teacher": str(model)}}
+    with pytest.raises(InputError, match=r"teacher .*judges documents, and no text alone"):
+        train(prepare(tmp_path / "t", **taught), tmp_path / "t", tmp_path / "out")
+    with pytest.raises(InputError, match="only models that score texts are checked"):
+        next(compared(model, {}))
+    tensors = load_file(model / "model.safetensors")
+    extra = {"parade.layer.2.attention.self.query.weight": np.zeros((2, 2), np.float32)}
+    save_file(tensors | extra, model / "model.safetensors")
+    with pytest.raises(CheckpointError, match="more layers look at passages"):
+        load_scorer(model)
+
+
+@pytest.mark.parametrize("said", ["yes", True, ["x"], 0, {"reads": "passages"}])
+def test_statements_of_strangers(said: Any, tmp_path: Path) -> None:
+    """What nobody knows is refused, whatever it is."""
+    directory = write_bert(tmp_path / "b", labels=1)
+    config = json.loads((directory / "config.json").read_text())
+    (directory / "config.json").write_text(json.dumps(config | {"birchbark": said}))
+    with pytest.raises(CheckpointError, match="unknown kind of model"):
+        load_scorer(directory)
+
+
+def test_one_passage_each_is_no_document(tmp_path: Path) -> None:
+    """Nor does `passages` mean anything to a cross-encoder."""
+    training = prepare(tmp_path, **{"model.parade": "avg"})
+    pieces = Pieces(Checkpoint.open(tmp_path / "base"))
+    with pytest.raises(InputError, match="each document has one passage"):
+        list(load_material(training, tmp_path, pieces, lambda text: None))
+    with pytest.raises(InputError, match=r"passages does nothing without model.parade"):
+        prepare(tmp_path / "b", **{"data.passages": 3})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
@@ -53,14 +54,15 @@ class Ranker:
         if not 0 <= self.embedding_weight <= 1:
             found = str(self.embedding_weight)
             raise InputError("embedding weight is out of range", wanted="0 to 1", found=found)
-
+        if self.embedding and self.embedding.width > 1:
+            raise InputError(f"{self.embedding.name} judges documents: it ranks alone")
         if self.precise and self.precise.encoding != self.scorer.encoding:
             raise InputError("the precise scorer must read the token ids of the first")
 
     def judge(self, values: Float32s) -> Judged:
         """What a document's segments are worth, by their scores (n,) or vectors (n, width)."""
-        if self.scorer.width > 1 and isinstance(self.scorer, DocumentScorer):
-            score, shares = self.scorer.judge(values)
+        if self.scorer.width > 1:
+            score, shares = cast(DocumentScorer, self.scorer).judge(values)
             return Judged(score, np.full(len(values), score, np.float32), shares)
         return judged(values, self.aggregation)
 

@@ -12,7 +12,7 @@ from birchbark.score.tokenizer import Pieces
 
 
 class BertScorer:
-    """A checkpoint ready to score; how, its two kinds say."""
+    """A checkpoint ready to score; how, its kinds say."""
 
     def __init__(
         self, checkpoint: Checkpoint, threads: int | None = None, session: NewSession = Session

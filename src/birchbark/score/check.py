@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from birchbark.errors import InputError
 from birchbark.records import Float32s
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import load_scorer
@@ -51,6 +52,8 @@ def compared(
             if bits:
                 pack(model, bits, home)
             scorer = load_scorer(home, threads, precision=precision)
+            if scorer.width > 1:
+                raise InputError("only models that score texts are checked", where=str(model))
             speed, scores = _measure(scorer, workloads)
             exact = exact or scores
             yield Checked(

@@ -58,7 +58,7 @@ class Checkpoint:
         _check_layers(family, shape, shapes, home)
         stated = root / modules.get("Pooling", "1_Pooling") / "config.json"
         module = read_object(stated) if stated.exists() else {}
-        said = config.get(STATEMENT, {})
+        said = config.get(STATEMENT)
         head = pooling or find_head(family, shapes, module, said, root)
         if isinstance(head, Pooling):
             head = _layer(head, shape, root)

@@ -10,6 +10,7 @@ from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
 from birchbark.score.heads import Classifier, Head, Parade, Pooling
 from birchbark.score.model_json import read_object
+from birchbark.score.parade import Aggregator
 from birchbark.score.tokenizer import Pieces
 
 
@@ -49,6 +50,8 @@ def describe(directory: Path, name: str, *, whole: bool = False) -> Description:
     Pieces(checkpoint)
     if whole:
         build_graph(checkpoint)
+        if isinstance(checkpoint.head, Parade):
+            Aggregator(checkpoint)
     return Description(
         str(read_object(checkpoint.directory / "config.json")["model_type"]),
         checkpoint.shape.layers,

@@ -97,16 +97,16 @@ def find_head(
     family: Family,
     shapes: Mapping[str, list[int]],
     pooling: Mapping[str, Any],
-    stated: Mapping[str, Any],
+    stated: object,
     directory: Path,
 ) -> Head:
     """What the model says that it is, else a classifier's logits, pooling, next-sentence head.
 
     shapes: of the stored tensors. pooling: the configuration of sentence-transformers' pooling
     module, empty without one. stated: what config.json says under `birchbark`, of models that read
-    more than a query and a text; empty of others. Raises CheckpointError if there is none of these.
+    more than a query and a text; None of others. Raises CheckpointError if there is none of these.
     """
-    if stated:
+    if stated is not None:
         return _stated_head(family, shapes, stated, directory)
     logits = _rows(shapes, family.logits)
     if logits in (1, 2):
@@ -125,17 +125,18 @@ def find_head(
 
 
 def _stated_head(
-    family: Family, shapes: Mapping[str, list[int]], stated: Mapping[str, Any], directory: Path
+    family: Family, shapes: Mapping[str, list[int]], stated: object, directory: Path
 ) -> Head:
     """The head of a model that reads a query and a document's passages, or two texts."""
     if stated == {"reads": TWO_TEXTS} and _rows(shapes, family.logits) == 1:
         return Classifier(family.transform, family.logits, 1, 0, compares=True)
-    if stated.get("reads") != PASSAGES or stated.get("aggregation") not in HOWS:
+    known = isinstance(stated, dict) and stated.get("reads") == PASSAGES
+    if not isinstance(stated, dict) or not known or stated.get("aggregation") not in HOWS:
         raise CheckpointError(
             "unknown kind of model",
             where=str(directory / "config.json"),
             wanted=f"one that reads {TWO_TEXTS}, or {PASSAGES} aggregated by {', '.join(HOWS)}",
-            found=str(dict(stated))[:80],
+            found=str(stated)[:80],
             remedy="a newer Birchbark may know it",
         )
     if f"{PARADE_NAMES.query.format(i=PARADE_LAYERS)}.weight" in shapes:

@@ -3,7 +3,8 @@
 BERT reads the query with each passage; what stands on [CLS] is the passage's vector. The vectors of
 a document become one, by mean, by maximum, by learnt shares, or by a transformer that looks at all
 of them, and that becomes a logit. Vectors depend on query and passage alone, so they can be kept;
-a document's score depends on all its passages, and, but for the transformer, not on their order.
+a document's score depends on all its passages, but (rounding aside) not on their order: nothing
+tells the transformer where in the document a passage stands.
 """
 
 from __future__ import annotations

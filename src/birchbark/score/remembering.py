@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.errors import InputError
 from birchbark.records import Float32s, Ids
 from birchbark.score.score_file import Keys, keys_of, shaped
 from birchbark.score.score_lookup import Lookup
@@ -74,9 +73,7 @@ class Remembering:
 
     def judge(self, values: Float32s) -> tuple[float, NDArray[np.float64]]:
         """See DocumentScorer; only where `width` is above 1."""
-        if not isinstance(self.scorer, DocumentScorer):
-            raise InputError(f"{self.scorer.name} scores no documents")
-        return self.scorer.judge(values)
+        return cast(DocumentScorer, self.scorer).judge(values)
 
     def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
         """See Scorer; equal pieces are scored once, and all are kept before this returns."""

@@ -27,7 +27,7 @@ from birchbark.errors import ArtifactError
 from birchbark.records import Float32s, Ids
 
 SUFFIX = ".scores"
-FORM = "birchbark scores 2"
+FORM, VECTORS_FORM = "birchbark scores 2", "birchbark vectors 1"
 WIDEST = 1 << 16
 LONGEST_TORN_END = 1 << 16  # records; more than is written between two fsyncs
 CHECKED_AT_ONCE = 1 << 18  # records; keeps what checking needs in the cache
@@ -46,6 +46,11 @@ class Head:
     width: int = 1
 
     @property
+    def form(self) -> str:
+        """Of the file: scores have the one that they always had."""
+        return FORM if self.width == 1 else VECTORS_FORM
+
+    @property
     def record(self) -> np.dtype[np.void]:
         """The form of a record."""
         score = ("score", "<f4", shaped(self.width))
@@ -58,7 +63,10 @@ class Head:
     def write(self, directory: Path) -> None:
         """Make a file without records, whole or not at all."""
         with new_file(self.path(directory)) as out:
-            out.write(json.dumps({"form": FORM} | asdict(self)) + "\n")
+            entries = asdict(self)
+            if self.width == 1:
+                del entries["width"]
+            out.write(json.dumps({"form": self.form} | entries) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> tuple[Head, int]:
@@ -82,11 +90,11 @@ class Head:
                 found=repr(line[:40]),
                 remedy="remove the file: its pairs are then scored anew",
             ) from broken
-        if form != FORM or head.path(path.parent) != path:
+        if form != head.form or head.path(path.parent) != path:
             raise ArtifactError(
                 "not the file of scores that its name says",
                 where=str(path),
-                wanted=f"{FORM!r} in {head.path(path.parent).name}",
+                wanted=f"{head.form!r} in {head.path(path.parent).name}",
                 found=repr(form),
                 remedy="remove the file: its pairs are then scored anew",
             )

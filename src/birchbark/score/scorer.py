@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,6 @@ class Scorer(Protocol):
         ...
 
 
-@runtime_checkable
 class DocumentScorer(Scorer, Protocol):
     """Scores documents by vectors of their segments, which scores of segments do not add up to."""
 

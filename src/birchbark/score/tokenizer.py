@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -63,6 +64,15 @@ class Pieces:
     def fingerprint(self) -> str:
         """Equal for tokenisers that are set up alike."""
         return hashlib.sha256(self._tokenizer.to_str().encode("utf-8", "surrogatepass")).hexdigest()
+
+    def reads_as(self, other: Pieces) -> bool:
+        """Whether both make the same tokens of any text, and put the same ones around them."""
+        mine, theirs = (json.loads(p._tokenizer.to_str()) for p in (self, other))
+        return (
+            self._tokenizer.get_vocab() == other._tokenizer.get_vocab()
+            and (self._single, self._pair) == (other._single, other._pair)
+            and all(mine[part] == theirs[part] for part in ("normalizer", "pre_tokenizer"))
+        )
 
     def vocabulary(self) -> list[str]:
         """All pieces, in the order of their ids."""

@@ -14,8 +14,8 @@ _BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 def paragraphs(document: Document) -> list[Segment]:
     """The paragraphs of a document: what stands between blank lines, in order.
 
-    A title of fewer than 50 words stands in front of each; a longer one is a paragraph. Together
-    they cover every character of `Document.contents` but white space between them.
+    A title of fewer than 50 words stands in front of each; a longer one is the beginning of the
+    first. Together they cover every character of `Document.contents` but white space between them.
     """
     contents, title = document.contents, document.title
     in_front = 0 < len(title.split()) < LONGEST_TITLE

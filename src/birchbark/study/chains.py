@@ -12,7 +12,6 @@ from typing import Any
 
 from birchbark.collection.irds import fingerprint, place
 from birchbark.errors import InputError
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import locate
 from birchbark.section import Section
 from birchbark.study.bench import Bench
@@ -127,7 +126,7 @@ def _digest(training: Training, bench: Bench) -> str:
         training.values,
         [fingerprint(file) for file in files],
         open_base(locate(training.base), training.base).fingerprint,
-        [Checkpoint.open(locate(name), name).fingerprint for name in training.teachers],
+        [open_base(locate(name), name).fingerprint for name in training.teachers],
         bench.device,
         made_by(),
     ]

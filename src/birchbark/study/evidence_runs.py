@@ -103,6 +103,7 @@ def rank_by_evidence(
             segments = choices.segments_of.get(collection.name, choices.segments)
             bench.tell(f"{collection.name}: {name} scores {segments}")
             with _scorer(choices, models[name], bench) as scorer:
+                _check_whole(choices, name, scorer)
                 ranker = _ranker(choices, collection.name, scorer)
                 scored = _scored(choices, ranker, index(), collection.queries, first)
         mixtures = choices.mixtures(name)
@@ -125,6 +126,15 @@ def rank_by_evidence(
         *(collection.name, collection.queries, collection.qrels, baseline),
         *(runs, pruned if choices.pruned else {}, tunings, best),
     )
+
+
+def _check_whole(choices: EvidenceChoices, name: str, scorer: Scorer) -> None:
+    """Refuse to take a document's score apart; each of its segments then has the whole of it."""
+    if scorer.width > 1 and (choices.most > 1 or choices.aggregations or choices.pruned):
+        raise InputError(
+            f"{name} judges documents as a whole, not their segments",
+            wanted="best = [1], without aggregations and pruned",
+        )
 
 
 def _first_stages(

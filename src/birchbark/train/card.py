@@ -112,7 +112,7 @@ def _training(training: Mapping[str, Any]) -> list[str]:
         + f"; {training['ended']}.",
     ]
     if teachers := [
-        f"{d['name']} by {teacher['model']}" for d in training["data"] for teacher in d["teachers"]
+        f"{d['name']} by {teacher['model']}" for d in training["data"] for teacher in _teachers(d)
     ]:
         parts.append(f"Taught by the scores of another model: {', '.join(teachers)}.")
     if training.get("measures"):
@@ -123,6 +123,13 @@ def _training(training: Mapping[str, Any]) -> list[str]:
         head = ("data", "queries kept apart", f"{training['measure']} [95 % interval]")
         parts.append(_table(head, rows))
     return parts
+
+
+def _teachers(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Who taught by scores; lineages of the first releases name one teacher or none."""
+    one = data.get("teacher")
+    found: list[Mapping[str, Any]] = data.get("teachers", [one] if one else [])
+    return found
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

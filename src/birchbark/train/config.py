@@ -180,6 +180,11 @@ def read_training(values: Mapping[str, Any], path: Path) -> Training:
         values=dict(values),
     )
     top.end()
+    if training.validation.patience and not any(data.aims for data in training.data):
+        raise InputError(
+            "patience needs an objective: what a table [match] teaches alone is not measured",
+            where=top.where("validation"),
+        )
     kinds = {aim.objective.kind for data in training.data for aim in data.aims}
     if "duo" in kinds:
         training = replace(training, shaping=replace(training.shaping, duo=True))
@@ -207,6 +212,10 @@ def _check_parade(training: Training) -> None:
             "teachers judge texts, PARADE learns from documents",
             where=f"{training.path}: model.parade",
             remedy="teach a cross-encoder, and train PARADE from it",
+        )
+    if not training.shaping.parade and any("passages" in one for one in training.values["data"]):
+        raise InputError(
+            "passages does nothing without model.parade", where=f"{training.path}: data"
         )
     if training.shaping.parade and any(data.chunk for data in training.data):
         raise InputError("chunk makes texts of documents", where=str(training.path))
@@ -286,7 +295,7 @@ def _columns(section: Section) -> Columns:
 
 
 def _data_set(section: Section, usual: tuple[Aim, ...], usual_draw: Draw) -> DataSet:
-    aims = _aims(section) or usual
+    aims = _aims(section) if "objective" in section.keys else usual
     lists = _read(section.section("lists", {}), _draw) if "lists" in section.keys else usual_draw
     validation = section.number("validation", 0.0)
     if not 0 <= validation < 1:

@@ -49,7 +49,8 @@ class Course:
         """Of each data set the numbers of all pairs that are learnt from in any step."""
         found = [np.zeros(len(material.learnt.pairs), bool) for material in self._materials]
         for epoch in range(-(-self.steps // self.epoch)):
-            for number, one in self._draw(epoch):
+            left = (self.steps - epoch * self.epoch) * self._size
+            for number, one in self._draw(epoch)[:left]:
                 found[number][list(one)] = True
         return [np.flatnonzero(some) for some in found]
 

@@ -78,6 +78,10 @@ def _config(network: Network, base: Checkpoint) -> dict[str, Any]:
         "num_attention_heads": shape.heads,
         "intermediate_size": shape.intermediate,
     }
+    if base.family.names.widen:
+        sizes["embedding_size"] = shape.embedding
+    if "{group}" in base.family.names.query:
+        sizes["num_hidden_groups"] = shape.groups
     for key in FOREIGN:
         config.pop(key, None)
     classes, said = CLASSES[config["model_type"]], {}

@@ -117,7 +117,7 @@ class Matcher:
 
 
 def _check(teacher: Checkpoint, pieces: Pieces, max_length: int, name: str) -> None:
-    if Pieces(teacher).fingerprint != pieces.fingerprint:
+    if not Pieces(teacher).reads_as(pieces):
         raise InputError(
             "the teacher reads other tokens than the student",
             where=name,

@@ -94,8 +94,7 @@ class PairInputs:
         """Tokens of each pair (n,), special tokens left out, as they are read."""
         if not len(self.pairs):
             return np.empty(0, np.int64)
-        rank = np.arange(len(self.pairs.text)) - np.repeat(self.pairs.starts[:-1], self._counts)
-        read = np.where(rank < self.passages, np.minimum(self._whole, self.most), 0)
+        read = np.where(self._read, np.minimum(self._whole, self.most), 0)
         return np.add.reduceat(read, self.pairs.starts[:-1])
 
     @property
@@ -118,11 +117,13 @@ class PairInputs:
     def counts(self) -> dict[str, int]:
         """What the card says of them."""
         pairs = self.pairs
-        return {"queries": len(pairs.queries), "pairs": len(pairs), "cut": self.cut}
+        found = {"queries": len(pairs.queries), "pairs": len(pairs), "cut": self.cut}
+        more = {"passages": len(pairs.text), "shortened": self.shortened}
+        return found | (more if len(pairs.text) > len(pairs) else {})
 
     @property
     def cut(self) -> int:
-        """How many pairs do not fit, and lose an end: of a passage, or of their passages."""
+        """How many pairs do not fit: query or text, or a passage that is read, loses its end."""
         if not len(self.pairs):
             return 0
         query = np.minimum(self._query, self.most // 2)
@@ -130,8 +131,19 @@ class PairInputs:
         if self.duo:
             room = (room - self._between) // 2
         cut = (self._query > query) | (self._whole - self._query > room)
-        lost = np.logical_or.reduceat(cut, self.pairs.starts[:-1])
-        return int((lost | (self._counts > self.passages)).sum())
+        return int(np.logical_or.reduceat(cut & self._read, self.pairs.starts[:-1]).sum())
+
+    @property
+    def shortened(self) -> int:
+        """How many pairs have more passages than are read."""
+        return int((self._counts > self.passages).sum()) if self.passages > 1 else 0
+
+    @property
+    def _read(self) -> NDArray[np.bool_]:
+        """Which passages are read."""
+        starts = np.repeat(self.pairs.starts[:-1], self._counts)
+        found: NDArray[np.bool_] = np.arange(len(self.pairs.text)) - starts < self.passages
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,6 +181,12 @@ def load_material(training: Training, root: Path, pieces: Pieces, tell: Tell) ->
         aside = len({pair.query for pair in pairs}) - sum(
             len(inputs.pairs.queries) for inputs in (learnt, held)
         )
+        if training.shaping.parade and len(learnt.pairs.text) == len(learnt.pairs):
+            raise InputError(
+                "each document has one passage: there is nothing to aggregate",
+                where=data.name,
+                remedy='segments = "windows:150/50", or files with a row for each passage',
+            )
         _tell_pairs(data.name, learnt, held, training.max_length, tell)
         _tell_left(data.name, intake, aside, tell)
         facts: dict[str, object] = {
@@ -217,6 +235,10 @@ def _tell_pairs(
     for inputs, use in ((learnt, "to learn from"), (held, "to validate on")):
         if pairs := len(inputs.pairs):
             cut = f"; {inputs.cut:,} lose their end at {max_length} tokens" if inputs.cut else ""
+            if left := inputs.shortened:
+                cut += f"; of {left:,} the first {inputs.passages} passages are read"
+            if (passages := len(inputs.pairs.text)) > pairs:
+                cut = f", {passages / pairs:.1f} passages each{cut}"
             tell(f"{name}: {pairs:,} pairs of {len(inputs.pairs.queries):,} queries {use}{cut}")
 
 

@@ -40,7 +40,8 @@ class Shaping:
     """What of the base is kept, and what of it learns.
 
     layers: the first so many; None for all. from_layers: which of the base's instead, counted from
-    1. hidden, heads, intermediate: the first so many of each; None for all. learns: `all`;
+    1. hidden, heads, intermediate: the first so many of each, heads as wide as they were; None for
+    all. learns: `all`;
     `encoder`, all but the word embeddings; `head`, what stands on [CLS]. dropout: of hidden values
     and attention. parade: how passages become documents, one of HOWS; None for a cross-encoder.
     duo: whether it reads two texts, and compares them.
@@ -134,11 +135,12 @@ def _shape(base: Checkpoint, shaping: Shaping) -> Shape:
                 wanted=f"1 to {getattr(most, name)}",
                 found=str(size),
             )
-    if sizes["hidden"] % sizes["heads"]:
+    if sizes["hidden"] * most.heads != most.hidden * sizes["heads"]:
         raise InputError(
-            "hidden is no multiple of heads",
+            "heads must stay as wide as they are",
             where=base.name,
-            found=f"{sizes['hidden']} and {sizes['heads']}",
+            wanted=f"{most.hidden // most.heads} of hidden for each of heads",
+            found=f"{sizes['hidden']} for {sizes['heads']}",
         )
     embedding = sizes["hidden"] if most.embedding == most.hidden else most.embedding
     groups = count if most.groups == most.layers else most.groups
@@ -197,7 +199,8 @@ def _aggregating(
     stored = base.tensors() if isinstance(base.head, Parade) else {}
     for name, size in sizes.items():
         if name in stored:
-            yield name, sound(stored, name, size, str(base.weights))
+            whole = sound(stored, name, stored[name].shape, str(base.weights))
+            yield name, whole[tuple(slice(length) for length in size)].copy()
         elif name.endswith("LayerNorm.weight"):
             yield name, np.ones(size)
         elif name.endswith(".bias") or how == "attn":

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.device.session import session_on
+from birchbark.errors import InputError
 from birchbark.records import Ids
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.model import load_scorer
@@ -76,6 +77,8 @@ def _answers(
     name, pairs = material.data.name, material.learnt.pairs
     tell(f"{name}: {model} scores {len(learnt):,} of {len(pairs):,} pairs")
     scorer = load_scorer(model, session=session_on(kept.device))
+    if scorer.width > 1:
+        raise InputError("this model judges documents, and no text alone", where=f"teacher {model}")
     targets, cut = taught(pairs, learnt, teacher, scorer, kept)
     if cut:
         tell(f"{name}: the teacher reads {cut:,} pairs without their end")

@@ -73,8 +73,11 @@ def train(
     check_device(device)
     base = _open_base(training)
     lineage = begun(base, training.base)
+    pieces = Pieces(base)
+    network = open_network(base, training.shaping, training.seed, device)
+    how, longest = training.matching, training.max_length
+    matcher = Matcher(how, network, pieces, longest, training.seed) if how else None
     with opened(folder, world):
-        pieces = Pieces(base)
         with world.in_turn():
             materials = list(load_material(training, root, pieces, talk.tell))
             check_validation(materials, training.validation)
@@ -83,9 +86,6 @@ def train(
             materials = teach(materials, course, kept, talk.tell)
         for material, lists in zip(materials, course.lists.tolist(), strict=True):
             talk.tell(f"{material.data.name}: {lists:,} lists an epoch, {material.data.draw.each}")
-        network = open_network(base, training.shaping, training.seed, device)
-        how, longest = training.matching, training.max_length
-        matcher = Matcher(how, network, pieces, longest, training.seed) if how else None
         learner = Learner(network, materials, course, world, matcher)
         check_identity(
             folder / IDENTITY, _identity(training, base, materials, device, world), world
@@ -173,13 +173,14 @@ class _Running:
         """Measure, and say whether this is the model to keep: the best, or the last of all."""
         progress, name = self.progress, self.training.validation.measure
         found = self.world.agreed(validate(self.learner, self.materials, name, self.training.seed))
+        judged = any(material.data.aims for material in self.materials)
         if not found:
             progress.best_step = progress.step
             return True
         values = {key: one.mean for key, one in found.items()}
         losses = {key: one.loss for key, one in found.items() if one.loss is not None}
         mean = sum(values.values()) / len(values)
-        better = progress.best is None or mean > progress.best
+        better = progress.best is None or mean > progress.best or not judged
         progress.stale = 0 if better else progress.stale + 1
         if better:
             progress.best, progress.best_step = mean, progress.step
@@ -231,7 +232,7 @@ def _identity(
     return {
         "settings": training.values,
         "base": base.fingerprint,
-        "teachers": [Checkpoint.open(locate(name), name).fingerprint for name in training.teachers],
+        "teachers": [open_base(locate(name), name).fingerprint for name in training.teachers],
         "data": [material.facts for material in materials],
         "processes": world.size,
         "device": device,
