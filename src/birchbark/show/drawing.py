@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WIDTH = 3.7  # inches: a telephone's
 INK, GRID = "#010203", "#040506"
 SERIES = ("#111101", "#111102", "#111103", "#111104", "#111105", "#111106")
-MARKERS = "osD^vP"
+MARKERS = "osD^vPX"  # one more than colours, so that a seventh series differs from the first
 NAMES = {INK: "ink", GRID: "grid", **{c: f"series-{n}" for n, c in enumerate(SERIES, 1)}}
 SETTINGS: Any = {
     "svg.fonttype": "none",

@@ -42,7 +42,7 @@ def trained_plots(made: Mapping[str, Trained]) -> tuple[Curves, ...]:
             for found in [measure_curves(one.curve, what)]
             for data, points in found.items()
         }
-        if measured:
+        if any(len(points) > 1 for points in measured.values()):
             plots.append(Curves(f"kept-apart-{what}", title, "step", axis, measured))
     return tuple(plots)
 
