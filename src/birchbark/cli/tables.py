@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from birchbark.show.table import Group
     from birchbark.show.table import Table as StudyTable
 
+SHOWN = 5  # segments of a hit
 BEGINNING = 300  # characters of a text shown where there is no evidence
 
 
@@ -85,13 +86,17 @@ def show_hits(hits: Sequence[Hit]) -> None:
             parts = f" = {hit.first_stage:.3f} first stage + {hit.evidence:.3f} evidence"
             parts += f" + {hit.embedding:.3f} embedding" if hit.embedding else ""
             head.append(parts, "dim")
+        if hit.compared is not None:
+            head.append(f"; {hit.compared:.2f} by comparisons", "dim")
         out.print(head)
         if hit.document.title:
             out.print(Text(f"    {hit.document.title}"), no_wrap=True, overflow="ellipsis")
-        for share in hit.segments:
+        for share in hit.segments[:SHOWN]:
             line = Text(f"    {share.score:.3f} × {share.weight:.2f}  ", style="green")
             line.append(" ".join(share.segment.text.split()), style="default")
             out.print(line, no_wrap=True, overflow="ellipsis")
+        if left := len(hit.segments[SHOWN:]):
+            out.print(Text(f"    and {left} more", style="dim"))
         if not hit.segments:
             beginning = " ".join(hit.document.text[:BEGINNING].split())
             out.print(Text(f"    {beginning}"), no_wrap=True, overflow="ellipsis")
