@@ -136,7 +136,7 @@ class PairInputs:
     @property
     def shortened(self) -> int:
         """How many pairs have more passages than are read."""
-        return int((self._counts > self.passages).sum()) if self.passages > 1 else 0
+        return int((self._counts > self.passages).sum())
 
     @property
     def _read(self) -> NDArray[np.bool_]:
