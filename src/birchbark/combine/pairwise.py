@@ -33,6 +33,11 @@ class Pairwise:
     way: str = "sum"
     sample: int | None = None
 
+    def each(self, count: int) -> int:
+        """With how many others each of `count` documents is compared."""
+        others = max(0, count - 1)
+        return others if self.sample is None else min(self.sample, others)
+
     def asked(self, count: int, seed: str) -> list[tuple[int, int]]:
         """Which pairs (i, j) of `count` documents are compared.
 
@@ -42,7 +47,7 @@ class Pairwise:
         if self.sample is not None:
             digest = hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=8).digest()
             chance = np.random.default_rng(int.from_bytes(digest, "little"))
-            fewer = min(self.sample, count - 1)
+            fewer = self.each(count)
             others = [sorted(chance.choice(some, fewer, replace=False).tolist()) for some in others]
         return [(i, j) for i, some in enumerate(others) for j in some]
 

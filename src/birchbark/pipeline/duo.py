@@ -48,7 +48,7 @@ class Duo:
     def check_cost(self, candidates: Iterable[int]) -> int:
         """How many comparisons so many candidates of each query need; InputError if too many."""
         counts = [min(self.depth, number) for number in candidates]
-        pairs = sum(len(self.pairwise.asked(count, "")) for count in counts if count > 1)
+        pairs = sum(count * self.pairwise.each(count) for count in counts)
         if self.most is not None and pairs > self.most:
             raise InputError(
                 "too many comparisons",

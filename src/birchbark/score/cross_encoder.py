@@ -22,7 +22,7 @@ class CrossEncoderScorer(BertScorer):
     Nogueira & Cho 2019; the birch paper's relevance classifier.
     """
 
-    kind = "cross-encoder"
+    kind = called = "cross-encoder"
 
     def __init__(
         self,
@@ -30,9 +30,9 @@ class CrossEncoderScorer(BertScorer):
         threads: int | None = None,
         session: NewSession = Session,
     ) -> None:
-        """Load `checkpoint`, whose head is a Classifier."""
+        """Load `checkpoint`, whose head is the one that the class is for."""
         super().__init__(checkpoint, threads, session)
-        self.name = f"{checkpoint.name} cross-encoder"
+        self.name = f"{checkpoint.name} {self.called}"
         self._room = checkpoint.max_length - self._pieces.extra_pair
 
     def room(self, query: str) -> int:

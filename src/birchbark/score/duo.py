@@ -6,17 +6,15 @@ Nogueira et al. 2019.
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.heads import Classifier
-from birchbark.score.model import locate
+from birchbark.score.model import open_model
 from birchbark.score.precision import Precision
-from birchbark.score.session import NewSession, Session
+from birchbark.score.session import NewSession
 
 
 class DuoScorer(CrossEncoderScorer):
@@ -25,17 +23,7 @@ class DuoScorer(CrossEncoderScorer):
     A pair of texts is a piece like any other (`joined`), so it is batched and kept as pieces are.
     """
 
-    kind = "duo"
-
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        threads: int | None = None,
-        session: NewSession = Session,
-    ) -> None:
-        """Load `checkpoint`, whose head compares."""
-        super().__init__(checkpoint, threads, session)
-        self.name = f"{checkpoint.name} duo"
+    kind = called = "duo"
 
     def side_room(self, query: str) -> int:
         """Tokens that each of two texts may have beside `query`; InputError if it leaves none."""
@@ -61,7 +49,7 @@ def load_duo(
     session: NewSession | None = None,
 ) -> DuoScorer:
     """As load_scorer, of a model that compares; CheckpointError for any other."""
-    checkpoint = Checkpoint.open(locate(str(model)), Path(model).name + precision.suffix)
+    checkpoint, run = open_model(model, None, precision, session)
     head = checkpoint.head
     if not (isinstance(head, Classifier) and head.compares):
         raise CheckpointError(
@@ -69,4 +57,4 @@ def load_duo(
             where=str(model),
             remedy="birchbark train makes one that does, with objective duo",
         )
-    return DuoScorer(checkpoint, threads, session or partial(Session, precision=precision))
+    return DuoScorer(checkpoint, threads, run)

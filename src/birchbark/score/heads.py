@@ -130,8 +130,8 @@ def _stated_head(
     """The head of a model that reads a query and a document's passages, or two texts."""
     if stated == {"reads": TWO_TEXTS} and _rows(shapes, family.logits) == 1:
         return Classifier(family.transform, family.logits, 1, 0, compares=True)
-    known = isinstance(stated, dict) and stated.get("reads") == PASSAGES
-    if not isinstance(stated, dict) or not known or stated.get("aggregation") not in HOWS:
+    said = stated if isinstance(stated, dict) else {}
+    if said.get("reads") != PASSAGES or said.get("aggregation") not in HOWS:
         raise CheckpointError(
             "unknown kind of model",
             where=str(directory / "config.json"),
@@ -145,7 +145,7 @@ def _stated_head(
             where=str(directory),
             wanted=str(PARADE_LAYERS),
         )
-    return Parade(family.transform, family.logits, stated["aggregation"])
+    return Parade(family.transform, family.logits, said["aggregation"])
 
 
 def _rows(shapes: Mapping[str, list[int]], layer: str) -> int:

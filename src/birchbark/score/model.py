@@ -35,20 +35,13 @@ def load_scorer(
     """The scorer of a model directory, or of a model that Birchbark or another package carries.
 
     An embedding model gives an EmbeddingScorer, a classifier a CrossEncoderScorer, one that
-    aggregates passages a ParadeScorer. pooling: makes
-    an embedding model of any encoder, from any of its layers. precision: of the linear layers'
-    arithmetic. session: runs the model instead of ONNX Runtime on this machine's processors, in
-    float32. The network is never used. Raises CheckpointError for a directory that cannot be read,
-    MissingPackageError for a packaged model whose package is not installed, and InputError where
-    the session cannot have this precision.
+    aggregates passages a ParadeScorer. pooling: makes an embedding model of any encoder, from any
+    of its layers. precision: of the linear layers' arithmetic. session: runs the model instead of
+    ONNX Runtime on this machine's processors, in float32. The network is never used. Raises
+    CheckpointError for a directory that cannot be read, MissingPackageError for a packaged model
+    whose package is not installed, and InputError where the session cannot have this precision.
     """
-    if session and precision is not Precision.FP32:
-        raise InputError(
-            f"{precision.value} arithmetic needs the processors", remedy="--device cpu"
-        )
-    name = Path(model).name + precision.suffix
-    checkpoint = Checkpoint.open(locate(str(model)), name, pooling)
-    run = session or partial(Session, precision=precision)
+    checkpoint, run = open_model(model, pooling, precision, session)
     if isinstance(checkpoint.head, Pooling):
         return EmbeddingScorer(checkpoint, threads, run)
     if isinstance(checkpoint.head, Parade):
@@ -60,6 +53,19 @@ def load_scorer(
             remedy="it ranks anew what another model ranked: --duo",
         )
     return CrossEncoderScorer(checkpoint, threads, run)
+
+
+def open_model(
+    model: str | Path, pooling: Pooling | None, precision: Precision, session: NewSession | None
+) -> tuple[Checkpoint, NewSession]:
+    """The checkpoint of `model`, and what runs it; arguments and errors as `load_scorer`."""
+    if session and precision is not Precision.FP32:
+        raise InputError(
+            f"{precision.value} arithmetic needs the processors", remedy="--device cpu"
+        )
+    name = Path(model).name + precision.suffix
+    checkpoint = Checkpoint.open(locate(str(model)), name, pooling)
+    return checkpoint, session or partial(Session, precision=precision)
 
 
 def load_vocabulary(model: str | Path = DEFAULT_MODEL) -> list[str]:

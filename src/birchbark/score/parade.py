@@ -33,7 +33,7 @@ Shares = NDArray[np.float64]
 class ParadeScorer(CrossEncoderScorer):
     """Vectors of passages, and a probability of relevance for all that a document has of them."""
 
-    kind = "parade"
+    kind, called = "parade", "PARADE"
 
     def __init__(
         self,
@@ -43,7 +43,6 @@ class ParadeScorer(CrossEncoderScorer):
     ) -> None:
         """Load `checkpoint`, whose head is a Parade."""
         super().__init__(checkpoint, threads, session)
-        self.name = f"{checkpoint.name} PARADE"
         self._aggregator = Aggregator(checkpoint)
 
     @property

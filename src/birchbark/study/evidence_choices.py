@@ -158,13 +158,21 @@ class EvidenceChoices:
     @property
     def grid(self) -> Float64s:
         """Weights (settings, 1 + best): of the first stage and of the best segments."""
+        return self._grid(self.most)
+
+    @property
+    def shares(self) -> Float64s:
+        """Weights (settings, 2) of the first stage and of aggregated evidence: a and 1 − a."""
+        return self._grid(1)
+
+    def _grid(self, most: int) -> Float64s:
         steps = steps_of(self.step)
         levels = np.arange(steps + 1) / steps
         return np.array(
             [
                 (a, *((1 - a) * w for w in (1.0, *others)))
                 for a in levels
-                for others in product(levels, repeat=self.most - 1)
+                for others in product(levels, repeat=most - 1)
             ]
         )
 
@@ -191,13 +199,6 @@ class EvidenceChoices:
         found = {f"{name}, {words}": (words, False) for words in self.aggregations}
         alone = {f"{row}, alone": (words, True) for row, (words, _) in found.items() if self.alone}
         return found | alone
-
-    @property
-    def shares(self) -> Float64s:
-        """Weights (settings, 2) of the first stage and of aggregated evidence: a and 1 − a."""
-        steps = steps_of(self.step)
-        levels = np.arange(steps + 1) / steps
-        return np.stack([levels, 1 - levels], axis=1)
 
     def row(self, name: str) -> str:
         """The row of a model with the first stage and all of its best segments."""

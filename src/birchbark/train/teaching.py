@@ -96,10 +96,10 @@ def taught(
     """
     cut = done = 0
     targets = np.full(len(pairs), np.nan, np.float32)
+    own = pairs.text[pairs.starts[:-1]]  # a teacher's pairs have one text each
     with ScoreStore(kept.store, scorer, write=kept.write) as scores:
         remembering = Remembering(scorer, scores)
         for numbers in _together(pairs, learnt):
-            own = pairs.text[pairs.starts[:-1]]  # a teacher's pairs have one text each
             texts = np.unique(own[np.concatenate(numbers)]).tolist()
             encoded = scorer.encode([pairs.texts[text] for text in texts])
             ids = dict(zip(texts, encoded, strict=True))
@@ -126,13 +126,15 @@ def _together(pairs: Pairs, learnt: Numbers) -> Iterator[list[Numbers]]:
     wanted = np.zeros(len(pairs), bool)
     wanted[learnt] = True
     waiting: list[Numbers] = []
+    count = 0
     for of_query in pairs.by_query:
         some = of_query[wanted[of_query]]
         for start in range(0, len(some), TOGETHER):
             waiting.append(some[start : start + TOGETHER])
-            if sum(map(len, waiting)) >= TOGETHER:
+            count += len(waiting[-1])
+            if count >= TOGETHER:
                 yield waiting
-                waiting = []
+                waiting, count = [], 0
     if waiting:
         yield waiting
 
