@@ -126,6 +126,17 @@ def test_stages_of_a_file(engine: IndexEngine, run: Run, tmp_path: Path) -> None
     assert KNOWN["first_stage_scale"] == tuple(s.value for s in Scale)
 
 
+def test_keys_that_do_nothing(engine: IndexEngine, run: Run, tmp_path: Path) -> None:
+    """Are refused in a stage as they are among the options."""
+    (tmp_path / "s.toml").write_text("[[stage]]\n[[stage]]\nduo_depth = 4\n")
+    write_run(run, tmp_path / "bm25.run")
+    (tmp_path / "q.tsv").write_text("0\tbirch\n")
+    words = ["rerank", engine.index.directory, "--run", tmp_path / "bm25.run", "--queries"]
+    words += [tmp_path / "q.tsv", "--stages", tmp_path / "s.toml", "--output", tmp_path / "o.run"]
+    with pytest.raises(InputError, match=r"stage\[2\]: duo_depth does nothing without duo"):
+        CliRunner().invoke(group, list(map(str, words)), catch_exceptions=False)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tiny_trainings import prepare
+from tiny_trainings import prepare, some_pairs, write_pairs
 
 from birchbark.cli import group
 from birchbark.collection.runs import write_run
@@ -27,7 +27,9 @@ from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.duo import DuoScorer, load_duo
 from birchbark.score.model import load_scorer
+from birchbark.score.precision import Precision
 from birchbark.score.remembering import Remembering
+from birchbark.score.session import Session
 from birchbark.score.store import ScoreStore
 from birchbark.score.tokenizer import Pieces
 from birchbark.segment.windows import Windows
@@ -113,7 +115,9 @@ def test_duo_learns_and_says_what_it_is(tmp_path: Path) -> None:
     from birchbark.train.training import Talk
 
     training = prepare(tmp_path, **LISTS, **{"schedule.steps": 30, "max_length": 16})
+    write_pairs(tmp_path / "pairs.tsv", some_pairs(10, texts=12))
     progress = train(training, tmp_path, tmp_path / "out", talk=Talk(told.append))
+    assert any("are left out: at most 10 of a query are compared" in line for line in told)
     assert progress.measures["words"]["queries"] > 0
     assert any("lose their end at 16 tokens" in line for line in told)
     model = tmp_path / "out" / MODEL
@@ -195,6 +199,8 @@ def test_comparisons_are_kept(tmp_path: Path, engine: IndexEngine, mono: Any) ->
 
 def test_what_it_costs_is_known_before(tmp_path: Path, engine: IndexEngine, mono: Any) -> None:
     """k1 (k1 − 1) of each query, or what a sample asks; fewer candidates, fewer comparisons."""
+    with pytest.raises(InputError, match="int8 arithmetic needs the processors"):
+        load_duo(duo_model(tmp_path / "x"), precision=Precision.INT8, session=Session)
     duo = load_duo(duo_model(tmp_path / "duo"), threads=1)
     assert Duo(duo, duo, 10).check_cost([100, 10, 3, 1, 0]) == 90 + 90 + 6
     assert Duo(duo, duo, 10, Pairwise("sum", 4)).check_cost([100, 3]) == 40 + 6

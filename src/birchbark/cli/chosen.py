@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from birchbark.cli.options import refuse_aggregation, refuse_void
+from birchbark.cli.options import NEEDS, refuse_aggregation, refuse_void
 from birchbark.cli.talk import say
 from birchbark.errors import InputError
 
@@ -109,7 +109,17 @@ def rankers(stages: Path | None, **choices: Any) -> list[Ranker]:
         return [ranker(**choices)]
     from birchbark.cli.stages import read_stages
 
-    return [ranker(**(choices | own)) for own in read_stages(stages)]
+    found = []
+    for number, own in enumerate(read_stages(stages), 1):
+        where, chosen = f"{stages}: stage[{number}]", choices | own
+        for name in own:
+            if (needed := NEEDS.get(name)) and not chosen[needed]:
+                raise InputError(f"{name} does nothing without {needed}", where=where)
+        one = ranker(**chosen)
+        if "aggregate" in own and one.scorer.width > 1:
+            raise InputError("aggregate does nothing: the model judges documents", where=where)
+        found.append(one)
+    return found
 
 
 def ranker(

@@ -103,7 +103,7 @@ def tell_work(work: Work, index: Index) -> None:
         reason = "the others cannot be among the best" if work.exact else "time was up"
         say(f"read {work.settled:,} of {work.candidates:,} documents: {reason}")
     elif not work.exact:
-        say("time was up before the best were read again in fp32")
+        say("time was up before the best were read again in fp32, or compared")
     if work.unread_tokens:
         why = "two texts share an input" if work.comparisons else "as asked"
         say(

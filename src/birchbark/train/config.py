@@ -52,7 +52,7 @@ class DataSet:
     files: below the data root, of pairs, read as one set; or where `judged` is true, the documents,
     queries and judgments of a collection, whose every judged document makes a pair; format: of the
     documents, where their name does not tell; segments: what is made of each, a pair for each of
-    them. passages: a model that aggregates passages learns from at most so many of a document.
+    them. passages: PARADE learns from at most so many of a document; None for 16.
     chunk: texts are cut into pieces of so many words,
     each with the grade of the whole; None leaves them whole. validation: share of the queries kept
     apart, of which at most `validation_queries` are measured. aims: what is minimised. weight: of
@@ -64,7 +64,7 @@ class DataSet:
     judged: bool
     format: str
     segments: str
-    passages: int
+    passages: int | None
     columns: Columns
     highest: int
     unjudged: int | None
@@ -213,7 +213,7 @@ def _check_parade(training: Training) -> None:
             where=f"{training.path}: model.parade",
             remedy="teach a cross-encoder, and train PARADE from it",
         )
-    if not training.shaping.parade and any("passages" in one for one in training.values["data"]):
+    if not training.shaping.parade and any(data.passages for data in training.data):
         raise InputError(
             "passages does nothing without model.parade", where=f"{training.path}: data"
         )
@@ -315,7 +315,7 @@ def _data_set(section: Section, usual: tuple[Aim, ...], usual_draw: Draw) -> Dat
         judged=judged,
         format=section.text("format", "") if judged else "",
         segments=_segments(section) if judged else "whole",
-        passages=section.whole("passages", 16, least=1),
+        passages=section.whole("passages", None, least=1),
         columns=Columns() if judged else _read(section.section("columns", {}), _columns),
         highest=section.whole("highest", 1, least=1),
         unjudged=None if judged else section.whole("unjudged", None),

@@ -25,6 +25,8 @@ from birchbark.train.config import DataSet, Training
 from birchbark.train.examples import Pairs
 
 Tell = Callable[[str], None]
+PASSAGES = 16  # of a document are read, where nothing else is said
+COMPARED = 10  # pairs of a query that are compared with each other to validate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +176,7 @@ def load_material(training: Training, root: Path, pieces: Pieces, tell: Tell) ->
         learnt, held = (
             PairInputs.of(
                 Pairs.of(some, training.shaping.parade is not None),
-                *(pieces, training.max_length, data.passages, training.shaping.duo),
+                *(pieces, training.max_length, data.passages or PASSAGES, training.shaping.duo),
             )
             for some in (_chunks(learn, data.chunk), hold)
         )
@@ -240,6 +242,9 @@ def _tell_pairs(
             if (passages := len(inputs.pairs.text)) > pairs:
                 cut = f", {passages / pairs:.1f} passages each{cut}"
             tell(f"{name}: {pairs:,} pairs of {len(inputs.pairs.queries):,} queries {use}{cut}")
+    left = sum(max(0, len(own) - COMPARED) for own in held.pairs.by_query)
+    if held.duo and left:
+        tell(f"{name}: {left:,} of them are left out: at most {COMPARED} of a query are compared")
 
 
 def _tell_left(name: str, intake: Intake, aside: int, tell: Tell) -> None:

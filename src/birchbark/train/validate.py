@@ -15,11 +15,10 @@ from birchbark.records import Float32s, Qrels, Ranking, Run
 from birchbark.train.config import Validation
 from birchbark.train.examples import Pairs, draw
 from birchbark.train.loop import Learner, in_batches, list_losses
-from birchbark.train.material import Material, PairInputs
+from birchbark.train.material import COMPARED, Material, PairInputs
 from birchbark.train.network import Inputs
 
 TOKENS = 8192
-COMPARED = 10  # pairs of a query that are compared with each other
 
 
 @dataclass(frozen=True, slots=True)
