@@ -31,7 +31,7 @@ ROOMS = {
     "train": {"artifact", "collection", "section", "segment", "score", "device", "evaluate"},
     "show": {"score", "evaluate"},
     "evaluate": set(),
-    "pipeline": {"index", "retrieve", "segment", "score", "combine"},
+    "pipeline": {"section", "index", "retrieve", "segment", "score", "combine"},
     "study": {
         "artifact",
         "section",

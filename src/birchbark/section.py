@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import Any, Final
@@ -54,6 +54,17 @@ class Section:
         value: str = self._take(key, str, default)
         if not value and value is not default:
             raise InputError("is empty", where=self.where(key), wanted="a string")
+        return value
+
+    def one_of(self, key: str, known: Sequence[str], default: Any = REQUIRED) -> str:
+        """One of some words."""
+        value = self.text(key, default)
+        if value not in known:
+            raise InputError(
+                f"unknown {key} {value!r}",
+                where=self.where(key),
+                remedy=f"one of {', '.join(known)}",
+            )
         return value
 
     def whole(self, key: str, default: Any = REQUIRED, *, least: int = 0) -> int:

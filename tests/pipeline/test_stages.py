@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 from birchbark.cli import group
-from birchbark.cli.stages import KNOWN, read_stages
 from birchbark.collection.runs import read_run, write_run
 from birchbark.combine.aggregate import Max, Mean, Top
 from birchbark.combine.interpolate import Interpolation, Scale
@@ -19,6 +18,7 @@ from birchbark.index.build import Schema, build_index
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
+from birchbark.pipeline.stage_words import KNOWN, StageWords, read_stages
 from birchbark.records import Document, Query, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
@@ -152,4 +152,4 @@ def test_faults_of_a_file(tmp_path: Path, text: str, message: str) -> None:
     """With file and key."""
     (tmp_path / "s.toml").write_text(text)
     with pytest.raises(InputError, match=message):
-        read_stages(tmp_path / "s.toml")
+        read_stages(tmp_path / "s.toml", StageWords())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from birchbark.cli.options import NEEDS, refuse_aggregation, refuse_void
+from birchbark.cli.options import refuse_void
 from birchbark.cli.talk import say
 from birchbark.errors import InputError
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from birchbark.records import Query
     from birchbark.retrieve.first_stage import FirstStage
     from birchbark.retrieve.model import Model
-    from birchbark.score.heads import Pooling
-    from birchbark.score.scorer import Scorer
 
 
 def first_stage(
@@ -102,131 +100,37 @@ def parse_filters(filters: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def rankers(stages: Path | None, **choices: Any) -> list[Ranker]:
+def rankers(stages: Path | None, device: str, threads: int | None, **words: Any) -> list[Ranker]:
     """The Ranker that the options describe; or one for each stage of the file."""
-    refuse_void()
-    if stages is None:
-        return [ranker(**choices)]
-    from birchbark.cli.stages import read_stages
+    from birchbark.device.session import session_on
+    from birchbark.pipeline.opening import Opener
+    from birchbark.pipeline.stage_words import StageWords, read_stages
 
+    refuse_void()
+    usual, opener = StageWords(**words), Opener(threads, session_on(device))
+    if stages is None:
+        return [opener.ranker(usual)]
     found = []
-    for number, own in enumerate(read_stages(stages), 1):
-        where, chosen = f"{stages}: stage[{number}]", choices | own
-        for name in own:
-            if (needed := NEEDS.get(name)) and not chosen[needed]:
-                raise InputError(f"{name} does nothing without {needed}", where=where)
-        one = ranker(**chosen)
-        if "aggregate" in own and one.scorer.width > 1:
-            raise InputError("aggregate does nothing: the model judges documents", where=where)
-        found.append(one)
+    for number, own in enumerate(read_stages(stages, usual), 1):
+        try:
+            found.append(opener.ranker(own))
+        except InputError as fault:
+            raise fault.at(f"{stages}: stage[{number}]") from None
     return found
 
 
-def ranker(
-    model: str,
-    pooling: str | None,
-    device: str,
-    depth: int,
-    segments: str,
-    aggregate: str,
-    first_stage_weight: float,
-    first_stage_scale: str,
-    max_segments: int | None,
-    max_length: int | None,
-    embedding: str | None,
-    embedding_weight: float,
-    duo: str | None,
-    duo_depth: int,
-    duo_aggregate: str,
-    duo_most: int | None,
-    threads: int | None,
-    precision: str,
-) -> Ranker:
-    """The Ranker that the options above describe."""
-    from birchbark.combine.aggregate import parse_aggregation
-    from birchbark.combine.interpolate import Interpolation, Scale
-    from birchbark.combine.pairwise import parse_pairwise
-    from birchbark.device.session import session_on
-    from birchbark.pipeline.duo import Duo
-    from birchbark.pipeline.ranker import Ranker
-    from birchbark.score.duo import load_duo
-    from birchbark.score.model import load_scorer
-    from birchbark.score.precision import Precision
-    from birchbark.segment.limit import Limit
-    from birchbark.segment.named import parse_segmenter
-
-    interpolation = Interpolation(first_stage_weight, Scale(first_stage_scale))
-    aggregation, segmenter = parse_aggregation(aggregate), parse_segmenter(segments)
-    pooled, session = parse_pooling(pooling) if pooling else None, session_on(device)
-    scorer = load_scorer(model, threads, pooled, Precision(precision), session)
-    if scorer.width > 1:
-        refuse_aggregation(model)
-    exact = scorer if precision == "fp32" else load_scorer(model, threads, pooled)
-    stage = None
-    if duo:
-        comparer = load_duo(duo, threads, Precision(precision), session)
-        pairwise = parse_pairwise(duo_aggregate)
-        stage = Duo(comparer, comparer, duo_depth, pairwise, duo_most)
-    return Ranker(
-        scorer,
-        segmenter,
-        aggregation,
-        interpolation,
-        depth,
-        Limit(max_segments, max_length),
-        load_scorer(embedding, threads, session=session) if embedding else None,
-        embedding_weight,
-        None if exact is scorer else exact,
-        duo=stage,
-    )
-
-
-def parse_pooling(text: str) -> Pooling:
-    """The pooling that `text` names: cls, mean or max, with :LAYER or without."""
-    from birchbark.score.heads import MODES, Pooling
-
-    mode, colon, layer = text.partition(":")
-    if mode not in MODES or bool(colon) != (layer.isascii() and layer.isdecimal()):
-        raise InputError(
-            "not a pooling", found=repr(text), wanted="cls, mean or max, or with a layer: mean:6"
-        )
-    return Pooling(mode, int(layer) if layer else None)
-
-
 @contextmanager
-def remembering(rankers: Sequence[Ranker], scores: Path | None) -> Iterator[list[Ranker]]:
+def remembering(rankers: Sequence[Ranker], scores: Path | None) -> Iterator[Sequence[Ranker]]:
     """`rankers`, which keep their scores in the store `scores`; at the end it tells how many."""
-    from dataclasses import replace
-
-    from birchbark.score.remembering import Remembering
-    from birchbark.score.store import ScoreStore
+    from birchbark.pipeline.opening import remembering
 
     if scores is None:
-        yield list(rankers)
+        yield rankers
         return
-    stores: list[ScoreStore] = []
-    asked: dict[str, Remembering] = {}  # by fingerprint: two roles may have one model
-    with ExitStack() as stack:
-
-        def kept(scorer: Scorer) -> Remembering:
-            if scorer.fingerprint not in asked:
-                store = ScoreStore(scores, scorer, under=stores[0] if stores else None)
-                stores.append(stack.enter_context(store))
-                asked[scorer.fingerprint] = Remembering(scorer, store)
-            return asked[scorer.fingerprint]
-
-        yield [
-            replace(
-                one,
-                scorer=kept(one.scorer),
-                embedding=one.embedding and kept(one.embedding),
-                precise=one.precise and kept(one.precise),
-                duo=one.duo and replace(one.duo, scorer=kept(one.duo.scorer)),
-            )
-            for one in rankers
-        ]
-    not_kept = sum(store.not_kept for store in stores)
-    scored, known = (sum(getattr(s, n) for s in asked.values()) for n in ("scored", "known"))
+    with remembering(rankers, scores) as kept:
+        yield kept.rankers
+    not_kept = sum(store.not_kept for store in kept.stores)
+    scored, known = (sum(getattr(s, n) for s in kept.asked) for n in ("scored", "known"))
     lost = f", {not_kept:,} not kept" if not_kept else ""
     say(f"{scored:,} pairs scored, {known:,} known before{lost}; scores in {scores}")
 

@@ -173,10 +173,9 @@ ranker_options = grouped(
     ),
     click.option(
         "--aggregate",
-        default="top:1,0.5,0.25",
-        show_default=True,
         metavar="HOW",
-        help="first, max, sum, mean, or top:W1,W2,… for the best segments.",
+        help="first, max, sum, mean, or top:W1,W2,… for the best segments.  "
+        "[default: top:1,0.5,0.25]",
     ),
     click.option(
         "--first-stage-weight",
@@ -293,14 +292,6 @@ def refuse_void() -> None:
             raise InputError(f"{_spelled(name)} does nothing without {_spelled(needed)}")
         if name in ("k1", "b") and context.params["first_stage_model"] != "bm25":
             raise InputError(f"--{name} is for BM25", found="--first-stage tfidf")
-
-
-def refuse_aggregation(model: str) -> None:
-    """Raise InputError for an aggregation that was given to a model that has its own."""
-    if "aggregate" in _given():
-        raise InputError(
-            "--aggregate does nothing: this model judges documents as a whole", found=model
-        )
 
 
 def _spelled(name: str) -> str:

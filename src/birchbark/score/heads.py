@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from birchbark.errors import CheckpointError
+from birchbark.errors import CheckpointError, InputError
 from birchbark.score.families import Family, Names
 
 MODES = ("cls", "mean", "max")
@@ -166,3 +166,13 @@ def _mode(pooling: Mapping[str, Any], directory: Path) -> str:
         wanted=" or ".join(MODES),
         found=" and ".join(modes) or "none",
     )
+
+
+def parse_pooling(text: str) -> Pooling:
+    """The pooling that `text` names: cls, mean or max, with :LAYER or without."""
+    mode, colon, layer = text.partition(":")
+    if mode not in MODES or bool(colon) != (layer.isascii() and layer.isdecimal()):
+        raise InputError(
+            "not a pooling", found=repr(text), wanted="cls, mean or max, or with a layer: mean:6"
+        )
+    return Pooling(mode, int(layer) if layer else None)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from itertools import product
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +22,6 @@ from birchbark.study.outcome import run_file_name
 
 MOST_POINTS = 200_000  # of a grid; the birch paper has 1,331 (benchmarks/RESULTS-TUNING.md)
 FIRST_STAGES = THEIRS, BM25, EXPANDED = "first stage", "BM25", "BM25+RM3"
-Choice = TypeVar("Choice", bound=Enum)
 
 
 def pruned_row(name: str) -> str:
@@ -41,10 +38,11 @@ class EvidenceChoices:
     is expanded. segments: of documents, and segments_of: collection → its own. depth: so many
     candidates, and depth_of alike. best: n, segments of a document that count, each tried; 3, or
     none where there are aggregations: those are of all segments, by their words (first, max, sum,
-    mean). alone: whether all are tried without the first stage, too. pruned: and without segments
-    that hold a term of the query. lengths: of queries, the highest of each class but the last.
-    looked: models whose queries are looked at one by one. step: of the grid. folds: where a
-    collection brings none. scale: of the first stage's scores. precision: of the arithmetic.
+    mean). A model that judges documents as a whole (PARADE) has neither. alone: whether all are
+    tried without the first stage, too. pruned: and without segments that hold a term of the query.
+    lengths: of queries, the highest of each class but the last. looked: models whose queries are
+    looked at one by one. step: of the grid. folds: where a collection brings none. scale: of the
+    first stage's scores. precision: of the arithmetic.
     """
 
     named: Mapping[str, str | Chain]
@@ -96,8 +94,10 @@ class EvidenceChoices:
             tune=section.text("tune", "AP"),
             step=section.number("step", 0.1),
             folds=section.whole("folds", 5, least=2),
-            scale=_one_of(section, "scale", Scale.MAX),
-            precision=_one_of(section, "precision", Precision.FP32),
+            scale=Scale(section.one_of("scale", [s.value for s in Scale], Scale.MAX.value)),
+            precision=Precision(
+                section.one_of("precision", [p.value for p in Precision], Precision.FP32.value)
+            ),
         )
         try:
             found.check()
@@ -125,7 +125,10 @@ class EvidenceChoices:
         rows = [
             row
             for name in self.names
-            for row in (*self.rows(name), *self.aggregated_rows(name), pruned_row(name))
+            for row in self.rows(name, whole=True)
+            | self.rows(name)
+            | self.aggregated_rows(name)
+            | {pruned_row(name): None}
         ]
         files = [run_file_name(row) for row in (*FIRST_STAGES, *rows)]
         for row, file in zip((*FIRST_STAGES, *rows), files, strict=True):
@@ -176,19 +179,23 @@ class EvidenceChoices:
             ]
         )
 
-    def mixtures(self, name: str) -> dict[str, NDArray[np.bool_]]:
-        """Row → which settings (settings,) of the grid it may have, for the model called `name`."""
+    def mixtures(self, name: str, whole: bool) -> dict[str, NDArray[np.bool_]]:
+        """Row → which settings (settings,) of the grid it may have, for the model called `name`.
+
+        whole: it judges documents, so that there is nothing to choose or to aggregate.
+        """
         grid = self.grid
         return {
             row: (grid[:, 1 + n :] == 0).all(axis=1) & ((grid[:, 0] == 0) | (not alone))
-            for row, (n, alone) in self.rows(name).items()
+            for row, (n, alone) in self.rows(name, whole).items()
         }
 
-    def rows(self, name: str) -> dict[str, tuple[int, bool]]:
+    def rows(self, name: str, whole: bool = False) -> dict[str, tuple[int, bool]]:
         """Row → number of segments, and whether they are alone, for the model called `name`."""
         found = {}
-        for n in self.best:
-            row = name if len(self.best) == 1 else f"{n}S: {name}"
+        best = (1,) if whole else self.best
+        for n in best:
+            row = name if len(best) == 1 else f"{n}S: {name}"
             found[row] = n, False
             if self.alone:
                 found[f"{row}, alone"] = n, True
@@ -200,8 +207,10 @@ class EvidenceChoices:
         alone = {f"{row}, alone": (words, True) for row, (words, _) in found.items() if self.alone}
         return found | alone
 
-    def row(self, name: str) -> str:
+    def row(self, name: str, whole: bool) -> str:
         """The row of a model with the first stage and all of its best segments."""
+        if whole:
+            return name
         if not self.best:
             return next(iter(self.aggregated_rows(name)))
         return name if len(self.best) == 1 else f"{self.most}S: {name}"
@@ -210,13 +219,3 @@ class EvidenceChoices:
     def most(self) -> int:
         """The most segments of a document that count."""
         return max(self.best, default=1)
-
-
-def _one_of(section: Section, key: str, usual: Choice) -> Choice:
-    """A word of a fixed list."""
-    known = {str(choice.value): choice for choice in type(usual)}
-    if (word := section.text(key, usual.value)) not in known:
-        raise InputError(
-            f"unknown {key}", where=section.where(key), remedy=f"one of {', '.join(known)}"
-        )
-    return known[word]

@@ -53,7 +53,8 @@ class EvidenceRuns:
 
     runs: first stages and mixtures. pruned: the same without segments that hold a term of the
     query, of the baseline and of mixtures with all of `best`. tunings: mixture → how its weights
-    were chosen. best: model → query → document → what counted most, of models that are looked at.
+    were chosen. rows: model → its run with the first stage and all that counts. best: model → query
+    → document → what counted most, of models that are looked at.
     """
 
     name: str
@@ -63,6 +64,7 @@ class EvidenceRuns:
     runs: Mapping[str, Run]
     pruned: Mapping[str, Run]
     tunings: Mapping[str, Tuning]
+    rows: Mapping[str, str]
     best: Mapping[str, Mapping[str, Mapping[str, Best]]]
 
 
@@ -92,9 +94,10 @@ def rank_by_evidence(
     baseline = list(runs)[-1]
     first = runs[baseline]
     folds = collection.folds or ()
-    pruned, tunings, best = {baseline: first}, {}, {}
+    pruned, tunings, rows, best = {baseline: first}, {}, {}, {}
     grid = choices.grid
     for name in choices.names:
+        whole = False
         if name in choices.scores:
             given = _read_scores(bench.root / choices.scores[name])
             scored = _given(choices, given, collection, first)
@@ -103,16 +106,20 @@ def rank_by_evidence(
             segments = choices.segments_of.get(collection.name, choices.segments)
             bench.tell(f"{collection.name}: {name} scores {segments}")
             with _scorer(choices, models[name], bench) as scorer:
-                _check_whole(choices, name, scorer)
+                whole = scorer.width > 1
+                if whole and choices.pruned:
+                    raise InputError(f"{name} judges documents as a whole: none can be pruned")
                 ranker = _ranker(choices, collection.name, scorer)
                 scored = _scored(choices, ranker, index(), collection.queries, first)
-        mixtures = choices.mixtures(name)
+        rows[name] = choices.row(name, whole)
+        mixtures = choices.mixtures(name, whole)
         if mixtures:
             tuning = tune(scored.parts, collection.qrels, grid, choices.tune, folds, recipe.depth)
         for tag, some in mixtures.items():
             tunings[tag] = tuning.among(some)
             runs[tag] = _mixed(first, scored.parts, tunings[tag], tag)
-        for tag, (words, alone) in choices.aggregated_rows(name).items():
+        aggregated = {} if whole else choices.aggregated_rows(name)
+        for tag, (words, alone) in aggregated.items():
             parts, weights = scored.aggregated[words], choices.shares
             tuning = tune(parts, collection.qrels, weights, choices.tune, folds, recipe.depth)
             tunings[tag] = tuning.among((weights[:, 0] == 0) | (not alone))
@@ -123,18 +130,16 @@ def rank_by_evidence(
         if name in choices.looked:
             best[name] = scored.best
     return EvidenceRuns(
-        *(collection.name, collection.queries, collection.qrels, baseline),
-        *(runs, pruned if choices.pruned else {}, tunings, best),
+        collection.name,
+        collection.queries,
+        collection.qrels,
+        baseline,
+        runs,
+        pruned if choices.pruned else {},
+        tunings,
+        rows,
+        best,
     )
-
-
-def _check_whole(choices: EvidenceChoices, name: str, scorer: Scorer) -> None:
-    """Refuse to take a document's score apart; each of its segments then has the whole of it."""
-    if scorer.width > 1 and (choices.most > 1 or choices.aggregations or choices.pruned):
-        raise InputError(
-            f"{name} judges documents as a whole, not their segments",
-            wanted="best = [1], without aggregations and pruned",
-        )
 
 
 def _first_stages(
@@ -196,7 +201,7 @@ def _scored(
             for hit in hits
         }
         found.parts[query.query_id] = _candidates(choices, candidates, segments, ranking)
-        for words in choices.aggregations:
+        for words in choices.aggregations if ranker.scorer.width == 1 else ():
             whole = {hit.document.doc_id: ((_aggregated(hit, words), ""),) for hit in hits}
             parts = _candidates(choices, candidates, whole, ranking, most=1)
             found.aggregated.setdefault(words, {})[query.query_id] = parts

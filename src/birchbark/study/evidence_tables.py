@@ -180,8 +180,7 @@ def _lengths(
     seed: int,
 ) -> Table:
     """The tuned measure of each model's run, by classes of query length."""
-    rows = [choices.row(name) for name in choices.names]
-    family = len(ranked) * len(rows) * len(columns)
+    family = len(ranked) * len(choices.names) * len(columns)
     groups = []
     for one, results in zip(ranked, whole, strict=True):
         lengths = {query.query_id: query_length(query) for query in one.queries}
@@ -191,12 +190,8 @@ def _lengths(
                 place = sum(lengths[query_id] > high for high in choices.lengths)
                 classes[place].append(query_id)
         counts = Row("queries", tuple(Cell(str(len(some))) for some in classes))
-        figures = [
-            _by_class(
-                [results[tag] for tag in (one.baseline, *rows)], some, choices.tune, seed, family
-            )
-            for some in classes
-        ]
+        shown = [results[tag] for tag in (one.baseline, *one.rows.values())]
+        figures = [_by_class(shown, some, choices.tune, seed, family) for some in classes]
         table = [
             Row(tag, tuple(cells[place] for cells in figures))
             for place, tag in enumerate((one.baseline, *choices.names))

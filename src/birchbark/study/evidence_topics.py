@@ -44,7 +44,7 @@ def look(
     pages: dict[str, str] = {}
     for place, (one, results) in enumerate(zip(ranked, whole, strict=True), 1):
         for number, name in enumerate(choices.looked, 1):
-            changes = _changes(results[one.baseline], results[choices.row(name)], choices.tune)
+            changes = _changes(results[one.baseline], results[one.rows[name]], choices.tune)
             better = sum(after > before for _, before, after in changes) / len(changes)
             plots.append(
                 Bars(
@@ -56,7 +56,7 @@ def look(
                 )
             )
             some = dict.fromkeys([*range(len(changes))[:SHOWN], *range(len(changes))[-SHOWN:]])
-            seen = [_topic(one, name, choices.row(name), *changes[at]) for at in some]
+            seen = [_topic(one, name, one.rows[name], *changes[at]) for at in some]
             if page := _attention(choices, models[name], seen[0]):
                 file = f"attention-{place}-{number}.html"
                 pages[file], seen[0] = page, replace(seen[0], page=file)

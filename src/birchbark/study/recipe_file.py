@@ -29,11 +29,7 @@ KINDS: Mapping[str, Callable[[Section], Experiment]] = {
 def read_recipe(path: Path) -> Recipe:
     """The recipe at `path`. Raises InputError for any fault, naming the file and the key."""
     top = Section.read(path)
-    kind = top.text("kind")
-    if kind not in KINDS:
-        raise InputError(
-            f"unknown kind {kind!r}", where=top.where("kind"), remedy=f"one of {', '.join(KINDS)}"
-        )
+    kind = top.one_of("kind", tuple(KINDS))
     measures = _measures(top)
     experiment = KINDS[kind](top.section(kind))
     recipe = Recipe(
@@ -75,11 +71,7 @@ def _bm25(section: Section) -> BM25:
 def _collections(top: Section) -> tuple[CollectionFiles, ...]:
     found = []
     for section in top.sections("collections"):
-        if (form := section.text("format", "")) and form not in READERS:
-            known = ", ".join(READERS)
-            raise InputError(
-                f"unknown format {form!r}", where=section.where("format"), remedy=f"one of {known}"
-            )
+        form = section.one_of("format", tuple(READERS)) if "format" in section.keys else ""
         found.append(
             CollectionFiles(
                 section.text("name"),

@@ -1,0 +1,94 @@
+"""What words name a stage? Those of the options, which files of stages and recipes use as well."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from birchbark.combine.interpolate import Scale
+from birchbark.errors import InputError
+from birchbark.pipeline.ranker import DEPTH
+from birchbark.score.model import DEFAULT_MODEL
+from birchbark.score.precision import Precision
+from birchbark.section import Section
+
+NEEDS = {  # word → the one without which it does nothing
+    "embedding_weight": "embedding",
+    "duo_depth": "duo",
+    "duo_aggregate": "duo",
+    "duo_most": "duo",
+}
+WHOLES = ("depth", "max_segments", "max_length", "duo_depth", "duo_most")
+NUMBERS = ("first_stage_weight", "embedding_weight")
+KNOWN = {
+    "first_stage_scale": tuple(str(scale.value) for scale in Scale),
+    "precision": tuple(str(precision.value) for precision in Precision),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StageWords:
+    """All choices of a stage as people write them; `Opener` makes a Ranker of them.
+
+    Names and defaults are those of the options of `birchbark rerank`. aggregate: None where
+    nothing was said, which is top:1,0.5,0.25, or the model's own way (PARADE).
+    """
+
+    model: str = DEFAULT_MODEL
+    pooling: str | None = None
+    depth: int = DEPTH
+    segments: str = "sentences"
+    aggregate: str | None = None
+    first_stage_weight: float = 0.4
+    first_stage_scale: str = "max"
+    max_segments: int | None = None
+    max_length: int | None = None
+    embedding: str | None = None
+    embedding_weight: float = 0.5
+    duo: str | None = None
+    duo_depth: int = 10
+    duo_aggregate: str = "sum"
+    duo_most: int | None = None
+    precision: str = "fp32"
+
+    def but(self, section: Section) -> StageWords:
+        """These, with what `section` says else; InputError for what it cannot say, with its key."""
+        said = {name: _value(section, name, getattr(self, name)) for name in NAMES}
+        section.end()
+        found = replace(self, **said)
+        found.check(section.keys, section.where())
+        return found
+
+    def check(self, given: Collection[str], where: str = "") -> None:
+        """Raise InputError for one of the words `given` that does nothing without another."""
+        for name in given:
+            if (needed := NEEDS.get(name)) and not getattr(self, needed):
+                raise InputError(f"{name} does nothing without {needed}", where=where)
+
+
+NAMES = tuple(field.name for field in fields(StageWords))
+
+
+def read_stages(path: Path, usual: StageWords) -> list[StageWords]:
+    """Each [[stage]] of the TOML file at `path`, in their order; what one does not say is `usual`.
+
+    Raises InputError for any fault, naming the file and the key.
+    """
+    top = Section.read(path)
+    found = [usual.but(section) for section in top.sections("stage")]
+    top.end()
+    if not found:
+        raise InputError("no stages", where=str(path), wanted="[[stage]], once or more")
+    return found
+
+
+def _value(section: Section, name: str, usual: Any) -> Any:
+    if name in WHOLES:
+        return section.whole(name, usual, least=1)
+    if name in NUMBERS:
+        return section.number(name, usual)
+    if name in KNOWN:
+        return section.one_of(name, KNOWN[name], usual)
+    return section.text(name, usual)
