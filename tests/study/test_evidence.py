@@ -381,7 +381,11 @@ def test_documents_are_missing_where_they_are_read(recipe: Recipe, tmp_path: Pat
     ("old", "new", "message"),
     [
         ("depth = 3", 'segments = "words"', "evidence: .*words"),
-        ("depth = 3", 'precision = "fp8"', r"evidence\.precision: unknown precision .fp8. \(one of fp32"),
+        (
+            "depth = 3",
+            'precision = "fp8"',
+            r"\.precision: unknown precision .fp8. \(one of fp32",
+        ),
         ("depth = 3", 'tune = "MAP@"', "evidence: "),
         ("rm3 = false", 'rm3 = "no"', r"evidence\.rm3: wrong type: expected true or false"),
         ('models = { cross = "MODEL" }', "models = {}", r"evidence\.models: no models"),
@@ -396,7 +400,11 @@ def test_documents_are_missing_where_they_are_read(recipe: Recipe, tmp_path: Pat
             r"models\.c: several models",
         ),
         ('models = { cross = "MODEL" }', 'models = { c = "no.toml" }', r"no\.toml: no such file"),
-        ("depth = 3", 'scale = "log"', r"evidence\.scale: unknown scale .log. \(one of raw, max, minmax"),
+        (
+            "depth = 3",
+            'scale = "log"',
+            r"\.scale: unknown scale .log. \(one of raw, max, minmax",
+        ),
         ('qrels = "qrels.txt"', 'qrels = "qrels.txt"\nformat = "doc"', "unknown format 'doc'"),
         ("depth = 3", 'segments_of = { Tiny = "nothing" }', "evidence: .*nothing"),
     ],

@@ -75,6 +75,11 @@ class Checkpoint:
         return sum(path.stat().st_size for path in weight_files(self.weights))
 
     @property
+    def parameters(self) -> int:
+        """How many weights there are, however they are stored."""
+        return sum(tensor.size for tensor in self.tensors().values())
+
+    @property
     def fingerprint(self) -> str:
         """Over configuration, vocabulary, weights and pooling: equal for equal scores."""
         names = [*FILES, "sentence_bert_config.json"]

@@ -13,7 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from birchbark.errors import MissingPackageError
-from birchbark.show.plot import Bars, Curves, Dots, Plot
+from birchbark.show.plot import Bars, Curves, Dots, Plot, Scatter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,6 +51,8 @@ def draw(plot: Plot) -> str:
             _dots(figure, axes, plot)
         elif isinstance(plot, Bars):
             _bars(figure, axes, plot)
+        elif isinstance(plot, Scatter):
+            _scatter(figure, axes, plot)
         else:
             _curves(figure, axes, plot)
         out = io.StringIO()
@@ -121,6 +123,29 @@ def _bars(figure: Figure, axes: Axes, plot: Bars) -> None:
     axes.grid(axis="y", color=GRID, linewidth=0.6)
     axes.set_xlabel(plot.x_axis, color=INK)
     axes.set_ylabel(plot.y_axis, color=INK)
+
+
+def _scatter(figure: Figure, axes: Axes, plot: Scatter) -> None:
+    """Each point has its number; the legend says whose it is."""
+    figure.set_size_inches(WIDTH, 2.6 + 0.18 * ((len(plot.points) + 1) // 2))
+    axes.set_xscale("log")
+    front = plot.front
+    axes.plot([x for _, x, _ in front], [y for _, _, y in front], color=GRID, linewidth=1.4)
+    for number, point in enumerate(plot.points, 1):
+        name, x, y = point
+        colour = SERIES[0] if point in front else SERIES[1]
+        axes.plot(x, y, "o", color=colour, markersize=4.5, label=f"{number}  {name}")
+        axes.annotate(
+            *(str(number), (x, y), (4, 3)),
+            textcoords="offset points",
+            color=INK,
+            fontsize=8.0,
+        )
+    axes.margins(0.12)
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.set_xlabel(plot.x_axis, color=INK)
+    axes.set_ylabel(plot.y_axis, color=INK)
+    _legend(figure, [name for name, _, _ in plot.points])
 
 
 def _plain(axes: Axes) -> None:

@@ -1,4 +1,4 @@
-"""What is a plot, before anybody knows how it will look? Dots, curves or bars, as values."""
+"""What is a plot, before anybody knows how it looks? Dots, curves, bars or a scatter, as values."""
 
 from __future__ import annotations
 
@@ -51,4 +51,35 @@ class Bars:
     values: tuple[float, ...]
 
 
-Plot = Dots | Curves | Bars
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """A plot of named points, x on a logarithmic scale; a line joins those that no other beats.
+
+    points: (name, x above 0, y), both the better the higher.
+    """
+
+    name: str
+    title: str
+    x_axis: str
+    y_axis: str
+    points: tuple[tuple[str, float, float], ...]
+
+    @property
+    def front(self) -> tuple[tuple[str, float, float], ...]:
+        """The points that no other equals in both and beats in one (Pareto), by rising x."""
+        return tuple(
+            sorted(
+                (
+                    one
+                    for one in self.points
+                    if not any(x >= one[1] and y >= one[2] for _, x, y in self._others(one))
+                ),
+                key=lambda point: point[1],
+            )
+        )
+
+    def _others(self, one: tuple[str, float, float]) -> list[tuple[str, float, float]]:
+        return [point for point in self.points if point[1:] != one[1:]]
+
+
+Plot = Dots | Curves | Bars | Scatter

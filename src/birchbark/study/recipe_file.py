@@ -14,6 +14,7 @@ from birchbark.study.analyzers import AnalyzerStudy
 from birchbark.study.data import CollectionFiles
 from birchbark.study.evidence import EvidenceStudy
 from birchbark.study.fields import FieldStudy
+from birchbark.study.pipelines import PipelineStudy
 from birchbark.study.published import read_published
 from birchbark.study.recipe import Experiment, Recipe
 from birchbark.study.variants import read_trainings
@@ -22,6 +23,7 @@ KINDS: Mapping[str, Callable[[Section], Experiment]] = {
     "analyzers": AnalyzerStudy.read,
     "evidence": EvidenceStudy.read,
     "fields": FieldStudy.read,
+    "pipelines": PipelineStudy.read,
     "training": read_trainings,
 }
 

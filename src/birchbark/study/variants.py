@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from birchbark.errors import InputError
 from birchbark.section import Section
-from birchbark.study.chains import read_models
+from birchbark.study.chains import Chain, read_models
 from birchbark.study.evidence import EvidenceStudy
 from birchbark.study.evidence_choices import EvidenceChoices
 from birchbark.train.grid import changed
@@ -13,21 +13,31 @@ from birchbark.train.grid import changed
 def read_trainings(section: Section) -> EvidenceStudy:
     """The table [training] of a recipe: a study of evidence whose models are trained for it.
 
-    config: of the training, beside the recipe. variants: each a name, and settings that differ, by
-    dotted keys. models: others, measured beside them. evidence: how all are measured.
+    `config`, `variants` and `models` as `read_variants` has them. evidence: how all are measured.
     """
-    path = section.path.parent / section.text("config")
-    values = Section.table(path)
-    variants = read_models(section.section("models", {}))
-    others = len(variants)
-    for one in section.sections("variants"):
-        name = one.text("name")
-        if name in variants:
-            raise InputError(f"a second variant {name!r}", where=one.where("name"))
-        variants[name] = (changed(values, one.values("settings"), path),)
-        one.end()
-    if len(variants) == others:
+    models = read_variants(section)
+    if all(isinstance(how, str) for how in models.values()):
         raise InputError("no variants", where=section.where("variants"))
-    choices = EvidenceChoices.of(variants, section.section("evidence", {}))
+    choices = EvidenceChoices.of(models, section.section("evidence", {}))
     section.end()
     return EvidenceStudy(choices)
+
+
+def read_variants(section: Section) -> dict[str, str | Chain]:
+    """Name → a model, or the trainings that make it.
+
+    config: of a training, beside the recipe. variants: each a name, and settings that differ, by
+    dotted keys. models: others, measured beside them.
+    """
+    found = read_models(section.section("models", {}))
+    if "config" not in section.keys:
+        return found
+    path = section.path.parent / section.text("config")
+    values = Section.table(path)
+    for one in section.sections("variants"):
+        name = one.text("name")
+        if name in found:
+            raise InputError(f"a second variant {name!r}", where=one.where("name"))
+        found[name] = (changed(values, one.values("settings"), path),)
+        one.end()
+    return found
