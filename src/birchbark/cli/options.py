@@ -17,11 +17,7 @@ NEEDS = {  # option → the one without which it does nothing
     "rm3_terms": "rm3",
     "rm3_weight": "rm3",
     "rm3_max_df": "rm3",
-    "embedding_weight": "embedding",
     "vector_bits": "vectors",
-    "duo_depth": "duo",
-    "duo_aggregate": "duo",
-    "duo_most": "duo",
 }
 FILE = click.Path(path_type=Path)
 DEFAULT_MODEL = "birchbark-minilm-l6"
@@ -285,9 +281,11 @@ def refuse_of_bert(why: str) -> None:
 
 def refuse_void() -> None:
     """Raise InputError for an option that was given and would do nothing."""
+    from birchbark.pipeline.stage_words import NEEDS as NEEDS_OF_STAGES
+
     context = click.get_current_context()
     for name in _given():
-        needed = NEEDS.get(name)
+        needed = (NEEDS | NEEDS_OF_STAGES).get(name)
         if needed and not context.params[needed]:
             raise InputError(f"{_spelled(name)} does nothing without {_spelled(needed)}")
         if name in ("k1", "b") and context.params["first_stage_model"] != "bm25":

@@ -7,12 +7,16 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from birchbark.combine.interpolate import Scale
+from birchbark.combine.aggregate import parse_aggregation
+from birchbark.combine.interpolate import Interpolation, Scale
+from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError
 from birchbark.pipeline.ranker import DEPTH
+from birchbark.score.heads import parse_pooling
 from birchbark.score.model import DEFAULT_MODEL
 from birchbark.score.precision import Precision
 from birchbark.section import Section
+from birchbark.segment.named import parse_segmenter
 
 NEEDS = {  # word → the one without which it does nothing
     "embedding_weight": "embedding",
@@ -58,14 +62,24 @@ class StageWords:
         said = {name: _value(section, name, getattr(self, name)) for name in NAMES}
         section.end()
         found = replace(self, **said)
-        found.check(section.keys, section.where())
+        try:
+            found.check(section.keys)
+        except InputError as fault:
+            raise fault.at(section.where()) from None
         return found
 
-    def check(self, given: Collection[str], where: str = "") -> None:
-        """Raise InputError for one of the words `given` that does nothing without another."""
+    def check(self, given: Collection[str]) -> None:
+        """Raise InputError for words that name nothing, or of `given` do nothing without others."""
         for name in given:
             if (needed := NEEDS.get(name)) and not getattr(self, needed):
-                raise InputError(f"{name} does nothing without {needed}", where=where)
+                raise InputError(f"{name} does nothing without {needed}")
+        parse_segmenter(self.segments)
+        parse_pairwise(self.duo_aggregate)
+        Interpolation(self.first_stage_weight, Scale(self.first_stage_scale))
+        if self.aggregate:
+            parse_aggregation(self.aggregate)
+        if self.pooling:
+            parse_pooling(self.pooling)
 
 
 NAMES = tuple(field.name for field in fields(StageWords))
