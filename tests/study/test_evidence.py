@@ -416,3 +416,25 @@ def test_bad_recipes(tmp_path: Path, old: str, new: str, message: str) -> None:
     path.write_text(RECIPE.replace(old, new))
     with pytest.raises(InputError, match=message):
         read_recipe(path)
+
+
+def test_differences_from_a_model(recipe: Recipe, bert: Callable[..., Path]) -> None:
+    """Beside those from the first stage: mixed from mixed, alone from alone."""
+    path = recipe.path
+    other = f'other = "{bert(labels=1, seed=5)}" }}\nagainst = "cross"'
+    path.write_text(path.read_text().replace('" }\nrm3', f'", {other}\nrm3'))
+    outcome = run_study(read_recipe(path), path.parent, path.parent / "out")
+    table = next(t for t in outcome.tables if t.name == "against")
+    rows = {row.name: row.cells[0] for row in table.groups[0].rows}
+    assert list(rows) == ["cross", "other", "cross, alone", "other, alone"]
+    assert rows["cross"].difference is None and rows["cross, alone"].difference is None
+    for kind in ("", ", alone"):
+        one, base = rows["other" + kind], rows["cross" + kind]
+        assert one.difference is not None
+        found = float(str(one.value)) - float(str(base.value))
+        assert one.difference.mean == pytest.approx(found)
+    assert "times the 2 comparisons" in table.note
+    assert {"differences-1", "against-1"} <= {plot.name for plot in outcome.plots}
+    path.write_text(path.read_text().replace('against = "cross"', 'against = "else"'))
+    with pytest.raises(InputError, match="against names no model"):
+        read_recipe(path)

@@ -13,6 +13,8 @@ from safetensors.numpy import load_file, save_file
 from tiny_trainings import prepare, some_pairs, write_pairs
 from zoo import FAMILIES, give_tokenizer, write_family
 
+from birchbark.collection.documents import read_collection
+from birchbark.collection.intake import Intake
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import CheckpointError, InputError
 from birchbark.index.build import Schema, build_index
@@ -32,6 +34,8 @@ from birchbark.score.remembering import Remembering
 from birchbark.score.store import ScoreStore
 from birchbark.score.tokenizer import Pieces
 from birchbark.segment.windows import Windows
+from birchbark.study.recipe_file import read_recipe
+from birchbark.study.run import run_study
 from birchbark.train.examples import Pairs
 from birchbark.train.export import export
 from birchbark.train.folder import MODEL
@@ -313,7 +317,7 @@ def test_the_best_are_exact(how: str, tmp_path: Path) -> None:
 
 
 def test_parade_among_others(tmp_path: Path) -> None:
-    """It is no second scorer, no teacher of texts, and a study takes no score of it apart."""
+    """It is no second scorer, and no teacher of texts."""
     model, _ = written(tmp_path / "m", "avg")
     scorer = load_scorer(model)
     with pytest.raises(InputError, match="it ranks alone"):
@@ -349,3 +353,50 @@ def test_one_passage_each_is_no_document(tmp_path: Path) -> None:
         list(load_material(training, tmp_path, pieces, lambda text: None))
     with pytest.raises(InputError, match=r"passages does nothing without model.parade"):
         prepare(tmp_path / "b", **{"data.passages": 3})
+
+
+def test_parade_in_a_study(tmp_path: Path) -> None:
+    """It has rows of its own beside another model's aggregations, of what rerank makes of it."""
+    model, _ = written(tmp_path / "m", "max")
+    mono = write_bert(tmp_path / "mono", labels=1)
+    lines = [json.dumps({"id": f"d{n}", "text": " ".join(WORDS[n : n + 7])}) for n in range(9)]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    (tmp_path / "q.tsv").write_text(f"1\t{WORDS[3]} {WORDS[5]}\n2\t{WORDS[6]}\n")
+    (tmp_path / "qrels.txt").write_text("1 0 d3 1\n2 0 d4 1\n")
+    (tmp_path / "r.toml").write_text(
+        f"""
+        kind = "evidence"
+        title = "PARADE"
+        measures = ["AP"]
+        [evidence]
+        models = {{ mono = "{mono}", parade = "{model}" }}
+        aggregations = ["max", "mean"]
+        against = "mono"
+        segments = "windows:3/1"
+        rm3 = false
+        depth = 6
+        folds = 2
+        [[collections]]
+        name = "C"
+        documents = "docs.jsonl"
+        queries = "q.tsv"
+        qrels = "qrels.txt"
+        """
+    )
+    outcome = run_study(read_recipe(tmp_path / "r.toml"), tmp_path, tmp_path / "out")
+    shown = {table.name: [row.name for row in table.groups[0].rows] for table in outcome.tables}
+    mixed = ["mono, max", "mono, mean", "mono, max, alone", "mono, mean, alone"]
+    assert shown["evidence"] == ["BM25", *mixed, "parade", "parade, alone"]
+    assert shown["against"] == ["mono, max", "parade", "mono, max, alone", "parade, alone"]
+    index = build_index(
+        read_collection(str(tmp_path / "docs.jsonl"), Intake()), tmp_path / "ix", Schema("english")
+    )
+    queries = [Query("1", f"{WORDS[3]} {WORDS[5]}"), Query("2", WORDS[6])]
+    ranker = Ranker(load_scorer(model), Windows(3, 1), interpolation=Interpolation(0.0), depth=6)
+    alone = rerank(IndexEngine(index), outcome.runs["C.BM25"], queries, ranker)
+    for query_id, ranking in outcome.runs["C.parade, alone"].rankings.items():
+        assert ranking.doc_ids == alone.rankings[query_id].doc_ids
+    recipe = (tmp_path / "r.toml").read_text().replace('against = "mono"', "pruned = true")
+    (tmp_path / "r.toml").write_text(recipe)
+    with pytest.raises(InputError, match="parade judges documents as a whole: none can be pruned"):
+        run_study(read_recipe(tmp_path / "r.toml"), tmp_path, tmp_path / "out2")

@@ -75,7 +75,7 @@ class EvidenceStudy:
             tables=(*((trained_table(made),) if made else ()), *found),
             plots=(
                 *(trained_plots(made) if made else ()),
-                *plots(found[0], ranked, recipe.measures),
+                *plots(choices, found, ranked, recipe.measures),
                 *looked.plots,
             ),
             runs={

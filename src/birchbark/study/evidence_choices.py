@@ -41,7 +41,8 @@ class EvidenceChoices:
     mean). A model that judges documents as a whole (PARADE) has neither. alone: whether all are
     tried without the first stage, too. pruned: and without segments that hold a term of the query.
     lengths: of queries, the highest of each class but the last. looked: models whose queries are
-    looked at one by one. step: of the grid. folds: where a collection brings none. scale: of the
+    looked at one by one. against: a model that the others are compared with, besides the first
+    stage; empty for none. step: of the grid. folds: where a collection brings none. scale: of the
     first stage's scores. precision: of the arithmetic.
     """
 
@@ -58,6 +59,7 @@ class EvidenceChoices:
     pruned: bool
     lengths: tuple[int, ...]
     looked: tuple[str, ...]
+    against: str
     tune: str
     step: float
     folds: int
@@ -91,6 +93,7 @@ class EvidenceChoices:
             pruned=section.truth("pruned", False),
             lengths=section.wholes("lengths", (), least=1),
             looked=section.texts("looked", ()),
+            against=section.text("against", ""),
             tune=section.text("tune", "AP"),
             step=section.number("step", 0.1),
             folds=section.whole("folds", 5, least=2),
@@ -118,6 +121,12 @@ class EvidenceChoices:
             raise InputError("scores of others have no text to prune, look at or aggregate")
         if unknown := [name for name in self.looked if name not in self.named]:
             raise InputError(f"looked names no model: {unknown[0]}", wanted=", ".join(self.named))
+        if self.against and (self.against not in self.names or len(self.names) < 2):
+            raise InputError(
+                "against names no model, or the only one",
+                wanted=f"one of several: {', '.join(self.names)}",
+                found=self.against,
+            )
         if (points := (steps_of(self.step) + 1) ** self.most) > MOST_POINTS:
             raise InputError(
                 "too many weights to try", wanted=f"{MOST_POINTS:,} at most", found=f"{points:,}"

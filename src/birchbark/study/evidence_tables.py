@@ -48,12 +48,17 @@ def layout(choices: EvidenceChoices, measures: Sequence[str]) -> Mapping[str, tu
     tuned = [Column(f"{choices.tune}, {w}", Style.MEASURE) for w in ("other folds", "this")]
     found = {
         "evidence": measure_columns(measures),
+        "against": measure_columns(measures),
         "pruned": measure_columns(measures),
         "lengths": tuple(Column(name, Style.MEASURE) for name in _classes(choices.lengths)),
         "gains": (Column("improved", Style.SHARE), Column("worse", Style.SHARE)),
         "weights": (Column("a", Style.DECIMAL), *weights, *tuned),
     }
-    left_out = {"pruned": not choices.pruned, "lengths": not choices.lengths}
+    left_out = {
+        "against": not choices.against,
+        "pruned": not choices.pruned,
+        "lengths": not choices.lengths,
+    }
     return {name: columns for name, columns in found.items() if not left_out.get(name)}
 
 
@@ -74,6 +79,8 @@ def tables(
     """All tables, a group for each collection in each. whole: of `measured`."""
     heads = layout(choices, measures)
     found = [_compared("evidence", ranked, whole, measures, seed, _note(choices))]
+    if choices.against:
+        found.append(_against(choices, ranked, whole, measures, seed))
     if choices.pruned:
         pruned = [_results(one, one.pruned, measures) for one in ranked]
         note = PRUNED.format(best=_best(choices))
@@ -92,12 +99,22 @@ def tables(
 
 
 def plots(
-    table: Table, ranked: Sequence[EvidenceRuns], measures: Sequence[str]
+    choices: EvidenceChoices,
+    found: Sequence[Table],
+    ranked: Sequence[EvidenceRuns],
+    measures: Sequence[str],
 ) -> tuple[Dots, ...]:
-    """The differences in the first of the tables, a plot for each collection."""
+    """The differences from the first stage, and from the model chosen, for each collection."""
+    baselines = {"evidence": [one.baseline for one in ranked]}
+    baselines["against"] = [choices.against] * len(ranked)
+    names = {"evidence": "differences", "against": "against"}
     return tuple(
-        difference_dots(f"differences-{n}", group, measures, one.baseline)
-        for n, (group, one) in enumerate(zip(table.groups, ranked, strict=True), 1)
+        difference_dots(f"{names[table.name]}-{n}", group, measures, baseline)
+        for table in found
+        if table.name in names
+        for n, (group, baseline) in enumerate(
+            zip(table.groups, baselines[table.name], strict=True), 1
+        )
     )
 
 
@@ -125,6 +142,30 @@ def _compared(
     figures = FIGURES.format(baseline="the first stage", family=family)
     return Table(
         *(name, TITLES[name], "ranked by", measure_columns(measures), tuple(groups)), note + figures
+    )
+
+
+def _against(
+    choices: EvidenceChoices,
+    ranked: Sequence[EvidenceRuns],
+    whole: Sequence[Mapping[str, Results]],
+    measures: Sequence[str],
+    seed: int,
+) -> Table:
+    """Each model's differences from one of them: with the first stage, and alone."""
+    kinds = ("", ", alone") if choices.alone else ("",)
+    family = len(ranked) * (len(choices.names) - 1) * len(kinds) * len(measures)
+    groups = []
+    for one, results in zip(ranked, whole, strict=True):
+        rows: list[Row] = []
+        for kind in kinds:
+            some = [_only(results[one.rows[name] + kind], measures) for name in choices.names]
+            rows += compared(some, one.rows[choices.against] + kind, seed, family)
+        groups.append(Group(one.name, tuple(rows)))
+    figures = FIGURES.format(baseline=choices.against, family=family)
+    title = f"Beside {choices.against}"
+    return Table(
+        *("against", title, "ranked by", measure_columns(measures), tuple(groups)), figures
     )
 
 
