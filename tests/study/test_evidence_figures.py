@@ -21,9 +21,10 @@ from birchbark.evaluate.measures import measure
 from birchbark.index.build import Schema, build_index
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
-from birchbark.records import Document, Qrels, Run
+from birchbark.records import Document, Qrels, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.model import load_scorer
+from birchbark.study.comparison import rank_curves
 from birchbark.study.evidence import EvidenceStudy
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
@@ -218,3 +219,13 @@ def test_numbers_of_segments_differ(outcome: Outcome) -> None:
     """So that a study that mixed them up would be found out above."""
     one, two = (outcome.runs[f"C.{n}S: cross, alone"].rankings for n in (1, 2))
     assert one != two
+
+
+def test_ranks_of_the_first_relevant_documents() -> None:
+    """The share of all judged queries that have found one; none below 20, none without a ranking."""
+    qrels = Qrels({"1": {"a": 1}, "2": {"b": 2, "c": 1}, "3": {"z": 1}, "4": {"a": 0}})
+    rankings = {"1": ["x", "a"], "2": ["c", "x", "b"], "4": ["a"]}
+    run = Run({q: Ranking.of(d, -np.arange(len(d))) for q, d in rankings.items()}, "r")
+    curves = rank_curves("n", "t", qrels, {"r": run})
+    assert [x for x, _ in curves.series["r"]] == list(range(1, 21))
+    assert [y for _, y in curves.series["r"]] == [0.25] + [0.5] * 19

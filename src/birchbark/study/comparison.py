@@ -8,10 +8,12 @@ import numpy as np
 
 from birchbark.evaluate.measures import Results
 from birchbark.evaluate.significance import compare, mean_interval
-from birchbark.show.plot import Dots, Point
+from birchbark.records import Qrels, Run
+from birchbark.show.plot import Curves, Dots, Point
 from birchbark.show.table import Cell, Column, Group, Row, Style
 
 MANY = 8  # systems in a plot
+RANKS = 20  # of a plot of ranks
 FIGURES = (
     "Means over the judged queries; in brackets their 95 % interval (BCa bootstrap over queries). "
     "Below: difference from {baseline} with its 95 % interval, and the p of the paired t-test, "
@@ -68,3 +70,20 @@ def difference_dots(name: str, group: Group, measures: Sequence[str], baseline: 
         if (d := row.cells[number].difference) is not None
     ]
     return Dots(name, group.name, f"difference from {baseline}", tuple(points))
+
+
+def rank_curves(name: str, title: str, qrels: Qrels, runs: Mapping[str, Run]) -> Curves:
+    """For each of `runs`, the share of judged queries with a relevant document by each rank.
+
+    What figure 5.1 of the passages paper shows as a distribution, added up.
+    """
+    series = {}
+    for tag, run in runs.items():
+        found = np.zeros(RANKS)
+        for query_id, grades in qrels.grades.items():
+            ranking = run.rankings.get(query_id)
+            top = ranking.doc_ids[:RANKS] if ranking else ()
+            first = next((place for place, d in enumerate(top) if grades.get(d, 0) > 0), RANKS)
+            found[first:] += 1
+        series[tag] = tuple(enumerate((found / len(qrels.grades)).tolist(), 1))
+    return Curves(name, title, "rank", "queries with a relevant document so far", series)

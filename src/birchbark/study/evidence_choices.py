@@ -42,8 +42,9 @@ class EvidenceChoices:
     tried without the first stage, too. pruned: and without segments that hold a term of the query.
     lengths: of queries, the highest of each class but the last. looked: models whose queries are
     looked at one by one. against: a model that the others are compared with, besides the first
-    stage; empty for none. step: of the grid. folds: where a collection brings none. scale: of the
-    first stage's scores. precision: of the arithmetic.
+    stage; empty for none. ranks: whether it is drawn how far down the first relevant documents are.
+    step: of the grid. folds: where a collection brings none. scale: of the first stage's scores.
+    precision: of the arithmetic.
     """
 
     named: Mapping[str, str | Chain]
@@ -60,6 +61,7 @@ class EvidenceChoices:
     lengths: tuple[int, ...]
     looked: tuple[str, ...]
     against: str
+    ranks: bool
     tune: str
     step: float
     folds: int
@@ -94,6 +96,7 @@ class EvidenceChoices:
             lengths=section.wholes("lengths", (), least=1),
             looked=section.texts("looked", ()),
             against=section.text("against", ""),
+            ranks=section.truth("ranks", False),
             tune=section.text("tune", "AP"),
             step=section.number("step", 0.1),
             folds=section.whole("folds", 5, least=2),

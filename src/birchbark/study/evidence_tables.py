@@ -8,9 +8,15 @@ from birchbark.combine.interpolate import Scale
 from birchbark.evaluate.measures import Results, measure
 from birchbark.evaluate.significance import compare
 from birchbark.records import Run
-from birchbark.show.plot import Dots
+from birchbark.show.plot import Curves, Dots
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
-from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
+from birchbark.study.comparison import (
+    FIGURES,
+    compared,
+    difference_dots,
+    measure_columns,
+    rank_curves,
+)
 from birchbark.study.evidence_choices import EvidenceChoices
 from birchbark.study.evidence_runs import EvidenceRuns, query_length
 
@@ -103,18 +109,27 @@ def plots(
     found: Sequence[Table],
     ranked: Sequence[EvidenceRuns],
     measures: Sequence[str],
-) -> tuple[Dots, ...]:
+) -> tuple[Dots | Curves, ...]:
     """The differences from the first stage, and from the model chosen, for each collection."""
     baselines = {"evidence": [one.baseline for one in ranked]}
     baselines["against"] = [choices.against] * len(ranked)
     names = {"evidence": "differences", "against": "against"}
-    return tuple(
+    dots = tuple(
         difference_dots(f"{names[table.name]}-{n}", group, measures, baseline)
         for table in found
         if table.name in names
         for n, (group, baseline) in enumerate(
             zip(table.groups, baselines[table.name], strict=True), 1
         )
+    )
+    if not choices.ranks:
+        return dots
+    return *dots, *(
+        rank_curves(
+            *(f"ranks-{n}", f"{one.name}: ranks of the first relevant documents", one.qrels),
+            {tag: run for tag, run in one.runs.items() if not tag.endswith(", alone")},
+        )
+        for n, one in enumerate(ranked, 1)
     )
 
 
