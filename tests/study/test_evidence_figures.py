@@ -222,7 +222,7 @@ def test_numbers_of_segments_differ(outcome: Outcome) -> None:
 
 
 def test_ranks_of_the_first_relevant_documents() -> None:
-    """The share of all judged queries that have found one; none below 20, none without a ranking."""
+    """The share of all judged queries that have found one, as far as rank 20."""
     qrels = Qrels({"1": {"a": 1}, "2": {"b": 2, "c": 1}, "3": {"z": 1}, "4": {"a": 0}})
     rankings = {"1": ["x", "a"], "2": ["c", "x", "b"], "4": ["a"]}
     run = Run({q: Ranking.of(d, -np.arange(len(d))) for q, d in rankings.items()}, "r")
