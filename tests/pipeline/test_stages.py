@@ -73,6 +73,11 @@ def test_stages_are_taken_in_turn(engine: IndexEngine, run: Run) -> None:
     for query in QUERIES:
         assert few.rankings[query.query_id].doc_ids == whole.rankings[query.query_id].doc_ids[:4]
     assert sum(settled) < sum(min(len(r), n) for r in run.rankings.values() for n in (25, 12, 6))
+    for many in (9, 20, 33):  # more than the last stage, the second and the first rank
+        more = rerank(engine, run, QUERIES, stages(), top=many)
+        for query in QUERIES:
+            every = whole.rankings[query.query_id].doc_ids
+            assert more.rankings[query.query_id].doc_ids == every[:many]
 
 
 def test_search_is_as_rerank(engine: IndexEngine, run: Run) -> None:

@@ -26,8 +26,9 @@ def rerank(
     """`run` re-ranked for each of `queries`, in their order.
 
     rankers: one, or several stages, each of which re-ranks the best of what the one before made,
-    whose scores are its first stage's. top: only the best so many of each, scoring no document that
-    cannot be among them; by default all candidates, those below a ranker's depth under the others.
+    whose scores are its first stage's; candidates below its depth keep their order, under the
+    others. top: only the best so many of each, scoring no document that cannot be among them; all
+    by default.
     report: called after each query with its id and the work that it took. Raises InputError if the
     run has a query that is not in `queries`. A query without ranking gets an empty one.
     """
@@ -38,10 +39,13 @@ def rerank(
     for query in queries:
         ranking, work = run.rankings.get(query.query_id, Ranking.of([], [])), Work()
         for place, (ranker, own) in enumerate(zip(stages, readers, strict=True)):
-            wanted = top and next((after.depth for after in stages[place + 1 :]), top)
+            after = [later.depth for later in stages[place + 1 : place + 2]]
+            wanted = max(top, *after) if top and after else top
             head = ranking.head(ranker.depth)
             stage = Stage.run(own, query, head, ranker, wanted or ranker.depth)
-            ranking = stage.best.head(wanted) if wanted else with_rest(stage.best, ranking)
+            all_settled = wanted is None or wanted >= len(head)
+            ranking = with_rest(stage.best, ranking) if all_settled else stage.best
+            ranking = ranking.head(wanted) if wanted else ranking
             work += stage.work
         rankings[query.query_id] = ranking
         report(query.query_id, work)

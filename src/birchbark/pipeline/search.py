@@ -58,3 +58,6 @@ def warm_up(engine: Engine, rankers: Sequence[Ranker], text: str) -> None:
     for ranker in rankers:
         ranker.segmenter(Document("", {"text": "A sentence. Another."}))
         ranker.scorer.score(text, ranker.scorer.encode([""]))
+        if ranker.duo:
+            duo = ranker.duo.duo
+            duo.score(text, [duo.joined(*duo.encode(["", ""]))])
