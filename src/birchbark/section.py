@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -130,9 +131,9 @@ class Section:
                 raise self._wrong(key, "lists of strings and numbers", bad[0])
         return tuple(tuple(row) for row in values)
 
-    def values(self, key: str) -> dict[str, Any]:
+    def values(self, key: str, default: Any = REQUIRED) -> dict[str, Any]:
         """A table as it is, whatever it holds."""
-        found: dict[str, Any] = self._take(key, dict, REQUIRED)
+        found: dict[str, Any] = self._take(key, dict, default)
         return found
 
     @property
@@ -189,3 +190,37 @@ class Section:
 
     def _inner(self, key: str) -> str:
         return f"{self._key}.{key}" if self._key else key
+
+
+def with_settings(
+    values: Mapping[str, Any], settings: Mapping[str, Any], path: Path
+) -> dict[str, Any]:
+    """The contents of the file at `path` with other settings: dotted key → value.
+
+    A table of a list goes by its name: "data.mb.weight". Tables are made where there are none.
+    Raises InputError for a key that leads nowhere.
+    """
+    tables = copy.deepcopy(dict(values))
+    for key, value in settings.items():
+        _put(tables, key.split("."), value, f"{path}: {key}")
+    return tables
+
+
+def _put(values: dict[str, Any], keys: Sequence[str], value: Any, where: str) -> None:
+    *outer, last = keys
+    table: Any = values
+    for key in outer:
+        if isinstance(table, list):
+            named = (one for one in table if isinstance(one, dict) and one.get("name") == key)
+            table = next(named, None)
+        else:
+            table = table.setdefault(key, {})
+        if not isinstance(table, dict | list):
+            raise InputError(
+                f"{key} is no table",
+                where=where,
+                remedy="name tables, and those of a list by their name",
+            )
+    if not isinstance(table, dict):
+        raise InputError(f"{last} is no setting", where=where)
+    table[last] = value

@@ -20,10 +20,12 @@ from birchbark.score.checkpoint import Checkpoint
 from birchbark.show.drawing import draw
 from birchbark.show.plot import Curves, Plot, Scatter
 from birchbark.study.outcome import Outcome
+from birchbark.study.pipelines import PipelineStudy
 from birchbark.study.recipe_file import read_recipe
 from birchbark.study.run import run_study
 from conftest import DOCUMENTS
 
+RECIPES = Path(__file__).parents[2] / "studies"
 QUERIES = {"1": "birch river", "2": "iron engine", "3": "bees dance", "4": "stone bridge"}
 RECIPE = """
 kind = "pipelines"
@@ -152,3 +154,46 @@ def test_bad_recipes(recipe: Path, old: str, new: str, message: str) -> None:
     recipe.write_text(text.replace(old, new, 1))
     with pytest.raises(InputError, match=message):
         read_recipe(recipe)
+
+
+def test_larger_settings(recipe: Path) -> None:
+    """Are taken when asked for, and the manifest says so; no other key of the recipe changes."""
+    recipe.write_text(recipe.read_text() + '[larger]\n"pipelines.stage.depth" = 77\n')
+    rows = []
+    for large in (False, True):
+        experiment = read_recipe(recipe, large).experiment
+        assert isinstance(experiment, PipelineStudy)
+        rows.append([[words.depth for words in stages] for stages in experiment.rows.values()])
+    assert rows == [[[2], [4, 3]]] * 2  # what a stage says itself stands
+    text = recipe.read_text().replace("stage.depth", "rows.shallow.stages")
+    recipe.write_text(text.replace("= 77", "= [{}]"))
+    shallow = read_recipe(recipe, larger=True)
+    assert isinstance(shallow.experiment, PipelineStudy)
+    assert shallow.experiment.rows["shallow"][0].depth == 100
+    run_study(shallow, recipe.parent, recipe.parent / "out")
+    assert json.loads((recipe.parent / "out" / "manifest.json").read_text())["recipe"]["larger"]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("", r"the recipe has no table \[larger\]"),
+        ("[larger]", r"the recipe has no table \[larger\]"),
+        ('[larger]\n"pipelines.timed.x" = 3', "timed is no table"),
+        ('[larger]\n"pipelines.rows.none.stages" = 3', "none is no table"),
+        ('[larger]\n"pipelines.tmed" = 3', "pipelines.tmed: unknown key"),
+    ],
+)
+def test_bad_larger_settings(recipe: Path, table: str, message: str) -> None:
+    """Told by their key."""
+    recipe.write_text(f"{recipe.read_text()}{table}\n")
+    with pytest.raises(InputError, match=message):
+        read_recipe(recipe, larger=True)
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda path: path.stem)
+def test_recipes_of_the_project(path: Path) -> None:
+    """Each can be read as it is and with its larger settings, where it has any."""
+    read_recipe(path)
+    if "[larger]" in path.read_text():
+        assert read_recipe(path, larger=True) != read_recipe(path)

@@ -42,9 +42,18 @@ def command() -> None:
     show_default=True,
     help="What is trained on, and scored on in float32: cpu, cuda.",
 )
+@click.option(
+    "--larger", is_flag=True, help="With the settings of its table [larger]: hours, or a GPU."
+)
 @click.option("--replace", is_flag=True, help="Replace the study that is there.")
 def run(
-    recipe: Path, output: Path, data: Path | None, keep: Path | None, device: str, replace: bool
+    recipe: Path,
+    output: Path,
+    data: Path | None,
+    keep: Path | None,
+    device: str,
+    larger: bool,
+    replace: bool,
 ) -> None:
     """Measure what RECIPE (a TOML file) asks for; print its tables and write a report.
 
@@ -60,7 +69,7 @@ def run(
         raise InputError(
             "already exists", where=str(output), remedy="choose another name, or --replace it"
         )
-    read = read_recipe(recipe)
+    read = read_recipe(recipe, larger)
     outcome = run_study(
         *(read, find_root(data), output),
         replace_output=replace,

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from birchbark.device.session import session_on
 from birchbark.errors import InputError
 from birchbark.index.build import Schema
 from birchbark.pipeline.answer import Work
@@ -21,6 +22,8 @@ from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import locate
+from birchbark.score.precision import Precision
+from birchbark.score.session import NewSession
 from birchbark.section import Section
 from birchbark.show.table import Column
 from birchbark.study.bench import Bench
@@ -153,7 +156,7 @@ class PipelineStudy:
         for name, stages in self.rows.items():
             bench.tell(f"{collection.name}: {name}")
             own = [_opened(words, models) for words in stages]
-            opener, work = Opener(), Work()
+            opener, work = Opener(session=_session(own, bench)), Work()
             rankers = [opener.ranker(words) for words in own]
 
             def add(query_id: str, done: Work) -> None:
@@ -178,6 +181,12 @@ def _opened(words: StageWords, models: Mapping[str, str]) -> StageWords:
     """`words`, with what opens each model in the place of what the recipe calls it."""
     found: dict[str, Any] = {r: models[name] for r in ROLES if (name := getattr(words, r))}
     return replace(words, **found)
+
+
+def _session(stages: Sequence[StageWords], bench: Bench) -> NewSession | None:
+    """What runs the models: the bench's device, but integers need the processors."""
+    exact = all(words.precision == Precision.FP32.value for words in stages)
+    return session_on(bench.device) if exact else None
 
 
 def _models(stages: Sequence[StageWords]) -> set[str]:

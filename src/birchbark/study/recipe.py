@@ -40,12 +40,14 @@ class Experiment(Protocol):
 class Recipe:
     """All that a study depends on, besides data and models.
 
-    name: of the file, without suffix. source: what it repeats, and of whom. findings: what people
-    read out of its results, written by hand, a paragraph to a line. depth: of all runs.
-    seed: of folds and bootstrap. published: table → figures printed by others.
+    name: of the file, without suffix. larger: whether its larger settings were chosen. source: what
+    it repeats, and of whom. findings: what people read out of its results, written by hand, a
+    paragraph to a line. depth: of all runs. seed: of folds and bootstrap. published: table →
+    figures printed by others.
     """
 
     path: Path
+    larger: bool
     kind: str
     title: str
     source: str

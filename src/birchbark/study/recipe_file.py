@@ -9,7 +9,7 @@ from birchbark.collection.documents import READERS
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import check_averaged
 from birchbark.retrieve.bm25 import BM25
-from birchbark.section import Section
+from birchbark.section import Section, with_settings
 from birchbark.study.analyzers import AnalyzerStudy
 from birchbark.study.data import CollectionFiles
 from birchbark.study.evidence import EvidenceStudy
@@ -28,14 +28,22 @@ KINDS: Mapping[str, Callable[[Section], Experiment]] = {
 }
 
 
-def read_recipe(path: Path) -> Recipe:
-    """The recipe at `path`. Raises InputError for any fault, naming the file and the key."""
-    top = Section.read(path)
+def read_recipe(path: Path, larger: bool = False) -> Recipe:
+    """The recipe at `path`. Raises InputError for any fault, naming the file and the key.
+
+    larger: with the settings of its table [larger], dotted keys, for those who have a GPU.
+    """
+    values = Section.table(path)
+    settings = Section({"larger": values.pop("larger", {})}, str(path)).values("larger")
+    if larger and not settings:
+        raise InputError("the recipe has no table [larger]", where=str(path))
+    top = Section(with_settings(values, settings, path) if larger else values, str(path))
     kind = top.one_of("kind", tuple(KINDS))
     measures = _measures(top)
     experiment = KINDS[kind](top.section(kind))
     recipe = Recipe(
         path=path,
+        larger=larger,
         kind=kind,
         title=top.text("title"),
         source=top.text("source", ""),

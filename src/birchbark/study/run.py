@@ -162,7 +162,11 @@ def _manifest(
     return {
         "format": FORMAT,
         "version": 1,
-        "recipe": {"name": recipe.path.name, "sha256": fingerprint(recipe.path)},
+        "recipe": {
+            "name": recipe.path.name,
+            "sha256": fingerprint(recipe.path),
+            "larger": recipe.larger,
+        },
         "inputs": inputs,
         "models": dict(outcome.models),
         "trainings": dict(outcome.settings),

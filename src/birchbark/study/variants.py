@@ -26,18 +26,18 @@ def read_trainings(section: Section) -> EvidenceStudy:
 def read_variants(section: Section) -> dict[str, str | Chain]:
     """Name → a model, or the trainings that make it.
 
-    config: of a training, beside the recipe. variants: each a name, and settings that differ, by
-    dotted keys. models: others, measured beside them.
+    config: of a training, beside the recipe. settings: what differs from it, by dotted keys.
+    variants: each a name, and settings besides. models: others, measured beside them.
     """
     found = read_models(section.section("models", {}))
     if "config" not in section.keys:
         return found
     path = section.path.parent / section.text("config")
-    values = Section.table(path)
+    values, common = Section.table(path), section.values("settings", {})
     for one in section.sections("variants"):
         name = one.text("name")
         if name in found:
             raise InputError(f"a second variant {name!r}", where=one.where("name"))
-        found[name] = (changed(values, one.values("settings"), path),)
+        found[name] = (changed(values, common | one.values("settings"), path),)
         one.end()
     return found

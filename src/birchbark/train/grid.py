@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from birchbark.errors import InputError
-from birchbark.section import Section
+from birchbark.section import Section, with_settings
 from birchbark.train.config import Training, read_training
 
 
@@ -53,26 +52,4 @@ def changed(values: Mapping[str, Any], settings: Mapping[str, Any], path: Path) 
 
     settings: dotted key → value; a data set goes by its name: "data.mb.weight". Raises InputError.
     """
-    tables = copy.deepcopy(dict(values))
-    for key, value in settings.items():
-        _put(tables, key.split("."), value, f"{path}: {key}")
-    return read_training(tables, path)
-
-
-def _put(values: dict[str, Any], keys: Sequence[str], value: Any, where: str) -> None:
-    """Set a value in nested tables, which are made where there are none."""
-    *outer, last = keys
-    table: Any = values
-    for key in outer:
-        if isinstance(table, list):
-            named = (one for one in table if isinstance(one, dict) and one.get("name") == key)
-            table = next(named, None)
-        else:
-            table = table.setdefault(key, {})
-        if not isinstance(table, dict | list):
-            raise InputError(
-                f"{key} is no table", where=where, remedy="name tables, and data sets by their name"
-            )
-    if not isinstance(table, dict):
-        raise InputError(f"{last} is no setting", where=where)
-    table[last] = value
+    return read_training(with_settings(values, settings, path), path)
