@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the studies of documents by passages learn from: SciFact's train queries, which have one relevant
-# abstract as a rule, and some questions about long articles, each with what BM25 finds. A minute on two
-# cores. Questions that are measured on are written beside them; none is in both.
+# abstract as a rule, and some questions about long articles, each with what BM25 finds. Some minutes on
+# two cores. Questions that are measured on are written beside them; none is in both.
 # Run: bash training/passages/pool.sh ../shared/data passages-pool; then the studies with
 # --data passages-pool.
 set -euo pipefail
@@ -29,8 +29,8 @@ for name in scifact cmuqa; do
   birchbark index "$data/$folder/corpus.jsonl" --to "$work/$name.index"
   birchbark retrieve "$work/$name.index" --queries "$work/$name.queries.tsv" --depth 30 --output "$work/$name.run"
   # Documents as their windows; and as the one part that the default model thinks the best.
-  pairs "$name" "$data/$folder/corpus.jsonl" "$qrels" --negatives 8 --segments windows:150/50 \
+  pairs "$name" "$data/$folder/corpus.jsonl" "$qrels" --negatives 4 --segments windows:150/50 \
     --output "$work/$name.windows.tsv"
 done
-pairs scifact "$data/scifact/corpus.jsonl" "$data/scifact/qrels.train.txt" --negatives 8 \
+pairs scifact "$data/scifact/corpus.jsonl" "$data/scifact/qrels.train.txt" --negatives 3 \
   --segments windows:75/25 --best 1 --output "$work/scifact.best.tsv"
