@@ -119,6 +119,7 @@ def test_plots(recipe: Path) -> None:
     assert [x for x, _ in curves.series["AP"]] == [2, 3]
     drawn: list[Plot] = [scatter, curves]
     assert all(draw(plot).startswith("<svg") for plot in drawn)
+    assert "mathdefault" not in draw(scatter)  # a logarithmic axis has words of its own
 
 
 def test_the_front_has_what_nothing_beats() -> None:

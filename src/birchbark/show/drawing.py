@@ -142,6 +142,11 @@ def _scatter(figure: Figure, axes: Axes, plot: Scatter) -> None:
             fontsize=8.0,
         )
     axes.margins(0.12)
+    low, high = axes.get_xlim()
+    ticks = [x for power in range(-9, 10) for x in (10.0**power * m for m in (1, 2, 5))]
+    ticks = [x for x in ticks if low <= x <= high]
+    axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
+    axes.set_xticks([], minor=True)
     axes.grid(color=GRID, linewidth=0.6)
     axes.set_xlabel(plot.x_axis, color=INK)
     axes.set_ylabel(plot.y_axis, color=INK)
