@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -177,3 +178,35 @@ def test_windows_must_move_on() -> None:
     """An overlap of the whole window would never end."""
     with pytest.raises(InputError, match="0 <= overlap < size"):
         Windows(50, 50)
+
+
+@given(
+    sizes=st.tuples(st.integers(1, 40), st.integers(0, 39)).filter(lambda pair: pair[1] < pair[0]),
+    title=st.integers(0, 60),
+    words=st.integers(1, 300),
+)
+def test_windows_cover_any_length_with_any_overlap(
+    sizes: tuple[int, int], title: int, words: int
+) -> None:
+    """Each word is in a window, none is longer than asked, neighbours share what was asked."""
+    size, overlap = sizes
+    front = [f"t{n}" for n in range(title)]
+    text = [f"w{n}" for n in range(words)]
+    document = Document("d", {"title": " ".join(front), "text": " ".join(text)})
+    windows = [s.text.split() for s in Windows(size, overlap)(document)]
+    assert all(len(window) <= size for window in windows)
+    assert {word for window in windows for word in window} == {*front, *text}
+    in_front = 0 < title < min(50, size - overlap)
+    own = [window[title:] if in_front else window for window in windows]
+    for window, after in pairwise(own):
+        assert window[len(window) - overlap :] == after[:overlap]
+        assert len(after) > overlap  # no window without a word of its own
+
+
+def test_a_title_of_ten_thousand_words_and_a_document_of_one() -> None:
+    """The one is read as text; the other is one window."""
+    long_title = Document("d", {"title": "t " * 9_999 + "t", "text": "end"})
+    windows = Windows()(long_title)
+    assert len(windows) == 100
+    assert windows[-1].text.split()[-1] == "end"
+    assert [s.text for s in Windows()(Document("d", {"text": "birch"}))] == ["birch"]
