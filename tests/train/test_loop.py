@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tiny_trainings import prepare
 
 from birchbark.errors import TrainingError
 from birchbark.score.tokenizer import Pieces
+from birchbark.train import loop
 from birchbark.train.course import Course
 from birchbark.train.loop import Learner, in_batches
 from birchbark.train.material import load_material
@@ -54,6 +56,39 @@ def test_accumulated_batches_are_one(lists: Any, tmp_path: Path) -> None:
                 torch.testing.assert_close(parts[name], weight, rtol=0, atol=2e-4)  # a rate of .01
 
 
+def test_what_memory_cannot_hold_is_computed_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same loss and the same weights; parts hold no more tokens than they may, or one list."""
+    kind: dict[str, Any] = {
+        "schedule__batch": 8,
+        "lists": POSITIVE,
+        "schedule__learning_rate": 1e-3,
+    }
+    learner = learner_of(tmp_path, **kind)
+    tasks = learner._course.tasks(0)
+    ((whole, read),) = learner._parts(tasks)
+    assert list(whole) == list(tasks)
+    sizes = [sum(len(ids) for units in own[0] for ids, _ in units) for own in read]
+    assert len(set(sizes)) > 1
+    loss = learner.step(0, 0)
+    for most in (2 * max(sizes), 1):
+        monkeypatch.setattr(loop, "TOKENS", most)
+        other = learner_of(tmp_path, **kind)
+        parts = [len(some) for some, _ in other._parts(tasks)]
+        assert sum(parts) == len(tasks)
+        assert len(parts) > 1
+        if most == 1:
+            assert set(parts) == {1}
+        starts = np.cumsum([0, *parts])
+        held = [sum(sizes[a:b]) for a, b in pairwise(starts)]
+        assert all(size <= most or part == 1 for size, part in zip(held, parts, strict=True))
+        assert other.step(0, 0) == pytest.approx(loss, rel=1e-5)
+        for name, weight in learner.network.weights.items():
+            if not name.endswith("key.bias"):
+                torch.testing.assert_close(other.network.weights[name], weight, rtol=0, atol=2e-4)
+
+
 def test_the_loss_is_the_mean_of_lists(tmp_path: Path) -> None:
     """As the network judges their texts before the step; a data set's weight counts."""
     learner = learner_of(tmp_path)
@@ -76,7 +111,7 @@ def test_a_step_is_adam_s(tmp_path: Path) -> None:
     before = {n: w.detach().double().numpy() for n, w in learner.network.weights.items()}
     plain = learner_of(tmp_path, **changes)
     tasks = plain._course.tasks(0)
-    (plain._loss(tasks) / len(tasks)).backward()
+    (plain._loss(tasks, [plain._read(*task) for task in tasks]) / len(tasks)).backward()
     gradients = {
         n: w.grad.double().numpy() if w.grad is not None else np.zeros(w.shape)
         for n, w in plain.learning.items()

@@ -24,6 +24,8 @@ from birchbark.train.objectives import Objective
 from birchbark.train.world import World
 
 Units = list[tuple[Ids, Ids]]  # what is read for one logit
+Read = tuple[list[Units], list[Float32s]]  # of a list: each logit's inputs, targets of each aim
+TOKENS = 16_384  # that gradients are held for at once: 6 GB for six layers of 384
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 
@@ -73,9 +75,10 @@ class Learner:
         mine = tasks[self._world.rank :: self._world.size]
         total = torch.zeros((), device=self.device)
         for start in range(0, len(mine), self._schedule.batch):
-            loss = self._loss(mine[start : start + self._schedule.batch]) / len(tasks)
-            loss.backward()
-            total += loss.detach()
+            for some, read in self._parts(mine[start : start + self._schedule.batch]):
+                loss = self._loss(some, read) / len(tasks)
+                loss.backward()
+                total += loss.detach()
         for weight in self.learning.values():
             if weight.grad is None:
                 weight.grad = torch.zeros_like(weight)
@@ -94,11 +97,30 @@ class Learner:
         self.optimiser.zero_grad(set_to_none=True)
         return found
 
-    def _loss(self, tasks: Sequence[Task]) -> Any:
+    def _parts(self, batch: Sequence[Task]) -> Iterator[tuple[list[Task], list[Read]]]:
+        """The lists of a batch that are computed together, and what is read for them.
+
+        All of them, unless they have more tokens than memory should hold: documents of many
+        passages do. The gradient is the sum over lists either way.
+        """
+        tasks: list[Task] = []
+        read: list[Read] = []
+        held = 0
+        for task in batch:
+            own = self._read(*task)
+            tokens = sum(len(ids) for units in own[0] for ids, _ in units)
+            if tasks and held + tokens > TOKENS:
+                yield tasks, read
+                tasks, read, held = [], [], 0
+            tasks.append(task)
+            read.append(own)
+            held += tokens
+        yield tasks, read
+
+    def _loss(self, tasks: Sequence[Task], read: Sequence[Read]) -> Any:
         """The sum over lists of their weighted losses."""
         import torch
 
-        read = [self._read(m, one) for m, one in tasks]
         several = [own for units, _ in read for own in units]
         pairs, counts = [pair for own in several for pair in own], list(map(len, several))
         inputs = Inputs.of(pairs, self.device, counts)
@@ -126,7 +148,7 @@ class Learner:
                     total = total + material.data.weight * aim.weight * losses.sum()
         return total
 
-    def _read(self, number: int, one: List) -> tuple[list[Units], list[Float32s]]:
+    def _read(self, number: int, one: List) -> Read:
         """Inputs of each text of a list, or of each comparison of two; and targets of each aim."""
         material = self._materials[number]
         if not self.network.duo:
