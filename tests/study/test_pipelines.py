@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,21 @@ from click.testing import CliRunner
 
 from birchbark.cli import group
 from birchbark.collection.runs import read_run, write_run
-from birchbark.errors import InputError
+from birchbark.errors import CheckpointError, InputError
 from birchbark.index.build import Schema, build_index
-from birchbark.records import Document
+from birchbark.index.reader import Index
+from birchbark.pipeline.answer import Work
+from birchbark.pipeline.opening import Opener
+from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.stage_words import StageWords
+from birchbark.records import Document, Ids, Query, Run
+from birchbark.retrieve.first_stage import FirstStage, rank_queries
+from birchbark.retrieve.rm3 import RM3
 from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.session import Session
 from birchbark.show.drawing import draw
 from birchbark.show.plot import Curves, Plot, Scatter
+from birchbark.study import pipelines
 from birchbark.study.outcome import Outcome
 from birchbark.study.pipelines import PipelineStudy
 from birchbark.study.recipe_file import read_recipe
@@ -93,20 +102,93 @@ def test_a_row_is_what_the_command_makes_of_its_stages(recipe: Path) -> None:
 
 
 def test_costs_are_what_was_read(recipe: Path) -> None:
-    """Parameters of each model once; pairs of all stages; nothing kept makes it look cheaper."""
-    kept = recipe.parent / "kept"
+    """Parameters of each model once; pairs of all stages; a full store makes it look no cheaper."""
+    kept, model = recipe.parent / "kept", Path(read_recipe(recipe).experiment.models[0])
     outcomes = [ran(recipe, name, kept=kept) for name in ("out", "again")]
-    weights = Checkpoint.open(Path(read_recipe(recipe).experiment.models[0])).parameters
+    index = build_index(
+        [Document(d.doc_id, d.fields) for d in DOCUMENTS], recipe.parent / "ix", Schema("english")
+    )
+    words = [StageWords(model=str(model), aggregate="max", depth=2)]
+    works: list[Work] = []
+    rerank(
+        *(index, outcomes[0].runs["Tiny.first stage"]),
+        [Query(*item) for item in QUERIES.items()],
+        [Opener().ranker(one) for one in words],
+        report=lambda _, work: works.append(work),
+    )
+    pairs = sum(work.pairs for work in works) / len(QUERIES)
     for outcome in outcomes:
         costs = next(table for table in outcome.tables if table.name == "costs")
         (shallow, deep) = costs.groups[0].rows
-        assert shallow.cells[0].value == deep.cells[0].value == weights
-        assert 0 < float(str(shallow.cells[1].value)) < float(str(deep.cells[1].value))
+        assert shallow.cells[0].value == deep.cells[0].value == Checkpoint.open(model).parameters
+        assert shallow.cells[1].value == pairs < float(str(deep.cells[1].value))
         assert shallow.cells[2].value == 0
         assert all(float(str(row.cells[3].value)) > 0 for row in (shallow, deep))
+        assert "of 2 queries" in costs.note
     first, second = ([t for t in outcome.tables if t.name == "pipelines"] for outcome in outcomes)
     assert first == second
     assert list((kept / "scores").glob("*.scores"))
+
+
+def test_time_is_taken_of_models_that_score(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not of a store's answers: in a second study as many inputs go through BERT for it."""
+    kept, counts = recipe.parent / "kept", []
+    run = Session.run
+
+    def counting(self: Session, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Any:
+        counts[-1] += len(ids)
+        return run(self, ids, types)
+
+    monkeypatch.setattr(Session, "run", counting)
+    for name in ("out", "again"):
+        counts.append(0)
+        ran(recipe, name, kept=kept)
+    assert 0 < counts[1] < counts[0]
+
+
+def test_what_cannot_be_opened_is_told_by_its_row(recipe: Path) -> None:
+    """Before anything is indexed."""
+    text = recipe.read_text()
+    model = read_recipe(recipe).experiment.models[0]
+    recipe.write_text(text.replace("{ depth = 4,", f"{{ duo = '{model}', depth = 4,"))
+    told: list[str] = []
+    with pytest.raises(CheckpointError, match=r"two texts") as caught:
+        ran(recipe, tell=told.append)
+    assert caught.value.where == model
+    assert told == []
+    recipe.write_text(text.replace('aggregate = "max"', 'pooling = "mean:9"'))
+    with pytest.raises(CheckpointError, match="no such layer"):
+        ran(recipe, tell=told.append)
+    assert told == []
+
+
+def test_a_run_without_judged_queries(recipe: Path) -> None:
+    """Is refused by its collection."""
+    (recipe.parent / "other.run").write_text("9 Q0 canoe 1 2.0 x\n")
+    text = recipe.read_text().replace(
+        'qrels = "qrels.txt"', 'qrels = "qrels.txt"\nrun = "other.run"'
+    )
+    recipe.write_text(text)
+    with pytest.raises(InputError, match="collection Tiny: the run ranks no judged query"):
+        ran(recipe)
+
+
+def test_rm3_and_baseline(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first stage is expanded where that is asked for; differences are from the baseline."""
+    stages: list[FirstStage] = []
+
+    def ranking(index: Index, queries: Sequence[Query], stage: FirstStage, **more: Any) -> Run:
+        stages.append(stage)
+        return rank_queries(index, queries, stage, **more)
+
+    monkeypatch.setattr(pipelines, "rank_queries", ranking)
+    ran(recipe)
+    text = recipe.read_text()
+    recipe.write_text(text.replace("timed = 2", 'timed = 2\nrm3 = true\nbaseline = "deep"'))
+    expanded = ran(recipe, "expanded")
+    assert [stage.expansion for stage in stages] == [None, RM3()]
+    given = next(table for table in expanded.tables if table.name == "pipelines").groups[0]
+    assert [row.name for row in given.rows if row.cells[0].difference is None] == ["deep"]
 
 
 def test_plots(recipe: Path) -> None:
@@ -146,6 +228,15 @@ def test_the_front_has_what_nothing_beats() -> None:
         ('over = "depth"', 'over = "width"', "unknown over 'width'"),
         ('aggregate = "max"', 'aggregate = "most"', "unknown aggregation 'most'"),
         ('model = "cross"', 'segments = "chapters"', "unknown segments 'chapters'"),
+        ('model = "cross"', 'model = "bert"', "no row uses the model 'cross'.*one of bert"),
+        (
+            'model = "cross"',
+            'model = "cross"\nduo = "d"\nduo_depth = 1',
+            "duo_depth is out of range",
+        ),
+        ("depth = 2", "duo = 'd', depth = 3, duo_depth = 4", "duo_depth is above depth"),
+        ("depth = 2", "embedding = 'e', embedding_weight = 2", "embedding_weight is out of range"),
+        ('name = "deep"', 'name = "shallow "', "another row's run has this file name"),
     ],
 )
 def test_bad_recipes(recipe: Path, old: str, new: str, message: str) -> None:

@@ -73,6 +73,19 @@ class StageWords:
         for name in given:
             if (needed := NEEDS.get(name)) and not getattr(self, needed):
                 raise InputError(f"{name} does nothing without {needed}")
+        for name, value, wanted in (
+            ("duo_depth", self.duo_depth >= 2, "2 or more"),
+            ("embedding_weight", 0 <= self.embedding_weight <= 1, "0 to 1"),
+        ):
+            if not value:
+                found = str(getattr(self, name))
+                raise InputError(f"{name} is out of range", wanted=wanted, found=found)
+        if "duo_depth" in given and self.duo_depth > self.depth:
+            raise InputError(
+                "duo_depth is above depth: no more can be compared than are ranked",
+                wanted=f"{self.depth} at most",
+                found=str(self.duo_depth),
+            )
         parse_segmenter(self.segments)
         parse_pairwise(self.duo_aggregate)
         Interpolation(self.first_stage_weight, Scale(self.first_stage_scale))

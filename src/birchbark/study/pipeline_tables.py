@@ -21,8 +21,8 @@ COSTS = (
 COST_NOTE = (
     "Parameters of all models of the pipeline; pairs of query and segment, and comparisons of two "
     "documents, that BERT reads. Queries a minute: of {timed} queries, ranked one after the other "
-    "from the first stage's ranking on, with nothing kept from before; they depend on the machine "
-    "(manifest.json), and alone of all figures here differ from run to run."
+    "from the first stage's ranking on, models loaded, with nothing kept; they depend on the "
+    "machine (manifest.json), and alone of all figures here differ from run to run."
 )
 
 
@@ -38,11 +38,15 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class PipelineRuns:
-    """What was ranked on one collection: pipeline → its run, the first stage in front, and cost."""
+    """What was ranked on one collection: pipeline → its run, the first stage in front, and cost.
+
+    timed: how many queries the time was taken of.
+    """
 
     name: str
     qrels: Qrels
     runs: dict[str, Run]
+    timed: int
     costs: dict[str, Cost] = field(default_factory=dict)
 
 
@@ -56,7 +60,6 @@ def tables(
     measures: Sequence[str],
     baseline: str,
     seed: int,
-    timed: int,
 ) -> tuple[Table, Table]:
     """What the pipelines give, and what they cost; a group for each collection in each."""
     family = sum(len(one.runs) - 1 for one in ranked) * len(measures)
@@ -72,7 +75,7 @@ def tables(
         ),
         Table(
             *("costs", "What they cost", "pipeline", COSTS, tuple(costs)),
-            COST_NOTE.format(timed=timed),
+            COST_NOTE.format(timed=" and ".join(str(one.timed) for one in ranked)),
         ),
     )
 

@@ -7,30 +7,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from birchbark.device.session import session_on
-from birchbark.errors import InputError
+from birchbark.errors import BirchbarkError, InputError
 from birchbark.index.build import Schema
 from birchbark.pipeline.answer import Work
 from birchbark.pipeline.opening import Opener, remembering
+from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
-from birchbark.pipeline.stage_words import StageWords
+from birchbark.pipeline.stage_words import NEEDS, StageWords
 from birchbark.records import Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import locate
 from birchbark.score.precision import Precision
-from birchbark.score.session import NewSession
 from birchbark.section import Section
 from birchbark.show.table import Column
 from birchbark.study.bench import Bench
 from birchbark.study.chain_tables import COLUMNS, trained_plots, trained_table
 from birchbark.study.chains import Chain, bases, learnt_files, settings_of, train_all
 from birchbark.study.data import TestCollection
-from birchbark.study.outcome import Outcome
+from birchbark.study.outcome import Outcome, run_file_name
 from birchbark.study.pipeline_tables import FIRST, Cost, PipelineRuns, layout, plots, tables
 from birchbark.study.recipe import Recipe
 from birchbark.study.variants import read_variants
@@ -69,6 +69,8 @@ class PipelineStudy:
             rows[name] = tuple(usual.but(stage) for stage in one.sections("stages"))
             if not rows[name]:
                 raise InputError("no stages", where=one.where("stages"))
+            if run_file_name(name) in map(run_file_name, (FIRST, *list(rows)[:-1])):
+                raise InputError("another row's run has this file name", where=one.where("name"))
             one.end()
         if not rows:
             raise InputError("no rows", where=section.where("rows"))
@@ -80,6 +82,12 @@ class PipelineStudy:
             timed=section.whole("timed", 10, least=1),
             over=section.one_of("over", ("depth", "duo_depth")) if "over" in section.keys else "",
         )
+        if unused := [name for name in named if name not in found._asked]:
+            raise InputError(
+                f"no row uses the model {unused[0]!r}",
+                where=section.where("models"),
+                wanted=f"one of {', '.join(found._asked)}",
+            )
         section.end()
         return found
 
@@ -91,8 +99,7 @@ class PipelineStudy:
     def _asked(self) -> tuple[str, ...]:
         """What the rows call their models, each once."""
         words = [one for stages in self.rows.values() for one in stages]
-        names = [name for one in words for role in ROLES if (name := getattr(one, role))]
-        return tuple(dict.fromkeys(names))
+        return tuple(dict.fromkeys(name for one in words for name in _models(one)))
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -113,15 +120,20 @@ class PipelineStudy:
 
     def run(self, recipe: Recipe, bench: Bench) -> Outcome:
         """Train what is trained here, rank by each pipeline, measure, take the time."""
+        given = {name: str(self.named.get(name, name)) for name in self._asked}
+        given = {name: model for name, model in given.items() if name not in self._chains}
+        opener = _Opener(bench)
+        for name, stages in self.rows.items():  # faults are told before anything is learnt
+            if {model for words in stages for model in _models(words)} <= given.keys():
+                opener.rankers(name, stages, given)
         collections = [bench.open(files) for files in recipe.collections]
         made = train_all(self._chains, bench)
-        models = {
-            name: str(made[name].model) if name in made else str(self.named.get(name, name))
-            for name in self._asked
-        }
-        ranked = [self._ranked(models, recipe, bench, collection) for collection in collections]
+        models = given | {name: str(made[name].model) for name in self._asked if name in made}
+        ranked = [
+            self._ranked(opener, models, recipe, bench, collection) for collection in collections
+        ]
         marks = {name: Checkpoint.open(locate(m)).fingerprint for name, m in models.items()}
-        found = tables(ranked, recipe.measures, self.baseline, recipe.seed, self.timed)
+        found = tables(ranked, recipe.measures, self.baseline, recipe.seed)
         return Outcome(
             tables=(*((trained_table(made),) if made else ()), *found),
             plots=(
@@ -135,13 +147,22 @@ class PipelineStudy:
 
     @property
     def _over(self) -> Mapping[str, float]:
-        """Row → the number over which it is drawn; the first stage has none."""
-        if not self.over:
-            return {}
-        return {name: getattr(stages[-1], self.over) for name, stages in self.rows.items()}
+        """Row → the number over which it is drawn, by rising numbers; of those that have it."""
+        last = {name: stages[-1] for name, stages in self.rows.items()}
+        found = {
+            name: getattr(words, self.over)
+            for name, words in last.items()
+            if self.over and (words.duo or NEEDS.get(self.over) != "duo")
+        }
+        return dict(sorted(found.items(), key=lambda item: item[1]))
 
     def _ranked(
-        self, models: Mapping[str, str], recipe: Recipe, bench: Bench, collection: TestCollection
+        self,
+        opener: _Opener,
+        models: Mapping[str, str],
+        recipe: Recipe,
+        bench: Bench,
+        collection: TestCollection,
     ) -> PipelineRuns:
         """All rows on one collection."""
         index = bench.index(collection, Schema("english"))
@@ -150,48 +171,78 @@ class PipelineStudy:
             index, collection.queries, stage, depth=recipe.depth, tag=FIRST
         )
         queries = [query for query in collection.queries if query.query_id in made.rankings]
+        if not queries:
+            raise InputError("the run ranks no judged query", where=f"collection {collection.name}")
         first = _only(made.head(recipe.depth), queries)
         timed = queries[:: max(1, len(queries) // self.timed)][: self.timed]
-        found = PipelineRuns(collection.name, collection.qrels, {FIRST: first})
+        found = PipelineRuns(collection.name, collection.qrels, {FIRST: first}, len(timed))
         for name, stages in self.rows.items():
             bench.tell(f"{collection.name}: {name}")
-            own = [_opened(words, models) for words in stages]
-            opener, work = Opener(session=_session(own, bench)), Work()
-            rankers = [opener.ranker(words) for words in own]
-
-            def add(query_id: str, done: Work) -> None:
-                nonlocal work
-                work += done
-
+            rankers, works = opener.rankers(name, stages, models), _Works()
             with remembering(rankers, (bench.kept or bench.scratch) / "scores") as kept:
-                run = rerank(index, first, queries, kept.rankers, tag=name, report=add)
+                own = kept.rankers
+                found.runs[name] = rerank(index, first, queries, own, tag=name, report=works.add)
+            rerank(index, _only(first, timed[:1]), timed[:1], rankers)  # nothing is loaded later
             started = time.perf_counter()
             rerank(index, _only(first, timed), timed, rankers)
-            found.runs[name] = run
             found.costs[name] = Cost(
-                parameters=sum(Checkpoint.open(locate(m)).parameters for m in _models(own)),
-                pairs=work.pairs / len(queries),
-                comparisons=work.comparisons / len(queries),
                 seconds=(time.perf_counter() - started) / len(timed),
+                parameters=opener.parameters(stages, models),
+                pairs=works.total.pairs / len(queries),
+                comparisons=works.total.comparisons / len(queries),
             )
         return found
 
 
-def _opened(words: StageWords, models: Mapping[str, str]) -> StageWords:
-    """`words`, with what opens each model in the place of what the recipe calls it."""
-    found: dict[str, Any] = {r: models[name] for r in ROLES if (name := getattr(words, r))}
-    return replace(words, **found)
+@dataclass(slots=True)
+class _Works:
+    """The work of all queries."""
+
+    total: Work = field(default_factory=Work)
+
+    def add(self, query_id: str, work: Work) -> None:
+        self.total += work
 
 
-def _session(stages: Sequence[StageWords], bench: Bench) -> NewSession | None:
-    """What runs the models: the bench's device, but integers need the processors."""
-    exact = all(words.precision == Precision.FP32.value for words in stages)
-    return session_on(bench.device) if exact else None
+class _Opener:
+    """Opens the models of a recipe by what it calls them, each once."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._exact = Opener(session=session_on(bench.device))
+        self._integer = Opener()  # integers need the processors
+        self._sizes: dict[str, int] = {}
+
+    def rankers(
+        self, row: str, stages: Sequence[StageWords], models: Mapping[str, str]
+    ) -> list[Ranker]:
+        """A Ranker for each stage of a row. models: what the recipe calls them → what opens them.
+
+        Raises InputError or CheckpointError, naming the row and the stage.
+        """
+        found = []
+        for number, words in enumerate(stages, 1):
+            exact = words.precision == Precision.FP32.value
+            opener = self._exact if exact else self._integer
+            own: dict[str, Any] = {
+                role: models[name] for role in ROLES if (name := getattr(words, role))
+            }
+            try:
+                found.append(opener.ranker(replace(words, **own)))
+            except BirchbarkError as fault:
+                raise fault.at(f"row {row!r}, stage {number}") from None
+        return found
+
+    def parameters(self, stages: Sequence[StageWords], models: Mapping[str, str]) -> int:
+        """Of all models of a pipeline."""
+        asked = {models[name] for words in stages for name in _models(words)}
+        for model in asked - self._sizes.keys():
+            self._sizes[model] = Checkpoint.open(locate(model)).parameters
+        return sum(self._sizes[model] for model in asked)
 
 
-def _models(stages: Sequence[StageWords]) -> set[str]:
-    """All models that the stages open, each once."""
-    return {name for words in stages for role in ROLES if (name := getattr(words, role))}
+def _models(words: StageWords) -> list[str]:
+    """What a stage calls its models."""
+    return [name for role in ROLES if (name := getattr(words, role))]
 
 
 def _only(run: Run, queries: Sequence[Query]) -> Run:
