@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -73,11 +74,6 @@ def test_stages_are_taken_in_turn(engine: IndexEngine, run: Run) -> None:
     for query in QUERIES:
         assert few.rankings[query.query_id].doc_ids == whole.rankings[query.query_id].doc_ids[:4]
     assert sum(settled) < sum(min(len(r), n) for r in run.rankings.values() for n in (25, 12, 6))
-    for many in (9, 20, 33):  # more than the last stage, the second and the first rank
-        more = rerank(engine, run, QUERIES, stages(), top=many)
-        for query in QUERIES:
-            every = whole.rankings[query.query_id].doc_ids
-            assert more.rankings[query.query_id].doc_ids == every[:many]
 
 
 def test_search_is_as_rerank(engine: IndexEngine, run: Run) -> None:
@@ -94,6 +90,25 @@ def test_search_is_as_rerank(engine: IndexEngine, run: Run) -> None:
             9, len(run.rankings[query.query_id])
         )
     assert not search(engine, QUERIES[0].text, stages(), budget=1e-9).work.exact
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+@pytest.mark.parametrize("top", [1, 4, 8, 17, 33])
+def test_the_best_are_the_beginning_of_all(
+    engine: IndexEngine, run: Run, order: tuple[int, ...], top: int
+) -> None:
+    """Whatever the depths, rising or falling, below `top` or above it; by both verbs."""
+    some = [stages()[place] for place in order]
+    whole = rerank(engine, run, QUERIES, some)
+    few = rerank(engine, run, QUERIES, some, top=top)
+    for query in QUERIES:
+        every = whole.rankings[query.query_id].doc_ids
+        assert few.rankings[query.query_id].doc_ids == every[:top]
+        hits = search(engine, query.text, some, top=top).hits
+        assert tuple(hit.document.doc_id for hit in hits) == every[:top]
+        read = set(every[: max(ranker.depth for ranker in some)])
+        assert all(hit.settled for hit in hits if hit.document.doc_id in read)
+        assert all(hit.settled == bool(hit.segments) or not hit.evidence for hit in hits)
 
 
 def test_no_stage(engine: IndexEngine, run: Run) -> None:

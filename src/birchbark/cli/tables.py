@@ -81,7 +81,7 @@ def show_hits(hits: Sequence[Hit]) -> None:
         head.append(hit.document.doc_id, style="bold cyan")
         head.append(f"  {hit.score:.3f}", style="bold")
         if not hit.settled:
-            head.append("  not read: time was up", "dim")
+            head.append("  not read", "dim")
         if hit.segments:
             parts = f" = {hit.first_stage:.3f} first stage + {hit.evidence:.3f} evidence"
             parts += f" + {hit.embedding:.3f} embedding" if hit.embedding else ""

@@ -105,7 +105,7 @@ def tell_work(work: Work, index: Index) -> None:
     elif not work.exact:
         say("time was up before the best were read again in fp32, or compared")
     if work.unread_tokens:
-        why = "two texts share an input" if work.comparisons else "as asked"
-        say(
-            f"not read, {why}: {work.unread_tokens:,} tokens of {work.unread_documents:,} documents"
-        )
+        where = f"{work.unread_tokens:,} tokens of {work.unread_documents:,} documents"
+        say(f"not read, as asked: {where}")
+    if work.unread_compared:
+        say(f"not compared, since two texts share an input: {work.unread_compared:,} tokens")

@@ -26,8 +26,8 @@ class Hit:
     score = first_stage + embedding + evidence: first_stage is a · s_doc, evidence is Σ weight ·
     score of the segments, embedding what a second scorer adds. segments: those with a weight above
     0, the highest share first. compared: what comparisons with others gave it, which ranks it above
-    all that were not compared; None where it was not. settled: false where time ran out before the
-    document was read; it then has no evidence.
+    all that were not compared; None where it was not. settled: false where the document
+    was not read, for it lies below the depth, or time ran out; it then has no evidence.
     """
 
     document: Document
@@ -47,9 +47,10 @@ class Work:
     candidates: of the first stage, up to the depth. settled: those whose score is known. pairs:
     distinct pairs of query and segment that were scored, or found in a store. by_vectors: documents
     that were scored by vectors which the index keeps. unread_tokens: of settled documents, where a
-    limit was asked for, and of segments that were compared; they lie in unread_documents.
-    comparisons: of two documents. exact: the ranking is the one that settling all candidates, and
-    comparing all that are to be compared, would give.
+    limit was asked for; they lie in unread_documents. comparisons: of two documents.
+    unread_compared: tokens of compared segments, for which an input of two texts has no room.
+    exact: the ranking is the one that settling all candidates, and comparing all that are to be
+    compared, would give.
     """
 
     candidates: int = 0
@@ -59,10 +60,11 @@ class Work:
     unread_tokens: int = 0
     unread_documents: int = 0
     comparisons: int = 0
+    unread_compared: int = 0
     exact: bool = True
 
     def __add__(self, other: Work) -> Work:
-        """The work of two queries."""
+        """The work of two queries, or of two stages."""
         return Work(
             self.candidates + other.candidates,
             self.settled + other.settled,
@@ -71,6 +73,7 @@ class Work:
             self.unread_tokens + other.unread_tokens,
             self.unread_documents + other.unread_documents,
             self.comparisons + other.comparisons,
+            self.unread_compared + other.unread_compared,
             self.exact and other.exact,
         )
 

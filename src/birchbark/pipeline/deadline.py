@@ -51,6 +51,11 @@ class Deadline:
         forecast = int(left / (self._seconds_a_token * CAUTION))
         return _within(lengths, min(HURRIED_TOKENS, forecast)) or int(lengths[0] <= forecast)
 
+    def suffices(self, tokens: int) -> bool:
+        """Whether so many tokens can be scored in time, as far as the speed is known."""
+        left = self._end - self._clock()
+        return not self.exists or left > self._seconds_a_token * CAUTION * tokens
+
     def scored(self, tokens: float) -> None:
         """So many tokens were scored since `allows` was asked; 0 tells nothing of the speed."""
         if self.exists and tokens:

@@ -15,11 +15,10 @@ from birchbark.combine.pairwise import Pairwise
 from birchbark.errors import InputError
 from birchbark.pipeline.answer import Hit, Work
 from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.scoring import AROUND, score_in_time
 from birchbark.score.duo import DuoScorer
 from birchbark.score.remembering import Known, Remembering
 from birchbark.score.scorer import Scorer
-
-TOGETHER = 32  # comparisons that are made at once: what a kill costs, and a deadline waits for
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +70,31 @@ class Compared:
 def compare(
     duo: Duo, query: str, hits: Sequence[Hit], deadline: Deadline | None = None
 ) -> Compared:
-    """`hits`, best first, by comparisons; of equal ones the first stays first.
+    """Two hits or more, best first, by comparisons; of equal ones the first stays first.
 
-    Where time does not suffice for all comparisons, they stay as they were.
+    Where time does not suffice for all comparisons, they stay as they were, without scores.
     """
     deadline = deadline or Deadline(None)
-    if len(hits) < 2:
-        return Compared(tuple(hits), (0.0,) * len(hits), Work())
     room = duo.duo.side_room(query)
     whole = duo.scorer.encode([_read(hit) for hit in hits])
     pieces = [piece[:room] for piece in whole]
-    lost = [len(piece) - room for piece in whole if len(piece) > room]
+    lost = sum(len(piece) - len(read) for piece, read in zip(whole, pieces, strict=True))
     asked = duo.pairwise.asked(len(hits), query)
-    p = np.full((len(hits), len(hits)), np.nan)
+    joined = [duo.duo.joined(pieces[i], pieces[j]) for i, j in asked]
     scorer = Remembering(duo.scorer, Known())
-    for start in range(0, len(asked), TOGETHER):
-        if deadline.passed:
-            return Compared(tuple(hits), (0.0,) * len(hits), Work(comparisons=start, exact=False))
-        some = asked[start : start + TOGETHER]
-        joined = [duo.duo.joined(pieces[i], pieces[j]) for i, j in some]
-        p[tuple(np.array(some).T)] = scorer.score(query, joined)
+    around = len(duo.scorer.spans(query)) + AROUND
+    found = score_in_time(scorer, query, joined, around, deadline, all_or_none=True)
+    if found is None:
+        made = scorer.scored + scorer.known
+        return Compared(tuple(hits), (), Work(comparisons=made, unread_compared=lost, exact=False))
+    p = np.full((len(hits), len(hits)), np.nan)
+    p[tuple(np.array(asked).T)] = found
     scores = duo.pairwise.scores(p)
     order = np.argsort(-scores, kind="stable").tolist()
     return Compared(
         tuple(replace(hits[place], compared=float(scores[place])) for place in order),
         tuple(scores[order].tolist()),
-        Work(comparisons=len(asked), unread_tokens=sum(lost), unread_documents=len(lost)),
+        Work(comparisons=len(asked), unread_compared=lost),
     )
 
 

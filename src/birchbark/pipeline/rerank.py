@@ -8,7 +8,7 @@ from birchbark.errors import InputError
 from birchbark.pipeline.answer import Answer, Work
 from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.stage import Stage, with_rest
+from birchbark.pipeline.stage import check_stages, run_stages
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.engine import DocumentStore
 
@@ -37,18 +37,9 @@ def rerank(
     readers = [Readers(store, ranker) for ranker in stages]
     rankings = {}
     for query in queries:
-        ranking, work = run.rankings.get(query.query_id, Ranking.of([], [])), Work()
-        for place, (ranker, own) in enumerate(zip(stages, readers, strict=True)):
-            after = [later.depth for later in stages[place + 1 : place + 2]]
-            wanted = max(top, *after) if top and after else top
-            head = ranking.head(ranker.depth)
-            stage = Stage.run(own, query, head, ranker, wanted or ranker.depth)
-            all_settled = wanted is None or wanted >= len(head)
-            ranking = with_rest(stage.best, ranking) if all_settled else stage.best
-            ranking = ranking.head(wanted) if wanted else ranking
-            work += stage.work
-        rankings[query.query_id] = ranking
-        report(query.query_id, work)
+        ranking = run.rankings.get(query.query_id, Ranking.of([], []))
+        rankings[query.query_id], done = run_stages(readers, query, ranking, stages, top)
+        report(query.query_id, sum((stage.work for stage in done), Work()))
     kinds = [kind for r in stages for kind in (r.scorer.kind, *(["duo"] if r.duo else []))]
     return Run(rankings, tag or "+".join([run.tag, *kinds]))
 
@@ -66,14 +57,9 @@ def _check(run: Run, queries: Sequence[Query], stages: Sequence[Ranker], top: in
         )
     if top is not None and top < 1:
         raise InputError("top is out of range", wanted="1 or more", found=str(top))
-    scorers = [one for r in stages for one in (r.scorer, r.embedding, r.precise) if one]
     for query in queries:
         try:
-            for scorer in scorers:
-                scorer.room(query.text)
-            for ranker in stages:
-                if ranker.duo:
-                    ranker.duo.duo.side_room(query.text)
+            check_stages(stages, query.text)
         except InputError as error:
             raise error.at(f"query {query.query_id}") from None
     for ranker in stages:

@@ -8,7 +8,7 @@ import numpy as np
 
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.reading import TOGETHER, Reader, Reading
-from birchbark.records import Document, Float32s, Segment
+from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.score.remembering import Known, Remembering
 from birchbark.score.score_file import shaped
 
@@ -31,12 +31,6 @@ class Scoring:
     def pairs(self) -> int:
         """Distinct segments that were scored so far."""
         return self._scorer.scored
-
-    @property
-    def _computed(self) -> int:
-        """How many were scored so far that no store knew."""
-        inner = self._reader.scorer
-        return inner.scored if isinstance(inner, Remembering) else self._scorer.scored
 
     def known(self, doc_ids: Sequence[str]) -> list[Float32s | None]:
         """Scores of each document's segments, where vectors are kept of them."""
@@ -65,17 +59,44 @@ class Scoring:
     def score(self, readings: Sequence[Reading], deadline: Deadline) -> list[Float32s] | None:
         """Scores of each document's segments, or vectors; None where time did not suffice."""
         pieces = [piece for reading in readings for piece in reading.pieces]
-        lengths = np.array([len(piece) + self._around for piece in pieces], np.int64)
-        scores = np.empty((len(pieces), *shaped(self._scorer.width)), np.float32)
-        waiting = np.argsort(lengths, kind="stable")
-        while len(waiting):
-            batch = waiting[: deadline.allows(lengths[waiting])]
-            if not len(batch):
-                return None
-            before = self._computed
-            scores[batch] = self._scorer.score(self._query, [pieces[i] for i in batch])
-            share = (self._computed - before) / len(batch)  # what was known says nothing of speed
-            deadline.scored(share * int(lengths[batch].sum()))
-            waiting = waiting[len(batch) :]
+        scores = score_in_time(self._scorer, self._query, pieces, self._around, deadline)
+        if scores is None:
+            return None
         ends = np.cumsum([len(reading.pieces) for reading in readings], dtype=np.intp)
         return [own.copy() for own in np.split(scores, ends)[:-1]]
+
+
+def score_in_time(
+    scorer: Remembering,
+    query: str,
+    pieces: Sequence[Ids],
+    around: int,
+    deadline: Deadline,
+    *,
+    all_or_none: bool = False,
+) -> Float32s | None:
+    """Scores of `pieces`, in batches, shortest first; None where time did not suffice.
+
+    A batch that may not end in time is not begun. around: tokens that an input has beside a piece.
+    all_or_none: nothing is begun, either, when it is foreseen that the rest cannot end in time.
+    """
+    lengths = np.array([len(piece) + around for piece in pieces], np.int64)
+    scores = np.empty((len(pieces), *shaped(scorer.width)), np.float32)
+    waiting = np.argsort(lengths, kind="stable")
+    while len(waiting):
+        batch = waiting[: deadline.allows(lengths[waiting])]
+        left = int(lengths[waiting].sum())
+        if not len(batch) or (all_or_none and not deadline.suffices(left)):
+            return None
+        before = _computed(scorer)
+        scores[batch] = scorer.score(query, [pieces[i] for i in batch])
+        share = (_computed(scorer) - before) / len(batch)  # what was known says nothing of speed
+        deadline.scored(share * int(lengths[batch].sum()))
+        waiting = waiting[len(batch) :]
+    return scores
+
+
+def _computed(scorer: Remembering) -> int:
+    """How many were scored so far that no store knew."""
+    inner = scorer.scorer
+    return inner.scored if isinstance(inner, Remembering) else scorer.scored

@@ -9,8 +9,8 @@ from birchbark.pipeline.answer import Answer, Hit, Work
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.race import Readers
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.stage import Stage
-from birchbark.records import Document, Query
+from birchbark.pipeline.stage import Stage, check_stages, run_stages
+from birchbark.records import Document, Query, Ranking
 from birchbark.retrieve.engine import Engine
 
 
@@ -23,11 +23,12 @@ def search(
 ) -> Answer:
     """The `top` best hits for `text`, best first: first stage, then candidates re-ranked.
 
-    rankers: one, or several stages, each of which re-ranks the best of what the one before made. At
-    least `top` candidates are looked at, whatever the first's depth; those that cannot be among the
-    best are not scored. Without a ranker the first stage has the last word, and hits have no
+    rankers: one, or several stages, each of which re-ranks the best of what the one before made,
+    down to its depth; those below keep their order, under the others. Those that cannot be among
+    the best are not scored. Without a ranker the first stage has the last word, and hits have no
     evidence. budget: seconds; where they do not suffice, documents that were not settled keep the
-    first stage's order, under those that were, and the answer says so.
+    first stage's order, under those that were, and the answer says so. Raises InputError for a
+    query that leaves no room for text, and for too many comparisons, before anything is scored.
     """
     if top < 1:
         raise InputError("top is out of range", wanted="1 or more", found=str(top))
@@ -40,16 +41,32 @@ def search(
         hits = [Hit(d, score, score, 0.0, ()) for d, score in zip(documents, scores, strict=True)]
         return Answer(tuple(hits), Work())
     stages = [rankers] if isinstance(rankers, Ranker) else list(rankers)
-    deadline, query, work = Deadline(budget), Query("", text), Work()
-    candidates = engine.rank(text, max(top, stages[0].depth))
-    for place, ranker in enumerate(stages):
-        wanted = max(top, *(after.depth for after in stages[place + 1 : place + 2]), 1)
-        readers = Readers(engine, ranker)
-        stage = Stage.run(readers, query, candidates, ranker, wanted, deadline)
-        candidates, work = stage.best.head(wanted), work + stage.work
-        if not work.exact:
-            break
-    return Answer(tuple(stage.hits()[:top]), work)
+    check_stages(stages, text)
+    deadline, query = Deadline(budget), Query("", text)
+    candidates = engine.rank(text, max(top, *(ranker.depth for ranker in stages)))
+    for ranker in stages:
+        if ranker.duo:
+            ranker.duo.check_cost([min(len(candidates), ranker.depth)])
+    readers = [Readers(engine, ranker) for ranker in stages]
+    ranking, done = run_stages(readers, query, candidates, stages, top, deadline)
+    work = sum((stage.work for stage in done), Work())
+    return Answer(tuple(_hits(engine, ranking, done, top)), work)
+
+
+def _hits(engine: Engine, ranking: Ranking, done: Sequence[Stage], top: int) -> list[Hit]:
+    """The `top` best, each as the last stage that read it explains it.
+
+    ranking: after the last stage that had time enough; others are there to fill up.
+    """
+    found = {hit.document.doc_id: hit for hit in done[-1].hits()}
+    doc_ids = list(dict.fromkeys([*found, *ranking.doc_ids]))[:top]
+    for stage in done[-2::-1] if len(found) < len(doc_ids) else ():
+        found = {hit.document.doc_id: hit for hit in stage.hits()} | found
+    unread = dict(zip(ranking.doc_ids, ranking.scores.tolist(), strict=True))
+    unread = {doc_id: unread[doc_id] for doc_id in doc_ids if doc_id not in found}
+    for document, score in zip(engine.documents(list(unread)), unread.values(), strict=True):
+        found[document.doc_id] = Hit(document, score, score, 0.0, (), settled=False)
+    return [found[doc_id] for doc_id in doc_ids]
 
 
 def warm_up(engine: Engine, rankers: Sequence[Ranker], text: str) -> None:

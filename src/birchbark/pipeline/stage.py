@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +42,7 @@ class Stage:
         reach = max(top, duo.depth) if duo else top
         race = Race(readers, query, candidates, ranker, reach)
         race.run(deadline)
-        if not duo or not race.work.exact:
+        if not duo or not race.work.exact or len(candidates) < 2:
             return cls(race.best(), race.work, race)
         compared = compare(duo, query.text, race.hits(duo.depth), deadline)
         work = race.work + compared.work
@@ -55,15 +56,54 @@ class Stage:
         return [*self.compared.hits, *hits[len(self.compared.hits) :]] if self.compared else hits
 
 
+def run_stages(
+    readers: Sequence[Readers],
+    query: Query,
+    candidates: Ranking,
+    rankers: Sequence[Ranker],
+    top: int | None = None,
+    deadline: Deadline | None = None,
+) -> tuple[Ranking, list[Stage]]:
+    """The ranking after all stages, and what each made of its candidates.
+
+    Each stage re-ranks the first of what the one before made, down to its depth; those below keep
+    their order, under the others. top: only the best so many; the stages then look for no more than
+    the later ones will read. Where time does not suffice the later stages are left out.
+    """
+    ranking, done = candidates, []
+    for place, (ranker, own) in enumerate(zip(rankers, readers, strict=True)):
+        later = [after.depth for after in rankers[place + 1 :]]
+        wanted = max(top, *later) if top and later else top
+        head = ranking.head(ranker.depth)
+        stage = Stage.run(own, query, head, ranker, wanted or ranker.depth, deadline)
+        done.append(stage)
+        if not stage.work.exact:
+            break
+        all_settled = wanted is None or wanted >= len(head)
+        ranking = with_rest(stage.best, ranking) if all_settled else stage.best
+        ranking = ranking.head(wanted) if wanted else ranking
+    return ranking, done
+
+
+def check_stages(rankers: Sequence[Ranker], query: str) -> None:
+    """Raise InputError for a query that leaves no room for text in one of the models."""
+    for ranker in rankers:
+        for scorer in (ranker.scorer, ranker.embedding, ranker.precise):
+            if scorer:
+                scorer.room(query)
+        if ranker.duo:
+            ranker.duo.duo.side_room(query)
+
+
 def _ranked(compared: Compared, best: Ranking) -> Ranking:
     """`best` with its first documents in the order of comparisons.
 
-    Equal scores of comparisons are told apart, so that the order is kept.
+    Equal scores of comparisons are told apart by a millionth, so that the order is kept.
     """
     scores = np.array(compared.scores, np.float32)
     for place in range(1, len(scores)):
-        below = np.nextafter(scores[place - 1], np.float32(-np.inf))
-        scores[place] = min(scores[place], below)
+        above = scores[place - 1]
+        scores[place] = min(scores[place], above - np.float32(1e-6) * max(1, abs(above)))
     doc_ids = [hit.document.doc_id for hit in compared.hits]
     return with_rest(Ranking.of(doc_ids, scores), best)
 
