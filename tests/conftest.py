@@ -140,6 +140,15 @@ def _norm(name: str, size: int) -> dict[str, tuple[int, ...]]:
     return {f"{name}.weight": (size,), f"{name}.bias": (size,)}
 
 
+def write_duo(folder: Path, **sizes: int) -> Path:
+    """A BERT of random weights that says it compares."""
+    directory = write_bert(folder, labels=1, seed=8, **sizes)
+    config = json.loads((directory / "config.json").read_text())
+    config["birchbark"] = {"reads": "two texts"}
+    (directory / "config.json").write_text(json.dumps(config))
+    return directory
+
+
 class WordScorer:
     """A scorer without BERT: the share of the query's words that a segment holds."""
 

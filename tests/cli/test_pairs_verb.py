@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,11 @@ from birchbark.collection.pairs import read_pairs
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.runs import read_run
 from birchbark.errors import InputError
-from birchbark.records import Document, Pair
+from birchbark.pairs.best import Best
+from birchbark.records import Document, Pair, Query
 from birchbark.score.model import load_scorer
 from birchbark.score.scorer import score_texts
-from conftest import DOCUMENTS
+from conftest import DOCUMENTS, write_bert
 
 JUDGED = ("judged", "docs.jsonl", "--queries", "q.tsv", "--qrels", "qrels.txt")
 LONG = Document("long", {"title": "Long birch", "text": " ".join(f"w{i}" for i in range(23))})
@@ -164,6 +166,29 @@ def test_the_best_segments_by_a_model(here: Path) -> None:
     assert any(len([p for p in every if (p.query_id, p.doc_id) == key]) > 2 for key in keys)
 
 
+def test_what_the_best_cannot_be_asked(here: Path, tmp_path: Path) -> None:
+    """Segments too long are judged by their beginning, aloud; queries too long before any work."""
+    model = write_bert(tmp_path / "short", labels=1, positions=14)
+    cut = (*JUDGED, "--segments", "windows:7/5", "--best", "1", "--by", str(model))
+    with pytest.raises(InputError, match=r"query \d: query is too long for the model"):
+        Best(load_scorer(model), 1).check([Query("1", "bee " * 9)])
+    pairs, said = make(*cut)
+    every, _ = make(*cut[:-4], output="every.tsv")
+    scorer = load_scorer(model)
+    several = [len(list(own)) for _, own in groupby(every, key=lambda p: (p.query_id, p.doc_id))]
+    assert max(several) > 1
+    judged = [
+        len(scorer.encode([p.text])[0]) > scorer.room(p.query)
+        for _, own in groupby(every, key=lambda p: (p.query_id, p.doc_id))
+        for some in [list(own)]
+        for p in some
+        if len(some) > 1
+    ]
+    assert sum(judged) > 0
+    assert f"judged {len(judged):,} segments, {sum(judged):,} of them by their beginning" in said
+    assert len(pairs) == len(several)
+
+
 def test_a_split_keeps_queries_apart(here: Path) -> None:
     """No query is in both files; together they are the pairs of one."""
     whole, _ = make(*JUDGED, output="w.tsv")
@@ -207,7 +232,7 @@ def test_queries_without_a_relevant_document_are_told(here: Path) -> None:
         (("--split", "20"), "share of queries is out of range: expected above 0 and below 1"),
         (("--split", "0.1"), "leaves one side without queries"),
         (("--segments", "pages"), "unknown segments 'pages'"),
-        (("--best", "2"), "--best does nothing without --segments"),
+        (("--best", "2"), "--best does nothing to whole documents"),
         (("--by", "x"), "--by does nothing without --best N"),
         (("--qrels", "zeros.txt"), "zeros.txt: no document is judged relevant for these queries"),
         (("--qrels", "others.txt"), "no judgment is of one of these queries"),

@@ -55,3 +55,9 @@ def test_what_is_no_way(words: str) -> None:
     """The message lists those that are."""
     with pytest.raises(InputError, match="sum, binary, min, max, or sample:5"):
         parse_pairwise(words)
+
+
+def test_a_sample_depends_on_the_query() -> None:
+    """And on nothing else."""
+    sample = Pairwise("sum", 2)
+    assert sample.asked(12, "bees") == sample.asked(12, "bees") != sample.asked(12, "canoes")

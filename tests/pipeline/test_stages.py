@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from birchbark.cli import group
+from birchbark.cli.rerank import command
 from birchbark.collection.runs import read_run, write_run
 from birchbark.combine.aggregate import Max, Mean, Top
 from birchbark.combine.interpolate import Interpolation, Scale
@@ -24,7 +26,6 @@ from birchbark.records import Document, Query, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
-from birchbark.score.precision import Precision
 from birchbark.segment.sentences import sentences
 from birchbark.segment.windows import Windows
 from conftest import WORDS, WordScorer, write_bert
@@ -142,8 +143,20 @@ def test_stages_of_a_file(engine: IndexEngine, run: Run, tmp_path: Path) -> None
     one, other = read_run(tmp_path / "one.run"), read_run(tmp_path / "b.run")
     for query_id, ranking in one.rankings.items():
         assert ranking.doc_ids == other.rankings[query_id].doc_ids
-    assert KNOWN["precision"] == tuple(p.value for p in Precision)
-    assert KNOWN["first_stage_scale"] == tuple(s.value for s in Scale)
+
+
+def test_words_are_those_of_the_options() -> None:
+    """Names, defaults and choices; what is said once for all stages is no word of a stage."""
+    options = {one.name: one for one in command.params}
+    needed = ["i", "--run", "r", "--queries", "q", "--output", "o"]
+    given = command.make_context("rerank", needed).params
+    for field in fields(StageWords):
+        assert given[field.name] == field.default, field.name
+        choices = getattr(options[field.name].type, "choices", None)
+        assert (tuple(choices) if choices else None) == KNOWN.get(field.name), field.name
+    once = {"index", "run_file", "queries", "topic_fields", "encoding", "output", "top", "report"}
+    once |= {"tag", "device", "stages", "threads", "scores"}
+    assert options.keys() - {field.name for field in fields(StageWords)} == once
 
 
 def test_keys_that_do_nothing(engine: IndexEngine, run: Run, tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from birchbark.cli.options import refuse_void
+from birchbark.cli.options import given, refuse_void, spelled
 from birchbark.cli.talk import say
-from birchbark.errors import InputError
+from birchbark.errors import BirchbarkError, InputError
 
 if TYPE_CHECKING:
     from birchbark.pipeline.ranker import Ranker
@@ -104,17 +104,22 @@ def rankers(stages: Path | None, device: str, threads: int | None, **words: Any)
     """The Ranker that the options describe; or one for each stage of the file."""
     from birchbark.device.session import session_on
     from birchbark.pipeline.opening import Opener
-    from birchbark.pipeline.stage_words import StageWords, read_stages
+    from birchbark.pipeline.stage_words import NEEDS, StageWords, read_stages
 
     refuse_void()
-    usual, opener = StageWords(**words), Opener(threads, session_on(device))
+    usual, opener, said = StageWords(**words), Opener(threads, session_on(device)), given()
     if stages is None:
+        usual.check(said, spelled)
         return [opener.ranker(usual)]
+    named = read_stages(stages, usual)
+    for name in said:
+        if (needed := NEEDS.get(name)) and not any(getattr(own, needed) for own in named):
+            raise InputError(f"{spelled(name)} does nothing: no stage has {spelled(needed)}")
     found = []
-    for number, own in enumerate(read_stages(stages, usual), 1):
+    for number, own in enumerate(named, 1):
         try:
             found.append(opener.ranker(own))
-        except InputError as fault:
+        except BirchbarkError as fault:
             raise fault.at(f"{stages}: stage[{number}]") from None
     return found
 

@@ -258,7 +258,7 @@ ranker_options = grouped(
 )
 
 
-def _given() -> list[str]:
+def given() -> list[str]:
     """Names of the parameters that were given."""
     context = click.get_current_context()
     given = click.core.ParameterSource.COMMANDLINE
@@ -267,7 +267,7 @@ def _given() -> list[str]:
 
 def refuse_of_bert(why: str) -> None:
     """Raise InputError for an option of BERT that was given, which would do nothing."""
-    for name in _given():
+    for name in given():
         if name not in (
             *FIRST_STAGE_OPTIONS,
             "index",
@@ -276,21 +276,20 @@ def refuse_of_bert(why: str) -> None:
             "first_stage_only",
             "as_json",
         ):
-            raise InputError(f"{_spelled(name)} is for BERT", found=why)
+            raise InputError(f"{spelled(name)} is for BERT", found=why)
 
 
 def refuse_void() -> None:
     """Raise InputError for an option that was given and would do nothing."""
-    from birchbark.pipeline.stage_words import NEEDS as NEEDS_OF_STAGES
-
     context = click.get_current_context()
-    for name in _given():
-        needed = (NEEDS | NEEDS_OF_STAGES).get(name)
+    for name in given():
+        needed = NEEDS.get(name)
         if needed and not context.params[needed]:
-            raise InputError(f"{_spelled(name)} does nothing without {_spelled(needed)}")
+            raise InputError(f"{spelled(name)} does nothing without {spelled(needed)}")
         if name in ("k1", "b") and context.params["first_stage_model"] != "bm25":
             raise InputError(f"--{name} is for BM25", found="--first-stage tfidf")
 
 
-def _spelled(name: str) -> str:
+def spelled(name: str) -> str:
+    """An option as it is given."""
     return "--" + name.replace("_", "-")

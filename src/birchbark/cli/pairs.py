@@ -126,15 +126,17 @@ def judged(
 
     parts.check_outputs(output, split is not None)
     if best and segments == "whole":
-        raise InputError("--best does nothing without --segments")
+        raise InputError("--best does nothing to whole documents", remedy="--segments")
     if model and not best:
         raise InputError("--by does nothing without --best N")
-    by = best_by(model or DEFAULT_MODEL, best) if best else None
     refuse_conflicts(run_file, ranks, negatives, all_ranked, in_collection)
     segmenter, chosen = parse_segmenter(segments), parse_ranks(ranks)
     intake = Intake(skip_bad, encoding, REMEDY)
     asked = {query.query_id: query for query in load_queries(queries, topic_fields, encoding)}
     labelled = parts.judgments(qrels, intake, asked)
+    by = best_by(model or DEFAULT_MODEL, best) if best else None
+    if by:
+        by.check(asked[query_id] for query_id in labelled.grades)
     if run_file:
         labelled = with_run(labelled, run_file, chosen, negatives, seed)
     texts = {query_id: asked[query_id].text for query_id in labelled.grades}
@@ -161,10 +163,7 @@ def best_by(model: str, count: int) -> Best:
     from birchbark.pairs.best import Best
     from birchbark.score.model import load_scorer
 
-    scorer = load_scorer(model)
-    if scorer.width > 1:
-        raise InputError("this model judges documents, not their segments", where=model)
-    return Best(scorer, count)
+    return Best(load_scorer(model), count)
 
 
 def refuse_conflicts(

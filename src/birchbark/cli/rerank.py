@@ -87,9 +87,10 @@ def command(
                 values = [str(getattr(one, name)).lower() for name in names]
                 out.write("\t".join([query_id, *values]) + "\n")
     work = sum(works.values(), Work())
+    documents = sum(len(ranking.head(chosen[0].depth)) for ranking in run.rankings.values())
     names = [one.name for r in chosen for one in (r.scorer, r.duo and r.duo.duo) if one]
     say(
-        f"re-ranked {work.candidates:,} documents for {len(run.rankings):,} queries "
+        f"re-ranked {documents:,} documents for {len(run.rankings):,} queries "
         f"by {', then '.join(names)}, {work.pairs:,} pairs of query and segment"
         + (f", {work.comparisons:,} comparisons" if work.comparisons else "")
     )

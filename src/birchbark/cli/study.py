@@ -58,7 +58,7 @@ def run(
     """Measure what RECIPE (a TOML file) asks for; print its tables and write a report.
 
     The same recipe and data give the same runs and figures, byte for byte; times are in the
-    manifest alone.
+    manifest alone, and in what pipelines cost.
     """
     from birchbark.cli.tables import show_study
     from birchbark.study.data import find_root

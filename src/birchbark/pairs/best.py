@@ -12,7 +12,8 @@ from itertools import groupby
 
 import numpy as np
 
-from birchbark.records import Pair
+from birchbark.errors import InputError
+from birchbark.records import Pair, Query
 from birchbark.score.scorer import Scorer
 
 
@@ -27,6 +28,18 @@ class Best:
     count: int
     scored: int = 0
     cut: int = 0
+
+    def __post_init__(self) -> None:
+        if self.scorer.width > 1:
+            raise InputError("this model judges documents, no segments", found=self.scorer.name)
+
+    def check(self, queries: Iterable[Query]) -> None:
+        """Raise InputError for a query that leaves no room for text, before any work."""
+        for query in queries:
+            try:
+                self.scorer.room(query.text)
+            except InputError as error:
+                raise error.at(f"query {query.query_id}") from None
 
     def of(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
         """The pairs of those passages, in their order; equal ones: the first of them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -68,21 +68,24 @@ class StageWords:
             raise fault.at(section.where()) from None
         return found
 
-    def check(self, given: Collection[str]) -> None:
-        """Raise InputError for words that name nothing, or of `given` do nothing without others."""
+    def check(self, given: Collection[str], spelt: Callable[[str], str] = str) -> None:
+        """Raise InputError for words that name nothing, or of `given` do nothing without others.
+
+        spelt: a word as people give it.
+        """
         for name in given:
             if (needed := NEEDS.get(name)) and not getattr(self, needed):
-                raise InputError(f"{name} does nothing without {needed}")
+                raise InputError(f"{spelt(name)} does nothing without {spelt(needed)}")
         for name, value, wanted in (
             ("duo_depth", self.duo_depth >= 2, "2 or more"),
             ("embedding_weight", 0 <= self.embedding_weight <= 1, "0 to 1"),
         ):
             if not value:
                 found = str(getattr(self, name))
-                raise InputError(f"{name} is out of range", wanted=wanted, found=found)
+                raise InputError(f"{spelt(name)} is out of range", wanted=wanted, found=found)
         if "duo_depth" in given and self.duo_depth > self.depth:
             raise InputError(
-                "duo_depth is above depth: no more can be compared than are ranked",
+                f"{spelt('duo_depth')} is above {spelt('depth')}: no more are ranked",
                 wanted=f"{self.depth} at most",
                 found=str(self.duo_depth),
             )

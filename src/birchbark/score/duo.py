@@ -31,8 +31,7 @@ class DuoScorer(CrossEncoderScorer):
         both = self.room(query) - between
         if both < 2:
             raise InputError(
-                "the model has no room for two texts beside the query",
-                where=self._checkpoint.name,
+                f"{self._checkpoint.name} has no room for two texts beside the query",
                 found=f"{max(0, both)} tokens",
             )
         return both // 2

@@ -4,7 +4,7 @@ OUTPUT/
   report.html     tables and plots, for people; needs no other file
   attention-*.html  what a model looked at, where the study looks at queries
   README.md       the tables alone
-  results.json    every figure; the same bytes for the same inputs, like runs/
+  results.json    every figure; the same bytes for the same inputs, like runs/, times aside
   runs/           every ranking, in TREC form
   manifest.json   what went in: fingerprints, versions, seed, machine, seconds
 """
