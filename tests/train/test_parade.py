@@ -18,9 +18,11 @@ from birchbark.collection.intake import Intake
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import CheckpointError, InputError
 from birchbark.index.build import Schema, build_index
+from birchbark.pipeline.opening import Opener
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
+from birchbark.pipeline.stage_words import StageWords
 from birchbark.records import Document, Pair, Query
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
@@ -33,6 +35,7 @@ from birchbark.score.parade import Aggregator, ParadeScorer
 from birchbark.score.remembering import Remembering
 from birchbark.score.store import ScoreStore
 from birchbark.score.tokenizer import Pieces
+from birchbark.segment.sentences import sentences
 from birchbark.segment.windows import Windows
 from birchbark.study.recipe_file import read_recipe
 from birchbark.study.run import run_study
@@ -320,6 +323,11 @@ def test_parade_among_others(tmp_path: Path) -> None:
     """It is no second scorer, and no teacher of texts."""
     model, _ = written(tmp_path / "m", "avg")
     scorer = load_scorer(model)
+    words = StageWords(model=str(model))
+    assert Opener().ranker(words).segmenter == Windows(150, 50)  # what it learnt from, as a rule
+    assert Opener().ranker(replace(words, segments="sentences")).segmenter is sentences
+    with pytest.raises(InputError, match="aggregate does nothing: this model judges documents"):
+        Opener().ranker(replace(words, aggregate="max"))
     with pytest.raises(InputError, match="it ranks alone"):
         Ranker(load_scorer(write_bert(tmp_path / "mono", labels=1)), embedding=scorer)
     assert scorer.judge(np.empty((0, scorer.width), np.float32))[0] == 0

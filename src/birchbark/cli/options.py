@@ -162,10 +162,9 @@ ranker_options = grouped(
     click.option("--depth", default=100, show_default=True, help="Candidates to re-rank."),
     click.option(
         "--segments",
-        default="sentences",
-        show_default=True,
         metavar="HOW",
-        help="sentences, paragraphs, windows:SIZE/OVERLAP in words, or whole documents (whole).",
+        help="sentences, paragraphs, windows:SIZE/OVERLAP in words, or whole documents (whole).  "
+        "[default: sentences; windows:150/50 where the model judges documents, PARADE]",
     ),
     click.option(
         "--aggregate",

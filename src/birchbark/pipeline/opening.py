@@ -25,6 +25,7 @@ from birchbark.score.store import ScoreStore
 from birchbark.segment.limit import Limit
 from birchbark.segment.named import parse_segmenter
 
+USUAL_SEGMENTS, PASSAGES = "sentences", "windows:150/50"
 USUAL_AGGREGATION = "top:1,0.5,0.25"
 
 
@@ -42,12 +43,13 @@ class Opener:
         precision = Precision(words.precision)
         interpolation = Interpolation(words.first_stage_weight, Scale(words.first_stage_scale))
         aggregation = parse_aggregation(words.aggregate or USUAL_AGGREGATION)
-        segmenter = parse_segmenter(words.segments)
         scorer = self._scorer(words.model, words.pooling, precision)
         if scorer.width > 1 and words.aggregate:
             raise InputError(
                 "aggregate does nothing: this model judges documents as a whole", found=words.model
             )
+        usual = USUAL_SEGMENTS if scorer.width == 1 else PASSAGES
+        segmenter = parse_segmenter(words.segments or usual)
         exact = self._scorer(words.model, words.pooling, Precision.FP32)
         return Ranker(
             scorer,

@@ -36,14 +36,15 @@ KNOWN = {
 class StageWords:
     """All choices of a stage as people write them; `Opener` makes a Ranker of them.
 
-    Names and defaults are those of the options of `birchbark rerank`. aggregate: None where
-    nothing was said, which is top:1,0.5,0.25, or the model's own way (PARADE).
+    Names and defaults are those of the options of `birchbark rerank`. segments, aggregate: None
+    where nothing was said, which is sentences and top:1,0.5,0.25; or the passages paper's windows
+    and the model's own way, where it judges documents (PARADE).
     """
 
     model: str = DEFAULT_MODEL
     pooling: str | None = None
     depth: int = DEPTH
-    segments: str = "sentences"
+    segments: str | None = None
     aggregate: str | None = None
     first_stage_weight: float = 0.4
     first_stage_scale: str = "max"
@@ -89,9 +90,10 @@ class StageWords:
                 wanted=f"{self.depth} at most",
                 found=str(self.duo_depth),
             )
-        parse_segmenter(self.segments)
         parse_pairwise(self.duo_aggregate)
         Interpolation(self.first_stage_weight, Scale(self.first_stage_scale))
+        if self.segments:
+            parse_segmenter(self.segments)
         if self.aggregate:
             parse_aggregation(self.aggregate)
         if self.pooling:
