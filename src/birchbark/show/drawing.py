@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 3.7  # inches: a telephone's
+LONG = 24  # letters of a name of which no two stand side by side
 INK, GRID = "#010203", "#040506"
 SERIES = ("#111101", "#111102", "#111103", "#111104", "#111105", "#111106")
 MARKERS = "osD^vPX"  # one more than colours, so that a seventh series differs from the first
@@ -97,12 +98,15 @@ def _dots(figure: Figure, axes: Axes, plot: Dots) -> None:
     axes.set_yticks(range(len(rows)), rows)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(axis="x", color=GRID, linewidth=0.6)
-    axes.set_xlabel(plot.axis, color=INK)
+    axes.set_xlabel(plot.axis, color=INK, loc="right")  # long names leave it little room
+    if max(map(len, rows)) > LONG:
+        axes.locator_params(axis="x", nbins=3)
     _legend(figure, series)
 
 
 def _curves(figure: Figure, axes: Axes, plot: Curves) -> None:
-    figure.set_size_inches(WIDTH, 2.5)
+    lines = len(plot.series) if max(map(len, plot.series)) > LONG else (len(plot.series) + 1) // 2
+    figure.set_size_inches(WIDTH, 2.2 + 0.18 * lines)
     for x in plot.marks:
         axes.axvline(x, color=INK, linewidth=0.8, linestyle="--")
     for number, (name, points) in enumerate(plot.series.items()):
@@ -163,7 +167,7 @@ def _plain(axes: Axes) -> None:
 
 def _legend(figure: Figure, names: Sequence[str]) -> None:
     if names:
-        columns = 2 if len(names) > 1 else 1
+        columns = 2 if len(names) > 1 and max(map(len, names)) <= LONG else 1
         figure.legend(
             loc="outside upper left",
             ncols=columns,

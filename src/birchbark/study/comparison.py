@@ -73,7 +73,7 @@ def difference_dots(name: str, group: Group, measures: Sequence[str], baseline: 
 
 
 def rank_curves(name: str, title: str, qrels: Qrels, runs: Mapping[str, Run]) -> Curves:
-    """For each of `runs`, the share of judged queries with a relevant document by each rank.
+    """For each of `runs`, the share of judged queries with a relevant document so far.
 
     What figure 5.1 of the passages paper shows as a distribution, added up.
     """
@@ -86,4 +86,4 @@ def rank_curves(name: str, title: str, qrels: Qrels, runs: Mapping[str, Run]) ->
             first = next((place for place, d in enumerate(top) if grades.get(d, 0) > 0), RANKS)
             found[first:] += 1
         series[tag] = tuple(enumerate((found / len(qrels.grades)).tolist(), 1))
-    return Curves(name, title, "rank", "queries with a relevant document so far", series)
+    return Curves(name, title, "rank", "share of queries", series)

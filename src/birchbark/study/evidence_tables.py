@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from birchbark.combine.interpolate import Scale
 from birchbark.evaluate.measures import Results, measure
@@ -115,7 +116,11 @@ def plots(
     baselines["against"] = [choices.against] * len(ranked)
     names = {"evidence": "differences", "against": "against"}
     dots = tuple(
-        difference_dots(f"{names[table.name]}-{n}", group, measures, baseline)
+        difference_dots(
+            f"{names[table.name]}-{n}",
+            replace(group, name=f"{group.name}, beside {baseline}"),
+            *(measures, baseline),
+        )
         for table in found
         if table.name in names
         for n, (group, baseline) in enumerate(
@@ -126,7 +131,7 @@ def plots(
         return dots
     return *dots, *(
         rank_curves(
-            *(f"ranks-{n}", f"{one.name}: ranks of the first relevant documents", one.qrels),
+            *(f"ranks-{n}", f"{one.name}: a relevant document by this rank", one.qrels),
             {tag: run for tag, run in one.runs.items() if not tag.endswith(", alone")},
         )
         for n, one in enumerate(ranked, 1)
