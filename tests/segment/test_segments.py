@@ -15,6 +15,7 @@ from birchbark.errors import InputError
 from birchbark.records import Document, Ids, Segment
 from birchbark.segment.fit import fit
 from birchbark.segment.paragraphs import paragraphs
+from birchbark.segment.sections import sections
 from birchbark.segment.sentences import sentence_spans, sentences
 from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
@@ -46,6 +47,7 @@ TEXTS = st.lists(PIECES, max_size=30).map("".join)
 SEGMENTERS = [
     sentences,
     paragraphs,
+    sections,
     whole,
     Windows(),
     Windows(3, 1),
@@ -72,7 +74,7 @@ def test_segments_cover_the_document(segmenter, title: str, text: str) -> None: 
     contents = document.contents
     left = [contents[i] for i in range(len(contents)) if i not in covered]
     in_front = title.split() and segments and segments[0].start >= len(title)
-    in_front = in_front and (segmenter is paragraphs or isinstance(segmenter, Windows))
+    in_front = in_front and (segmenter in (paragraphs, sections) or isinstance(segmenter, Windows))
     if in_front:  # the title is read with every window
         assert all(s.text.startswith(title) for s in segments)
         left = [contents[i] for i in range(len(title), len(contents)) if i not in covered]
@@ -210,3 +212,45 @@ def test_a_title_of_ten_thousand_words_and_a_document_of_one() -> None:
     assert len(windows) == 100
     assert windows[-1].text.split()[-1] == "end"
     assert [s.text for s in Windows()(Document("d", {"text": "birch"}))] == ["birch"]
+
+
+def test_sections_begin_with_their_headings() -> None:
+    """Markdown's, and lines with a rule below that is as long; not in code, not two rules."""
+    text = """Before all.
+
+# One #
+First.
+```
+# no heading
+```
+Two
+===
+Second.
+
+Three words here
+--
+still second
+
+| a | b |
+---------
+    code
+    ----
+------
+------
+    #hash
+
+  ### Four
+Last."""
+    found = [s.text for s in sections(Document("d", {"text": text}))]
+    assert [piece.split("\n")[0] for piece in found] == [
+        "Before all.",
+        "# One #",
+        "Two",
+        "| a | b |",
+        "### Four",
+    ]
+    assert found[1].endswith("```") and found[2].endswith("still second")
+    windows = sections(Document("d", {"title": "Bees", "text": "A\r\n===\r\nb.\r\n# C\r\nd."}))
+    assert [s.text for s in windows] == ["Bees\nA\r\n===\r\nb.", "Bees\n# C\r\nd."]
+    assert [s.start for s in windows] == [5, 17]
+    assert [s.text for s in sections(Document("d", {"text": "Plain."}))] == ["Plain."]

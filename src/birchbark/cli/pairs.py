@@ -69,7 +69,7 @@ def command() -> None:
     show_default=True,
     metavar="HOW",
     help="A pair for each document (whole), or for each of its segments, with its grade: "
-    "sentences, paragraphs, windows:SIZE/OVERLAP in words.",
+    "sentences, paragraphs, sections, windows:SIZE/OVERLAP in words.",
 )
 @click.option(
     "--best",

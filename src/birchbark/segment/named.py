@@ -8,25 +8,29 @@ from importlib.metadata import version
 from birchbark.errors import InputError
 from birchbark.records import Document, Segment
 from birchbark.segment.paragraphs import paragraphs
+from birchbark.segment.sections import sections
 from birchbark.segment.sentences import sentences
 from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
 
 Segmenter = Callable[[Document], list[Segment]]
-WORDS: dict[str, Segmenter] = {"sentences": sentences, "paragraphs": paragraphs, "whole": whole}
+WORDS: dict[str, Segmenter] = {
+    "sentences": sentences,
+    "paragraphs": paragraphs,
+    "sections": sections,
+    "whole": whole,
+}
 
 
 def parse_segmenter(text: str) -> Segmenter:
-    """The segmenter that `text` names: sentences, paragraphs, windows:SIZE/OVERLAP, or whole."""
+    """The segmenter that `text` names: a word of `WORDS`, or windows:SIZE/OVERLAP."""
     if text in WORDS:
         return WORDS[text]
     name, _, numbers = text.partition(":")
     size, _, overlap = (numbers or "150/50").partition("/")
     if name == "windows" and size.isdecimal() and overlap.isdecimal():
         return Windows(int(size), int(overlap))
-    raise InputError(
-        f"unknown segments {text!r}", remedy="sentences, paragraphs, windows:150/50, or whole"
-    )
+    raise InputError(f"unknown segments {text!r}", remedy=f"{', '.join(WORDS)}, or windows:150/50")
 
 
 def spell(segmenter: Segmenter) -> str | None:
