@@ -13,7 +13,7 @@ for path in "$data"/*/; do ln -sfn "$(realpath "$path")" "$work/$(basename "$pat
 # Two claims of SciFact's train part are claims of its test part, word by word.
 grep -vP '^(871|1291)\t' "$data/scifact/queries.train.tsv" > "$work/scifact.queries.tsv"
 awk 'NR % 24 == 3' "$data/cmuqa-long/queries.tsv" > "$work/cmuqa.queries.tsv"
-awk 'NR % 48 == 13' "$data/cmuqa-long/queries.tsv" > "$work/cmuqa.test.tsv" # the default model knows none
+awk 'NR % 96 == 13' "$data/cmuqa-long/queries.tsv" > "$work/cmuqa.test.tsv" # the default model knows none
 
 pairs() { # NAME COLLECTION QRELS OPTION...
   local name=$1 collection=$2 qrels=$3
