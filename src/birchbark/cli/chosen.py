@@ -125,7 +125,7 @@ def rankers(stages: Path | None, device: str, threads: int | None, **words: Any)
 
 
 @contextmanager
-def remembering(rankers: Sequence[Ranker], scores: Path | None) -> Iterator[Sequence[Ranker]]:
+def keeping_scores(rankers: Sequence[Ranker], scores: Path | None) -> Iterator[Sequence[Ranker]]:
     """`rankers`, which keep their scores in the store `scores`; at the end it tells how many."""
     from birchbark.pipeline.opening import remembering
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from birchbark.cli.chosen import first_stage, rankers, remembering
+from birchbark.cli.chosen import first_stage, keeping_scores, rankers
 from birchbark.cli.options import (
     FILE,
     FIRST_STAGE_OPTIONS,
@@ -69,7 +69,7 @@ def command(
         if first_stage_only:
             answer = search(engine, text, None, top)
         else:
-            with remembering(rankers(**choices), scores) as chosen:
+            with keeping_scores(rankers(**choices), scores) as chosen:
                 if budget is not None:
                     warm_up(engine, chosen, text)
                 answer = search(engine, text, chosen, top, budget)
