@@ -14,6 +14,8 @@ for path in "$data"/*/; do ln -sfn "$(realpath "$path")" "$work/$(basename "$pat
 grep -vP '^(871|1291)\t' "$data/scifact/queries.train.tsv" > "$work/scifact.queries.tsv"
 awk 'NR % 24 == 3' "$data/cmuqa-long/queries.tsv" > "$work/cmuqa.queries.tsv"
 awk 'NR % 96 == 13' "$data/cmuqa-long/queries.tsv" > "$work/cmuqa.test.tsv" # the default model knows none
+awk 'NR == FNR { asked[$1]; next } $1 in asked' "$work/cmuqa.test.tsv" "$data/cmuqa-long/qrels.txt" \
+  > "$work/cmuqa.test.qrels.txt"
 
 pairs() { # NAME COLLECTION QRELS OPTION...
   local name=$1 collection=$2 qrels=$3
