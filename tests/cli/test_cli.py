@@ -21,6 +21,7 @@ from birchbark.errors import InputError
 from birchbark.evaluate.measures import USUAL
 from birchbark.index.reader import Index
 from birchbark.pipeline import ranker
+from birchbark.pipeline.opening import USUAL_AGGREGATION, USUAL_SEGMENTS
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rank import DEPTH
@@ -28,7 +29,7 @@ from birchbark.retrieve.rm3 import RM3
 from birchbark.segment.named import parse_segmenter
 from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
-from conftest import DOCUMENTS, write_bert
+from conftest import DOCUMENTS, WordScorer, write_bert
 
 
 @pytest.fixture
@@ -194,7 +195,7 @@ def test_wrong_input_is_told_in_one_line(
         (("--first-stage-only", "--budget", "1s"), "is for BERT"),
         (("--first-stage-only", "--model", "model"), "--model is for BERT"),
         (("--max-segments", "0"), "0 is not in the range"),
-        (("--embedding", "model", "--embedding-weight", "2"), "embedding weight is out of range"),
+        (("--embedding", "model", "--embedding-weight", "2"), "--embedding-weight is out of range"),
         (("--aggregate", "top:nan"), "not weights of the top segments"),
         (("--aggregate", "top:1,inf"), "not weights of the top segments"),
         (("--segments", "windows:5/5"), "windows cannot overlap so far"),
@@ -328,7 +329,8 @@ def test_the_defaults_are_those_of_the_library() -> None:
     assert values["retrieve depth"] == DEPTH
     assert values["search first_stage_weight"] == Interpolation().first_stage_weight
     assert values["search first_stage_scale"] == Interpolation().scale
-    assert parse_aggregation(values["search aggregate"]) == Top()
+    assert parse_aggregation(USUAL_AGGREGATION) == Top()
+    assert parse_segmenter(USUAL_SEGMENTS) is ranker.Ranker(WordScorer()).segmenter
     assert values["evaluate names"] == USUAL
 
 
