@@ -126,7 +126,7 @@ def judged(
 
     parts.check_outputs(output, split is not None)
     if best and segments == "whole":
-        raise InputError("--best does nothing to whole documents", remedy="--segments")
+        raise InputError("--best does nothing to whole documents", remedy="name --segments")
     if model and not best:
         raise InputError("--by does nothing without --best N")
     refuse_conflicts(run_file, ranks, negatives, all_ranked, in_collection)
