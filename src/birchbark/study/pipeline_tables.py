@@ -21,8 +21,9 @@ COSTS = (
 COST_NOTE = (
     "Parameters of all models of the pipeline; pairs of query and segment, and comparisons of two "
     "documents, that BERT reads. Queries a minute: of {timed} queries, ranked one after the other "
-    "from the first stage's ranking on, models loaded, with nothing kept; they depend on the "
-    "machine (manifest.json), and alone of all figures here differ from run to run."
+    "from the first stage's ranking on, models loaded, with nothing kept; each twice, the quicker "
+    "time counts. They depend on the machine (manifest.json), and alone of all figures here differ "
+    "from run to run."
 )
 
 
