@@ -25,7 +25,7 @@ from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.session import Session
-from birchbark.show.drawing import draw
+from birchbark.show.drawing import _ticks, draw
 from birchbark.show.plot import Curves, Plot, Scatter
 from birchbark.study import pipelines
 from birchbark.study.outcome import Outcome
@@ -202,6 +202,20 @@ def test_plots(recipe: Path) -> None:
     drawn: list[Plot] = [scatter, curves]
     assert all(draw(plot).startswith("<svg") for plot in drawn)
     assert "mathdefault" not in draw(scatter)  # a logarithmic axis has words of its own
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (40, 700, [50, 100, 200, 500]),
+        (52, 91, [60, 70, 80, 90]),
+        (71, 78, [71, 73, 75, 77]),
+        (0.05, 90_000, [0.05, 1, 20, 500, 10_000]),
+    ],
+)
+def test_ticks_are_round_and_few(low: float, high: float, ticks: list[float]) -> None:
+    """However short or long the axis is."""
+    assert _ticks(low, high) == pytest.approx(ticks)
 
 
 def test_the_front_has_what_nothing_beats() -> None:

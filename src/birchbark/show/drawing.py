@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 3.7  # inches: a telephone's
+MOST_TICKS = 6  # of a logarithmic axis
 LONG = 24  # letters of a name of which no two stand side by side
 INK, GRID = "#010203", "#040506"
 SERIES = ("#111101", "#111102", "#111103", "#111104", "#111105", "#111106")
@@ -146,15 +147,22 @@ def _scatter(figure: Figure, axes: Axes, plot: Scatter) -> None:
             fontsize=8.0,
         )
     axes.margins(0.12)
-    low, high = axes.get_xlim()
-    ticks = [x for power in range(-9, 10) for x in (10.0**power * m for m in (1, 2, 5))]
-    ticks = [x for x in ticks if low <= x <= high]
+    ticks = _ticks(*axes.get_xlim())
     axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
     axes.set_xticks([], minor=True)
     axes.grid(color=GRID, linewidth=0.6)
     axes.set_xlabel(plot.x_axis, color=INK)
     axes.set_ylabel(plot.y_axis, color=INK)
     _legend(figure, [name for name, _, _ in plot.points])
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers from low to high, of a logarithmic axis: more of them where it is short."""
+    for steps in ((1, 2, 5), range(1, 10), (n / 10 for n in range(10, 100))):
+        every = sorted(step * 10.0**power for step in steps for power in range(-9, 10))
+        if len(found := [x for x in every if low <= x <= high]) > 1:
+            return found[:: -(-len(found) // MOST_TICKS)]
+    return [low, high]
 
 
 def _plain(axes: Axes) -> None:

@@ -76,7 +76,7 @@ def tables(
         ),
         Table(
             *("costs", "What they cost", "pipeline", COSTS, tuple(costs)),
-            COST_NOTE.format(timed=" and ".join(str(one.timed) for one in ranked)),
+            COST_NOTE.format(timed=" and ".join(sorted({str(one.timed) for one in ranked}))),
         ),
     )
 
