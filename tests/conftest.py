@@ -140,6 +140,19 @@ def _norm(name: str, size: int) -> dict[str, tuple[int, ...]]:
     return {f"{name}.weight": (size,), f"{name}.bias": (size,)}
 
 
+QUERIES = {"1": "birch river", "2": "iron engine", "3": "bees dance", "4": "stone bridge"}
+
+
+def write_collection(folder: Path) -> None:
+    """DOCUMENTS, QUERIES and judgments as docs.jsonl, q.tsv and qrels.txt."""
+    lines = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
+    (folder / "docs.jsonl").write_text("\n".join(lines))
+    (folder / "q.tsv").write_text("".join(f"{q}\t{text}\n" for q, text in QUERIES.items()))
+    (folder / "qrels.txt").write_text(
+        "1 0 canoe 2\n1 0 forest 1\n2 0 engine 1\n3 0 bees 1\n4 0 bridge 1\n"
+    )
+
+
 def write_duo(folder: Path, **sizes: int) -> Path:
     """A BERT of random weights that says it compares."""
     directory = write_bert(folder, labels=1, seed=8, **sizes)

@@ -32,10 +32,9 @@ from birchbark.study.outcome import Outcome
 from birchbark.study.pipelines import PipelineStudy
 from birchbark.study.recipe_file import read_recipe
 from birchbark.study.run import run_study
-from conftest import DOCUMENTS
+from conftest import DOCUMENTS, QUERIES, write_collection
 
 RECIPES = Path(__file__).parents[2] / "studies"
-QUERIES = {"1": "birch river", "2": "iron engine", "3": "bees dance", "4": "stone bridge"}
 RECIPE = """
 kind = "pipelines"
 title = "Pipelines"
@@ -64,12 +63,7 @@ qrels = "qrels.txt"
 @pytest.fixture
 def recipe(tmp_path: Path, bert: Callable[..., Path]) -> Path:
     """A recipe beside a collection of a few documents."""
-    lines = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
-    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
-    (tmp_path / "q.tsv").write_text("".join(f"{q}\t{text}\n" for q, text in QUERIES.items()))
-    (tmp_path / "qrels.txt").write_text(
-        "1 0 canoe 2\n1 0 forest 1\n2 0 engine 1\n3 0 bees 1\n4 0 bridge 1\n"
-    )
+    write_collection(tmp_path)
     path = tmp_path / "recipe.toml"
     path.write_text(RECIPE.replace("MODEL", str(bert(labels=1))))
     return path

@@ -85,8 +85,9 @@ def score_in_time(
     waiting = np.argsort(lengths, kind="stable")
     while len(waiting):
         batch = waiting[: deadline.allows(lengths[waiting])]
-        left = int(lengths[waiting].sum())
-        if not len(batch) or (all_or_none and not deadline.suffices(left)):
+        if not len(batch):
+            return None
+        if all_or_none and not deadline.suffices(int(lengths[waiting].sum())):
             return None
         before = _computed(scorer)
         scores[batch] = scorer.score(query, [pieces[i] for i in batch])

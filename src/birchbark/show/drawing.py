@@ -100,14 +100,14 @@ def _dots(figure: Figure, axes: Axes, plot: Dots) -> None:
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(axis="x", color=GRID, linewidth=0.6)
     axes.set_xlabel(plot.axis, color=INK, loc="right")  # long names leave it little room
-    if max(map(len, rows)) > LONG:
+    if max(map(len, rows), default=0) > LONG:
         axes.locator_params(axis="x", nbins=3)
     _legend(figure, series)
 
 
 def _curves(figure: Figure, axes: Axes, plot: Curves) -> None:
-    lines = len(plot.series) if max(map(len, plot.series)) > LONG else (len(plot.series) + 1) // 2
-    figure.set_size_inches(WIDTH, 2.2 + 0.18 * lines)
+    columns = _legend_columns(list(plot.series))
+    figure.set_size_inches(WIDTH, 2.2 + 0.18 * -(-len(plot.series) // columns))
     for x in plot.marks:
         axes.axvline(x, color=INK, linewidth=0.8, linestyle="--")
     for number, (name, points) in enumerate(plot.series.items()):
@@ -175,14 +175,18 @@ def _plain(axes: Axes) -> None:
 
 def _legend(figure: Figure, names: Sequence[str]) -> None:
     if names:
-        columns = 2 if len(names) > 1 and max(map(len, names)) <= LONG else 1
         figure.legend(
             loc="outside upper left",
-            ncols=columns,
+            ncols=_legend_columns(names),
             frameon=False,
             labelcolor=INK,
             handletextpad=0.3,
         )
+
+
+def _legend_columns(names: Sequence[str]) -> int:
+    """Two, unless a name is too long to stand beside another."""
+    return 2 if len(names) > 1 and max(map(len, names)) <= LONG else 1
 
 
 def _for_pages(text: str, plot: Plot) -> str:
