@@ -42,7 +42,7 @@ class FieldChoices:
         found = cls(
             names,
             joint,
-            section.text("analyzer", "english"),
+            section.one_of("analyzer", tuple(NORMALISERS), "english"),
             section.text("tune"),
             section.number("step", 0.1),
             section.whole("folds", 5, least=2),
@@ -61,16 +61,7 @@ class FieldChoices:
                 where=section.where("names"),
                 wanted=f"two or more, none of them called like another row: {', '.join(self.rows)}",
             )
-        for key, value, known in (
-            ("analyzer", self.analyzer, tuple(NORMALISERS)),
-            ("baseline", self.baseline, self.rows),
-        ):
-            if value not in known:
-                raise InputError(
-                    f"unknown {key} {value!r}",
-                    where=section.where(key),
-                    remedy=f"one of {', '.join(known)}",
-                )
+        section.one_of("baseline", self.rows, self.joint)
         try:
             parse_rank_measure(self.tune)
             simplex(len(self.names), self.step)
