@@ -106,6 +106,7 @@ def build(
     folder  .txt, .md and .html files, one document each
     nyt     The New York Times Annotated Corpus: folders, XML files or archives
     wapo    the TREC Washington Post Collection, an object a line
+    cord19  metadata.csv of CORD-19, with the full texts beside it
     pydocs  the documentation inside this Python's standard library
     """
     from birchbark.collection.documents import read_collection

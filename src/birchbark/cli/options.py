@@ -41,7 +41,7 @@ INDEX = click.argument("index", type=FILE)
 FORMAT = click.option(
     "--format",
     "format_name",
-    type=click.Choice(["jsonl", "tsv", "trec", "folder", "pydocs", "nyt", "wapo"]),
+    type=click.Choice(["jsonl", "tsv", "trec", "folder", "pydocs", "nyt", "wapo", "cord19"]),
     help="Told from the name where not given.",
 )
 ENCODING = click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from birchbark.collection.cord19 import METADATA, read_cord19
 from birchbark.collection.folder import read_folder
 from birchbark.collection.intake import Intake
 from birchbark.collection.irds import named, read_documents
@@ -27,6 +28,7 @@ READERS: dict[str, Reader] = {
     "pydocs": read_pydocs,
     "nyt": read_nyt,
     "wapo": read_wapo,
+    "cord19": read_cord19,
 }
 SUFFIXES = {
     ".jsonl": "jsonl",
@@ -95,6 +97,8 @@ def detect_format(path: Path) -> str:
         return "folder"
     if not path.exists():
         raise InputError("no such file or folder", where=str(path))
+    if path.name == METADATA:
+        return "cord19"
     suffixes = [s.lower() for s in path.suffixes]
     suffix = next((s for s in reversed(suffixes) if s != ".gz"), "")
     if suffix not in SUFFIXES:

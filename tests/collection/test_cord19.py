@@ -1,0 +1,152 @@
+"""Are papers of CORD-19 read as its release notes lay them out?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from birchbark.collection.documents import detect_format, read_collection
+from birchbark.collection.intake import Intake
+from birchbark.errors import InputError
+from birchbark.records import Document
+
+COLUMNS = "cord_uid,sha,title,abstract,publish_time,pdf_json_files,pmc_json_files"
+FIRST = 'ug7v899j,d1aa,"Culture, and\nfindings",OBJECTIVE: Bees.,2001-07-04,parses/d1.json,p/c.json'
+FULL = {
+    "paper_id": "c",
+    "body_text": [
+        {"text": "Bees dance.", "section": "Introduction"},
+        {"text": " "},
+        {"text": "They turn.", "section": "Results"},
+    ],
+    "ref_entries": {},
+}
+
+
+def written(folder: Path, *rows: str, columns: str = COLUMNS) -> Path:
+    """metadata.csv of these rows."""
+    path = folder / "metadata.csv"
+    path.write_text("\n".join([columns, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def full_text(folder: Path, name: str, content: object = FULL) -> None:
+    """A full text beside it."""
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+
+
+def read(path: Path, intake: Intake | None = None) -> list[Document]:
+    """All documents."""
+    return list(read_collection(str(path), intake or Intake()))
+
+
+def test_papers(tmp_path: Path) -> None:
+    """Title, abstract and paragraphs are fields, and so are the other columns that have values."""
+    path = written(tmp_path, FIRST, "aaaa0001,,A letter,,2020,,")
+    full_text(tmp_path, "parses/d1.json", {"body_text": [{"text": "From a PDF."}]})
+    full_text(tmp_path, "p/c.json")
+    assert detect_format(path) == "cord19"
+    assert read(path) == [
+        Document(
+            "ug7v899j",
+            {
+                "title": "Culture, and\nfindings",
+                "text": "OBJECTIVE: Bees.",
+                "body": "Bees dance.\n\nThey turn.",
+                "sha": "d1aa",
+                "publish_time": "2001-07-04",
+            },
+        ),
+        Document("aaaa0001", {"title": "A letter", "text": "", "publish_time": "2020"}),
+    ]
+    assert list(read_collection(str(tmp_path), Intake(), "cord19")) == read(path)
+
+
+def test_a_pdf_where_there_is_no_better_text(tmp_path: Path) -> None:
+    """The first file that is there; files that are named and absent are counted."""
+    row = "a,x; y,t,a,,parses/x.json; parses/y.json,p/none.json"
+    path = written(tmp_path, row)
+    intake = Intake()
+    assert "body" not in read(path, intake)[0].fields
+    assert intake.notes == {"full text that is named, but not there": 1}
+    full_text(tmp_path, "parses/y.json", {"body_text": [{"text": "Of y."}]})
+    assert read(path)[0].fields["body"] == "Of y."
+
+
+def test_rows_of_one_paper_are_merged(tmp_path: Path) -> None:
+    """The first value of each column counts; how often rows met and disagreed is told."""
+    rows = ("a,,Bees,,2020,,", "b,,Other,,,,", "a,s1,Bees!,Dances.,2021,,", "a,s2,Bees,,,,")
+    intake = Intake()
+    documents = read(written(tmp_path, *rows), intake)
+    assert [document.doc_id for document in documents] == ["b", "a"]
+    assert documents[1].fields == {
+        "title": "Bees",
+        "text": "Dances.",
+        "publish_time": "2020",
+        "sha": "s1",
+    }
+    assert intake.notes == {
+        "row of a paper that has another": 2,
+        "row of a paper with another title, which was left out": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (",,No id,,,,", r"metadata\.csv:2: row has no cord_uid: found No id"),
+        ("a,b", r"metadata\.csv:2: wrong number of values: expected 7.*found 2"),
+        ('a,,"open,,,,', r"metadata\.csv:\d+: broken CSV: unexpected end of data"),
+    ],
+)
+def test_bad_rows(tmp_path: Path, row: str, told: str) -> None:
+    """Told with their line."""
+    with pytest.raises(InputError, match=told):
+        read(written(tmp_path, row, "c,,Good,,,,"))
+
+
+def test_bad_rows_can_be_passed_over(tmp_path: Path) -> None:
+    """Each once, though the file is read twice; places count lines within values."""
+    path = written(tmp_path, FIRST, ",,No id,,,,", "c,,Good,,,,", "d")
+    intake = Intake(skip_bad=True)
+    assert [document.doc_id for document in read(path, intake)] == ["ug7v899j", "c"]
+    assert [fault.where for fault in intake.skipped] == [f"{path}:4", f"{path}:6"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (json.dumps(FULL)[:60], "broken JSON"),
+        ([], "no full text"),
+        ({"body_text": [{"section": "x"}]}, "paragraph without text"),
+    ],
+)
+def test_full_texts_that_cannot_be_read(tmp_path: Path, content: object, told: str) -> None:
+    """An error that names both files; where it is passed over, the rest of the paper is kept."""
+    path = written(tmp_path, FIRST)
+    full_text(tmp_path, "p/c.json", content)
+    with pytest.raises(InputError, match=rf"metadata\.csv:2: ug7v899j: .*c\.json: {told}"):
+        read(path)
+    intake = Intake(skip_bad=True)
+    [document] = read(path, intake)
+    assert document.text == "OBJECTIVE: Bees."
+    assert "body" not in document.fields
+    assert len(intake.skipped) == 1
+
+
+def test_no_file_outside_is_read(tmp_path: Path) -> None:
+    """A collection is a stranger's."""
+    (tmp_path / "secret.json").write_text(json.dumps(FULL))
+    (tmp_path / "cord").mkdir()
+    path = written(tmp_path / "cord", "a,,t,,,../secret.json,")
+    with pytest.raises(InputError, match="full text outside of the collection"):
+        read(path)
+
+
+def test_another_table(tmp_path: Path) -> None:
+    """Columns are asked for by name."""
+    with pytest.raises(InputError, match=r"metadata\.csv:1: no column of ids: expected cord_uid"):
+        read(written(tmp_path, "x,y", columns="id,title"))
