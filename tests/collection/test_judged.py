@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.collection.intake import Intake
-from birchbark.collection.judged import judged_pairs, with_negatives
+from birchbark.collection.judged import by_segments, judged_pairs, with_negatives
 from birchbark.errors import InputError
 from birchbark.records import Document, Pair, Qrels, Query, Segment
 
@@ -92,7 +92,9 @@ def test_segments_have_the_grade_of_their_document() -> None:
 
     qrels = Qrels({"1": {"bees": 2, "empty": 1}, "2": {"bees": 0}})
     intake = Intake(skip_bad=True)
-    pairs = judged_pairs(QUERIES, qrels, [BEES, Document("empty", {"title": "x"})], intake, words)
+    pairs = judged_pairs(
+        QUERIES, qrels, [BEES, Document("empty", {"title": "x"})], intake, by_segments(words)
+    )
     assert [(p.query_id, p.doc_id, p.text, p.relevance) for p in pairs] == [
         ("1", "bees", "They", 2),
         ("1", "bees", "dance.", 2),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.collection.intake import Intake
-from birchbark.collection.judged import judged_pairs
+from birchbark.collection.judged import by_segments, judged_pairs
 from birchbark.collection.pairs import read_pairs
 from birchbark.pairs.write import write_pairs
 from birchbark.records import Document, Qrels, Query
@@ -42,7 +42,9 @@ def test_every_word_is_in_a_pair_with_the_grade(path, segmenter, texts, grades) 
         for d, (title, text) in texts.items()
     }
     judged = {"1": {**grades.get("1", {}), next(iter(documents)): 1}, "2": grades.get("2", {})}
-    pairs = judged_pairs(QUERIES, Qrels(judged), documents.values(), Intake(), segmenter)
+    pairs = judged_pairs(
+        QUERIES, Qrels(judged), documents.values(), Intake(), by_segments(segmenter)
+    )
     write_pairs(pairs, path, Intake())
     read = list(read_pairs(path, Intake(), highest=3))
     for query_id, of_query in judged.items():

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from birchbark.errors import InputError
 from birchbark.records import Document, Ids, Segment
 from birchbark.segment.fit import fit
+from birchbark.segment.named import parse_segmenter, spell
 from birchbark.segment.paragraphs import paragraphs
 from birchbark.segment.sections import sections
 from birchbark.segment.sentences import sentence_spans, sentences
@@ -254,3 +255,15 @@ Last."""
     assert [s.text for s in windows] == ["Bees\nA\r\n===\r\nb.", "Bees\n# C\r\nd."]
     assert [s.start for s in windows] == [5, 17]
     assert [s.text for s in sections(Document("d", {"text": "Plain."}))] == ["Plain."]
+
+
+@given(TEXTS, TEXTS)
+def test_title_and_text_alone(title: str, text: str) -> None:
+    """Each is what the document has of it; together they are the whole."""
+    document = Document("d", {"title": title, "text": text})
+    for name, own in (("title", title), ("text", text)):
+        segmenter = parse_segmenter(name)
+        found = segmenter(document)
+        assert [segment.text for segment in found] == ([own] if own.strip() else [])
+        assert all(document.contents[s.start : s.end] == s.text for s in found)
+        assert spell(segmenter) == name

@@ -39,8 +39,8 @@ KEPT = grouped(
         default="sentences",
         show_default=True,
         metavar="HOW",
-        help="Which segments: sentences, paragraphs, sections, windows:SIZE/OVERLAP in words, or "
-        "whole.",
+        help="Which segments: sentences, paragraphs, sections, windows:SIZE/OVERLAP in words, "
+        "whole, title or text (each alone).",
     ),
 )
 

@@ -163,8 +163,8 @@ ranker_options = grouped(
     click.option(
         "--segments",
         metavar="HOW",
-        help="sentences, paragraphs, sections, windows:SIZE/OVERLAP in words, or whole documents "
-        "(whole).  "
+        help="sentences, paragraphs, sections, windows:SIZE/OVERLAP in words, whole documents "
+        "(whole), or of each the title or the text alone.  "
         "[default: sentences; windows:150/50 where the model judges documents, PARADE]",
     ),
     click.option(

@@ -13,6 +13,7 @@ from birchbark.cli import pairs_parts as parts
 from birchbark.cli.chosen import load_queries
 from birchbark.cli.options import DEFAULT_MODEL, FILE, FORMAT, REMEDY, SKIP_BAD, asked_options
 from birchbark.cli.pairs_convert import car, id_triples, triples
+from birchbark.cli.pairs_titles import titles
 from birchbark.cli.pairs_unpack import unpack
 from birchbark.cli.talk import counted, say
 from birchbark.errors import InputError
@@ -69,7 +70,7 @@ def command() -> None:
     show_default=True,
     metavar="HOW",
     help="A pair for each document (whole), or for each of its segments, with its grade: "
-    "sentences, paragraphs, sections, windows:SIZE/OVERLAP in words.",
+    "sentences, paragraphs, sections, windows:SIZE/OVERLAP in words; or title, text: each alone.",
 )
 @click.option(
     "--best",
@@ -121,7 +122,7 @@ def judged(
     from birchbark.collection.apart import ids_held_apart
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
-    from birchbark.collection.judged import judged_pairs, with_negatives
+    from birchbark.collection.judged import by_segments, judged_pairs, with_negatives
     from birchbark.segment.named import parse_segmenter
 
     parts.check_outputs(output, split is not None)
@@ -130,7 +131,7 @@ def judged(
     if model and not best:
         raise InputError("--by does nothing without --best N")
     refuse_conflicts(run_file, ranks, negatives, all_ranked, in_collection)
-    segmenter, chosen = parse_segmenter(segments), parse_ranks(ranks)
+    texts_of, chosen = by_segments(parse_segmenter(segments)), parse_ranks(ranks)
     intake = Intake(skip_bad, encoding, REMEDY)
     asked = {query.query_id: query for query in load_queries(queries, topic_fields, encoding)}
     labelled = parts.judgments(qrels, intake, asked)
@@ -148,7 +149,7 @@ def judged(
 
     def pairs(advance: Callable[[int], None]) -> Iterable[Pair]:
         documents = counted(read_collection(collection, intake, format_name), advance)
-        found = judged_pairs(asked.values(), labelled, documents, intake, segmenter)
+        found = judged_pairs(asked.values(), labelled, documents, intake, texts_of)
         return by.of(found) if by else found
 
     tallies = parts.write_and_tell(pairs, output, intake, apart=apart)
@@ -216,5 +217,5 @@ def with_run(qrels: Qrels, run_file: Path, ranks: Ranks, negatives: int | None, 
     return with_negatives(qrels, sample)
 
 
-for verb in (triples, id_triples, car, unpack):
+for verb in (titles, triples, id_triples, car, unpack):
     command.add_command(verb)

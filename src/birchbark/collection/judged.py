@@ -9,6 +9,17 @@ from birchbark.errors import InputError
 from birchbark.records import Document, Pair, Qrels, Query, Segment
 
 Segmenter = Callable[[Document], Sequence[Segment]]
+Texts = Callable[[str, Document], Sequence[str]]  # what a query is paired with of a document
+
+
+def whole(query_id: str, document: Document) -> list[str]:
+    """The document, all of it."""
+    return [document.contents]
+
+
+def by_segments(segmenter: Segmenter) -> Texts:
+    """Each of its segments; an empty text, which is a fault, where it has none."""
+    return lambda _, document: [segment.text for segment in segmenter(document)] or [""]
 
 
 def judged_pairs(
@@ -16,22 +27,24 @@ def judged_pairs(
     qrels: Qrels,
     documents: Iterable[Document],
     intake: Intake,
-    segmenter: Segmenter | None = None,
+    texts: Texts = whole,
 ) -> Iterator[Pair]:
     """A pair for each judgment, in the order of the documents, which are read once and not kept.
 
-    The text is `Document.contents`, or with a segmenter there is a pair for each segment, all with
-    the grade of the document. A grade below 0 counts as 0, as in TREC. A document without text is a
+    texts: of a document, for the query of this id; there is a pair for each of them, all with the
+    grade of the document. A grade below 0 counts as 0, as in TREC. A document without text is a
     bad record. Judgments whose query or document is not there are noted. Raises InputError if there
     is no pair at all.
     """
-    texts = {query.query_id: query.text for query in queries}
-    waiting = _by_document(of_queries(qrels, texts, intake))
+    asked = {query.query_id: query.text for query in queries}
+    waiting = _by_document(of_queries(qrels, asked, intake))
     kept = 0
     for document in documents:
-        judgments = waiting.pop(document.doc_id, None)
-        for query_id, text, relevance in _each(document, judgments or (), segmenter):
-            pair = Pair(query_id, texts[query_id], document.doc_id, text, relevance)
+        judgments = waiting.pop(document.doc_id, ())
+        for query_id, relevance, text in (
+            (*j, t) for j in judgments for t in texts(j[0], document)
+        ):
+            pair = Pair(query_id, asked[query_id], document.doc_id, text, relevance)
             if pair.fault:
                 intake.bad(InputError(pair.fault, where=f"document {document.doc_id}"))
             else:
@@ -45,20 +58,6 @@ def judged_pairs(
             wanted=f"documents like {next(iter(waiting))}" if waiting else "documents with text",
             remedy="do judgments and collection belong together?",
         )
-
-
-def _each(
-    document: Document, judgments: Sequence[tuple[str, int]], segmenter: Segmenter | None
-) -> Iterator[tuple[str, str, int]]:
-    """Query, text and relevance of each pair of one document; an empty text where it has none."""
-    if not judgments:
-        return
-    texts = [document.contents]
-    if segmenter:
-        texts = [segment.text for segment in segmenter(document)] or [""]
-    for query_id, relevance in judgments:
-        for text in texts:
-            yield query_id, text, relevance
 
 
 def of_queries(qrels: Qrels, queries: Iterable[str], intake: Intake) -> Qrels:

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from birchbark.errors import InputError
 from birchbark.records import Document, Segment
 from birchbark.segment.paragraphs import paragraphs
+from birchbark.segment.parts import text, title
 from birchbark.segment.sections import sections
 from birchbark.segment.sentences import sentences
 from birchbark.segment.whole import whole
@@ -19,18 +20,20 @@ WORDS: dict[str, Segmenter] = {
     "paragraphs": paragraphs,
     "sections": sections,
     "whole": whole,
+    "title": title,
+    "text": text,
 }
 
 
-def parse_segmenter(text: str) -> Segmenter:
-    """The segmenter that `text` names: a word of `WORDS`, or windows:SIZE/OVERLAP."""
-    if text in WORDS:
-        return WORDS[text]
-    name, _, numbers = text.partition(":")
+def parse_segmenter(name: str) -> Segmenter:
+    """The segmenter that `name` stands for: a word of `WORDS`, or windows:SIZE/OVERLAP."""
+    if name in WORDS:
+        return WORDS[name]
+    kind, _, numbers = name.partition(":")
     size, _, overlap = (numbers or "150/50").partition("/")
-    if name == "windows" and size.isdecimal() and overlap.isdecimal():
+    if kind == "windows" and size.isdecimal() and overlap.isdecimal():
         return Windows(int(size), int(overlap))
-    raise InputError(f"unknown segments {text!r}", remedy=f"{', '.join(WORDS)}, or windows:150/50")
+    raise InputError(f"unknown segments {name!r}", remedy=f"{', '.join(WORDS)}, or windows:150/50")
 
 
 def spell(segmenter: Segmenter) -> str | None:

@@ -13,7 +13,7 @@ from birchbark.collection.apart import held_apart
 from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
 from birchbark.collection.irds import fingerprint, place
-from birchbark.collection.judged import judged_pairs
+from birchbark.collection.judged import by_segments, judged_pairs
 from birchbark.collection.pairs import read_pairs
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
@@ -265,9 +265,9 @@ def _read(data: DataSet, root: Path) -> tuple[list[Pair], Intake]:
         judged = read_qrels(qrels)
         _check_grades(judged, data.highest, str(qrels))
         collection = read_collection(str(documents), intake, data.format or None)
-        segmenter = parse_segmenter(data.segments)
+        texts = by_segments(parse_segmenter(data.segments))
         asked = read_queries(queries)
-        return list(judged_pairs(asked, judged, collection, intake, segmenter)), intake
+        return list(judged_pairs(asked, judged, collection, intake, texts)), intake
     pairs = [
         pair
         for file in files
