@@ -74,6 +74,7 @@ PACKAGES = {
     "cbor2": {"collection"},
     "ir_datasets": {"collection"},
     "tantivy": {"retrieve"},
+    "usearch": {"retrieve"},
     "click": {"cli"},
     "rich": {"cli"},
     "numba": {"index"},

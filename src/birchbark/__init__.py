@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from birchbark.index.reader import Index
     from birchbark.index.writer import IndexWriter
     from birchbark.pipeline.answer import Answer, Evidence, Hit, Work
+    from birchbark.pipeline.dense import DenseEngine, Near
     from birchbark.pipeline.duo import Duo
     from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.rerank import rerank
@@ -54,6 +55,8 @@ _HOME = {
     "Evidence": "pipeline.answer",
     "Hit": "pipeline.answer",
     "Work": "pipeline.answer",
+    "DenseEngine": "pipeline.dense",
+    "Near": "pipeline.dense",
     "Duo": "pipeline.duo",
     "Ranker": "pipeline.ranker",
     "rerank": "pipeline.rerank",
@@ -86,6 +89,7 @@ __all__ = [
     "Aggregation",
     "Answer",
     "BirchbarkError",
+    "DenseEngine",
     "Document",
     "Duo",
     "Evidence",
@@ -100,6 +104,7 @@ __all__ = [
     "Match",
     "Max",
     "Mean",
+    "Near",
     "Pairwise",
     "Qrels",
     "Query",

@@ -13,17 +13,36 @@ from birchbark.cli.talk import say
 from birchbark.errors import BirchbarkError, InputError
 
 if TYPE_CHECKING:
+    from birchbark.index.reader import Index
+    from birchbark.pipeline.dense import DenseEngine
     from birchbark.pipeline.ranker import Ranker
     from birchbark.records import Query
+    from birchbark.retrieve.engine import IndexEngine
     from birchbark.retrieve.first_stage import FirstStage
+    from birchbark.retrieve.match import Match
     from birchbark.retrieve.model import Model
+
+
+def open_engine(
+    index: Index, first_stage_model: str, match: str | None, **words: Any
+) -> IndexEngine | DenseEngine:
+    """What ranks `index` as the options of the first stage say."""
+    from birchbark.pipeline.dense import DenseEngine, parse_near
+    from birchbark.retrieve.engine import IndexEngine
+    from birchbark.retrieve.match import OR
+    from birchbark.score.model import load_scorer
+
+    refuse_void()
+    near = parse_near(match or "", dense=first_stage_model == "dense")
+    stage = first_stage(first_stage_model, near.terms or OR, **words)
+    return DenseEngine(index, load_scorer, near, stage) if near.used else IndexEngine(index, stage)
 
 
 def first_stage(
     first_stage_model: str,
+    match: Match,
     k1: float,
     b: float,
-    match: str,
     fields: tuple[str, ...],
     field_bm25: tuple[str, ...],
     filters: tuple[str, ...],
@@ -33,14 +52,12 @@ def first_stage(
     rm3_weight: float,
     rm3_max_df: float,
 ) -> FirstStage:
-    """The FirstStage that the options above describe."""
+    """The FirstStage that the options describe."""
     from birchbark.retrieve.bm25 import BM25
     from birchbark.retrieve.first_stage import FirstStage
-    from birchbark.retrieve.match import parse_match
     from birchbark.retrieve.rm3 import RM3
     from birchbark.retrieve.tfidf import TfIdf
 
-    refuse_void()
     model = TfIdf() if first_stage_model == "tfidf" else BM25(k1, b)
     expansion = RM3(rm3_documents, rm3_terms, rm3_weight, rm3_max_df) if rm3 else None
     weights = parse_fields(fields or ("contents",))
@@ -56,7 +73,7 @@ def first_stage(
         model,
         weights,
         of_fields,
-        match=parse_match(match),
+        match=match,
         filters=parse_filters(filters),
         expansion=expansion,
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from birchbark.cli.index_keep import link
 from birchbark.cli.options import ENCODING, FILE, FORMAT, INDEX, REMEDY, SKIP_BAD
 from birchbark.cli.talk import counted, progress, report_intake, say
 from birchbark.errors import InputError
@@ -42,6 +43,7 @@ def add(
         if missing:
             with progress("computing " + ", ".join(missing), sum(missing.values())) as advance:
                 complete(writer, load_scorer, advance)
+    link(index)
 
 
 @click.command(epilog="Example: birchbark index delete articles.index --ids withdrawn.txt")
@@ -76,3 +78,4 @@ def merge(index: Path) -> None:
     with IndexWriter(index) as writer:
         writer.merge()
         say(f"{len(writer):,} documents in one part in {index}")
+    link(index)

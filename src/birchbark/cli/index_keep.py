@@ -79,6 +79,25 @@ def keep(index: Path, keepings: Sequence[Keeping]) -> None:
         with IndexWriter(index) as writer, progress(label, len(writer)) as advance:
             keeping.attach(writer, advance)
         say(f"{keeping.name} of {keeping.schema.config['segments']} are kept in {index}")
+    link(index)
+
+
+def link(index: Path) -> None:
+    """Make the graphs by which many vectors are searched, where they lack."""
+    from birchbark.index.reader import Index
+    from birchbark.index.writer import IndexWriter
+    from birchbark.pipeline.keeping import make_graphs, without_graphs
+    from birchbark.retrieve.graphs import installed
+
+    vectors = without_graphs(Index(index))
+    if vectors and installed():
+        with IndexWriter(index) as writer, progress("linking vectors", vectors) as advance:
+            make_graphs(writer, advance)
+    elif vectors:
+        say(
+            f"note: searching {vectors:,} vectors looks at each of them; "
+            "with pip install 'birchbark[dense]' at a few"
+        )
 
 
 @click.command(epilog="Example: birchbark index attach articles.index --vectors all-MiniLM-L6-v2")

@@ -87,20 +87,20 @@ first_stage_options = grouped(
     click.option(
         "--first-stage",
         "first_stage_model",
-        type=click.Choice(["bm25", "tfidf"]),
+        type=click.Choice(["bm25", "tfidf", "dense"]),
         default="bm25",
         show_default=True,
-        help="tfidf: cosine of tf-idf vectors.",
+        help="tfidf: cosine of tf-idf vectors. dense: cosine of the vectors that the index keeps.",
     ),
     click.option("--k1", default=0.9, show_default=True, help="BM25: term frequency saturation."),
     click.option("--b", default=0.4, show_default=True, help="BM25: length normalisation, 0 to 1."),
     click.option(
         "--match",
-        default="or",
-        show_default=True,
         metavar="HOW",
         help="Candidates hold any (or), every (and) or at least so many (a number) of the query's "
-        "terms; all: every document is one.",
+        "terms; all: every document is one. ann:K: the K documents nearest by the index's vectors; "
+        "ann:K+or, ann:K+and, …: these, too.  [default: or; of dense, as many nearest ones as are "
+        "wanted]",
     ),
     click.option(
         "--field",
@@ -286,8 +286,11 @@ def refuse_void() -> None:
         needed = NEEDS.get(name)
         if needed and not context.params[needed]:
             raise InputError(f"{spelled(name)} does nothing without {spelled(needed)}")
-        if name in ("k1", "b") and context.params["first_stage_model"] != "bm25":
-            raise InputError(f"--{name} is for BM25", found="--first-stage tfidf")
+        model = context.params.get("first_stage_model", "bm25")
+        if name in ("k1", "b") and model != "bm25":
+            raise InputError(f"--{name} is for BM25", found=f"--first-stage {model}")
+        if name in ("rm3", "field_bm25") and model == "dense":
+            raise InputError(f"{spelled(name)} ranks by terms", found="--first-stage dense")
 
 
 def spelled(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from birchbark.cli.chosen import first_stage, keeping_scores, rankers
+from birchbark.cli.chosen import keeping_scores, open_engine, rankers
 from birchbark.cli.options import (
     FILE,
     FIRST_STAGE_OPTIONS,
@@ -57,12 +57,11 @@ def command(
     """Search INDEX for TEXT: BM25, then BERT over the best candidates' sentences."""
     from birchbark.index.reader import Index
     from birchbark.pipeline.search import search, warm_up
-    from birchbark.retrieve.engine import IndexEngine
 
     if first_stage_only:
         refuse_of_bert("--first-stage-only")
     of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    engine = IndexEngine(Index(index), first_stage(**of_first_stage))
+    engine = open_engine(Index(index), **of_first_stage)
     if not engine.index.analyzer.terms(text):
         say("the query has no terms: nothing is left after stop words")
     with progress("searching") as advance:

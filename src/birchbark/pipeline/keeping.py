@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from birchbark.errors import InputError
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm, Rows
 from birchbark.index.attachment_writer import Compute
+from birchbark.index.reader import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document, Segment
+from birchbark.retrieve.graphs import build_graphs, vectors_without
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.remembering import Remembering
-from birchbark.score.rounding import pack
+from birchbark.score.rounding import pack, unpack
 from birchbark.score.scorer import Scorer
 from birchbark.segment.fit import fit
 from birchbark.segment.named import Segmenter, parse_segmenter, rules, spell
@@ -111,6 +113,22 @@ def complete(writer: IndexWriter, load: Callable[[str], Scorer], advance: Advanc
                 remedy="birchbark index attach makes them anew",
             )
         keeping.attach(writer, advance)
+
+
+def without_graphs(index: Index) -> int:
+    """Vectors of the index that are too many to be looked at one by one, and have no graph."""
+    found = index.attachment(VECTORS)
+    return vectors_without(index, found) if found else 0
+
+
+def make_graphs(writer: IndexWriter, advance: Callable[[int], object]) -> None:
+    """Make those graphs (retrieve/graphs.py). advance: called with numbers of vectors.
+
+    Raises MissingPackageError without usearch.
+    """
+    index = Index(writer.directory)
+    if found := index.attachment(VECTORS):
+        build_graphs(index, found, unpack, advance)
 
 
 def tokens_config(scorer: Scorer, segmenter: Segmenter) -> dict[str, Any]:

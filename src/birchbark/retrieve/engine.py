@@ -47,6 +47,11 @@ class IndexEngine:
     index: Index
     stage: FirstStage = field(default_factory=FirstStage)
 
+    @property
+    def name(self) -> str:
+        """What runs of it are called."""
+        return self.stage.name
+
     def rank(self, query: str, depth: int) -> Ranking:
         """As `Engine.rank`."""
         return rank_query(self.index, query, self.stage, depth)

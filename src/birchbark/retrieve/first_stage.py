@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from birchbark.errors import InputError
 from birchbark.index.layout import CONTENTS
 from birchbark.index.reader import Index
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.bm25 import BM25
-from birchbark.retrieve.match import OR, Match, Selection
+from birchbark.retrieve.match import ALL, OR, Match, Selection
 from birchbark.retrieve.model import Model
 from birchbark.retrieve.query import query_terms
-from birchbark.retrieve.rank import DEPTH, HEAVIEST, count, gather, rank
+from birchbark.retrieve.rank import DEPTH, HEAVIEST, candidates, gather, rank
 from birchbark.retrieve.rm3 import RM3, expand
 
 
@@ -50,6 +53,18 @@ class FirstStage:
         return f"{model}+rm3" if self.expansion else model
 
 
+@dataclass(frozen=True, slots=True)
+class Nearby:
+    """Candidates that were found otherwise than by their terms.
+
+    documents: of each part of the index, which (documents,). terms: whether those that the stage's
+    match finds are candidates, too.
+    """
+
+    documents: Sequence[NDArray[np.bool_]]
+    terms: bool
+
+
 def expanded_query(
     index: Index, weights: Mapping[str, float], stage: FirstStage = FirstStage()
 ) -> dict[str, float]:
@@ -65,13 +80,16 @@ def rank_query(
     query: str | Mapping[str, float],
     stage: FirstStage = FirstStage(),
     depth: int = DEPTH,
+    nearby: Nearby | None = None,
 ) -> Ranking:
     """The `depth` best documents; none if the query has no terms or nothing matches.
 
-    query: a text, or index terms with weights of 0 or more.
+    query: a text, or index terms with weights of 0 or more. nearby: further candidates, whose score
+    is 0 where they hold no term.
     """
     weights = _weights(index, query)
-    return rank_expanded(index, expanded_query(index, weights, stage), weights, stage, depth)
+    expanded = expanded_query(index, weights, stage)
+    return rank_expanded(index, expanded, weights, stage, depth, nearby)
 
 
 def rank_queries(
@@ -98,9 +116,16 @@ def match_ratio(
     index: Index, query: str | Mapping[str, float], stage: FirstStage = FirstStage()
 ) -> float:
     """Share of all documents that are candidates for the original query, 0 to 1."""
+    matched = matching(index, query, stage)
+    return sum(int(part.sum()) for part in matched) / max(1, len(index))
+
+
+def matching(
+    index: Index, query: str | Mapping[str, float], stage: FirstStage = FirstStage()
+) -> list[NDArray[np.bool_]]:
+    """Of each part of the index, which documents are candidates for the original query."""
     terms = [term for term, weight in _weights(index, query).items() if weight]
-    selection = Selection(stage.match, terms, stage.filters)
-    return count(index, stage.fields, selection) / max(1, len(index))
+    return candidates(index, stage.fields, Selection(stage.match, terms, stage.filters))
 
 
 def _weights(index: Index, query: str | Mapping[str, float]) -> Mapping[str, float]:
@@ -113,6 +138,7 @@ def rank_expanded(
     original: Mapping[str, float],
     stage: FirstStage = FirstStage(),
     depth: int = DEPTH,
+    nearby: Nearby | None = None,
 ) -> Ranking:
     """The `depth` best documents for a query that is expanded already: no expansion follows.
 
@@ -122,11 +148,17 @@ def rank_expanded(
     models = {f: (w, stage.field_models.get(f, stage.model)) for f, w in stage.fields.items()}
     matched = weights if stage.match == OR else original
     terms = [term for term in matched if matched[term]]
-    return rank(
-        index,
-        weights,
-        models,
-        gather(index, {name: model for name, (_, model) in models.items()}, list(weights)),
-        Selection(stage.match, terms, stage.filters),
-        depth,
-    )
+    statistics = gather(index, {name: model for name, (_, model) in models.items()}, list(weights))
+    selections = [Selection(stage.match, terms, stage.filters)]
+    if nearby:
+        only = {p.name: d for p, d in zip(index.parts, nearby.documents, strict=True)}
+        further = Selection(ALL, terms, stage.filters, only)
+        selections = [*selections, further] if nearby.terms else [further]
+    found = [rank(index, weights, models, statistics, one, depth) for one in selections]
+    return found[0] if len(found) == 1 else _together(found, depth)
+
+
+def _together(rankings: Sequence[Ranking], depth: int) -> Ranking:
+    """The best of several rankings by the same scores."""
+    scores = dict(pair for ranking in rankings for pair in ranking)
+    return Ranking.of(list(scores), list(scores.values()), depth)

@@ -33,11 +33,15 @@ OR, AND, ALL = Match(1), Match(None), Match(0)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The candidates of one query: its match, its terms, and field → value they must have."""
+    """The candidates of one query: its match, its terms, and field → value they must have.
+
+    only: part of the index → which of its documents may be candidates (documents,); None for all.
+    """
 
     match: Match
     terms: Collection[str]
     filters: Mapping[str, str] = field(default_factory=dict)
+    only: Mapping[str, NDArray[np.bool_]] | None = None
 
     @property
     def least(self) -> int:
@@ -52,6 +56,8 @@ class Selection:
         Raises InputError for a field that is not there, or not one to filter by.
         """
         out = np.zeros(0, bool) if part.deleted is None else part.deleted
+        if self.only is not None:
+            out = ~self.only[part.name] | out if len(out) else ~self.only[part.name]
         for name, value in self.filters.items():
             postings = part.fields[index.filter_number(name)].postings(value)
             lacking = np.ones(part.documents, bool)

@@ -137,16 +137,21 @@ def _least(scores: Sequence[NDArray[np.float32]], depth: int) -> float:
     return float(np.partition(together, len(together) - depth)[len(together) - depth])
 
 
-def count(index: Index, fields: Collection[str], selection: Selection) -> int:
-    """The number of candidates when `fields` are searched."""
+def candidates(
+    index: Index, fields: Collection[str], selection: Selection
+) -> list[NDArray[np.bool_]]:
+    """Of each part, which documents are candidates, (documents,), when `fields` are searched."""
     nothing = Scoring(dict.fromkeys(selection.terms, 0.0), {}, 0.0, 1.0, 0.0)
     asked = _asked({index.field_number(name): (0.0, nothing) for name in fields}, selection)
-    found = 0
+    found = []
     for part in index.parts:
         with part.reading():
             excluded, lists = selection.excluded(index, part), asked.lists(part)
-            norms = np.ones((len(fields), part.documents))
-            found += best(lists, norms, excluded, 1, math.inf, asked.grid, selection.least)[2]
+            norms, depth = np.ones((len(fields), part.documents)), max(1, part.documents)
+            docs = best(lists, norms, excluded, depth, -math.inf, asked.grid, selection.least)[0]
+        chosen = np.zeros(part.documents, bool)
+        chosen[docs] = True
+        found.append(chosen)
     return found
 
 

@@ -1,0 +1,163 @@
+"""How are the nearest of many vectors found without looking at all of them? By an HNSW graph.
+
+Malkov & Yashunin 2018, as usearch builds it. A graph belongs to one folder of an attachment's rows,
+which never changes, and lies beside it. It is derived from the folder: an index without graphs
+answers exactly, more slowly, and one that changes needs graphs for its new folders alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.artifact import fingerprint, new_directory
+from birchbark.errors import ArtifactError, MissingPackageError
+from birchbark.index.attachment_reader import AttachedRows, Attachment, Numbers, reading
+from birchbark.index.reader import Index
+from birchbark.records import Float32s
+
+LEAST = 20_000  # vectors; fewer are looked at one by one in some milliseconds
+ADDED = 4_096  # at a time, between two steps of a progress bar
+FILE, ABOUT = "graph.usearch", "about.json"
+REMEDY = "remove that folder; `birchbark index attach` makes it anew"
+
+Unpack = Callable[[Mapping[str, NDArray[Any]]], Float32s]
+Advance = Callable[[int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a graph is made and followed.
+
+    links: of each vector in a layer. build, search: vectors that are looked at to add one, and to
+    find some, at least.
+    """
+
+    links: int = 16
+    build: int = 128
+    search: int = 128
+
+
+class Graph:
+    """The graph of one folder, mapped into memory."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open it; ArtifactError if it is damaged."""
+        from usearch.index import Index as Usearch
+
+        try:
+            about = json.loads((folder / ABOUT).read_text("utf-8"))
+            if fingerprint(folder / FILE) != about["checksum"]:
+                raise ValueError("its bytes are not as written")
+            self._found = Usearch.restore(str(folder / FILE), view=True)
+            if self._found is None:
+                raise ValueError("not a graph")
+            self._found.expansion_search = self._least = int(about["shape"]["search"])
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError) as broken:
+            raise ArtifactError(
+                f"damaged graph: {broken}", where=str(folder), remedy=REMEDY
+            ) from broken
+
+    def nearest(self, query: Float32s, count: int) -> tuple[Numbers, Float32s]:
+        """About the `count` rows that are nearest to the unit vector `query`, and their cosines.
+
+        Cosines are those of vectors in 16 bits.
+        """
+        self._found.expansion_search = max(self._least, count)
+        found = self._found.search(query, count, threads=1)
+        return found.keys.astype(np.int64), 1 - found.distances.astype(np.float32)
+
+
+def installed() -> bool:
+    """Whether graphs can be made and read."""
+    return find_spec("usearch") is not None
+
+
+def open_graphs(index: Index, attachment: Attachment) -> dict[str, Graph]:
+    """Folder of rows → its graph, for those that have one; none without the package."""
+    if not installed():
+        return {}
+    folders = [held.folder for _, held in _folders(index, attachment)]
+    there = {folder.as_posix(): _beside(folder) for folder in folders if _beside(folder).is_dir()}
+    return {folder: Graph(graph) for folder, graph in there.items()}
+
+
+def build_graphs(
+    index: Index,
+    attachment: Attachment,
+    unpack: Unpack,
+    advance: Advance = lambda vectors: None,
+    *,
+    least: int = LEAST,
+    shape: Shape = Shape(),
+) -> int:
+    """Make a graph for each folder of `least` vectors or more that has none; how many were made.
+
+    unpack: see KeptVectors. advance: called with numbers of vectors. Graphs of folders that are no
+    longer there are removed. A graph is written whole or not at all. Raises MissingPackageError
+    without usearch.
+    """
+    if not installed():
+        raise MissingPackageError("graphs need usearch", remedy="pip install 'birchbark[dense]'")
+    wanted = {_beside(held.folder): held for held in _missing(index, attachment, least)}
+    kept = {_beside(held.folder) for _, held in _folders(index, attachment)}
+    for part in index.parts:
+        for old in set(part.path.glob("graph-*")) - kept:
+            rmtree(old)
+    for target, held in wanted.items():
+        with new_directory(target) as scratch, reading(held.folder):
+            _build(held, unpack, advance, shape, scratch / FILE)
+            about = {"shape": asdict(shape), "checksum": fingerprint(scratch / FILE)}
+            (scratch / ABOUT).write_text(json.dumps(about), "utf-8")
+    return len(wanted)
+
+
+def vectors_without(index: Index, attachment: Attachment, least: int = LEAST) -> int:
+    """How many vectors `build_graphs` would put into new graphs."""
+    return sum(len(held.values["vectors"]) for held in _missing(index, attachment, least))
+
+
+def _build(held: AttachedRows, unpack: Unpack, advance: Advance, shape: Shape, path: Path) -> None:
+    """In the order of the rows, by one thread: the same rows give the same graph."""
+    from usearch.index import Index as Usearch
+
+    rows, hidden = held.values["vectors"].shape
+    graph = Usearch(
+        ndim=hidden,
+        metric="cos",
+        dtype="f16",
+        connectivity=shape.links,
+        expansion_add=shape.build,
+        expansion_search=shape.search,
+    )
+    for begin in range(0, rows, ADDED):
+        end = min(rows, begin + ADDED)
+        some = unpack({name: values[begin:end] for name, values in held.values.items()})
+        graph.add(np.arange(begin, end), some, threads=1)
+        advance(end - begin)
+    graph.save(str(path))
+
+
+def _missing(index: Index, attachment: Attachment, least: int) -> Iterator[AttachedRows]:
+    for _, held in _folders(index, attachment):
+        if len(held.values["vectors"]) >= least and not _beside(held.folder).is_dir():
+            yield held
+
+
+def _folders(index: Index, attachment: Attachment) -> Iterator[tuple[int, AttachedRows]]:
+    for position in range(len(index.parts)):
+        for held in attachment.held[position]:
+            yield position, held
+
+
+def _beside(folder: Path) -> Path:
+    """Where the graph of a folder of rows lies."""
+    return folder.with_name(f"graph-{folder.name}")
