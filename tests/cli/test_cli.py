@@ -88,6 +88,10 @@ def test_json_output_is_json(here: Path) -> None:
     (report,) = json.loads(birchbark("evaluate", "qrels.txt", "a.run", "--json", "-m", "AP")[0])
     assert report["per_query"]["AP"]["2"] == 1.0
     assert report["unjudged"] == 0
+    assert report["grades"] is None
+    said = birchbark("evaluate", "qrels.txt", "a.run", "--json", "--grades", "3")[0]
+    assert set(json.loads(said)[0]["grades"]) == {"unjudged", "0", "1", "2"}
+    assert "unjudged" in birchbark("evaluate", "qrels.txt", "a.run", "--grades", "3")[0]
     rows = birchbark("evaluate", "qrels.txt", "a.run", "--per-query", "-m", "AP")[0].splitlines()
     assert [row.split("\t")[:2] for row in rows] == [["1", "AP"], ["2", "AP"]]
 

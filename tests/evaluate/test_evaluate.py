@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import pytrec_eval
 from scipy import stats
 
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.runs import read_run
 from birchbark.errors import InputError, MissingPackageError
+from birchbark.evaluate.judged import grades_at
 from birchbark.evaluate.measures import Results, check_averaged, measure
 from birchbark.evaluate.significance import compare, mean_interval
 from birchbark.records import Qrels, Ranking, Run
@@ -279,3 +281,41 @@ def test_counts_are_no_averages() -> None:
         check_averaged(["NumRet"])
     with pytest.raises(InputError, match="unknown measure"):
         check_averaged(["MAPP"])
+
+
+def test_judged_only_is_as_trec_eval_has_it() -> None:
+    """Its option -J, on random rankings; no other tie rule comes in."""
+    chance = np.random.default_rng(1)
+    grades = {
+        f"q{q}": {f"d{d:03}": int(chance.integers(0, 3)) for d in range(q, 200, 3)}
+        for q in range(20)
+    }
+    rankings = {
+        q: Ranking.of([f"d{d:03}" for d in chance.permutation(200)[:90]], -np.arange(90.0))
+        for q in grades
+    }
+    found = measure(Qrels(grades), Run(rankings), ["AP", "nDCG@10", "RR", "P@5"], judged_only=True)
+    judge = pytrec_eval.RelevanceEvaluator(
+        grades, {"map", "ndcg_cut_10", "recip_rank", "P_5"}, judged_docs_only_flag=True
+    )
+    theirs = judge.evaluate({q: dict(ranking) for q, ranking in rankings.items()})
+    names = {"AP": "map", "nDCG@10": "ndcg_cut_10", "RR": "recip_rank", "P@5": "P_5"}
+    for ours, name in names.items():
+        assert found.values[ours] == pytest.approx({q: theirs[q][name] for q in theirs}, abs=1e-9)
+
+
+def test_grades_of_the_first_documents() -> None:
+    """Counted over judged queries, those without any document among them; unjudged is not 0."""
+    qrels = Qrels({"1": {"a": 2, "b": 0}, "2": {"c": 1}, "3": {"d": 0}})
+    rankings = {
+        "1": Ranking.of(["a", "x", "b"], [3, 2, 1]),
+        "2": Ranking.of(["y", "c"], [2, 1]),
+        "9": Ranking.of(["a"], [1]),
+    }
+    run = Run(rankings)
+    assert grades_at(qrels, run, 2) == {None: 2, 0: 0, 1: 1, 2: 1}
+    assert grades_at(qrels, run, 9) == {None: 2, 0: 1, 1: 1, 2: 1}
+    found = measure(qrels, run, ["Judged@2"]).values["Judged@2"]
+    assert found == {"1": 0.5, "2": 0.5, "3": 0.0}
+    with pytest.raises(InputError, match="depth is out of range"):
+        grades_at(qrels, run, 0)

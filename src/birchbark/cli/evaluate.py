@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog="Example: birchbark evaluate qrels.txt rm3.run bert.run -m AP -m nDCG@20",
+    epilog="Examples: birchbark evaluate qrels.txt rm3.run bert.run -m AP -m nDCG@20; where many "
+    "documents have no judgment: birchbark evaluate qrels.txt rm3.run bert.run -m Judged@10 "
+    "-m nDCG@10 --judged-only --grades 10",
     short_help="Measure runs, and test their differences.",
 )
 @click.argument("qrels", type=FILE)
@@ -38,6 +40,12 @@ if TYPE_CHECKING:
 )
 @click.option("--baseline", type=FILE, help="Run to compare with.  [default: the first]")
 @click.option("--judged-only", is_flag=True, help="Take unjudged documents out of the rankings.")
+@click.option(
+    "--grades",
+    type=click.IntRange(1),
+    metavar="K",
+    help="Count the grades of the first K documents, the unjudged among them.",
+)
 @click.option("--per-query", is_flag=True, help="Query, measure, value and run, tab-separated.")
 @click.option("--json", "as_json", is_flag=True, help="Everything, as JSON.")
 @click.option("--seed", default=0, show_default=True, help="Of the bootstrap.")
@@ -47,6 +55,7 @@ def command(
     names: tuple[str, ...],
     baseline: Path | None,
     judged_only: bool,
+    grades: int | None,
     per_query: bool,
     as_json: bool,
     seed: int,
@@ -58,12 +67,14 @@ def command(
     """
     from birchbark.collection.qrels import read_qrels
     from birchbark.collection.runs import read_run
+    from birchbark.evaluate.judged import grades_at
     from birchbark.evaluate.measures import measure
 
     judged = read_qrels(qrels)
     named = [baseline, *runs] if baseline else list(runs)
     files = list({file.resolve(): file for file in named}.values())  # each run once
-    results = [measure(judged, read_run(f), names, judged_only=judged_only) for f in files]
+    ranked = [read_run(file) for file in files]
+    results = [measure(judged, run, names, judged_only=judged_only) for run in ranked]
     if len({result.tag for result in results}) < len(results):
         results = [replace(r, tag=f"{r.tag} ({f})") for r, f in zip(results, files, strict=True)]
     for file, result in zip(files, results, strict=True):
@@ -75,17 +86,16 @@ def command(
                     click.echo(f"{query_id}\t{name}\t{value:.6f}\t{result.tag}")
         return
     differences = compared(results, seed)
+    counts = [grades_at(judged, run, grades) if grades else None for run in ranked]
     if as_json:
-        click.echo(
-            json.dumps(
-                [_plain(f, r, d) for f, r, d in zip(files, results, differences, strict=True)],
-                indent=2,
-            )
-        )
-    else:
-        from birchbark.cli.tables import show_results
+        rows = zip(files, results, differences, counts, strict=True)
+        click.echo(json.dumps([_plain(*row) for row in rows], indent=2))
+        return
+    from birchbark.cli.tables import show_grades, show_results
 
-        show_results(results, differences)
+    show_results(results, differences)
+    if grades:
+        show_grades([result.tag for result in results], [c for c in counts if c], grades)
 
 
 def _note(file: Path, result: Results) -> None:
@@ -111,9 +121,13 @@ def compared(results: Sequence[Results], seed: int) -> Differences:
 
 
 def _plain(
-    file: Path, result: Results, difference: Mapping[str, Difference] | None
+    file: Path,
+    result: Results,
+    difference: Mapping[str, Difference] | None,
+    grades: Mapping[int | None, int] | None,
 ) -> dict[str, object]:
     """What --json prints of one run."""
+    counts = {"unjudged" if g is None else str(g): n for g, n in (grades or {}).items()}
     return {
         "run": str(file),
         "tag": result.tag,
@@ -122,5 +136,6 @@ def _plain(
         "unjudged": result.unjudged,
         "means": result.means,
         "difference": {n: asdict(d) for n, d in difference.items()} if difference else None,
+        "grades": counts or None,
         "per_query": result.values,
     }

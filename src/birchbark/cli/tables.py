@@ -57,6 +57,21 @@ def show_results(
         )
 
 
+def show_grades(
+    tags: Sequence[str], counts: Sequence[Mapping[int | None, int]], depth: int
+) -> None:
+    """A row a run: how many of the first documents have which grade."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column(f"first {depth} documents", overflow="fold")
+    for grade in counts[0]:
+        table.add_column("unjudged" if grade is None else f"grade {grade}", justify="right")
+    for tag, of_run in zip(tags, counts, strict=True):
+        table.add_row(Text(tag), *(f"{count:,}" for count in of_run.values()))
+    out = console()
+    out.print()
+    out.print(table, crop=False)
+
+
 def _cell(mean: float, difference: Difference | None) -> Text:
     if difference is None:
         return Text(f"{mean:.4f} ")
