@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from birchbark.cli.model_check import check
+from birchbark.cli.model_extend import extend_command
 from birchbark.cli.options import FILE
 from birchbark.cli.talk import progress, say
 from birchbark.errors import BirchbarkError, InputError
@@ -16,7 +17,7 @@ from birchbark.errors import BirchbarkError, InputError
 
 @click.group(
     epilog="Example: birchbark model fetch cross-encoder/ms-marco-MiniLM-L6-v2",
-    short_help="Fetch, list, check and pack models.",
+    short_help="Fetch, list, check, pack and extend models.",
 )
 def command() -> None:
     """Models that BERT scores can come from."""
@@ -141,4 +142,5 @@ def pack_command(model: str, bits: str, target: Path, replace: bool) -> None:
     say(f"{target}: {after / 1e6:.1f} MB of weights, {before / 1e6:.1f} MB before")
 
 
-command.add_command(check)
+for verb in (check, extend_command):
+    command.add_command(verb)

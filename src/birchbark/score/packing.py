@@ -9,7 +9,8 @@ few. All is widened to float32 when it is read (weights.py), so this is the one 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ from numpy.typing import NDArray
 
 from birchbark.artifact import new_directory
 from birchbark.errors import CheckpointError, InputError
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.checkpoint import Checkpoint, read_modules
 from birchbark.score.heads import Pooling
 from birchbark.score.integers import quantised
 from birchbark.score.shards import INDEX, weight_files
-from birchbark.score.weights import SCALE, WEIGHTS, read_tensors
+from birchbark.score.weights import SCALE, WEIGHTS, find_weights, read_tensors
 
 BITS = (8, 16)
 COPIED = {".json", ".txt", ".md", ".model", ""}  # "": LICENSE
@@ -38,9 +39,24 @@ def pack(
     """
     if bits not in BITS:
         raise InputError("unknown number of bits", wanted="8 or 16", found=str(bits))
-    weights = Checkpoint.open(model, pooling=pooling).weights
+    where = str(Checkpoint.open(model, pooling=pooling).weights)
+    with write_again(model, target, replace=replace) as (_, tensors):
+        narrow = narrowed(tensors, bits, where)
+        tensors.clear()
+        tensors.update(narrow)
+
+
+@contextmanager
+def write_again(
+    model: Path, target: Path, *, replace: bool = False
+) -> Iterator[tuple[Path, dict[str, NDArray[Any]]]]:
+    """The new directory `target`, with a copy of `model`'s files, and its weights to be changed.
+
+    The weights, by their stored names, widened, are written when the block ends; nothing is there
+    if it raises. Raises InputError if `target` exists, unless it is to be replaced.
+    """
+    weights = find_weights(model / read_modules(model).get("Transformer", ""))
     tensors = {n: v for file in weight_files(weights) for n, v in read_tensors(file, "").items()}
-    narrow = narrowed(tensors, bits, str(weights))
     with new_directory(target, replace=replace) as scratch:
         for path in sorted(model.rglob("*")):
             place = scratch / path.relative_to(model)
@@ -51,7 +67,8 @@ def pack(
                 shutil.copyfile(path, place)
         place = scratch / weights.relative_to(model).with_name(WEIGHTS[0])
         place.parent.mkdir(parents=True, exist_ok=True)
-        _write(narrow, place)
+        yield scratch, tensors
+        _write(tensors, place)
 
 
 def _write(tensors: dict[str, NDArray[Any]], path: Path) -> None:

@@ -74,6 +74,11 @@ class Pieces:
             and all(mine[part] == theirs[part] for part in ("normalizer", "pre_tokenizer"))
         )
 
+    @property
+    def size(self) -> int:
+        """One more than the highest id."""
+        return max(self._tokenizer.get_vocab().values()) + 1
+
     def vocabulary(self) -> list[str]:
         """All pieces, in the order of their ids."""
         ids = self._tokenizer.get_vocab()
@@ -82,6 +87,27 @@ class Pieces:
     def names(self) -> dict[int, str]:
         """Id → piece."""
         return {number: piece for piece, number in self._tokenizer.get_vocab().items()}
+
+    def words(self, text: str) -> list[str]:
+        """The words of `text` before they become pieces, as the tokeniser spells them."""
+        with _damage(self._where):
+            normaliser, splitter = self._tokenizer.normalizer, self._tokenizer.pre_tokenizer
+            spelt = normaliser.normalize_str(text) if normaliser else text
+            return [word for word, _ in splitter.pre_tokenize_str(spelt)] if splitter else [spelt]
+
+    def with_words(self, words: Sequence[str]) -> Tokenizer:
+        """This tokeniser with further pieces, whose ids follow on; InputError if it cannot be."""
+        from tokenizers import Tokenizer
+
+        whole = json.loads(self._tokenizer.to_str())
+        known = self._tokenizer.get_vocab()
+        if whole["model"].get("type") != "WordPiece":
+            found = str(whole["model"].get("type"))
+            raise InputError("words cannot be added", wanted="WordPiece", found=found)
+        if twice := [w for w in words if w in known] or len(set(words)) < len(words):
+            raise InputError("words cannot be added", found=f"known before: {twice}")
+        whole["model"]["vocab"] |= {word: self.size + n for n, word in enumerate(words)}
+        return Tokenizer.from_str(json.dumps(whole))
 
     def save(self, path: Path) -> None:
         """Write the tokeniser to `path`, as tokenizer.json."""
