@@ -109,4 +109,4 @@ def test_command(bert: Callable[..., Path], tmp_path: Path) -> None:
     assert done.stdout == "rivers\t6\nhoneys\t3\n"
     assert "titles: 2.0 tokens on average before, 1.0 after: 50.0% saved" in done.stderr
     with pytest.raises(InputError, match="already exists"):
-        CliRunner().invoke(group, [*command, str(tmp_path)], catch_exceptions=False)
+        CliRunner().invoke(group, [*command, "--to", str(tmp_path)], catch_exceptions=False)
