@@ -27,6 +27,7 @@ def material(name: str, queries: int, how: Draw = Draw(), texts: int = 5) -> Mat
             name,
             ("pairs.tsv",),
             False,
+            False,
             "",
             "whole",
             16,
@@ -42,7 +43,7 @@ def material(name: str, queries: int, how: Draw = Draw(), texts: int = 5) -> Mat
         ),
         *((Aim(Objective()),), 1.0),
     )
-    inputs = PairInputs(pairs, (), (), None, 0)  # type: ignore[arg-type]
+    inputs = PairInputs(pairs, (), (), None, 0, 0)  # type: ignore[arg-type]
     return Material(data, inputs, (pairs.grades,), inputs)
 
 

@@ -28,6 +28,8 @@ VERBS = (
     "pairs",
     "train",
     "distill",
+    "adapt",
+    "pretrain",
     "model",
 )
 

@@ -37,6 +37,18 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
+class MaskedHead:
+    """What says which token is hidden: a linear layer, activation, norm, and a bias of each token.
+
+    The scores are products with the embeddings themselves.
+    """
+
+    linear: str = "cls.predictions.transform.dense"
+    norm: str = "cls.predictions.transform.LayerNorm"
+    bias: str = "cls.predictions.bias"
+
+
+@dataclass(frozen=True, slots=True)
 class Family:
     """One family.
 
@@ -45,7 +57,8 @@ class Family:
     feed-forward layers', if config.json does not say. offset: positions start behind the padding
     token's number. transform: linear layer of the head and its activation, between [CLS] and
     `logits`. drops_first: a training drops values of [CLS] out before it too, not behind it alone.
-    next_sentence: the layer of BERT's next-sentence head, empty if there is none.
+    next_sentence: the layer of BERT's next-sentence head, empty if there is none. masked: the head
+    of a masked language model.
     """
 
     prefix: str
@@ -58,6 +71,7 @@ class Family:
     drops_first: bool = False
     logits: str = "classifier"
     next_sentence: str = ""
+    masked: MaskedHead = MaskedHead()
 
 
 _BERT = Family("bert.", next_sentence="cls.seq_relationship")
@@ -67,6 +81,7 @@ _ROBERTA = Family(
     transform=("classifier.dense", "tanh"),
     drops_first=True,
     logits="classifier.out_proj",
+    masked=MaskedHead("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"),
 )
 _DISTILBERT = Family(
     "distilbert.",
@@ -90,6 +105,7 @@ _DISTILBERT = Family(
     },
     fixed={"type_vocab_size": 0, "layer_norm_eps": 1e-12},
     transform=("pre_classifier", "relu"),
+    masked=MaskedHead("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
 )
 _ELECTRA = Family(
     "electra.",
@@ -97,6 +113,9 @@ _ELECTRA = Family(
     transform=("classifier.dense", "gelu"),
     drops_first=True,
     logits="classifier.out_proj",
+    masked=MaskedHead(
+        "generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head.bias"
+    ),
 )
 _SHARED = "encoder.albert_layer_groups.{group}.albert_layers.0"
 _ALBERT = Family(
@@ -114,6 +133,7 @@ _ALBERT = Family(
     ),
     activation="gelu_new",
     transform=("pooler", "tanh"),
+    masked=MaskedHead("predictions.dense", "predictions.LayerNorm", "predictions.bias"),
 )
 
 FAMILIES: Mapping[str, Family] = {

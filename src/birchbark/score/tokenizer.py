@@ -130,6 +130,25 @@ class Pieces:
         types = [*kinds, *a * len(query), *others, *b * len(text), *last]
         return _joined(start, query, middle, text, end), np.array(types, np.int32)
 
+    @property
+    def special(self) -> set[int]:
+        """Ids that stand around texts."""
+        return {
+            int(n) for frame in (self._single, self._pair) for ids, _ in frame[::2] for n in ids
+        }
+
+    def sides(self, query: int | None, text: int) -> list[tuple[int, int]]:
+        """Where texts of so many tokens stand in an input: first place and last + 1 of each.
+
+        query: None for one text alone.
+        """
+        if query is None:
+            start = len(self._single[0][0])
+            return [(start, start + text)]
+        start = len(self._pair[0][0])
+        middle = start + query + len(self._pair[2][0])
+        return [(start, start + query), (middle, middle + text)]
+
     def joined(self, text: Ids, other: Ids) -> Ids:
         """Two texts' ids as one, with what stands between query and text between them."""
         return _joined(text, self._pair[2][0], other)

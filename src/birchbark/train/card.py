@@ -21,14 +21,15 @@ LINEAGE = "birchbark.json"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a card calls a model. tag, library: for the hub. reads: a sentence."""
+    """What a card calls a model. tag, library, task: for the hub. reads: a sentence."""
 
     tag: str
     library: str
     reads: str
+    task: str = "text-ranking"
 
 
-def kind_of(parade: str | None, duo: bool) -> Kind:
+def kind_of(parade: str | None, duo: bool, masked: bool = False) -> Kind:
     """The kind of a model, by what Shaping says of it."""
     if parade:
         return Kind(
@@ -36,6 +37,13 @@ def kind_of(parade: str | None, duo: bool) -> Kind:
             f"PARADE by {parade}, trained with Birchbark: it reads a query with each passage of a "
             "document and gives one number, the log-odds that the document is relevant. Other "
             "libraries do not know how passages become documents.",
+        )
+    if masked:
+        return Kind(
+            *("fill-mask", "transformers"),
+            "A masked language model, trained with Birchbark: it says which tokens were hidden "
+            "from it. It judges no relevance: models that do can be trained from it.",
+            "fill-mask",
         )
     if duo:
         return Kind(
@@ -83,7 +91,7 @@ def _front(lineage: Mapping[str, Any], kind: Kind) -> str:
             "---",
             f"base_model: {json.dumps(lineage['base'])}",
             f"library_name: {kind.library}",
-            "pipeline_tag: text-ranking",
+            f"pipeline_tag: {kind.task}",
             "tags:",
             f"- {kind.tag}",
             "- birchbark",

@@ -15,6 +15,7 @@ from birchbark.errors import InputError
 from birchbark.section import Section
 from birchbark.segment.named import parse_segmenter
 from birchbark.train.examples import Draw
+from birchbark.train.masking import LIKELIHOOD, Masking
 from birchbark.train.matching import Matching
 from birchbark.train.objectives import Objective
 from birchbark.train.shaping import Shaping
@@ -50,7 +51,8 @@ class DataSet:
     """A set of pairs, and what is learnt from it.
 
     files: below the data root, of pairs, read as one set; or where `judged` is true, the documents,
-    queries and judgments of a collection, whose every judged document makes a pair; format: of the
+    queries and judgments of a collection, whose every judged document makes a pair; or where
+    `texts` is true, the documents alone, cut so that they fit; format: of the
     documents, where their name does not tell; segments: what is made of each, a pair for each of
     them. passages: PARADE learns from at most so many of a document; None for 16.
     chunk: texts are cut into pieces of so many words,
@@ -62,6 +64,7 @@ class DataSet:
     name: str
     files: tuple[str, ...]
     judged: bool
+    texts: bool
     format: str
     segments: str
     passages: int | None
@@ -129,7 +132,8 @@ class Training:
     """All that a training depends on, besides data, base and machine.
 
     base: a model as `--model` takes it. max_length: tokens of an input, special tokens included.
-    matching: what else is learnt of a teacher; None without one.
+    query_length: tokens of a query at most; None for half of them. matching: what else is learnt of
+    a teacher; None without one. masking: what is hidden and learnt; None where relevance is.
     values: the file as it was read, without its grid.
     """
 
@@ -139,10 +143,12 @@ class Training:
     seed: int
     shaping: Shaping
     max_length: int
+    query_length: int | None
     data: tuple[DataSet, ...]
     schedule: Schedule
     validation: Validation
     matching: Matching | None
+    masking: Masking | None
     values: Mapping[str, Any]
 
     @property
@@ -160,12 +166,15 @@ def read_training(values: Mapping[str, Any], path: Path) -> Training:
     top = Section(values, str(path))
     match = top.section("match", {})
     matching = _read(match, _matching) if match.keys else None
+    masking = _read(top.section("masked"), _masking) if "masked" in top.keys else None
     aims = _aims(top)
-    if "objective" not in top.keys:
+    if "objective" not in top.keys and not masking:
         aims = (Aim(Objective()),)
-    elif not aims and not matching:
-        raise InputError("no objective", where=top.where(), wanted="one, or a table [match]")
+    elif not aims and not matching and not masking:
+        wanted = "one, or a table [match] or [masked]"
+        raise InputError("no objective", where=top.where(), wanted=wanted)
     draw = _read(top.section("lists", {}), _draw)
+    usual = LIKELIHOOD if masking else "AP"
     training = Training(
         path=path,
         title=top.text("title"),
@@ -173,14 +182,16 @@ def read_training(values: Mapping[str, Any], path: Path) -> Training:
         seed=top.whole("seed", 0),
         shaping=_read(top.section("model", {}), _shaping),
         max_length=top.whole("max_length", 256, least=8),
+        query_length=top.whole("query_length", None, least=1),
         data=tuple(_read(s, _data_set, aims, draw) for s in top.sections("data")),
         schedule=_read(top.section("schedule"), _schedule),
-        validation=_read(top.section("validation", {}), _validation),
+        validation=_read(top.section("validation", {}), _validation, usual),
         matching=matching,
+        masking=masking,
         values=dict(values),
     )
     top.end()
-    if training.validation.patience and not any(data.aims for data in training.data):
+    if training.validation.patience and not (masking or any(data.aims for data in training.data)):
         raise InputError(
             "patience needs an objective: what a table [match] teaches alone is not measured",
             where=top.where("validation"),
@@ -195,6 +206,9 @@ def read_training(values: Mapping[str, Any], path: Path) -> Training:
                 found=", ".join(sorted(kinds)),
             )
     _check_parade(training)
+    _check_masked(training)
+    if masking:
+        training = replace(training, shaping=replace(training.shaping, masked=True))
     names = [data.name for data in training.data]
     if not names or len(set(names)) < len(names):
         raise InputError(
@@ -219,6 +233,34 @@ def _check_parade(training: Training) -> None:
         )
     if training.shaping.parade and any(data.chunk for data in training.data):
         raise InputError("chunk makes texts of documents", where=str(training.path))
+
+
+def _check_masked(training: Training) -> None:
+    """Refuse what hidden tokens cannot be learnt from, and texts for anything else."""
+    masking = training.masking
+    alone = masking is not None and masking.query is None
+    for data in training.data:
+        where = f"{training.path}: data {data.name}"
+        if data.texts and not alone:
+            wanted = "queries and qrels; or a table [masked] without query"
+            raise InputError("nothing is asked of these documents", where=where, wanted=wanted)
+        if alone and not data.texts:
+            raise InputError("texts stand alone", where=where, wanted="documents, and nothing else")
+        if masking and (data.aims or data.chunk or data.draw.each != "pair"):
+            raise InputError(
+                "[masked] stands alone", where=where, found="objective, lists or chunk"
+            )
+    if (training.validation.measure == LIKELIHOOD) != bool(masking):
+        wanted = f"{LIKELIHOOD}, and for nothing else" if masking else "a measure of rankings"
+        where = f"{training.path}: validation.measure"
+        raise InputError("what is hidden is measured otherwise", where=where, wanted=wanted)
+    if masking and (training.matching or training.shaping.parade or training.shaping.duo):
+        raise InputError("[masked] stands alone", where=str(training.path))
+
+
+def _masking(section: Section) -> Masking:
+    usual = Masking()
+    return Masking(section.number("share", usual.share), section.number("query", None))
 
 
 def _read(section: Section, make: Callable[..., T], *others: Any) -> T:
@@ -308,17 +350,20 @@ def _data_set(section: Section, usual: tuple[Aim, ...], usual_draw: Draw) -> Dat
             f"objective {compare[0]} compares texts of one query",
             remedy='lists = { each = "positive", texts = 8 }, or each = "query"',
         )
-    judged = "documents" in section.keys
+    documents = "documents" in section.keys
+    judged = documents and bool({"queries", "qrels"} & set(section.keys))
+    named = JUDGED if judged else JUDGED[:1]
     return DataSet(
         name=section.text("name"),
-        files=tuple(map(section.text, JUDGED)) if judged else section.texts("files"),
+        files=tuple(map(section.text, named)) if documents else section.texts("files"),
         judged=judged,
-        format=section.text("format", "") if judged else "",
-        segments=_segments(section) if judged else "whole",
+        texts=documents and not judged,
+        format=section.text("format", "") if documents else "",
+        segments=_segments(section) if documents else "whole",
         passages=section.whole("passages", None, least=1),
-        columns=Columns() if judged else _read(section.section("columns", {}), _columns),
+        columns=Columns() if documents else _read(section.section("columns", {}), _columns),
         highest=section.whole("highest", 1, least=1),
-        unjudged=None if judged else section.whole("unjudged", None),
+        unjudged=None if documents else section.whole("unjudged", None),
         skip_bad=section.truth("skip_bad", False),
         licence=section.text("licence", "not stated"),
         chunk=section.whole("chunk", None, least=1),
@@ -358,9 +403,9 @@ def _schedule(section: Section) -> Schedule:
     )
 
 
-def _validation(section: Section) -> Validation:
+def _validation(section: Section, usual: str) -> Validation:
     return Validation(
-        section.text("measure", "AP"),
+        section.text("measure", usual),
         section.whole("every", None, least=1),
         section.whole("patience", None, least=1),
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from birchbark.artifact import new_directory, write_json
 from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.heads import PASSAGES, STATEMENT, TWO_TEXTS
+from birchbark.score.heads import MODES, PASSAGES, STATED, STATEMENT, TWO_TEXTS, Pooling
 from birchbark.score.model_json import read_object
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.card import LINEAGE, Kind, card, kind_of
@@ -45,9 +45,10 @@ def export(
     """
     from safetensors.torch import save
 
-    prefix = base.family.prefix
+    prefix, masked = base.family.prefix, base.family.masked
+    heads = (*HEADS, masked.linear, masked.norm, masked.bias)
     named = {
-        name if name.startswith(HEADS) else prefix + name: weight.detach().cpu().contiguous()
+        name if name.startswith(heads) else prefix + name: weight.detach().cpu().contiguous()
         for name, weight in network.weights.items()
     }
     with new_directory(target, replace=True) as scratch:
@@ -59,7 +60,24 @@ def export(
         for name in VOCABULARIES:
             if (base.directory / name).exists():
                 shutil.copyfile(base.directory / name, scratch / name)
-        write_card(scratch, lineage, kind_of(network.parade, network.duo))
+        if network.masked and isinstance(base.head, Pooling):
+            _write_pooling(scratch, base.head.mode)
+        write_card(scratch, lineage, kind_of(network.parade, network.duo, network.masked))
+
+
+def _write_pooling(folder: Path, mode: str) -> None:
+    """sentence-transformers' layout: what was an embedding is one still."""
+    kind = "sentence_transformers.models"
+    modules = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
+    listed = [
+        {"idx": n, "name": str(n), "path": path, "type": f"{kind}.{name}"}
+        for n, (path, name) in enumerate(modules)
+    ]
+    (folder / "1_Pooling").mkdir()
+    stated = {key: said == mode for key, said in STATED.items() if said in MODES}
+    stated["pooling_mode_mean_sqrt_len_tokens"] = False
+    write_json(folder / "modules.json", listed)
+    write_json(folder / "1_Pooling" / "config.json", stated)
 
 
 def write_card(model: Path, lineage: Mapping[str, Any], kind: Kind) -> None:
@@ -90,14 +108,17 @@ def _config(network: Network, base: Checkpoint) -> dict[str, Any]:
         said = {STATEMENT: {"reads": PASSAGES, "aggregation": network.parade}}
     if network.duo:
         said = {STATEMENT: {"reads": TWO_TEXTS}}
-    config.pop(STATEMENT, None)
+    labels = {"id2label": {"0": "relevance"}, "label2id": {"relevance": 0}}
+    if network.masked:
+        classes, labels = classes.replace("ForSequenceClassification", "ForMaskedLM"), {}
+    for key in (STATEMENT, "id2label", "label2id"):
+        config.pop(key, None)
     return (
         config
         | said
+        | labels
         | {
             "architectures": [classes],
-            "id2label": {"0": "relevance"},
-            "label2id": {"relevance": 0},
             **{names.get(key, key): size for key, size in sizes.items()},
             "torch_dtype": "float32",
         }

@@ -12,9 +12,10 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from birchbark.errors import LossError
-from birchbark.records import Float32s, Ids
+from birchbark.records import Ids
 from birchbark.train.course import Course, Task
 from birchbark.train.examples import List
 from birchbark.train.matching import Matcher
@@ -24,7 +25,7 @@ from birchbark.train.objectives import Objective
 from birchbark.train.world import World
 
 Units = list[tuple[Ids, Ids]]  # what is read for one logit
-Read = tuple[list[Units], list[Float32s]]  # of a list: each logit's inputs, targets of each aim
+Read = tuple[list[Units], list[NDArray[Any]]]  # of a list: each logit's inputs, targets of each aim
 TOKENS = 16_384  # that gradients are held for at once; 4,096 of six layers of 384 held 1.5 GB
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,9 @@ from birchbark.collection.pairs import read_pairs
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError
-from birchbark.records import Ids, Pair, Qrels
+from birchbark.records import Document, Ids, Pair, Qrels
 from birchbark.score.tokenizer import Pieces
+from birchbark.segment.fit import fit
 from birchbark.segment.named import parse_segmenter
 from birchbark.train.config import DataSet, Training
 from birchbark.train.examples import Pairs
@@ -33,7 +35,8 @@ COMPARED = 10  # pairs of a query that are compared with each other to validate
 class PairInputs:
     """Inputs of BERT for pairs, put together when they are asked for: most tokens of text each.
 
-    passages: of a document, at most so many are read. duo: whether two texts share an input.
+    asked: tokens of a query at most. passages: of a document, at most so many are read. duo:
+    whether two texts share an input. alone: whether texts stand without queries.
     """
 
     pairs: Pairs
@@ -41,8 +44,10 @@ class PairInputs:
     texts: Sequence[Ids]
     pieces: Pieces
     most: int
+    asked: int
     passages: int = 1
     duo: bool = False
+    alone: bool = False
 
     @classmethod
     def of(
@@ -50,38 +55,63 @@ class PairInputs:
         pairs: Pairs,
         pieces: Pieces,
         max_length: int,
+        query_length: int | None = None,
+        *,
         passages: int = 1,
         duo: bool = False,
+        alone: bool = False,
     ) -> PairInputs:
-        """max_length: of an input, with its special tokens."""
+        """max_length: of an input, with its special tokens. query_length: None for half of it."""
+        most = max_length - (pieces.extra_single if alone else pieces.extra_pair)
         return cls(
             pairs,
             pieces.encode(pairs.queries),
             pieces.encode(pairs.texts),
             pieces,
-            max_length - pieces.extra_pair,
+            most,
+            0 if alone else min(query_length or most // 2, most - 1),
             passages,
             duo,
+            alone,
         )
 
     def __getitem__(self, number: int) -> list[tuple[Ids, Ids]]:
         """Ids and types of a pair's inputs, one for each of its passages.
 
-        A query has at most half of the room, the text what is left.
+        The text has what the query leaves.
         """
-        query = self.queries[self.pairs.query[number]][: self.most // 2]
+        if self.alone:
+            ids = self.pieces.single(self._passage(number)[: self.most])
+            return [(ids, np.zeros_like(ids))]
+        query = self._asking(number)
         return [
             self.pieces.pair(query, self.texts[text][: self.most - len(query)])
             for text in self.pairs.passages(number)[: self.passages]
         ]
 
+    def sides(self, number: int) -> list[tuple[int, int]]:
+        """Where query and text stand in a pair's input, or the text alone: see Pieces.sides."""
+        text = len(self._passage(number))
+        if self.alone:
+            return self.pieces.sides(None, min(text, self.most))
+        query = len(self._asking(number))
+        return self.pieces.sides(query, min(text, self.most - query))
+
+    def _asking(self, number: int) -> Ids:
+        query: Ids = self.queries[self.pairs.query[number]]
+        return query[: self.asked]
+
+    def _passage(self, number: int) -> Ids:
+        passage: Ids = self.texts[self.pairs.passages(number)[0]]
+        return passage
+
     def comparison(self, number: int, other: int) -> tuple[Ids, Ids]:
         """Ids and types of an input that compares two pairs of one query, the first text first.
 
-        A query has at most half of the room, each text half of what is left.
+        Each text has half of what the query leaves.
         """
-        query = self.queries[self.pairs.query[number]][: self.most // 2]
-        texts = [self.texts[self.pairs.passages(n)[0]] for n in (number, other)]
+        query = self._asking(number)
+        texts = [self._passage(n) for n in (number, other)]
         side = (self.most - len(query) - self._between) // 2
         return self.pieces.pair(query, self.pieces.joined(texts[0][:side], texts[1][:side]))
 
@@ -106,8 +136,9 @@ class PairInputs:
 
     @property
     def _query(self) -> NDArray[np.int64]:
-        """Tokens of the query of each passage."""
+        """Tokens of the query of each passage; none where texts stand alone."""
         query = np.array([len(q) for q in self.queries], np.int64)[self.pairs.query]
+        query = query * (not self.alone)
         return np.repeat(query, self._counts)
 
     @property
@@ -128,7 +159,7 @@ class PairInputs:
         """How many pairs do not fit: query or text, or a passage that is read, loses its end."""
         if not len(self.pairs):
             return 0
-        query = np.minimum(self._query, self.most // 2)
+        query = np.minimum(self._query, self.asked)
         room = self.most - query
         if self.duo:
             room = (room - self._between) // 2
@@ -168,7 +199,13 @@ def load_material(training: Training, root: Path, pieces: Pieces, tell: Tell) ->
 
     Raises InputError for bad pairs, and for a set of which nothing is left to learn from.
     """
-    read = [_read(data, root) for data in training.data]
+    masking, alone = training.masking, any(data.texts for data in training.data)
+    room = training.max_length - pieces.extra_single
+    read = [
+        _read(data, root, partial(_fitting, room=room, pieces=pieces)) for data in training.data
+    ]
+    if masking and not alone:
+        read = [([pair for pair in pairs if pair.relevance], intake) for pairs, intake in read]
     sides = split([pairs for pairs, _ in read], training.data)
     for data, (pairs, intake), (learn, hold) in zip(training.data, read, sides, strict=True):
         if not learn:
@@ -176,7 +213,10 @@ def load_material(training: Training, root: Path, pieces: Pieces, tell: Tell) ->
         learnt, held = (
             PairInputs.of(
                 Pairs.of(some, training.shaping.parade is not None),
-                *(pieces, training.max_length, data.passages or PASSAGES, training.shaping.duo),
+                *(pieces, training.max_length, training.query_length),
+                passages=data.passages or PASSAGES,
+                duo=training.shaping.duo,
+                alone=alone,
             )
             for some in (_chunks(learn, data.chunk), hold)
         )
@@ -241,7 +281,8 @@ def _tell_pairs(
                 cut += f"; of {left:,} the first {inputs.passages} passages are read"
             if (passages := len(inputs.pairs.text)) > pairs:
                 cut = f", {passages / pairs:.1f} passages each{cut}"
-            tell(f"{name}: {pairs:,} pairs of {len(inputs.pairs.queries):,} queries {use}{cut}")
+            what, of = ("texts", "documents") if inputs.alone else ("pairs", "queries")
+            tell(f"{name}: {pairs:,} {what} of {len(inputs.pairs.queries):,} {of} {use}{cut}")
     left = sum(max(0, len(own) - COMPARED) for own in held.pairs.by_query)
     if held.duo and left:
         tell(f"{name}: {left:,} of them are left out: at most {COMPARED} of a query are compared")
@@ -257,9 +298,24 @@ def _tell_left(name: str, intake: Intake, aside: int, tell: Tell) -> None:
         tell(f"{name}: {note} ({times:,} times)")
 
 
-def _read(data: DataSet, root: Path) -> tuple[list[Pair], Intake]:
+def _fitting(documents: Iterable[Document], data: DataSet, room: int, pieces: Pieces) -> list[Pair]:
+    """Each document's segments, cut so that they fit; in the query's place stands the doc_id."""
+    segmenter, found = parse_segmenter(data.segments), []
+    for document in documents:
+        for parts in fit(segmenter(document), room, pieces.encode, pieces.spans):
+            name = document.doc_id
+            found += [Pair(name, name, name, segment.text, 1) for segment, _ in parts]
+    return found
+
+
+def _read(
+    data: DataSet, root: Path, fitting: Callable[[Iterable[Document], DataSet], list[Pair]]
+) -> tuple[list[Pair], Intake]:
+    """The pairs of a set. fitting: makes pairs of texts that stand alone."""
     intake = Intake(skip_bad=data.skip_bad, remedy="skip_bad = true passes over it, and counts it")
     files = [place(root, name) for name in data.files]
+    if data.texts:
+        return fitting(read_collection(str(files[0]), intake, data.format or None), data), intake
     if data.judged:
         documents, queries, qrels = files
         judged = read_qrels(qrels)

@@ -8,6 +8,7 @@ without being taken apart. Devlin et al. 2019.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -82,7 +83,8 @@ class Network:
     """BERT with one logit.
 
     parade: how passages become documents, which then have a logit each; None where inputs have.
-    duo: whether inputs are comparisons of two texts.
+    duo: whether inputs are comparisons of two texts. masked: whether it says which tokens were
+    hidden (`predict`), instead of a logit.
     weights: name without the family's prefix → tensor, with gradients where it learns. dropout: of
     hidden values and of attention, by torch's own chance; used in training alone.
     """
@@ -96,9 +98,10 @@ class Network:
         *,
         parade: str | None = None,
         duo: bool = False,
+        masked: bool = False,
     ) -> None:
         self.weights, self.shape, self.family, self.dropout = weights, shape, family, dropout
-        self.parade, self.duo, self._training = parade, duo, False
+        self.parade, self.duo, self.masked, self._training = parade, duo, masked, False
 
     def learn(self, inputs: Inputs, states: States | None = None) -> Any:
         """Log-odds of relevance, float32 (inputs,), in the order given, with dropout.
@@ -107,6 +110,24 @@ class Network:
         """
         self._training = True
         return self._logits(inputs, states)
+
+    def predict(self, inputs: Inputs, places: Any, *, learns: bool) -> Any:
+        """Scores of all tokens (places, vocabulary), float32, of what was hidden.
+
+        places: of the row of all tokens. learns: with dropout and gradients.
+        """
+        import torch
+
+        self._training = learns
+        with contextlib.nullcontext() if learns else torch.inference_mode():
+            x = self._embed(inputs)
+            for layer in range(self.shape.layers):
+                x = self._layer(x, layer, inputs, cls_only=False, states=None)
+            head = self.family.masked
+            x = self._linear(x[places], head.linear)
+            x = self._norm(self._activate(x, self.shape.activation), head.norm)
+            words = self.weights[f"{self.family.names.words}.weight"]
+            return (x @ words.T).float() + self.weights[head.bias]
 
     def show(self, inputs: Inputs) -> States:
         """What it computes on the way, without dropout and gradients."""

@@ -44,7 +44,8 @@ class Shaping:
     all. learns: `all`;
     `encoder`, all but the word embeddings; `head`, what stands on [CLS]. dropout: of hidden values
     and attention. parade: how passages become documents, one of HOWS; None for a cross-encoder.
-    duo: whether it reads two texts, and compares them.
+    duo: whether it reads two texts, and compares them. masked: whether it says which tokens were
+    hidden from it, and has no logit.
     """
 
     layers: int | None = None
@@ -56,6 +57,7 @@ class Shaping:
     intermediate: int | None = None
     parade: str | None = None
     duo: bool = False
+    masked: bool = False
 
     def __post_init__(self) -> None:
         if self.learns not in PARTS:
@@ -97,13 +99,21 @@ def open_network(base: Checkpoint, shaping: Shaping, seed: int, device: Any) -> 
     shape = _shape(base, shaping)
     chance = np.random.default_rng(seed)
     weights = {}
-    values = _values(base, shape, shaping.sources(base.shape.layers), chance)
-    for name, value in (*values, *_aggregating(base, shape, shaping.parade, chance)):
+    values = _encoder_values(base, shape, shaping.sources(base.shape.layers))
+    head = _masked_head if shaping.masked else _logit_head
+    heads = (*head(base, shape, chance), *_aggregating(base, shape, shaping.parade, chance))
+    for name, value in (*values, *heads):
         # copied to where torch aligns it: some products' last bits depend on the place in memory
         weight = torch.tensor(np.asarray(value, np.float32)).to(device)
         weights[name] = weight.requires_grad_(_learns(name, base.family, shaping.learns))
     return Network(
-        weights, shape, base.family, shaping.dropout, parade=shaping.parade, duo=shaping.duo
+        weights,
+        shape,
+        base.family,
+        shaping.dropout,
+        parade=shaping.parade,
+        duo=shaping.duo,
+        masked=shaping.masked,
     )
 
 
@@ -147,35 +157,64 @@ def _shape(base: Checkpoint, shaping: Shaping) -> Shape:
     return replace(most, layers=count, groups=groups, embedding=embedding, **sizes)
 
 
-def _values(
-    base: Checkpoint, shape: Shape, sources: tuple[int, ...], chance: np.random.Generator
+def _encoder_values(
+    base: Checkpoint, shape: Shape, sources: tuple[int, ...]
 ) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Name and value of each weight that the network has; of wider ones the first part."""
-    stored, family, where = _with_one_logit(base), base.family, str(base.weights)
+    """Name and value of each weight of the encoder; of wider ones the first part."""
+    stored, family, where = base.tensors(), base.family, str(base.weights)
     names, most = family.names, base.shape
     tables = (names.words, names.positions, names.types)
-
-    def value(name: str, sizes: tuple[int, ...], kept: tuple[int, ...]) -> NDArray[Any]:
-        whole = sound(stored, name, sizes, where)
-        return whole if sizes == kept else whole[tuple(slice(size) for size in kept)].copy()
-
     whole = {m: sizes for m, _, sizes in _encoder(family, most, tuple(range(most.layers)))}
     for module, source, sizes in _encoder(family, shape, sources):
         if source == names.widen and f"{source}.weight" not in stored:
             continue  # where the sizes are equal, some have none
-        yield f"{module}.weight", value(f"{source}.weight", whole[source], sizes)
+        value = sound(stored, f"{source}.weight", whole[source], where)
+        yield f"{module}.weight", _first(value, sizes)
         if module not in tables:
-            yield f"{module}.bias", value(f"{source}.bias", whole[source][:1], sizes[:1])
+            value = sound(stored, f"{source}.bias", whole[source][:1], where)
+            yield f"{module}.bias", _first(value, sizes[:1])
+
+
+def _first(value: NDArray[Any], sizes: tuple[int, ...]) -> NDArray[Any]:
+    """The first so many of each dimension."""
+    return value if value.shape == sizes else value[tuple(map(slice, sizes))].copy()
+
+
+def _logit_head(
+    base: Checkpoint, shape: Shape, chance: np.random.Generator
+) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Name and value of what makes a logit of [CLS]: the base's, or drawn."""
+    stored, family, hidden = _with_one_logit(base), base.family, base.shape.hidden
     for module, outputs, left in (
-        (family.transform[0], most.hidden, shape.hidden),
+        (family.transform[0], hidden, shape.hidden),
         (family.logits, 1, 1),
     ):
-        for kind, inner, own in (("weight", (most.hidden,), (shape.hidden,)), ("bias", (), ())):
+        for kind, inner, own in (("weight", (hidden,), (shape.hidden,)), ("bias", (), ())):
             name, size, kept = f"{module}.{kind}", (outputs, *inner), (left, *own)
             if name in stored and stored[name].shape == size:
-                yield name, value(name, size, kept)
+                yield name, _first(sound(stored, name, size, str(base.weights)), kept)
             else:
                 yield name, chance.normal(0, SPREAD, kept) if own else np.zeros(kept)
+
+
+def _masked_head(
+    base: Checkpoint, shape: Shape, chance: np.random.Generator
+) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Name and value of what says which token was hidden: the base's, or drawn."""
+    stored, head, width = base.tensors(), base.family.masked, shape.embedding
+    for name, size, whole in (
+        (f"{head.linear}.weight", (width, shape.hidden), (base.shape.embedding, base.shape.hidden)),
+        (f"{head.linear}.bias", (width,), (base.shape.embedding,)),
+        (f"{head.norm}.weight", (width,), (base.shape.embedding,)),
+        (f"{head.norm}.bias", (width,), (base.shape.embedding,)),
+        (head.bias, (shape.vocabulary,), (shape.vocabulary,)),
+    ):
+        if name in stored:
+            yield name, _first(sound(stored, name, whole, str(base.weights)), size)
+        elif len(size) > 1:
+            yield name, chance.normal(0, SPREAD, size)
+        else:
+            yield name, np.ones(size) if name == f"{head.norm}.weight" else np.zeros(size)
 
 
 def _aggregating(
@@ -253,5 +292,7 @@ def _with_one_logit(base: Checkpoint) -> Tensors:
 def _learns(name: str, family: Family, part: str) -> bool:
     """Whether the weights `name` get gradients."""
     if part == "head":
-        return name.startswith((family.transform[0], family.logits, "parade."))
+        masked = family.masked
+        own = family.transform[0], family.logits, "parade.", masked.linear, masked.norm, masked.bias
+        return name.startswith(own)
     return part == "all" or not name.startswith(family.names.words)

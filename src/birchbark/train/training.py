@@ -31,6 +31,8 @@ from birchbark.train.folder import (
     written,
 )
 from birchbark.train.loop import Learner
+from birchbark.train.masked import MaskedLearner
+from birchbark.train.masking import Hider
 from birchbark.train.matching import Matcher
 from birchbark.train.material import Material, load_material
 from birchbark.train.shaping import open_base, open_network
@@ -86,7 +88,11 @@ def train(
             materials = teach(materials, course, kept, talk.tell)
         for material, lists in zip(materials, course.lists.tolist(), strict=True):
             talk.tell(f"{material.data.name}: {lists:,} lists an epoch, {material.data.draw.each}")
-        learner = Learner(network, materials, course, world, matcher)
+        if training.masking:
+            hider = Hider.of(training.masking, pieces)
+            learner: Learner = MaskedLearner(network, materials, course, world, hider)
+        else:
+            learner = Learner(network, materials, course, world, matcher)
         check_identity(
             folder / IDENTITY, _identity(training, base, materials, device, world), world
         )
@@ -131,7 +137,7 @@ class _Running:
                 self._step(curve)
         if self.world.first:
             shaping = self.training.shaping
-            kind = kind_of(shaping.parade, shaping.duo)
+            kind = kind_of(shaping.parade, shaping.duo, shaping.masked)
             write_card(self.folder / MODEL, self._lineage(), kind)
         return self.progress
 
@@ -173,7 +179,7 @@ class _Running:
         """Measure, and say whether this is the model to keep: the best, or the last of all."""
         progress, name = self.progress, self.training.validation.measure
         found = self.world.agreed(validate(self.learner, self.materials, name, self.training.seed))
-        judged = any(material.data.aims for material in self.materials)
+        judged = self.training.masking or any(m.data.aims for m in self.materials)
         if not found:
             progress.best_step = progress.step
             return True

@@ -15,6 +15,8 @@ from birchbark.records import Float32s, Qrels, Ranking, Run
 from birchbark.train.config import Validation
 from birchbark.train.examples import Pairs, draw
 from birchbark.train.loop import Learner, in_batches, list_losses
+from birchbark.train.masked import MaskedLearner
+from birchbark.train.masking import LIKELIHOOD
 from birchbark.train.material import COMPARED, Material, PairInputs
 from birchbark.train.network import Inputs
 
@@ -50,6 +52,8 @@ def validate(
 ) -> dict[str, Figures]:
     """Data set → figures of its held queries; sets that hold none are left out.
 
+    Of a masked network the values are log-likelihoods of the held pairs.
+
     Each query's judged texts are ranked by their log-odds; measure `name` is a mean over queries
     that have a relevant text. seed: of the lists whose loss is taken, the same ones each time.
     """
@@ -57,11 +61,15 @@ def validate(
     for material in materials:
         pairs = material.held.pairs
         if len(pairs):
+            if isinstance(learner, MaskedLearner):
+                values = learner.likelihoods(material, seed).astype(float).tolist()
+                found[material.data.name] = Figures(values, None)
+                continue
             duo = learner.network.duo
             logits = (duo_scores if duo else score_pairs)(learner, material.held)
-            values = measure(*_ranked(pairs, logits), (name,)).values[name]
+            measured = measure(*_ranked(pairs, logits), (name,)).values[name]
             loss = None if duo else _loss(material, logits, seed)
-            found[material.data.name] = Figures([*values.values()], loss)
+            found[material.data.name] = Figures([*measured.values()], loss)
     return found
 
 
@@ -90,7 +98,8 @@ def check_validation(materials: Sequence[Material], how: Validation) -> None:
     That is an unknown measure, a share of the queries that is none of them or holds no relevant
     text, and patience without any.
     """
-    check_averaged((how.measure,))
+    if how.measure != LIKELIHOOD:
+        check_averaged((how.measure,))
     for material in materials:
         pairs = material.held.pairs
         if material.data.validation and not (pairs.grades > 0).any():
