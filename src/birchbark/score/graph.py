@@ -9,7 +9,7 @@ Devlin et al. 2019; Nogueira & Cho 2019.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,47 +26,54 @@ OPSET = 20
 
 
 def build_graph(
-    checkpoint: Checkpoint, largest: Mapping[str, Floats] | None = None
+    checkpoint: Checkpoint,
+    largest: Mapping[str, Floats] | None = None,
+    poolings: Sequence[Pooling] = (),
 ) -> tuple[bytes, dict[str, NDArray[Any]]]:
     """The ONNX model of `checkpoint`, and the weights that it names, to be handed over beside it.
 
     largest: of each channel (channels.py), if linear layers are to be computed in integers.
+    poolings: of layers with numbers, in the head's place.
     Inputs: `ids` int64 (batch, length), and for logits of a family that tells them apart `types`
     int64 (batch, length), 0 for the query's tokens and 1 for the segment's. Output `out`, float32:
-    unit vectors (batch, hidden) for an embedding, log-odds of relevance (batch,) for a classifier,
-    vectors of passages (batch, hidden) for PARADE, which parade.py makes one score of.
+    unit vectors (batch, hidden) for an embedding, (batch, poolings, hidden) for several poolings,
+    log-odds of relevance (batch,) for a classifier, vectors of passages (batch, hidden) for PARADE,
+    which parade.py makes one score of.
     """
     from onnx import TensorProto, helper
 
     shape, head, names = checkpoint.shape, checkpoint.head, checkpoint.family.names
     tensors, where = checkpoint.tensors(), str(checkpoint.weights)
     graph = Graph(tensors, where) if largest is None else IntegerGraph(tensors, where, largest)
-    pooled = isinstance(head, Pooling)
-    typed = not pooled and shape.types > 1
-    layers = head.layer if isinstance(head, Pooling) else shape.layers
-    layers = shape.layers if layers is None else layers
-    first_only = not isinstance(head, Pooling) or head.mode == "cls"
+    several = tuple(poolings) or ((head,) if isinstance(head, Pooling) else ())
+    typed = not several and shape.types > 1
+    layers = max((one.layer or 0 for one in several), default=shape.layers)
+    first_only = {one.mode for one in several if one.layer == layers} <= {"cls"}
 
     x = _embeddings(graph, names, shape, typed)
+    states = [x]
     for layer in range(layers):
         last = first_only and layer == layers - 1
         x = transformer_layer(graph, x, names, layer, shape, cls_only=last)
+        states.append(x)
     if first_only and layers == 0:
         x = _first(graph, x)
-    if isinstance(head, Pooling):
-        out = _pool(graph, x, head.mode)
+    if several:
+        vectors = [_pool(graph, states[one.layer or 0], one.mode) for one in several]
+        out = _stack(graph, vectors) if poolings else vectors[0]
     elif isinstance(head, Parade):
         out = _passage(graph, x, shape, head)
-    else:
+    elif isinstance(head, Classifier):
         out = _logit(graph, x, shape, head)
     graph.nodes.append(helper.make_node("Identity", [out], ["out"]))
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT64, ["B", "S"])
         for name in (("ids", "types") if typed else ("ids",))
     ]
-    result = helper.make_tensor_value_info(
-        "out", TensorProto.FLOAT, ["B"] if isinstance(head, Classifier) else ["B", shape.hidden]
-    )
+    sizes: list[str | int | None] = ["B", *([len(poolings)] if poolings else [])]
+    if several or not isinstance(head, Classifier):
+        sizes.append(shape.hidden)
+    result = helper.make_tensor_value_info("out", TensorProto.FLOAT, sizes)
     model = helper.make_model(
         helper.make_graph(graph.nodes, "birchbark", inputs, [result], graph.constants),
         opset_imports=[helper.make_opsetid(d, 1 if d else OPSET) for d in graph.domains],
@@ -194,8 +201,15 @@ def _passage(graph: Graph, x: str, shape: Shape, head: Parade) -> str:
     return graph.add("Reshape", out, graph.constant(np.array([-1, shape.hidden])))
 
 
+def _stack(graph: Graph, vectors: Sequence[str]) -> str:
+    """Several (B, H) as one: (B, several, H)."""
+    one = graph.constant(np.array([1]))
+    return graph.add("Concat", *(graph.add("Unsqueeze", v, one) for v in vectors), axis=1)
+
+
 def _pool(graph: Graph, x: str, mode: str) -> str:
-    """Token vectors as one, scaled to length 1: (B, S, H), or for cls (B, 1, H) → (B, H)."""
+    """Token vectors as one, scaled to length 1; of (B, S, H) cls takes the first: (B, H)."""
+    x = _first(graph, x) if mode == "cls" else x
     rows = graph.add("Transpose", x, perm=[0, 2, 1])  # sums over the last axis ignore the batch
     reduce = "ReduceMax" if mode == "max" else "ReduceMean"
     one = graph.add(reduce, rows, graph.constant(np.array([-1])), keepdims=0)

@@ -17,6 +17,7 @@ from birchbark.score.batches import TOKENS, equal_lengths
 from birchbark.score.channels import largest_channels
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
+from birchbark.score.heads import Pooling
 from birchbark.score.precision import Precision
 from birchbark.score.runtime import open_graph
 
@@ -47,8 +48,11 @@ class Session:
         threads: int | None = None,
         batch_tokens: int = TOKENS,
         precision: Precision = Precision.FP32,
+        poolings: Sequence[Pooling] = (),
     ) -> None:
         """Build the graph and load it. threads: all processors this process may use, if None.
+
+        poolings: see build_graph.
 
         Each thread runs batches of its own: products of a few hundred rows are too small to be
         divided among several.
@@ -58,7 +62,7 @@ class Session:
         if threads is not None and threads < 1:
             raise InputError("threads are out of range", wanted="1 or more", found=str(threads))
         largest = largest_channels(checkpoint) if precision is Precision.INT8 else None
-        graph, weights = build_graph(checkpoint, largest)
+        graph, weights = build_graph(checkpoint, largest, poolings)
         self._arithmetic = f"onnxruntime {onnxruntime.__version__} ".encode() + graph
         self._weights = weights  # the runtime reads these arrays where they are
         self._session = open_graph(graph, weights)
@@ -80,8 +84,9 @@ class Session:
         return digest.hexdigest()
 
     def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Floats:
-        """The graph's output for each input, in the order given: (n,) or (n, hidden).
+        """The graph's output for each input, in the order given.
 
+        float32 (n,), (n, hidden), or of several poolings (n, poolings, hidden).
         types: 0 or 1 for each token; not looked at by models that know no types.
         """
         lengths = [len(i) for i in ids]

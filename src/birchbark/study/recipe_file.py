@@ -11,6 +11,7 @@ from birchbark.evaluate.measures import check_averaged
 from birchbark.retrieve.bm25 import BM25
 from birchbark.section import Section, with_settings
 from birchbark.study.analyzers import AnalyzerStudy
+from birchbark.study.biencoder import BiencoderStudy
 from birchbark.study.data import CollectionFiles
 from birchbark.study.evidence import EvidenceStudy
 from birchbark.study.fields import FieldStudy
@@ -21,6 +22,7 @@ from birchbark.study.variants import read_trainings
 
 KINDS: Mapping[str, Callable[[Section], Experiment]] = {
     "analyzers": AnalyzerStudy.read,
+    "bi-encoder": BiencoderStudy.read,
     "evidence": EvidenceStudy.read,
     "fields": FieldStudy.read,
     "pipelines": PipelineStudy.read,
