@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-train slow lint bench bench-score bench-topk bench-train bench-tune clean
+.PHONY: demo test test-train slow lint bench bench-score bench-topk bench-train bench-tune bench-nearest clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -53,6 +53,11 @@ bench-topk: .venv/ready-test .venv/ready-model
 # Weights of a mixture by cross-validation, beside trec_eval's own code; half a minute.
 bench-tune: .venv/ready-test
 	$(BIN)/python -m benchmarks.tuning --output benchmarks/RESULTS-TUNING.md $(BENCH)
+
+# HNSW libraries side by side, and what an index makes of the chosen one; a quarter of an hour, most of
+# it for the vectors of 100,000 sentences. hnswlib and faiss are measured where they are installed.
+bench-nearest: .venv/ready-bench-nearest .venv/ready-model
+	$(BIN)/python -m benchmarks.nearest --data ../shared/data --output benchmarks/RESULTS-NEAREST.md $(BENCH)
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; \
