@@ -66,14 +66,11 @@ class Graph:
                 f"damaged graph: {broken}", where=str(folder), remedy=REMEDY
             ) from broken
 
-    def nearest(self, query: Float32s, count: int) -> tuple[Numbers, Float32s]:
-        """About the `count` rows that are nearest to the unit vector `query`, and their cosines.
-
-        Cosines are those of vectors in 16 bits.
-        """
+    def nearest(self, query: Float32s, count: int) -> Numbers:
+        """Numbers of about the `count` rows that are nearest to the unit vector `query`."""
         self._found.expansion_search = max(self._least, count)
-        found = self._found.search(query, count, threads=1)
-        return found.keys.astype(np.int64), 1 - found.distances.astype(np.float32)
+        found: Numbers = self._found.search(query, count, threads=1).keys.astype(np.int64)
+        return found
 
 
 def installed() -> bool:

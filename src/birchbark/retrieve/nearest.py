@@ -20,6 +20,7 @@ from birchbark.retrieve.graphs import Graph, Unpack, open_graphs
 from birchbark.retrieve.match import ALL, Selection
 
 ROWS = 1 << 14  # multiplied at a time
+SPARE = 16  # rows that a graph is asked for besides
 MARGIN = 1e-5  # of a cosine: more than products of blocks and of single vectors differ by
 
 Allowed = Sequence[NDArray[np.bool_]]  # as Masks
@@ -102,22 +103,24 @@ class KeptVectors:
     ) -> None:
         """As `_read`, for the documents of the rows that the graph says are nearest.
 
-        Asks for more rows until they are of `count` documents that may be found, or too many.
+        Asks for some more than `count`, since a graph rounds; and for more, until they are of so
+        many documents that may be found. Where that is half of all rows, all are read.
         """
         with reading(held.folder):
             starts = self._starts(held)
             rows = int(starts[-1])
-            asked = min(rows, max(1, count * rows // max(1, len(held))))
+            asked = SPARE + count * rows // max(1, len(held))
             while True:
                 if asked * 2 > rows:
                     return self._read(held, query, found)
-                places, cosines = graph.nearest(query, asked)
+                places = graph.nearest(query, asked)
                 owner = np.searchsorted(starts, places, side="right") - 1
                 docs = held.docs[owner]
                 if len(np.unique(docs[may[docs]])) >= count:
                     break
                 asked *= 2
-            np.maximum.at(found, docs, cosines)
+            near = self.unpack({name: values[places] for name, values in held.values.items()})
+            np.maximum.at(found, docs, near @ query)
         return None
 
     def _starts(self, held: AttachedRows) -> Numbers:
