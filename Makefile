@@ -55,7 +55,7 @@ bench-tune: .venv/ready-test
 	$(BIN)/python -m benchmarks.tuning --output benchmarks/RESULTS-TUNING.md $(BENCH)
 
 # HNSW libraries side by side, and what an index makes of the chosen one; a quarter of an hour, most of
-# it for the vectors of 100,000 sentences. hnswlib and faiss are measured where they are installed.
+# it for the vectors of 100,000 sentences. Libraries that are not installed are left out.
 bench-nearest: .venv/ready-bench-nearest .venv/ready-model
 	$(BIN)/python -m benchmarks.nearest --data ../shared/data --output benchmarks/RESULTS-NEAREST.md $(BENCH)
 

@@ -74,7 +74,7 @@ PACKAGES = {
     "cbor2": {"collection"},
     "ir_datasets": {"collection"},
     "tantivy": {"retrieve"},
-    "usearch": {"retrieve"},
+    "faiss": {"retrieve"},
     "click": {"cli"},
     "rich": {"cli"},
     "numba": {"index"},

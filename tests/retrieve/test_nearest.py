@@ -135,7 +135,7 @@ def test_graphs_find_them_too(directory: Path) -> None:
             allowed = filtered(vectors.index, {})
             found = names(vectors, vectors.near(query, allowed, count))
             assert found == by_hand(query, LEFT, count)
-    before = {path: path.read_bytes() for path in directory.rglob("graph.usearch")}
+    before = {path: path.read_bytes() for path in directory.rglob("graph.faiss")}
     assert make_graphs(directory) == 0
     for path in before:
         path.unlink()
@@ -183,7 +183,7 @@ def test_graphs_of_other_vectors_are_removed(directory: Path) -> None:
 def test_damage_is_told(directory: Path) -> None:
     """Not followed."""
     make_graphs(directory)
-    path = next(directory.rglob("graph.usearch"))
+    path = next(directory.rglob("graph.faiss"))
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2] ^= 1
     path.write_bytes(raw)

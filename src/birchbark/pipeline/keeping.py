@@ -124,7 +124,7 @@ def without_graphs(index: Index) -> int:
 def make_graphs(writer: IndexWriter, advance: Callable[[int], object]) -> None:
     """Make those graphs (retrieve/graphs.py). advance: called with numbers of vectors.
 
-    Raises MissingPackageError without usearch.
+    Raises MissingPackageError without faiss.
     """
     index = Index(writer.directory)
     if found := index.attachment(VECTORS):

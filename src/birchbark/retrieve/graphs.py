@@ -1,6 +1,6 @@
 """How are the nearest of many vectors found without looking at all of them? By an HNSW graph.
 
-Malkov & Yashunin 2018, as usearch builds it. A graph belongs to one folder of an attachment's rows,
+Malkov & Yashunin 2018, as faiss builds it. A graph belongs to one folder of an attachment's rows,
 which never changes, and lies beside it. It is derived from the folder: an index without graphs
 answers exactly, more slowly, and one that changes needs graphs for its new folders alone.
 """
@@ -15,7 +15,6 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.artifact import fingerprint, new_directory
@@ -26,7 +25,7 @@ from birchbark.records import Float32s
 
 LEAST = 20_000  # vectors; fewer are looked at one by one in some milliseconds
 ADDED = 4_096  # at a time, between two steps of a progress bar
-FILE, ABOUT = "graph.usearch", "about.json"
+FILE, ABOUT = "graph.faiss", "about.json"
 REMEDY = "remove that folder; `birchbark index attach` makes it anew"
 
 Unpack = Callable[[Mapping[str, NDArray[Any]]], Float32s]
@@ -51,16 +50,14 @@ class Graph:
 
     def __init__(self, folder: Path) -> None:
         """Open it; ArtifactError if it is damaged."""
-        from usearch.index import Index as Usearch
+        import faiss
 
         try:
             about = json.loads((folder / ABOUT).read_text("utf-8"))
             if fingerprint(folder / FILE) != about["checksum"]:
                 raise ValueError("its bytes are not as written")
-            self._found = Usearch.restore(str(folder / FILE), view=True)
-            if self._found is None:
-                raise ValueError("not a graph")
-            self._found.expansion_search = self._least = int(about["shape"]["search"])
+            self._graph = faiss.read_index(str(folder / FILE), faiss.IO_FLAG_MMAP)
+            self._least = int(about["shape"]["search"])
         except (OSError, ValueError, KeyError, TypeError, RuntimeError) as broken:
             raise ArtifactError(
                 f"damaged graph: {broken}", where=str(folder), remedy=REMEDY
@@ -68,14 +65,16 @@ class Graph:
 
     def nearest(self, query: Float32s, count: int) -> Numbers:
         """Numbers of about the `count` rows that are nearest to the unit vector `query`."""
-        self._found.expansion_search = max(self._least, count)
-        found: Numbers = self._found.search(query, count, threads=1).keys.astype(np.int64)
-        return found
+        import faiss
+
+        how = faiss.SearchParametersHNSW(efSearch=max(self._least, count))
+        found: Numbers = self._graph.search(query[None], count, params=how)[1][0]
+        return found[found >= 0]  # −1 where there are fewer
 
 
 def installed() -> bool:
     """Whether graphs can be made and read."""
-    return find_spec("usearch") is not None
+    return find_spec("faiss") is not None
 
 
 def open_graphs(index: Index, attachment: Attachment) -> dict[str, Graph]:
@@ -100,10 +99,10 @@ def build_graphs(
 
     unpack: see KeptVectors. advance: called with numbers of vectors. Graphs of folders that are no
     longer there are removed. A graph is written whole or not at all. Raises MissingPackageError
-    without usearch.
+    without faiss.
     """
     if not installed():
-        raise MissingPackageError("graphs need usearch", remedy="pip install 'birchbark[dense]'")
+        raise MissingPackageError("graphs need faiss", remedy="pip install 'birchbark[dense]'")
     wanted = {_beside(held.folder): held for held in _missing(index, attachment, least)}
     kept = {_beside(held.folder) for _, held in _folders(index, attachment)}
     for part in index.parts:
@@ -124,23 +123,25 @@ def vectors_without(index: Index, attachment: Attachment, least: int = LEAST) ->
 
 def _build(held: AttachedRows, unpack: Unpack, advance: Advance, shape: Shape, path: Path) -> None:
     """In the order of the rows, by one thread: the same rows give the same graph."""
-    from usearch.index import Index as Usearch
+    import faiss
 
     rows, hidden = held.values["vectors"].shape
-    graph = Usearch(
-        ndim=hidden,
-        metric="cos",
-        dtype="f16",
-        connectivity=shape.links,
-        expansion_add=shape.build,
-        expansion_search=shape.search,
-    )
-    for begin in range(0, rows, ADDED):
-        end = min(rows, begin + ADDED)
-        some = unpack({name: values[begin:end] for name, values in held.values.items()})
-        graph.add(np.arange(begin, end), some, threads=1)
-        advance(end - begin)
-    graph.save(str(path))
+    kind, metric = faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
+    graph = faiss.IndexHNSWSQ(hidden, kind, shape.links, metric)
+    graph.hnsw.efConstruction = shape.build
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)  # of the whole process, but for this call alone
+    try:
+        for begin in range(0, rows, ADDED):
+            end = min(rows, begin + ADDED)
+            some = unpack({name: values[begin:end] for name, values in held.values.items()})
+            if not graph.is_trained:
+                graph.train(some)
+            graph.add(some)
+            advance(end - begin)
+    finally:
+        faiss.omp_set_num_threads(before)
+    faiss.write_index(graph, str(path))
 
 
 def _missing(index: Index, attachment: Attachment, least: int) -> Iterator[AttachedRows]:
