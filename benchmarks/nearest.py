@@ -270,8 +270,8 @@ def index_of_ours(
         kept = opened()
         seconds = time.perf_counter() - start
         allowed = filtered(kept.index, {})
-        search = kept.within if exactly else kept.near
-        masks, times = timed(lambda query: search(query, allowed, TOP), queries)
+        search = partial(kept.near, allowed=allowed, count=TOP, exactly=exactly)
+        masks, times = timed(search, queries)
         names = [
             np.array([int(name[1:]) for part, mask in zip(kept.index.parts, one, strict=True)
                       for name in part.doc_ids.take(np.flatnonzero(mask))])

@@ -110,7 +110,9 @@ def test_exact(directory: Path, count: int, rows: int, monkeypatch: pytest.Monke
     vectors = opened(directory)
     for query in queries():
         allowed = filtered(vectors.index, {})
-        assert names(vectors, vectors.within(query, allowed, count)) == by_hand(query, LEFT, count)
+        assert names(vectors, vectors.near(query, allowed, count, exactly=True)) == by_hand(
+            query, LEFT, count
+        )
 
 
 def test_filters_hold(directory: Path) -> None:

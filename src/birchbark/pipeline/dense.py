@@ -115,7 +115,7 @@ class DenseEngine:
             return rank_query(self.index, query, self.stage, depth, Nearby(near, by_terms))
         if self.near.terms is not None:
             allowed = [a | b for a, b in zip(near, self._matching(query), strict=True)]
-            near = self._vectors.within(self._embed(query), allowed, depth)
+            near = self._vectors.near(self._embed(query), allowed, depth, exactly=True)
         doc_ids = [
             doc_id
             for part, found in zip(self.index.parts, near, strict=True)

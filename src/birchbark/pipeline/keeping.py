@@ -118,7 +118,7 @@ def complete(writer: IndexWriter, load: Callable[[str], Scorer], advance: Advanc
 def without_graphs(index: Index) -> int:
     """Vectors of the index that are too many to be looked at one by one, and have no graph."""
     found = index.attachment(VECTORS)
-    return vectors_without(index, found) if found else 0
+    return vectors_without(found) if found else 0
 
 
 def make_graphs(writer: IndexWriter, advance: Callable[[int], object]) -> None:

@@ -11,13 +11,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
 from numpy.typing import NDArray
 
-from birchbark.artifact import fingerprint, new_directory
+from birchbark.artifact import TEMPORARY, fingerprint, new_directory
 from birchbark.errors import ArtifactError, MissingPackageError
 from birchbark.index.attachment_reader import AttachedRows, Attachment, Numbers, reading
 from birchbark.index.reader import Index
@@ -77,13 +78,10 @@ def installed() -> bool:
     return find_spec("faiss") is not None
 
 
-def open_graphs(index: Index, attachment: Attachment) -> dict[str, Graph]:
+def open_graphs(attachment: Attachment) -> dict[Path, Graph]:
     """Folder of rows → its graph, for those that have one; none without the package."""
-    if not installed():
-        return {}
-    folders = [held.folder for _, held in _folders(index, attachment)]
-    there = {folder.as_posix(): _beside(folder) for folder in folders if _beside(folder).is_dir()}
-    return {folder: Graph(graph) for folder, graph in there.items()}
+    folders = [rows.folder for rows in _folders(attachment)] if installed() else []
+    return {folder: Graph(_beside(folder)) for folder in folders if _beside(folder).is_dir()}
 
 
 def build_graphs(
@@ -97,28 +95,29 @@ def build_graphs(
 ) -> int:
     """Make a graph for each folder of `least` vectors or more that has none; how many were made.
 
-    unpack: see KeptVectors. advance: called with numbers of vectors. Graphs of folders that are no
-    longer there are removed. A graph is written whole or not at all. Raises MissingPackageError
-    without faiss.
+    unpack: see KeptVectors. advance: called with numbers of vectors. To be called while no other
+    process writes to the index. Graphs of folders that are no longer there are removed. A graph is
+    written whole or not at all. Raises MissingPackageError without faiss.
     """
     if not installed():
         raise MissingPackageError("graphs need faiss", remedy="pip install 'birchbark[dense]'")
-    wanted = {_beside(held.folder): held for held in _missing(index, attachment, least)}
-    kept = {_beside(held.folder) for _, held in _folders(index, attachment)}
+    kept = {_beside(rows.folder) for rows in _folders(attachment)}
     for part in index.parts:
-        for old in set(part.path.glob("graph-*")) - kept:
+        left = {*part.path.glob("graph-*"), *part.path.glob(TEMPORARY + "*")}
+        for old in left - kept:
             rmtree(old)
-    for target, held in wanted.items():
-        with new_directory(target) as scratch, reading(held.folder):
+    wanted = list(_missing(attachment, least))
+    for held in wanted:
+        with new_directory(_beside(held.folder)) as scratch, reading(held.folder):
             _build(held, unpack, advance, shape, scratch / FILE)
             about = {"shape": asdict(shape), "checksum": fingerprint(scratch / FILE)}
             (scratch / ABOUT).write_text(json.dumps(about), "utf-8")
     return len(wanted)
 
 
-def vectors_without(index: Index, attachment: Attachment, least: int = LEAST) -> int:
+def vectors_without(attachment: Attachment, least: int = LEAST) -> int:
     """How many vectors `build_graphs` would put into new graphs."""
-    return sum(len(held.values["vectors"]) for held in _missing(index, attachment, least))
+    return sum(len(held.values["vectors"]) for held in _missing(attachment, least))
 
 
 def _build(held: AttachedRows, unpack: Unpack, advance: Advance, shape: Shape, path: Path) -> None:
@@ -144,16 +143,14 @@ def _build(held: AttachedRows, unpack: Unpack, advance: Advance, shape: Shape, p
     faiss.write_index(graph, str(path))
 
 
-def _missing(index: Index, attachment: Attachment, least: int) -> Iterator[AttachedRows]:
-    for _, held in _folders(index, attachment):
+def _missing(attachment: Attachment, least: int) -> Iterator[AttachedRows]:
+    for held in _folders(attachment):
         if len(held.values["vectors"]) >= least and not _beside(held.folder).is_dir():
             yield held
 
 
-def _folders(index: Index, attachment: Attachment) -> Iterator[tuple[int, AttachedRows]]:
-    for position in range(len(index.parts)):
-        for held in attachment.held[position]:
-            yield position, held
+def _folders(attachment: Attachment) -> Iterator[AttachedRows]:
+    return chain.from_iterable(attachment.held)
 
 
 def _beside(folder: Path) -> Path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,47 +39,32 @@ class KeptVectors:
     index: Index
     attachment: Attachment
     unpack: Unpack
-    graphs: Mapping[str, Graph]
+    graphs: Mapping[Path, Graph]
 
     @classmethod
     def of(cls, index: Index, attachment: Attachment, unpack: Unpack) -> KeptVectors:
         """With the graphs that there are."""
-        return cls(index, attachment, unpack, open_graphs(index, attachment))
+        return cls(index, attachment, unpack, open_graphs(attachment))
 
-    def within(self, query: Float32s, allowed: Allowed, count: int) -> Masks:
-        """The `count` nearest documents of those `allowed`, and what is within `MARGIN` of them."""
-        scores = []
-        for position, may in enumerate(allowed):
-            found = self._part(position, query)
-            found[~may] = -np.inf
-            scores.append(found)
-        least = _least(np.concatenate([*scores, np.empty(0, np.float32)]), count)
-        return [found >= least for found in scores]
+    def near(
+        self, query: Float32s, allowed: Allowed, count: int, *, exactly: bool = False
+    ) -> Masks:
+        """The `count` nearest documents of those `allowed`, and what is within `MARGIN` of them.
 
-    def near(self, query: Float32s, allowed: Allowed, count: int) -> Masks:
-        """As `within`, by graphs where there are some: a few may be missed."""
-        if not self.graphs:
-            return self.within(query, allowed, count)
-        scores = []
+        By graphs where there are some, and then a few may be missed, unless `exactly`.
+        """
+        graphs, scores = {} if exactly else self.graphs, []
         for position, may in enumerate(allowed):
             found = np.full(len(may), -np.inf, np.float32)
             for held in self.attachment.held[position]:
-                graph = self.graphs.get(held.folder.as_posix())
-                if graph is None:
-                    self._read(held, query, found)
-                else:
+                if graph := graphs.get(held.folder):
                     self._follow(graph, held, query, found, may, count)
+                else:
+                    self._read(held, query, found)
             found[~may] = -np.inf
             scores.append(found)
         least = _least(np.concatenate([*scores, np.empty(0, np.float32)]), count)
         return [found >= least for found in scores]
-
-    def _part(self, position: int, query: Float32s) -> Float32s:
-        """Cosine of each document of a part, (documents,); −inf for those without vectors."""
-        found = np.full(self.index.parts[position].documents, -np.inf, np.float32)
-        for held in self.attachment.held[position]:
-            self._read(held, query, found)
-        return found
 
     def _read(self, held: AttachedRows, query: Float32s, found: Float32s) -> None:
         """Raise `found` (documents,) to the cosines of a folder's documents."""
