@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -235,7 +236,7 @@ def test_gzipped_collections_are_read(here: Path) -> None:
 def test_help_shows_an_example(verb: str) -> None:
     """Which begins like a command."""
     shown = CliRunner().invoke(group, [verb, "--help"]).output
-    assert f"Example: birchbark {verb}" in shown
+    assert re.search(rf"Examples?: birchbark\s+{verb}\b", shown)
 
 
 def test_names_of_segmenters() -> None:

@@ -298,7 +298,7 @@ def test_runs_do_not_depend_on_threads_or_batches(
     written = []
     for threads, tokens in ((1, 8), (3, 4096)):
         folder = tmp_path / f"out-{threads}"
-        monkeypatch.setattr(Session.__init__, "__defaults__", (threads, tokens, Precision.FP32))
+        monkeypatch.setattr(Session.__init__, "__defaults__", (threads, tokens, Precision.FP32, ()))
         run_study(recipe, tmp_path, folder)
         files = [*sorted((folder / "runs").iterdir()), folder / "results.json"]
         written.append([(file.name, file.read_bytes()) for file in files])
