@@ -62,7 +62,9 @@ def test_papers(tmp_path: Path) -> None:
         ),
         Document("aaaa0001", {"title": "A letter", "text": "", "publish_time": "2020"}),
     ]
-    assert list(read_collection(str(tmp_path), Intake(), "cord19")) == read(path)
+    intake = Intake()
+    assert list(read_collection(str(tmp_path), intake, "cord19")) == read(path)
+    assert intake.notes["further full text of a paper, not read"] == 1
 
 
 def test_a_pdf_where_there_is_no_better_text(tmp_path: Path) -> None:

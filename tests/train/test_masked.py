@@ -186,14 +186,21 @@ def test_it_goes_on_from_the_model_it_wrote(tmp_path: Path) -> None:
     assert load_scorer(tmp_path / "ranker" / "model").kind == "cross-encoder"
 
 
-def test_a_stopped_training_goes_on_with_the_same_bytes(tmp_path: Path) -> None:
-    """The same tokens are hidden in each step, whatever came before it."""
+@pytest.mark.parametrize("query", [None, 0.8])
+def test_a_stopped_training_goes_on_with_the_same_bytes(
+    tmp_path: Path, query: float | None
+) -> None:
+    """The same tokens are hidden in each step, whatever came before it; of texts and of pairs."""
+    adapting(tmp_path)
+    write_pairs(tmp_path / "pairs.tsv", some_pairs(10))
+    pairs = {"masked": {"query": query}, "data": [{"name": "pairs", "files": ["pairs.tsv"]}]}
+    changes = {} if query is None else pairs
     with one_thread():
         for name, stops in (("whole", ()), ("parts", (3, 5))):
             for stop in (*stops, 0):
                 training = adapting(
                     tmp_path, schedule={"steps": 8, "batch": 4, "learning_rate": 1e-2,
-                                        "checkpoint": 1})  # fmt: skip
+                                        "checkpoint": 1}, **changes)  # fmt: skip
 
                 def stopped(step: int, steps: int, loss: float, stop: int = stop) -> None:
                     if step == stop + 1 and stop:
@@ -216,6 +223,8 @@ def test_relevant_pairs_alone_are_learnt_from(tmp_path: Path) -> None:
     train(training, tmp_path, tmp_path / "out", talk=Talk(told.append))
     relevant = sum(pair.relevance > 0 for pair in some_pairs(10))
     assert any(f"words: {relevant} pairs of 10 queries to learn from" in line for line in told)
+    left = len(some_pairs(10)) - relevant
+    assert f"words: pair that is not relevant, left out ({left:,} times)" in told
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,12 @@ def open_engine(
     refuse_void()
     near = parse_near(match or "", dense=first_stage_model == "dense")
     stage = first_stage(first_stage_model, near.terms or OR, **words)
-    return DenseEngine(index, load_scorer, near, stage) if near.used else IndexEngine(index, stage)
+    if not near.used:
+        return IndexEngine(index, stage)
+    engine = DenseEngine(index, load_scorer, near, stage)
+    if engine.missing:
+        say(f"note: {engine.missing:,} documents have no vectors yet: birchbark index attach")
+    return engine
 
 
 def first_stage(

@@ -111,8 +111,6 @@ def _by_vectors(
     engine: DenseEngine, asked: Sequence[Query], depth: int, report: bool
 ) -> tuple[dict[str, Ranking], list[str]]:
     """As `_by_terms`, of an engine that looks for near vectors."""
-    if missing := engine.missing:
-        say(f"note: {missing:,} documents have no vectors yet: birchbark index attach")
     rankings, lines = {}, []
     with progress("retrieving", len(asked)) as advance:
         for query in asked:

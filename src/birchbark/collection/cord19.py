@@ -120,11 +120,13 @@ def _document(row: Row, path: Path, place: str, intake: Intake) -> Document:
 def _body(folder: Path, files: list[str], intake: Intake) -> str:
     """The paragraphs of the first of `files` that is there; empty if none is, or none was named."""
     root = folder.resolve()
-    for name in files:
+    for place, name in enumerate(files, 1):
         file = (folder / name).resolve()
         if not file.is_relative_to(root):
             raise InputError("full text outside of the collection", where=name)
         if file.is_file():
+            if further := len(files) - place:
+                intake.notes["further full text of a paper, not read"] += further
             return "\n\n".join(_paragraphs(file))
     if files:
         intake.note("full text that is named, but not there")

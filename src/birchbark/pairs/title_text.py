@@ -7,7 +7,6 @@ dropped, a part taken, words shuffled.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import string
 from collections import Counter
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from birchbark.errors import InputError
+from birchbark.pairs.draw import chance as chance_of
 from birchbark.records import Document, Qrels, Query
 
 TITLE, TEXT = "title", "text"
@@ -95,7 +95,7 @@ class TitleTexts:
         each = others(share)
         found = {}
         for doc_id, strangers in drawn.items():
-            more = self._chance("strangers", doc_id).random() < each % 1
+            more = chance_of(self.seed, "strangers", doc_id).random() < each % 1
             found[doc_id] = strangers[: math.floor(each) + more]
         return found
 
@@ -105,11 +105,11 @@ class TitleTexts:
             return []
         if self.wanted[query_id] == TITLE:
             return [document.title]
-        chance = self._chance("text", query_id, document.doc_id)
+        chance = chance_of(self.seed, "text", query_id, document.doc_id)
         return [self._shortened(document.text, chance, "shortened texts")]
 
     def _ask(self, document: Document) -> None:
-        chance, changes = self._chance("query", document.doc_id), self.changes
+        chance, changes = chance_of(self.seed, "query", document.doc_id), self.changes
         kind = chance.random()
         swapped = kind < changes.swap
         if swapped:
@@ -145,12 +145,6 @@ class TitleTexts:
             self.done[what] += 1
             return " ".join(_part(words, chance))
         return text
-
-    def _chance(self, *names: str) -> np.random.Generator:
-        """Of these names and the seed alone: what is drawn for one document changes no other."""
-        whole = "\0".join((str(self.seed), *names)).encode("utf-8", "surrogatepass")
-        digest = hashlib.blake2b(whole, digest_size=16).digest()
-        return np.random.default_rng(int.from_bytes(digest, "big"))
 
 
 def others(share: float) -> float:

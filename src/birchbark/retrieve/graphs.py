@@ -24,7 +24,7 @@ from birchbark.index.attachment_reader import AttachedRows, Attachment, Numbers,
 from birchbark.index.reader import Index
 from birchbark.records import Float32s
 
-LEAST = 20_000  # vectors; fewer are looked at one by one in some milliseconds
+LEAST = 20_000  # vectors; looking at 100,000 takes .1 s (benchmarks/RESULTS-NEAREST.md)
 ADDED = 4_096  # at a time, between two steps of a progress bar
 FILE, ABOUT = "graph.faiss", "about.json"
 REMEDY = "remove that folder; `birchbark index attach` makes it anew"

@@ -27,8 +27,9 @@ from birchbark.study.biencoder_scores import Cosines, JudgedPairs, cosines
 from birchbark.study.chain_tables import COLUMNS, trained_plots, trained_table
 from birchbark.study.chains import (
     Chain,
-    bases,
+    chains_of,
     learnt_files,
+    needed,
     read_models,
     settings_of,
     train_all,
@@ -123,13 +124,12 @@ class BiencoderStudy:
 
     @property
     def _chains(self) -> Mapping[str, Chain]:
-        return {name: how for name, how in self.named.items() if not isinstance(how, str)}
+        return chains_of(self.named)
 
     @property
     def models(self) -> tuple[str, ...]:
         """All that must be there to encode with, or to train from."""
-        given = [model for model in self.named.values() if isinstance(model, str)]
-        return tuple(dict.fromkeys([*given, *bases(self._chains.values())]))
+        return needed(self.named)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -233,6 +233,7 @@ class _Measured:
             for field, words in study.fields.items():
                 bench.tell(f"{collection.name}: {model}, {field}")
                 found = cosines(encoder, self._index, parse_segmenter(words), collection.queries)
+                self._tell_left(bench, found, encoder)
                 pairs = JudgedPairs.of(found, collection.qrels, others)
                 try:
                     self._auc[model, field] = {
@@ -244,6 +245,14 @@ class _Measured:
                 drawn = pairs.scores(found.of(Pooling(study.curve, last)))
                 self._curves[f"{model}, {field}"] = _thinned(*roc(drawn, pairs.relevant))
                 self._rank(found, model, field, last)
+
+    def _tell_left(self, bench: Bench, found: Cosines, encoder: LayerEncoder) -> None:
+        """Say which documents have no vector, and which texts one of their beginning."""
+        if without := len(self._index) - len(found.doc_ids):
+            bench.tell(f"note: {without:,} documents lack the field, and are left out")
+        if encoder.cut:
+            bench.tell(f"note: {encoder.cut:,} texts lose their end: one input does not hold them")
+            encoder.cut = 0
 
     def _rank(self, found: Cosines, model: str, field: str, last: int | None) -> None:
         """The rankings that are asked for of these cosines."""

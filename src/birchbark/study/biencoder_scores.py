@@ -17,6 +17,8 @@ from birchbark.segment.named import Segmenter
 
 TOGETHER = 256  # documents that are read at a time
 
+Among = Callable[[str], frozenset[str]]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cosines:
@@ -44,9 +46,6 @@ class Cosines:
             ids = [self.doc_ids[d] for d in some]
             rankings[query_id] = Ranking.of(ids, np.clip(scores[some], 0, 1), depth)
         return Run(rankings, tag)
-
-
-Among = Callable[[str], "frozenset[str]"]
 
 
 def cosines(

@@ -17,7 +17,7 @@ from birchbark.evaluate.tune import steps_of
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.named import parse_segmenter
-from birchbark.study.chains import Chain, bases, learnt_files, read_models
+from birchbark.study.chains import Chain, chains_of, learnt_files, needed, read_models
 from birchbark.study.outcome import run_file_name
 
 MOST_POINTS = 200_000  # of a grid; the birch paper has 1,331 (benchmarks/RESULTS-TUNING.md)
@@ -157,13 +157,12 @@ class EvidenceChoices:
     @property
     def chains(self) -> Mapping[str, Chain]:
         """Models that are trained here."""
-        return {name: how for name, how in self.named.items() if not isinstance(how, str)}
+        return chains_of(self.named)
 
     @property
     def models(self) -> tuple[str, ...]:
         """All that must be there to score with, or to train from."""
-        given = [model for model in self.named.values() if isinstance(model, str)]
-        return tuple(dict.fromkeys([*given, *bases(self.chains.values())]))
+        return needed(self.named)
 
     @property
     def files(self) -> tuple[str, ...]:

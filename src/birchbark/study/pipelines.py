@@ -29,7 +29,7 @@ from birchbark.section import Section
 from birchbark.show.table import Column
 from birchbark.study.bench import Bench
 from birchbark.study.chain_tables import COLUMNS, trained_plots, trained_table
-from birchbark.study.chains import Chain, bases, learnt_files, settings_of, train_all
+from birchbark.study.chains import Chain, bases, chains_of, learnt_files, settings_of, train_all
 from birchbark.study.data import TestCollection
 from birchbark.study.outcome import Outcome, run_file_name
 from birchbark.study.pipeline_tables import FIRST, Cost, PipelineRuns, layout, plots, tables
@@ -95,7 +95,7 @@ class PipelineStudy:
 
     @property
     def _chains(self) -> Mapping[str, Chain]:
-        return {name: how for name, how in self.named.items() if not isinstance(how, str)}
+        return chains_of(self.named)
 
     @property
     def _asked(self) -> tuple[str, ...]:

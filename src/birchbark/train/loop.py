@@ -27,6 +27,7 @@ from birchbark.train.world import World
 Units = list[tuple[Ids, Ids]]  # what is read for one logit
 Read = tuple[list[Units], list[NDArray[Any]]]  # of a list: each logit's inputs, targets of each aim
 TOKENS = 16_384  # that gradients are held for at once; 4,096 of six layers of 384 held 1.5 GB
+MEASURED = 8_192  # tokens of a batch without gradients
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 

@@ -14,13 +14,11 @@ import numpy as np
 from birchbark.records import Float32s
 from birchbark.train.course import Course, Task
 from birchbark.train.examples import List
-from birchbark.train.loop import Learner, Read, in_batches
+from birchbark.train.loop import MEASURED, Learner, Read, in_batches
 from birchbark.train.masking import Hidden, Hider
 from birchbark.train.material import Material, PairInputs
 from birchbark.train.network import Inputs, Network
 from birchbark.train.world import World
-
-TOKENS = 8192
 
 
 class MaskedLearner(Learner):
@@ -50,7 +48,7 @@ class MaskedLearner(Learner):
         held = material.held
         read = [self._hidden(held, n, (seed, n)) for n in range(len(held.pairs))]
         found = np.empty(len(read), np.float32)
-        for batch in in_batches([len(one.ids) for one in read], TOKENS):
+        for batch in in_batches([len(one.ids) for one in read], MEASURED):
             losses = self._losses([read[n] for n in batch], learns=False)
             found[batch] = -losses.cpu().numpy()
         return found

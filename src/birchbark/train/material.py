@@ -205,7 +205,7 @@ def load_material(training: Training, root: Path, pieces: Pieces, tell: Tell) ->
         _read(data, root, partial(_fitting, room=room, pieces=pieces)) for data in training.data
     ]
     if masking and not alone:
-        read = [([pair for pair in pairs if pair.relevance], intake) for pairs, intake in read]
+        read = [(_relevant(pairs, intake), intake) for pairs, intake in read]
     sides = split([pairs for pairs, _ in read], training.data)
     for data, (pairs, intake), (learn, hold) in zip(training.data, read, sides, strict=True):
         if not learn:
@@ -296,6 +296,14 @@ def _tell_left(name: str, intake: Intake, aside: int, tell: Tell) -> None:
         tell(f"{name}: {len(intake.skipped)} bad records were passed over")
     for note, times in intake.notes.most_common():
         tell(f"{name}: {note} ({times:,} times)")
+
+
+def _relevant(pairs: Sequence[Pair], intake: Intake) -> list[Pair]:
+    """Those that are; the others are noted."""
+    found = [pair for pair in pairs if pair.relevance]
+    if left := len(pairs) - len(found):
+        intake.notes["pair that is not relevant, left out"] += left
+    return found
 
 
 def _fitting(documents: Iterable[Document], data: DataSet, room: int, pieces: Pieces) -> list[Pair]:

@@ -14,13 +14,11 @@ from birchbark.evaluate.significance import mean_interval
 from birchbark.records import Float32s, Qrels, Ranking, Run
 from birchbark.train.config import Validation
 from birchbark.train.examples import Pairs, draw
-from birchbark.train.loop import Learner, in_batches, list_losses
+from birchbark.train.loop import MEASURED, Learner, in_batches, list_losses
 from birchbark.train.masked import MaskedLearner
 from birchbark.train.masking import LIKELIHOOD
 from birchbark.train.material import COMPARED, Material, PairInputs
 from birchbark.train.network import Inputs
-
-TOKENS = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +139,7 @@ def duo_scores(learner: Learner, inputs: PairInputs) -> Float32s:
         found[some] = 0
         asked = [(i, j) for i in some for j in some if i != j]
         read = [inputs.comparison(i, j) for i, j in asked]
-        for batch in in_batches([len(ids) for ids, _ in read], TOKENS):
+        for batch in in_batches([len(ids) for ids, _ in read], MEASURED):
             with learner.products():
                 them = Inputs.of([read[n] for n in batch], learner.device)
                 chances = learner.network.score(them).sigmoid().cpu().numpy()
@@ -153,7 +151,7 @@ def score_pairs(learner: Learner, inputs: PairInputs) -> Float32s:
     """Log-odds (n,) of all pairs, as the network is used: nothing is left to chance."""
     found = np.empty(len(inputs.pairs), np.float32)
     lengths = inputs.lengths.tolist()
-    for batch in in_batches(lengths, TOKENS):
+    for batch in in_batches(lengths, MEASURED):
         with learner.products():
             several = [inputs[n] for n in batch]
             pairs, counts = [pair for own in several for pair in own], list(map(len, several))
