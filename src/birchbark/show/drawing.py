@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 WIDTH = 3.7  # inches: a telephone's
 MOST_TICKS = 6  # of a logarithmic axis
 LONG = 24  # letters of a name of which no two stand side by side
+BAND = 0.18  # how dark the interval around a curve is
 INK, GRID = "#010203", "#040506"
 SERIES = ("#111101", "#111102", "#111103", "#111104", "#111105", "#111106")
 MARKERS = "osD^vPX"  # one more than colours, so that a seventh series differs from the first
@@ -110,9 +111,14 @@ def _curves(figure: Figure, axes: Axes, plot: Curves) -> None:
     figure.set_size_inches(WIDTH, 2.2 + 0.18 * -(-len(plot.series) // columns))
     for x in plot.marks:
         axes.axvline(x, color=INK, linewidth=0.8, linestyle="--")
+    if plot.reference is not None:
+        axes.axhline(plot.reference, color=INK, linewidth=0.8)
     for number, (name, points) in enumerate(plot.series.items()):
         colour, marker = SERIES[number % len(SERIES)], MARKERS[number % len(MARKERS)]
         xs, ys = zip(*points, strict=True)
+        if band := (plot.bands or {}).get(name):
+            along, low, high = zip(*band, strict=True)
+            axes.fill_between(along, low, high, color=colour, alpha=BAND, linewidth=0)
         axes.plot(xs, ys, color=colour, marker=marker, markersize=4.5, linewidth=1.4, label=name)
     axes.grid(color=GRID, linewidth=0.6)
     axes.set_xlabel(plot.x_axis, color=INK)

@@ -30,7 +30,11 @@ class Dots:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """A plot of curves: series → its points (x, y). marks: values of x to be marked."""
+    """A plot of curves: series → its points (x, y).
+
+    marks: values of x to be marked; reference: a value of y. bands: series → (x, low, high), the
+    interval around it.
+    """
 
     name: str
     title: str
@@ -38,6 +42,8 @@ class Curves:
     y_axis: str
     series: Mapping[str, tuple[tuple[float, float], ...]]
     marks: tuple[float, ...] = ()
+    reference: float | None = None
+    bands: Mapping[str, tuple[tuple[float, float, float], ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

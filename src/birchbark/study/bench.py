@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from birchbark.collection.intake import Intake
+from birchbark.device.session import session_on
 from birchbark.index.build import Schema, build_index
 from birchbark.index.reader import Index
+from birchbark.score.model import load_scorer
+from birchbark.score.precision import Precision
+from birchbark.score.remembering import Remembering
+from birchbark.score.scorer import Scorer
+from birchbark.score.store import ScoreStore
 from birchbark.study.data import CollectionFiles, TestCollection, open_collection
 
 
@@ -42,3 +49,15 @@ class Bench:
         for note, times in intake.notes.most_common():
             self.tell(f"note: {collection.name}: {note} ({times:,} times)")
         return index
+
+    @contextmanager
+    def scorer(self, model: str, precision: Precision) -> Iterator[Scorer]:
+        """The model, which keeps its scores where there is a place for them."""
+        exact = precision is Precision.FP32
+        session = session_on(self.device) if exact else None  # integers need the processors
+        scorer = load_scorer(model, precision=precision, session=session)
+        if self.kept is None:
+            yield scorer
+            return
+        with ScoreStore(self.kept / "scores", scorer) as store:
+            yield Remembering(scorer, store)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -15,7 +14,6 @@ from birchbark.collection.runs import read_run
 from birchbark.collection.segment_scores import Scores, read_segment_scores
 from birchbark.combine.aggregate import Sum, judged, parse_aggregation
 from birchbark.combine.interpolate import Interpolation, Scale, scaled
-from birchbark.device.session import session_on
 from birchbark.errors import InputError
 from birchbark.evaluate.tune import Candidates, Tuning, tune
 from birchbark.index.build import Schema
@@ -29,11 +27,7 @@ from birchbark.records import Qrels, Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
-from birchbark.score.model import load_scorer
-from birchbark.score.precision import Precision
-from birchbark.score.remembering import Remembering
 from birchbark.score.scorer import Scorer
-from birchbark.score.store import ScoreStore
 from birchbark.segment.named import parse_segmenter
 from birchbark.study.bench import Bench
 from birchbark.study.data import TestCollection
@@ -90,7 +84,7 @@ def rank_by_evidence(
 ) -> EvidenceRuns:
     """All runs of one collection. models: name → what opens it."""
     index = cache(lambda: bench.index(collection, Schema(ANALYZER)))
-    runs = _first_stages(choices, recipe, index, collection)
+    runs = first_stages(recipe, index, collection, rm3=choices.rm3)
     baseline = list(runs)[-1]
     first = runs[baseline]
     folds = collection.folds or ()
@@ -105,7 +99,7 @@ def rank_by_evidence(
         else:
             segments = choices.segments_of.get(collection.name, choices.segments)
             bench.tell(f"{collection.name}: {name} scores {segments}")
-            with _scorer(choices, models[name], bench) as scorer:
+            with bench.scorer(models[name], choices.precision) as scorer:
                 whole = scorer.width > 1
                 if whole and choices.pruned:
                     raise InputError(f"{name} judges documents as a whole: none can be pruned")
@@ -142,8 +136,8 @@ def rank_by_evidence(
     )
 
 
-def _first_stages(
-    choices: EvidenceChoices, recipe: Recipe, index: Callable[[], Index], collection: TestCollection
+def first_stages(
+    recipe: Recipe, index: Callable[[], Index], collection: TestCollection, *, rm3: bool
 ) -> dict[str, Run]:
     """BM25, and RM3 if it is asked for; or the run that others made."""
     if collection.run:
@@ -151,25 +145,12 @@ def _first_stages(
         kept = {q: r for q, r in collection.run.rankings.items() if q in wanted}
         return {THEIRS: Run(kept, THEIRS).head(recipe.depth)}
     stages = {BM25: FirstStage(recipe.bm25)}
-    if choices.rm3:
+    if rm3:
         stages[EXPANDED] = FirstStage(recipe.bm25, expansion=RM3())
     return {
         tag: rank_queries(index(), collection.queries, stage, depth=recipe.depth, tag=tag)
         for tag, stage in stages.items()
     }
-
-
-@contextmanager
-def _scorer(choices: EvidenceChoices, model: str, bench: Bench) -> Iterator[Scorer]:
-    """The model, which keeps its scores where there is a place for them."""
-    exact = choices.precision is Precision.FP32
-    session = session_on(bench.device) if exact else None  # integers need the processors
-    scorer = load_scorer(model, precision=choices.precision, session=session)
-    if bench.kept is None:
-        yield scorer
-        return
-    with ScoreStore(bench.kept / "scores", scorer) as store:
-        yield Remembering(scorer, store)
 
 
 def _ranker(choices: EvidenceChoices, collection: str, scorer: Scorer) -> Ranker:

@@ -25,7 +25,8 @@ class FieldRuns:
     """What was ranked on one collection.
 
     compared: row → run. tuning: of the weights. matched: row → run with each match, whose mean
-    match ratio is in `ratios`.
+    match ratio is in `ratios`. presence: field → documents that have it, and judged ones.
+    documents, judged: how many there are.
     """
 
     name: str
@@ -34,6 +35,9 @@ class FieldRuns:
     tuning: Tuning
     matched: Mapping[str, Run]
     ratios: Mapping[str, float]
+    presence: Mapping[str, tuple[int, int]]
+    documents: int
+    judged: int
 
 
 def rank_by_fields(
@@ -69,7 +73,24 @@ def rank_by_fields(
             row = f"{name}, {word}"
             chosen = {query_id: replace(one, match=match) for query_id, one in stages.items()}
             matched[row], ratios[row] = ranker.run(chosen, row), ranker.match_ratio(chosen)
-    return FieldRuns(collection.name, collection.qrels, compared, tuning, matched, ratios)
+    asked = {doc_id for grades in collection.qrels.grades.values() for doc_id in grades}
+    presence = _presence(index, _joined(fields), asked)
+    judged = sum(index.find(doc_id) is not None for doc_id in asked)
+    return FieldRuns(
+        *(collection.name, collection.qrels, compared, tuning, matched, ratios),
+        *(presence, len(index), judged),
+    )
+
+
+def _presence(index: Index, names: tuple[str, ...], asked: set[str]) -> dict[str, tuple[int, int]]:
+    """Field → documents that have it, and those of them that are judged."""
+    found = dict.fromkeys(names, (0, 0))
+    for document in index:
+        for name in names:
+            if document.fields.get(name, "").strip():
+                there, judged = found[name]
+                found[name] = there + 1, judged + (document.doc_id in asked)
+    return found
 
 
 def _joined(fields: FieldChoices) -> tuple[str, ...]:

@@ -17,6 +17,15 @@ from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
 
 RATIO = Column("match ratio", Style.SHARE)
+PRESENCE = (
+    Column("documents", Style.COUNT),
+    Column("of all", Style.SHARE),
+    Column("of the judged", Style.SHARE),
+)
+PRESENT = (
+    "Documents that have the field, their share of all documents, and of those that are judged for "
+    "any query."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,7 @@ class FieldStudy:
             Column(f"{choices.tune}, {where}", Style.MEASURE) for where in ("other folds", "this")
         ]
         return {
+            "presence": PRESENCE,
             "fields": measure_columns(measures),
             "weights": (Column("queries", Style.COUNT), *weights, *tuned),
             "match": (RATIO, *measure_columns(measures)),
@@ -58,10 +68,12 @@ class FieldStudy:
         choices = self.choices
         made = [rank_by_fields(choices, recipe, bench, bench.open(c)) for c in recipe.collections]
         family = len(made) * (len(choices.rows) - 1) * len(recipe.measures)
-        groups: dict[str, list[Group]] = {"fields": [], "weights": [], "match": []}
+        names = self.layout(recipe.measures)
+        groups: dict[str, list[Group]] = {name: [] for name in names}
         for one in made:
             results = [measure(one.qrels, run, recipe.measures) for run in one.compared.values()]
             rows = compared(results, choices.baseline, recipe.seed, family)
+            groups["presence"].append(_presence(one))
             groups["fields"].append(Group(one.name, rows))
             groups["weights"].append(_weights(one))
             groups["match"].append(_matches(one, recipe.measures))
@@ -91,6 +103,7 @@ class FieldStudy:
             "hold any term of the query, and: all of them, in whichever searched field."
         )
         heads = {
+            "presence": ("Which documents have which fields", "field", PRESENT),
             "fields": ("BM25 by field", "ranked by", FIGURES),
             "weights": ("Tuned weights", "fold", folds),
             "match": ("Candidates", "ranked by, match", match),
@@ -118,6 +131,14 @@ class FieldStudy:
         first = next(iter(choices.names))
         title = f"{one.name}: all queries; lines mark the weights that folds chose"
         return [Curves(name, title, f"weight of {first}", choices.tune, {"": points}, tuple(marks))]
+
+
+def _presence(one: FieldRuns) -> Group:
+    rows = (
+        Row(name, (Cell(there), Cell(there / one.documents), Cell(judged / max(1, one.judged))))
+        for name, (there, judged) in one.presence.items()
+    )
+    return Group(one.name, tuple(rows))
 
 
 def _weights(one: FieldRuns) -> Group:

@@ -18,6 +18,7 @@ from birchbark.study.fields import FieldStudy
 from birchbark.study.pipelines import PipelineStudy
 from birchbark.study.published import read_published
 from birchbark.study.recipe import Experiment, Recipe
+from birchbark.study.reranking import RerankingStudy
 from birchbark.study.variants import read_trainings
 
 KINDS: Mapping[str, Callable[[Section], Experiment]] = {
@@ -26,6 +27,7 @@ KINDS: Mapping[str, Callable[[Section], Experiment]] = {
     "evidence": EvidenceStudy.read,
     "fields": FieldStudy.read,
     "pipelines": PipelineStudy.read,
+    "reranking": RerankingStudy.read,
     "training": read_trainings,
 }
 

@@ -1,0 +1,184 @@
+"""What does BERT alone change in the first k documents? The cord paper's cross-encoders.
+
+Its tables 4.6 to 4.8 and A.1, figures 4.2 to 4.8, A.1 and A.2. Nothing is mixed with the first
+stage: a study of evidence does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from birchbark.errors import InputError
+from birchbark.index.build import Schema
+from birchbark.index.reader import Index
+from birchbark.records import Run
+from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.heads import MODES
+from birchbark.score.layers import LayerEncoder
+from birchbark.score.model import locate
+from birchbark.score.precision import Precision
+from birchbark.section import Section
+from birchbark.segment.named import parse_segmenter
+from birchbark.show.table import Column
+from birchbark.study.bench import Bench
+from birchbark.study.biencoder_scores import cosines
+from birchbark.study.chain_tables import COLUMNS, trained_plots, trained_table
+from birchbark.study.chains import (
+    Chain,
+    chains_of,
+    learnt_files,
+    needed,
+    settings_of,
+    train_all,
+)
+from birchbark.study.data import TestCollection
+from birchbark.study.evidence_runs import first_stages
+from birchbark.study.outcome import Outcome
+from birchbark.study.recipe import Recipe
+from birchbark.study.reranking_runs import by_chance, score, to_score
+from birchbark.study.reranking_tables import Reranked, Reranking, Telling, layout
+from birchbark.study.variants import read_variants
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """A first stage of all documents by the cosine with their field: an embedding's."""
+
+    model: str
+    segments: str
+    mode: str
+
+    @classmethod
+    def read(cls, section: Section) -> Nearest:
+        """From the table [reranking.nearest] of a recipe."""
+        found = cls(
+            section.text("model"),
+            section.text("segments", "whole"),
+            section.one_of("pooling", MODES, "mean"),
+        )
+        parse_segmenter(found.segments)
+        section.end()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class RerankingStudy:
+    """The choices of this kind.
+
+    named: what rows call them → models, or trainings that make them. fields: name → the segments
+    that a document is read as, of which the best counts. nearest: a second first stage; None for
+    none. told: what tables and plots tell. precision: of the arithmetic.
+    """
+
+    named: Mapping[str, str | Chain]
+    fields: Mapping[str, str]
+    nearest: Nearest | None
+    told: Reranking
+    precision: Precision
+
+    @classmethod
+    def read(cls, section: Section) -> RerankingStudy:
+        """From the table [reranking] of a recipe; models also by `config` and `variants`."""
+        named = read_variants(section)
+        table = section.section("fields")
+        fields = {name: table.text(name) for name in table.keys}
+        for name, words in fields.items():
+            try:
+                parse_segmenter(words)
+            except InputError as fault:
+                raise fault.at(table.where(name)) from None
+        if not (named and fields):
+            raise InputError("models and fields are needed", where=section.where())
+        nearest = Nearest.read(section.section("nearest")) if "nearest" in section.keys else None
+        known = [one.value for one in Precision]
+        precision = Precision(section.one_of("precision", known, Precision.FP32.value))
+        told = Reranking.read(section, tuple(named))
+        section.end()
+        return cls(named, fields, nearest, told, precision)
+
+    @property
+    def _chains(self) -> Mapping[str, Chain]:
+        return chains_of(self.named)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """All that must be there to score with, or to train from."""
+        near = (self.nearest.model,) if self.nearest else ()
+        return tuple(dict.fromkeys([*needed(self.named), *near]))
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What is learnt from."""
+        return learnt_files(self._chains.values())
+
+    def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
+        """Name → columns of the tables."""
+        trained = {"trained": COLUMNS} if self._chains else {}
+        return trained | layout(self.told, measures, tuple(self.fields))
+
+    def run(self, recipe: Recipe, bench: Bench) -> Outcome:
+        """Train what is trained here; score the first documents; rank them anew, ever more."""
+        known = [collection.name for collection in recipe.collections]
+        if unknown := [name for name in self.told.judged_only if name not in known]:
+            raise InputError(
+                f"judged_only names no collection: {unknown[0]}",
+                where=str(recipe.path),
+                wanted=f"one of {', '.join(known)}",
+            )
+        collections = [bench.open(files) for files in recipe.collections]
+        made = train_all(self._chains, bench)
+        models = {
+            name: how if isinstance(how, str) else str(made[name].model)
+            for name, how in self.named.items()
+        }
+        found = [one for c in collections for one in self._ranked(recipe, bench, c, models)]
+        marks = {name: Checkpoint.open(locate(m)).fingerprint for name, m in models.items()}
+        telling = Telling(self.told, recipe.measures, recipe.seed, found, tuple(self.fields))
+        tables, plots = telling.everything()
+        return Outcome(
+            tables=(*((trained_table(made),) if made else ()), *tables),
+            plots=(*(trained_plots(made) if made else ()), *plots),
+            runs={
+                f"{one.name}.{one.first.tag}.{tag}": run
+                for one in found
+                for tag, run in {"as it was": one.first, **one.runs(self.told.shown)}.items()
+            },
+            models=marks,
+            settings=settings_of(made),
+        )
+
+    def _ranked(
+        self, recipe: Recipe, bench: Bench, collection: TestCollection, models: Mapping[str, str]
+    ) -> list[Reranked]:
+        """One for each first stage of a collection."""
+        index = bench.index(collection, Schema("english"))
+        firsts = list(first_stages(recipe, lambda: index, collection, rm3=False).values())
+        if self.nearest:
+            bench.tell(f"{collection.name}: vectors of {self.nearest.segments}")
+            firsts.append(self._by_vectors(self.nearest, recipe, collection, index))
+        documents = to_score(collection.qrels, firsts, self.told.deepest)
+        scores = {}
+        for model, place in models.items():
+            with bench.scorer(place, self.precision) as scorer:
+                for field, words in self.fields.items():
+                    bench.tell(f"{collection.name}: {model} scores {field}")
+                    scores[model, field] = score(
+                        scorer, parse_segmenter(words), index, collection.queries, documents
+                    )
+        chance = by_chance(documents, recipe.seed)
+        return [
+            Reranked(collection.name, collection.qrels, first, scores, chance) for first in firsts
+        ]
+
+    def _by_vectors(
+        self,
+        near: Nearest,
+        recipe: Recipe,
+        collection: TestCollection,
+        index: Index,
+    ) -> Run:
+        """Documents by their cosine with a query, those that have the field."""
+        encoder = LayerEncoder(locate(near.model), (near.mode,))
+        found = cosines(encoder, index, parse_segmenter(near.segments), collection.queries)
+        return found.run(encoder.poolings[-1], recipe.depth, "cosine")
