@@ -81,8 +81,12 @@ def write_bert(
     layers: int = 2,
     positions: int = 32,
     seed: int = 0,
+    masked: bool = False,
 ) -> Path:
-    """A BERT of 16 dimensions. labels: logits of its classifier; None for a mean embedding."""
+    """A BERT of 16 dimensions. labels: logits of its classifier; None for a mean embedding.
+
+    masked: with the head of a masked language model, too.
+    """
     directory.mkdir(parents=True)
     hidden, heads, inner = 16, 4, 24
     config = {
@@ -120,10 +124,14 @@ def write_bert(
         (directory / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     else:
         shapes |= _linear("pooler.dense", hidden, hidden) | _linear("classifier", labels, hidden)
+    if masked:
+        shapes |= _linear("cls.predictions.transform.dense", hidden, hidden)
+        shapes |= _norm("cls.predictions.transform.LayerNorm", hidden)
+        shapes |= {"cls.predictions.bias": (len(VOCABULARY),)}
     random = np.random.default_rng(seed)
     prefix = "" if labels is None else "bert."
     tensors = {
-        (name if name.startswith("classifier") else prefix + name): random.normal(
+        (name if name.startswith(("classifier", "cls.")) else prefix + name): random.normal(
             1 if "LayerNorm.weight" in name else 0, 0.3, shape
         ).astype(np.float32)
         for name, shape in shapes.items()

@@ -67,6 +67,14 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Rewording:
+    """A query in other words, and how much it counts beside the one that was asked, 0 to 1."""
+
+    text: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
     """A sentence or window of a document, scored as one unit.
 

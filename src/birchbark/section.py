@@ -96,6 +96,18 @@ class Section:
             raise self._wrong(key, "a finite number", value)
         return value if value is default else float(value)
 
+    def numbers(self, key: str, default: tuple[float, ...]) -> tuple[float, ...]:
+        """A number, or a list of different ones, which rise."""
+        value = self._take(key, int | float | list, default)
+        found = tuple(value) if isinstance(value, list | tuple) else (value,)
+        if any(isinstance(one, bool) or not isinstance(one, int | float) for one in found):
+            raise self._wrong(key, "numbers", value)
+        if not all(map(math.isfinite, found)) or sorted(set(found)) != list(found) or not found:
+            raise InputError(
+                "wrong list", where=self.where(key), wanted="numbers that rise", found=str(value)
+            )
+        return tuple(map(float, found))
+
     def truth(self, key: str, default: Any = REQUIRED) -> bool:
         """True or false."""
         value: bool = self._take(key, bool, default)

@@ -109,6 +109,24 @@ def test_the_same_command_writes_the_same_bytes(here: Path) -> None:
     assert Path("1.run").read_bytes() == Path("2.run").read_bytes()
 
 
+def test_queries_in_other_words(here: Path) -> None:
+    """Weighted terms that retrieve takes, and what they were made of."""
+    birchbark("index", "docs.jsonl", "--to", "i")
+    model = write_bert(here / "masked", masked=True)
+    asked = ("reword", "i", "--queries", "q.tsv", "--model", str(model))
+    said = birchbark(*asked, "--count", "2", "--output", "w.tsv", "--report", "words.tsv")[1]
+    assert re.match(r"\d+ rewordings of 3 queries", said)
+    told = [line.split("\t") for line in Path("words.tsv").read_text().splitlines()]
+    assert all(0 <= float(weight) <= 1 for _, weight, _ in told)
+    birchbark("retrieve", "i", "--queries", "w.tsv", "--weighted", "--output", "w.run")
+    assert {line.split()[0] for line in Path("w.run").read_text().splitlines()} >= {"1", "2"}
+    Path("stop.tsv").write_text("1\tthe\n2\tbirch\n")
+    asked = ("reword", "i", "--queries", "stop.tsv", "--model", str(model), "--output", "s.tsv")
+    said = birchbark(*asked)[1]
+    assert "1 queries hold no term, and are left out: 1" in said
+    assert Path("s.tsv").read_text().startswith("2\tbirch^")
+
+
 def test_scores_are_kept_shown_and_forgotten(here: Path) -> None:
     """A second run scores nothing and writes the same bytes; so does a search for one of them."""
     birchbark("index", "docs.jsonl", "--to", "i")

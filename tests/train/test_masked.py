@@ -19,6 +19,7 @@ from birchbark.errors import InputError
 from birchbark.records import Pair
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.heads import Pooling
+from birchbark.score.masked import MaskedModel
 from birchbark.score.model import load_scorer
 from birchbark.score.tokenizer import Pieces
 from birchbark.segment.sentences import sentences
@@ -149,6 +150,14 @@ def test_scores_are_those_of_transformers(family: str, tmp_path: Path) -> None:
     with torch.no_grad():
         expected = theirs.eval()(input_ids=torch.tensor(ids[None].astype(np.int64))).logits[0]
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    lean = MaskedModel(tmp_path / "out")  # without torch
+    hidden = np.array([9, lean.mask, 7], np.int32)
+    whole = torch.tensor(lean.pieces.single(hidden)[None].astype(np.int64))
+    [(start, _)] = lean.pieces.sides(None, 3)
+    with torch.no_grad():
+        expected = theirs(input_ids=whole).logits[0, start + 1].softmax(0)
+    found = lean.expected(np.array([9, 12, 7], np.int32), 1)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_texts_are_learnt(tmp_path: Path) -> None:

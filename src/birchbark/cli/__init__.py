@@ -19,6 +19,7 @@ VERBS = (
     "demo",
     "index",
     "retrieve",
+    "reword",
     "rerank",
     "search",
     "attention",

@@ -50,7 +50,7 @@ def build_graph(
     layers = max((one.layer or 0 for one in several), default=shape.layers)
     first_only = {one.mode for one in several if one.layer == layers} <= {"cls"}
 
-    x = _embeddings(graph, names, shape, typed)
+    x = embeddings(graph, names, shape, typed)
     states = [x]
     for layer in range(layers):
         last = first_only and layer == layers - 1
@@ -59,7 +59,7 @@ def build_graph(
     if first_only and layers == 0:
         x = _first(graph, x)
     if several:
-        vectors = [_pool(graph, states[one.layer or 0], one.mode) for one in several]
+        vectors = [pool(graph, states[one.layer or 0], one.mode) for one in several]
         out = _stack(graph, vectors) if poolings else vectors[0]
     elif isinstance(head, Parade):
         out = _passage(graph, x, shape, head)
@@ -82,7 +82,7 @@ def build_graph(
     return model.SerializeToString(), graph.weights
 
 
-def _embeddings(graph: Graph, names: Names, shape: Shape, typed: bool) -> str:
+def embeddings(graph: Graph, names: Names, shape: Shape, typed: bool) -> str:
     """Token + position + type vectors, normalised and widened: (B, S, H)."""
     width = shape.embedding
     word = graph.tensor(f"{names.words}.weight", shape.vocabulary, width)
@@ -207,7 +207,7 @@ def _stack(graph: Graph, vectors: Sequence[str]) -> str:
     return graph.add("Concat", *(graph.add("Unsqueeze", v, one) for v in vectors), axis=1)
 
 
-def _pool(graph: Graph, x: str, mode: str) -> str:
+def pool(graph: Graph, x: str, mode: str) -> str:
     """Token vectors as one, scaled to length 1; of (B, S, H) cls takes the first: (B, H)."""
     x = _first(graph, x) if mode == "cls" else x
     rows = graph.add("Transpose", x, perm=[0, 2, 1])  # sums over the last axis ignore the batch

@@ -19,6 +19,7 @@ from birchbark.study.pipelines import PipelineStudy
 from birchbark.study.published import read_published
 from birchbark.study.recipe import Experiment, Recipe
 from birchbark.study.reranking import RerankingStudy
+from birchbark.study.rewording import RewordingStudy
 from birchbark.study.variants import read_trainings
 
 KINDS: Mapping[str, Callable[[Section], Experiment]] = {
@@ -28,6 +29,7 @@ KINDS: Mapping[str, Callable[[Section], Experiment]] = {
     "fields": FieldStudy.read,
     "pipelines": PipelineStudy.read,
     "reranking": RerankingStudy.read,
+    "rewording": RewordingStudy.read,
     "training": read_trainings,
 }
 
