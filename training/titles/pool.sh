@@ -29,3 +29,8 @@ pairs wm .65 .4 "0 0" .2
 pairs swm .65 .4 ".2 .3" .2
 
 birchbark model extend all-MiniLM-L6-v2 "$data/scifact/corpus.jsonl" --words 1000 --to "$work/extended"
+
+# For whoever has CORD-19.
+if [ -e "$data/cord19/metadata.csv" ]; then
+  birchbark pairs title-abstract "$data/cord19/metadata.csv" --output "$work/covid.tsv"
+fi
