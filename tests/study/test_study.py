@@ -142,7 +142,7 @@ def test_the_same_recipe_gives_the_same_bytes(root: Path, kind: str) -> None:
 def test_figures_are_those_of_the_runs(root: Path, kind: str) -> None:
     """Each row's means are what `measure` says of the run file of that row."""
     outcome, output = study(root, kind)
-    main = outcome.tables[-1] if kind == "analyzers" else outcome.tables[0]
+    main = table(outcome, "measures" if kind == "analyzers" else kind)
     for row in main.groups[0].rows:
         run = read_run(output / "runs" / f"{run_file_name(f'Tiny.{row.name}')}.run")
         found = measure(read_qrels(root / "tiny/qrels.txt"), run, [c.name for c in main.columns])

@@ -15,7 +15,7 @@ def written(value: Value, style: Style) -> str:
     if style is Style.COUNT:
         return f"{value:,.0f}"
     if style is Style.MEASURE:
-        return _bare(f"{value:.4f}")
+        return _bare(f"{value:.4f}").replace("-", "−")
     if style is Style.SHARE:
         return f"{100 * value:.3g} %"
     if style is Style.DECIMAL:
@@ -30,7 +30,10 @@ def mark(cell: Cell) -> str:
 
 def interval(bounds: tuple[float, float] | None) -> str:
     """[low, high] of a measure; empty where there is none."""
-    return f"[{_bare(f'{bounds[0]:.3f}')}, {_bare(f'{bounds[1]:.3f}')}]" if bounds else ""
+    if bounds is None:
+        return ""
+    low, high = (_bare(f"{bound:.3f}").replace("-", "−") for bound in bounds)
+    return f"[{low}, {high}]"
 
 
 def difference(found: Difference | None) -> str:

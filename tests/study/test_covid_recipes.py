@@ -1,0 +1,107 @@
+"""Do the recipes for CORD-19 and TREC-COVID run on files as those are handed out?"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from birchbark.show.table import Table
+from birchbark.study.outcome import Outcome
+from birchbark.study.recipe_file import read_recipe
+from birchbark.study.run import run_study
+from conftest import DOCUMENTS
+
+RECIPES = Path(__file__).parents[2] / "studies"
+MODELS = re.compile(r'\[?"\.\./training[^\n]*|"all-Mini[^"]*"|"birchbark-[^"]*"')
+TOPIC = """<topic number="{number}">
+  <query>{query}</query>
+  <question>what is known of {query}?</question>
+  <narrative>papers on {query}</narrative>
+</topic>
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A data root with a folder cord19: a paper in two rows, full texts, topics, judgments."""
+    folder = tmp_path / "cord19"
+    (folder / "parses").mkdir(parents=True)
+    columns = ["cord_uid", "title", "abstract", "publish_time", "pdf_json_files"]
+    with (folder / "metadata.csv").open("w", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(columns)
+        for document in DOCUMENTS:
+            file = f"parses/{document.doc_id}.json" if document.doc_id != "bees" else ""
+            rows.writerow([document.doc_id, document.title, document.text, "2020-03-01", file])
+        rows.writerow(["forest", "Forest", "", "2020", ""])
+    for document in DOCUMENTS:
+        body = [{"text": f"{document.text} Iron and stone by the river."}]
+        (folder / "parses" / f"{document.doc_id}.json").write_text(json.dumps({"body_text": body}))
+    asked = ["birch river", "iron engine", "bees dance", "stone bridge", "river canoe", "forest"]
+    topics = "".join(TOPIC.format(number=n, query=query) for n, query in enumerate(asked, 1))
+    (folder / "topics-rnd5.xml").write_text(f'<topics task="COVIDSearch">\n{topics}</topics>\n')
+    judged = [
+        "1 4.5 canoe 2", "1 5 forest 1", "1 5 bees 0", "2 1 engine 2", "2 1 bridge -1",
+        "3 1 bees 2", "3 1 engine 0", "4 1 bridge 1", "4 1 canoe 0", "5 2 canoe 2", "6 2 forest 2",
+        "6 2 engine 0",
+    ]  # fmt: skip
+    (folder / "qrels-covid_d5_j0.5-5.txt").write_text("\n".join(judged) + "\n")
+    return tmp_path
+
+
+def study(root: Path, name: str, model: str = "") -> Outcome:
+    """The recipe, with a tiny model in the place of those that it names or trains."""
+    text = (RECIPES / f"{name}.toml").read_text()
+    text = MODELS.sub(f'"{model}"', text)
+    path = root / f"{name}.toml"
+    path.write_text(text.replace("layer = 5", "layer = 1"))
+    return run_study(read_recipe(path), root, root / name)
+
+
+def found(outcome: Outcome, name: str) -> Table:
+    """The table called `name`."""
+    return next(table for table in outcome.tables if table.name == name)
+
+
+def test_fields(root: Path) -> None:
+    """Tables 4.1 and 4.2, and which papers have which fields, for queries and for questions."""
+    outcome = study(root, "covid-fields")
+    groups = [g for g in found(outcome, "fields").groups if not g.published]
+    assert [group.name for group in groups] == ["query", "question"]
+    rows = {row.name: row.cells for row in found(outcome, "presence").groups[0].rows}
+    there = {name: cells[0].value for name, cells in rows.items()}
+    assert there == {"title": 4, "text": 5, "body": 4}
+    assert rows["body"][2].value == pytest.approx(4 / 5)  # of the judged, which are all
+    [ratio] = {r.cells[0].value for r in found(outcome, "match").groups[0].rows if "and" in r.name}
+    assert 0 < ratio < 1  # type: ignore[operator]
+
+
+def test_bi_encoders(root: Path, bert: Callable[..., Path]) -> None:
+    """Tables 4.3 to 4.5; what nobody judged is neither relevant nor not."""
+    outcome = study(root, "covid-biencoder", str(bert()))
+    for group in found(outcome, "auc").groups:
+        if not group.published:
+            assert len(group.rows) == 9
+            assert all(0 <= cell.value <= 1 for row in group.rows for cell in row.cells)  # type: ignore[operator]
+    assert len(found(outcome, "match").groups[0].rows) == 4
+
+
+def test_re_ranking(root: Path, bert: Callable[..., Path]) -> None:
+    """Tables 4.7 and 4.8, with a first stage of vectors beside BM25, judged documents alone too."""
+    outcome = study(root, "covid-reranking", str(bert(labels=1)))
+    groups = [g for g in found(outcome, "depths").groups if not g.published]
+    assert len(groups) == 8  # two forms of queries, two first stages, all documents or judged ones
+    for group in groups:
+        assert [row.name for row in group.rows][-1] == "random"
+    top = found(outcome, "top")
+    assert [column.name for column in top.columns][:4] == [
+        "unjudged",
+        "grade 0",
+        "grade 1",
+        "grade 2",
+    ]
