@@ -25,7 +25,7 @@ from birchbark.score.model import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.session import Session
 from birchbark.segment.sentences import sentences
-from birchbark.study.evidence import EvidenceStudy
+from birchbark.study.kinds.evidence import EvidenceStudy
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
 from birchbark.study.recipe_file import read_recipe
@@ -71,7 +71,7 @@ def test_every_query_is_ranked_as_rerank_ranks_with_the_weights_of_its_fold(
     )
     assert isinstance(recipe.experiment, EvidenceStudy)
     choices = recipe.experiment.choices
-    scorer = load_scorer(choices.named["cross"])
+    scorer = load_scorer(choices.compared.named["cross"])
     queries = [Query(q, text) for q, text in QUERIES.items()]
     first = outcome.runs["Tiny.BM25"]
     ranked = []

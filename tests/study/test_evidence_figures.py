@@ -25,7 +25,7 @@ from birchbark.records import Document, Qrels, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.model import load_scorer
 from birchbark.study.comparison import rank_curves
-from birchbark.study.evidence import EvidenceStudy
+from birchbark.study.kinds.evidence import EvidenceStudy
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
 from birchbark.study.recipe_file import read_recipe

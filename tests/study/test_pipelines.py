@@ -27,9 +27,9 @@ from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.session import Session
 from birchbark.show.drawing import _ticks, draw
 from birchbark.show.plot import Curves, Plot, Scatter
-from birchbark.study import pipelines
+from birchbark.study.kinds import pipelines
+from birchbark.study.kinds.pipelines import PipelineStudy
 from birchbark.study.outcome import Outcome
-from birchbark.study.pipelines import PipelineStudy
 from birchbark.study.recipe_file import read_recipe
 from birchbark.study.run import run_study
 from conftest import DOCUMENTS, QUERIES, write_collection

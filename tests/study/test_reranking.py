@@ -21,9 +21,9 @@ from birchbark.score.scorer import score_texts
 from birchbark.segment.named import parse_segmenter
 from birchbark.show.plot import Curves
 from birchbark.show.table import Table
+from birchbark.study.kinds.reranking_runs import Told, places_moved, reranked, to_score
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe_file import read_recipe
-from birchbark.study.reranking_runs import Told, places_moved, reranked, to_score
 from birchbark.study.run import run_study
 from conftest import DOCUMENTS, QUERIES, write_collection
 

@@ -26,7 +26,7 @@ from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.score.model import load_vocabulary
 from birchbark.show.table import Table
 from birchbark.study import run as run_room
-from birchbark.study.evidence import EvidenceStudy
+from birchbark.study.kinds.evidence import EvidenceStudy
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe_file import read_recipe
 from birchbark.study.run import run_file_name, run_study
@@ -395,7 +395,7 @@ def test_other_models_stand_beside_the_variants_of_a_training() -> None:
     """Measured as they are; what is trained comes after them."""
     recipe = read_recipe(Path(__file__).parents[2] / "studies" / "passages-distil.toml")
     assert isinstance(recipe.experiment, EvidenceStudy)
-    named = recipe.experiment.choices.named
+    named = recipe.experiment.choices.compared.named
     assert next(iter(named.items())) == ("teacher", "birchbark-minilm-l6")
     assert all(isinstance(how, tuple) for how in list(named.values())[1:])
     assert recipe.experiment.models == ("birchbark-minilm-l6",)

@@ -57,17 +57,6 @@ def read_models(section: Section) -> dict[str, str | Chain]:
     return found
 
 
-def chains_of(named: Mapping[str, str | Chain]) -> dict[str, Chain]:
-    """Those of the models that trainings make."""
-    return {name: how for name, how in named.items() if not isinstance(how, str)}
-
-
-def needed(named: Mapping[str, str | Chain]) -> tuple[str, ...]:
-    """The models that must be there: those that are named, and what trainings begin with."""
-    given = [model for model in named.values() if isinstance(model, str)]
-    return tuple(dict.fromkeys([*given, *bases(chains_of(named).values())]))
-
-
 def bases(chains: Iterable[Chain]) -> tuple[str, ...]:
     """The models that must be there before anything is trained: first bases, and teachers."""
     named = [(chain[0].base, *(t for one in chain for t in one.teachers)) for chain in chains]

@@ -10,17 +10,17 @@ from birchbark.errors import InputError
 from birchbark.evaluate.measures import check_averaged
 from birchbark.retrieve.bm25 import BM25
 from birchbark.section import Section, with_settings
-from birchbark.study.analyzers import AnalyzerStudy
-from birchbark.study.biencoder import BiencoderStudy
 from birchbark.study.data import CollectionFiles
-from birchbark.study.evidence import EvidenceStudy
-from birchbark.study.fields import FieldStudy
-from birchbark.study.pipelines import PipelineStudy
+from birchbark.study.kinds.analyzers import AnalyzerStudy
+from birchbark.study.kinds.biencoder import BiencoderStudy
+from birchbark.study.kinds.evidence import EvidenceStudy
+from birchbark.study.kinds.fields import FieldStudy
+from birchbark.study.kinds.pipelines import PipelineStudy
+from birchbark.study.kinds.reranking import RerankingStudy
+from birchbark.study.kinds.rewording import RewordingStudy
+from birchbark.study.kinds.variants import read_trainings
 from birchbark.study.published import read_published
 from birchbark.study.recipe import Experiment, Recipe
-from birchbark.study.reranking import RerankingStudy
-from birchbark.study.rewording import RewordingStudy
-from birchbark.study.variants import read_trainings
 
 KINDS: Mapping[str, Callable[[Section], Experiment]] = {
     "analyzers": AnalyzerStudy.read,

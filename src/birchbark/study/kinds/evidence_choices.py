@@ -17,7 +17,7 @@ from birchbark.evaluate.tune import steps_of
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.named import parse_segmenter
-from birchbark.study.chains import Chain, chains_of, learnt_files, needed, read_models
+from birchbark.study.models import Models
 from birchbark.study.outcome import run_file_name
 
 MOST_POINTS = 200_000  # of a grid; the birch paper has 1,331 (benchmarks/RESULTS-TUNING.md)
@@ -33,21 +33,20 @@ def pruned_row(name: str) -> str:
 class EvidenceChoices:
     """The choices of this kind.
 
-    named: what people call them → models, or trainings that make them. scores: name → file below
-    the data root, of scores that others computed, instead of a model. rm3: whether the first stage
-    is expanded. segments: of documents, and segments_of: collection → its own. depth: so many
-    candidates, and depth_of alike. best: n, segments of a document that count, each tried; 3, or
-    none where there are aggregations: those are of all segments, by their words (first, max, sum,
-    mean). A model that judges documents as a whole (PARADE) has neither. alone: whether all are
-    tried without the first stage, too. pruned: and without segments that hold a term of the query.
-    lengths: of queries, the highest of each class but the last. looked: models whose queries are
-    looked at one by one. against: a model that the others are compared with, besides the first
-    stage; empty for none. ranks: whether it is drawn how far down the first relevant documents are.
-    step: of the grid. folds: where a collection brings none. scale: of the first stage's scores.
-    precision: of the arithmetic.
+    compared: models by what rows call them. scores: name → file below the data root, of scores that
+    others computed, instead of a model. rm3: whether the first stage is expanded. segments: of
+    documents, and segments_of: collection → its own. depth: so many candidates, and depth_of alike.
+    best: n, segments of a document that count, each tried; 3, or none where there are aggregations:
+    those are of all segments, by their words (first, max, sum, mean). A model that judges documents
+    as a whole (PARADE) has neither. alone: whether all are tried without the first stage, too.
+    pruned: and without segments that hold a term of the query. lengths: of queries, the highest of
+    each class but the last. looked: models whose queries are looked at one by one. against: a model
+    that the others are compared with, besides the first stage; empty for none. ranks: whether it is
+    drawn how far down the first relevant documents are. step: of the grid. folds: where a
+    collection brings none. scale: of the first stage's scores. precision: of the arithmetic.
     """
 
-    named: Mapping[str, str | Chain]
+    compared: Models
     scores: Mapping[str, str]
     rm3: bool
     segments: str
@@ -71,18 +70,18 @@ class EvidenceChoices:
     @classmethod
     def read(cls, section: Section) -> EvidenceChoices:
         """From the table [evidence] of a recipe."""
-        named = read_models(section.section("models", {}))
-        if not named and not section.section("scores", {}).keys:
+        compared = Models.read(section.section("models", {}))
+        if not compared.named and not section.section("scores", {}).keys:
             raise InputError("no models", where=section.where("models"))
-        return cls.of(named, section)
+        return cls.of(compared, section)
 
     @classmethod
-    def of(cls, named: Mapping[str, str | Chain], section: Section) -> EvidenceChoices:
+    def of(cls, compared: Models, section: Section) -> EvidenceChoices:
         """As `read`, with the models that the caller knows."""
         own, depths = section.section("segments_of", {}), section.section("depth_of", {})
         scores = section.section("scores", {})
         found = cls(
-            named=named,
+            compared=compared,
             scores={name: scores.text(name) for name in scores.keys},
             rm3=section.truth("rm3", True),
             segments=section.text("segments", "sentences"),
@@ -122,8 +121,9 @@ class EvidenceChoices:
         steps_of(self.step)
         if self.scores and (self.pruned or self.looked or self.aggregations):
             raise InputError("scores of others have no text to prune, look at or aggregate")
-        if unknown := [name for name in self.looked if name not in self.named]:
-            raise InputError(f"looked names no model: {unknown[0]}", wanted=", ".join(self.named))
+        if unknown := [name for name in self.looked if name not in self.compared.named]:
+            known = ", ".join(self.compared.named)
+            raise InputError(f"looked names no model: {unknown[0]}", wanted=known)
         if self.against and (self.against not in self.names or len(self.names) < 2):
             raise InputError(
                 "against names no model, or the only one",
@@ -152,22 +152,17 @@ class EvidenceChoices:
     @property
     def names(self) -> tuple[str, ...]:
         """Of models and of scores, in the order of the recipe."""
-        return (*self.named, *self.scores)
-
-    @property
-    def chains(self) -> Mapping[str, Chain]:
-        """Models that are trained here."""
-        return chains_of(self.named)
+        return (*self.compared.named, *self.scores)
 
     @property
     def models(self) -> tuple[str, ...]:
         """All that must be there to score with, or to train from."""
-        return needed(self.named)
+        return self.compared.needed
 
     @property
     def files(self) -> tuple[str, ...]:
         """What is learnt from, and scores of others."""
-        return tuple(dict.fromkeys([*learnt_files(self.chains.values()), *self.scores.values()]))
+        return tuple(dict.fromkeys([*self.compared.files, *self.scores.values()]))
 
     @property
     def grid(self) -> Float64s:

@@ -15,7 +15,7 @@ from birchbark.section import Section
 from birchbark.show.plot import Curves, Plot
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
 from birchbark.study.comparison import FIGURES, compared, measure_columns
-from birchbark.study.reranking_runs import Scores, Told, places_moved, reranked
+from birchbark.study.kinds.reranking_runs import Scores, Told, places_moved, reranked
 
 RANDOM = "random"
 BINS = 20  # of a histogram of scores

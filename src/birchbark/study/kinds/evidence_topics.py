@@ -10,8 +10,8 @@ from birchbark.evaluate.measures import Results
 from birchbark.score.attention import attention
 from birchbark.show.attention import attention_page
 from birchbark.show.plot import Bars
-from birchbark.study.evidence_choices import EvidenceChoices
-from birchbark.study.evidence_runs import EvidenceRuns
+from birchbark.study.kinds.evidence_choices import EvidenceChoices
+from birchbark.study.kinds.evidence_runs import EvidenceRuns
 from birchbark.study.outcome import Topic, TopicHit
 
 SHOWN = 3  # queries from each end, documents of a query

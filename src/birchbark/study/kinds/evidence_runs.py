@@ -31,7 +31,13 @@ from birchbark.score.scorer import Scorer
 from birchbark.segment.named import parse_segmenter
 from birchbark.study.bench import Bench
 from birchbark.study.data import TestCollection
-from birchbark.study.evidence_choices import BM25, EXPANDED, THEIRS, EvidenceChoices, pruned_row
+from birchbark.study.kinds.evidence_choices import (
+    BM25,
+    EXPANDED,
+    THEIRS,
+    EvidenceChoices,
+    pruned_row,
+)
 from birchbark.study.recipe import Recipe
 from birchbark.text.analyzer import analyzer
 

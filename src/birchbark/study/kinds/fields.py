@@ -11,8 +11,8 @@ from birchbark.show.plot import Curves
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
 from birchbark.study.bench import Bench
 from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
-from birchbark.study.field_choices import FieldChoices
-from birchbark.study.field_runs import FieldRuns, rank_by_fields
+from birchbark.study.kinds.field_choices import FieldChoices
+from birchbark.study.kinds.field_runs import FieldRuns, rank_by_fields
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
 

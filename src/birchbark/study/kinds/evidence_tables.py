@@ -18,8 +18,8 @@ from birchbark.study.comparison import (
     measure_columns,
     rank_curves,
 )
-from birchbark.study.evidence_choices import EvidenceChoices
-from birchbark.study.evidence_runs import EvidenceRuns, query_length
+from birchbark.study.kinds.evidence_choices import EvidenceChoices
+from birchbark.study.kinds.evidence_runs import EvidenceRuns, query_length
 
 NOTE = (
     "Candidates: the first stage's best {depth}, those below keep their order. Score: a · first "

@@ -13,7 +13,6 @@ from birchbark.errors import InputError
 from birchbark.index.build import Schema
 from birchbark.index.reader import Index
 from birchbark.records import Run
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.heads import MODES
 from birchbark.score.layers import LayerEncoder
 from birchbark.score.model import locate
@@ -22,23 +21,15 @@ from birchbark.section import Section
 from birchbark.segment.named import parse_segmenter
 from birchbark.show.table import Column
 from birchbark.study.bench import Bench
-from birchbark.study.biencoder_scores import cosines
-from birchbark.study.chain_tables import COLUMNS, trained_plots, trained_table
-from birchbark.study.chains import (
-    Chain,
-    chains_of,
-    learnt_files,
-    needed,
-    settings_of,
-    train_all,
-)
 from birchbark.study.data import TestCollection
-from birchbark.study.evidence_runs import first_stages
+from birchbark.study.kinds.biencoder_scores import cosines
+from birchbark.study.kinds.evidence_runs import first_stages
+from birchbark.study.kinds.reranking_runs import by_chance, score, to_score
+from birchbark.study.kinds.reranking_tables import Reranked, Reranking, Telling, layout
+from birchbark.study.kinds.variants import read_variants
+from birchbark.study.models import Models
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
-from birchbark.study.reranking_runs import by_chance, score, to_score
-from birchbark.study.reranking_tables import Reranked, Reranking, Telling, layout
-from birchbark.study.variants import read_variants
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +57,12 @@ class Nearest:
 class RerankingStudy:
     """The choices of this kind.
 
-    named: what rows call them → models, or trainings that make them. fields: name → the segments
-    that a document is read as, of which the best counts. nearest: a second first stage; None for
-    none. told: what tables and plots tell. precision: of the arithmetic.
+    compared: models by what rows call them. fields: name → the segments that a document is read as,
+    of which the best counts. nearest: a second first stage; None for none. told: what tables and
+    plots tell. precision: of the arithmetic.
     """
 
-    named: Mapping[str, str | Chain]
+    compared: Models
     fields: Mapping[str, str]
     nearest: Nearest | None
     told: Reranking
@@ -80,7 +71,7 @@ class RerankingStudy:
     @classmethod
     def read(cls, section: Section) -> RerankingStudy:
         """From the table [reranking] of a recipe; models also by `config` and `variants`."""
-        named = read_variants(section)
+        compared = Models(read_variants(section))
         table = section.section("fields")
         fields = {name: table.text(name) for name in table.keys}
         for name, words in fields.items():
@@ -88,34 +79,29 @@ class RerankingStudy:
                 parse_segmenter(words)
             except InputError as fault:
                 raise fault.at(table.where(name)) from None
-        if not (named and fields):
+        if not (compared.named and fields):
             raise InputError("models and fields are needed", where=section.where())
         nearest = Nearest.read(section.section("nearest")) if "nearest" in section.keys else None
         known = [one.value for one in Precision]
         precision = Precision(section.one_of("precision", known, Precision.FP32.value))
-        told = Reranking.read(section, tuple(named))
+        told = Reranking.read(section, tuple(compared.named))
         section.end()
-        return cls(named, fields, nearest, told, precision)
-
-    @property
-    def _chains(self) -> Mapping[str, Chain]:
-        return chains_of(self.named)
+        return cls(compared, fields, nearest, told, precision)
 
     @property
     def models(self) -> tuple[str, ...]:
         """All that must be there to score with, or to train from."""
         near = (self.nearest.model,) if self.nearest else ()
-        return tuple(dict.fromkeys([*needed(self.named), *near]))
+        return tuple(dict.fromkeys([*self.compared.needed, *near]))
 
     @property
     def files(self) -> tuple[str, ...]:
         """What is learnt from."""
-        return learnt_files(self._chains.values())
+        return self.compared.files
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Name → columns of the tables."""
-        trained = {"trained": COLUMNS} if self._chains else {}
-        return trained | layout(self.told, measures, tuple(self.fields))
+        return self.compared.layout() | layout(self.told, measures, tuple(self.fields))
 
     def run(self, recipe: Recipe, bench: Bench) -> Outcome:
         """Train what is trained here; score the first documents; rank them anew, ever more."""
@@ -127,25 +113,21 @@ class RerankingStudy:
                 wanted=f"one of {', '.join(known)}",
             )
         collections = [bench.open(files) for files in recipe.collections]
-        made = train_all(self._chains, bench)
-        models = {
-            name: how if isinstance(how, str) else str(made[name].model)
-            for name, how in self.named.items()
-        }
+        made = self.compared.make(bench)
+        models = made.places
         found = [one for c in collections for one in self._ranked(recipe, bench, c, models)]
-        marks = {name: Checkpoint.open(locate(m)).fingerprint for name, m in models.items()}
         telling = Telling(self.told, recipe.measures, recipe.seed, found, tuple(self.fields))
         tables, plots = telling.everything()
         return Outcome(
-            tables=(*((trained_table(made),) if made else ()), *tables),
-            plots=(*(trained_plots(made) if made else ()), *plots),
+            tables=(*made.tables, *tables),
+            plots=(*made.plots, *plots),
             runs={
                 f"{one.name}.{one.first.tag}.{tag}": run
                 for one in found
                 for tag, run in {"as it was": one.first, **one.runs(self.told.shown)}.items()
             },
-            models=marks,
-            settings=settings_of(made),
+            models=made.fingerprints,
+            settings=made.settings,
         )
 
     def _ranked(

@@ -11,18 +11,14 @@ from dataclasses import dataclass, replace
 
 from birchbark.errors import InputError
 from birchbark.evaluate.folds import make_folds
-from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.model import locate
 from birchbark.section import Section
 from birchbark.show.table import Column
 from birchbark.study.bench import Bench
-from birchbark.study.chain_tables import COLUMNS, trained_plots, trained_table
-from birchbark.study.chains import settings_of, train_all
 from birchbark.study.data import CollectionFiles, TestCollection
-from birchbark.study.evidence_choices import EvidenceChoices
-from birchbark.study.evidence_runs import rank_by_evidence
-from birchbark.study.evidence_tables import layout, measured, plots, tables
-from birchbark.study.evidence_topics import look
+from birchbark.study.kinds.evidence_choices import EvidenceChoices
+from birchbark.study.kinds.evidence_runs import rank_by_evidence
+from birchbark.study.kinds.evidence_tables import layout, measured, plots, tables
+from birchbark.study.kinds.evidence_topics import look
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
 
@@ -50,19 +46,15 @@ class EvidenceStudy:
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Name → columns of the tables."""
-        trained = {"trained": COLUMNS} if self.choices.chains else {}
-        return trained | {**layout(self.choices, measures)}
+        return self.choices.compared.layout() | {**layout(self.choices, measures)}
 
     def run(self, recipe: Recipe, bench: Bench) -> Outcome:
         """Train what is trained here, rank, score, tune, measure."""
         choices = self.choices
         self._check_collections(recipe)
         collections = [self._open(files, recipe, bench) for files in recipe.collections]
-        made = train_all(choices.chains, bench)
-        models = {
-            name: how if isinstance(how, str) else str(made[name].model)
-            for name, how in choices.named.items()
-        }
+        made = choices.compared.make(bench)
+        models = made.places
         ranked = [
             rank_by_evidence(choices, models, recipe, bench, collection)
             for collection in collections
@@ -70,11 +62,10 @@ class EvidenceStudy:
         whole = measured(choices, ranked, recipe.measures)
         found = tables(choices, ranked, whole, recipe.measures, recipe.seed)
         looked = look(choices, ranked, whole, models)
-        marks = {name: Checkpoint.open(locate(m)).fingerprint for name, m in models.items()}
         return Outcome(
-            tables=(*((trained_table(made),) if made else ()), *found),
+            tables=(*made.tables, *found),
             plots=(
-                *(trained_plots(made) if made else ()),
+                *made.plots,
                 *plots(choices, found, ranked, recipe.measures),
                 *looked.plots,
             ),
@@ -83,8 +74,8 @@ class EvidenceStudy:
                 for one in ranked
                 for run in (*one.runs.values(), *list(one.pruned.values())[1:])
             },
-            models=marks,
-            settings=settings_of(made),
+            models=made.fingerprints,
+            settings=made.settings,
             topics=looked.topics,
             pages=looked.pages,
         )

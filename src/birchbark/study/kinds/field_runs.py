@@ -14,7 +14,7 @@ from birchbark.records import Qrels, Query, Run
 from birchbark.retrieve.first_stage import FirstStage, match_ratio, rank_query
 from birchbark.study.bench import Bench
 from birchbark.study.data import TestCollection
-from birchbark.study.field_choices import TUNED, FieldChoices
+from birchbark.study.kinds.field_choices import TUNED, FieldChoices
 from birchbark.study.recipe import Recipe
 
 Stages = Mapping[str, FirstStage]  # query_id → its first stage

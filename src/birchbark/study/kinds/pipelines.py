@@ -28,13 +28,12 @@ from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.show.table import Column
 from birchbark.study.bench import Bench
-from birchbark.study.chain_tables import COLUMNS, trained_plots, trained_table
-from birchbark.study.chains import Chain, bases, chains_of, learnt_files, settings_of, train_all
 from birchbark.study.data import TestCollection
+from birchbark.study.kinds.pipeline_tables import FIRST, Cost, PipelineRuns, layout, plots, tables
+from birchbark.study.kinds.variants import read_variants
+from birchbark.study.models import Models
 from birchbark.study.outcome import Outcome, run_file_name
-from birchbark.study.pipeline_tables import FIRST, Cost, PipelineRuns, layout, plots, tables
 from birchbark.study.recipe import Recipe
-from birchbark.study.variants import read_variants
 
 TIMES = 2  # that a query is ranked, to see how long it takes
 ROLES = ("model", "embedding", "duo")  # words of a stage that name a model
@@ -44,14 +43,14 @@ ROLES = ("model", "embedding", "duo")  # words of a stage that name a model
 class PipelineStudy:
     """The choices of this kind.
 
-    named: what the rows call them → models, or trainings that make them. rows: name of a pipeline →
-    its stages. baseline: the row that others are compared with; the first stage by default. rm3:
-    whether the first stage is expanded. timed: queries of each collection, evenly spread, that are
-    ranked once more by each pipeline, with nothing kept, to see how long they take. over: a number
-    among the words of the last stages, over which the measures are drawn; empty for none.
+    compared: models by what the rows call them. rows: name of a pipeline → its stages. baseline:
+    the row that others are compared with; the first stage by default. rm3: whether the first stage
+    is expanded. timed: queries of each collection, evenly spread, that are ranked once more by each
+    pipeline, with nothing kept, to see how long they take. over: a number among the words of the
+    last stages, over which the measures are drawn; empty for none.
     """
 
-    named: Mapping[str, str | Chain]
+    compared: Models
     rows: Mapping[str, tuple[StageWords, ...]]
     baseline: str
     rm3: bool
@@ -76,75 +75,61 @@ class PipelineStudy:
             one.end()
         if not rows:
             raise InputError("no rows", where=section.where("rows"))
+        words = [one for stages in rows.values() for one in stages]
+        asked = tuple(dict.fromkeys(name for one in words for name in _models(one)))
+        if unused := [name for name in named if name not in asked]:
+            raise InputError(
+                f"no row uses the model {unused[0]!r}",
+                where=section.where("models"),
+                wanted=f"one of {', '.join(asked)}",
+            )
         found = cls(
-            named=named,
+            compared=Models({**named, **{name: name for name in asked if name not in named}}),
             rows=rows,
             baseline=section.one_of("baseline", (FIRST, *rows), FIRST),
             rm3=section.truth("rm3", False),
             timed=section.whole("timed", 10, least=1),
             over=section.one_of("over", ("depth", "duo_depth")) if "over" in section.keys else "",
         )
-        if unused := [name for name in named if name not in found._asked]:
-            raise InputError(
-                f"no row uses the model {unused[0]!r}",
-                where=section.where("models"),
-                wanted=f"one of {', '.join(found._asked)}",
-            )
         section.end()
         return found
 
     @property
-    def _chains(self) -> Mapping[str, Chain]:
-        return chains_of(self.named)
-
-    @property
-    def _asked(self) -> tuple[str, ...]:
-        """What the rows call their models, each once."""
-        words = [one for stages in self.rows.values() for one in stages]
-        return tuple(dict.fromkeys(name for one in words for name in _models(one)))
-
-    @property
     def models(self) -> tuple[str, ...]:
         """All that must be there to rank with, or to train from."""
-        found = [self.named.get(name, name) for name in self._asked]
-        given = [model for model in found if isinstance(model, str)]
-        return tuple(dict.fromkeys([*given, *bases(self._chains.values())]))
+        return self.compared.needed
 
     @property
     def files(self) -> tuple[str, ...]:
         """What is learnt from."""
-        return learnt_files(self._chains.values())
+        return self.compared.files
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Name → columns of the tables."""
-        trained = {"trained": COLUMNS} if self._chains else {}
-        return trained | {**layout(measures)}
+        return self.compared.layout() | {**layout(measures)}
 
     def run(self, recipe: Recipe, bench: Bench) -> Outcome:
         """Train what is trained here, rank by each pipeline, measure, take the time."""
-        given = {name: str(self.named.get(name, name)) for name in self._asked}
-        given = {name: model for name, model in given.items() if name not in self._chains}
-        opener = _Opener(bench)
+        opener, given = _Opener(bench), self.compared.given
         for name, stages in self.rows.items():  # faults are told before anything is learnt
             if {model for words in stages for model in _models(words)} <= given.keys():
                 opener.rankers(name, stages, given)
         collections = [bench.open(files) for files in recipe.collections]
-        made = train_all(self._chains, bench)
-        models = given | {name: str(made[name].model) for name in self._asked if name in made}
+        made = self.compared.make(bench)
         ranked = [
-            self._ranked(opener, models, recipe, bench, collection) for collection in collections
+            self._ranked(opener, made.places, recipe, bench, collection)
+            for collection in collections
         ]
-        marks = {name: Checkpoint.open(locate(m)).fingerprint for name, m in models.items()}
         found = tables(ranked, recipe.measures, self.baseline, recipe.seed)
         return Outcome(
-            tables=(*((trained_table(made),) if made else ()), *found),
+            tables=(*made.tables, *found),
             plots=(
-                *(trained_plots(made) if made else ()),
+                *made.plots,
                 *plots(found, recipe.measures, self.baseline, self._over),
             ),
             runs={f"{one.name}.{tag}": run for one in ranked for tag, run in one.runs.items()},
-            models=marks,
-            settings=settings_of(made),
+            models=made.fingerprints,
+            settings=made.settings,
         )
 
     @property

@@ -12,27 +12,17 @@ from birchbark.index.reader import Index
 from birchbark.records import Query, Rewording, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.query import reworded_terms
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.masked import MaskedModel
 from birchbark.score.model import locate
 from birchbark.score.rewording import reword
 from birchbark.section import Section
 from birchbark.show.table import Column, Group, Table
 from birchbark.study.bench import Bench
-from birchbark.study.chain_tables import COLUMNS, trained_plots, trained_table
-from birchbark.study.chains import (
-    Chain,
-    chains_of,
-    learnt_files,
-    needed,
-    read_models,
-    settings_of,
-    train_all,
-)
 from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
 from birchbark.study.data import TestCollection
-from birchbark.study.evidence_choices import BM25
-from birchbark.study.evidence_runs import first_stages
+from birchbark.study.kinds.evidence_choices import BM25
+from birchbark.study.kinds.evidence_runs import first_stages
+from birchbark.study.models import Models
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
 
@@ -43,20 +33,20 @@ Reworded = Mapping[str, list[Rewording]]  # query_id → the likeliest first
 class RewordingStudy:
     """The choices of this kind.
 
-    named: what rows call them → masked language models, or trainings that make them. counts: how
-    many rewordings of a query are added; shares: what each counts, times how near it is. Every
-    count is tried with every share.
+    compared: masked language models by what rows call them. counts: how many rewordings of a query
+    are added; shares: what each counts, times how near it is. Every count is tried with every
+    share.
     """
 
-    named: Mapping[str, str | Chain]
+    compared: Models
     counts: tuple[int, ...]
     shares: tuple[float, ...]
 
     @classmethod
     def read(cls, section: Section) -> RewordingStudy:
         """From the table [rewording] of a recipe."""
-        named = read_models(section.section("models"))
-        if not named:
+        compared = Models.read(section.section("models"))
+        if not compared.named:
             raise InputError("no models", where=section.where("models"))
         counts = section.wholes("counts", (1, 3), least=1)
         shares = section.numbers("shares", (1.0,))
@@ -65,26 +55,21 @@ class RewordingStudy:
                 "out of range", where=section.where("shares"), wanted="above 0, and up to 1"
             )
         section.end()
-        return cls(named, counts, shares)
-
-    @property
-    def _chains(self) -> Mapping[str, Chain]:
-        return chains_of(self.named)
+        return cls(compared, counts, shares)
 
     @property
     def models(self) -> tuple[str, ...]:
         """All that must be there to guess words with, or to train from."""
-        return needed(self.named)
+        return self.compared.needed
 
     @property
     def files(self) -> tuple[str, ...]:
         """What is learnt from."""
-        return learnt_files(self._chains.values())
+        return self.compared.files
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Name → columns of the tables."""
-        trained = {"trained": COLUMNS} if self._chains else {}
-        return {**trained, "rankings": measure_columns(measures)}
+        return {**self.compared.layout(), "rankings": measure_columns(measures)}
 
     def run(self, recipe: Recipe, bench: Bench) -> Outcome:
         """Train what is trained here, reword, rank, compare."""
@@ -95,12 +80,8 @@ class RewordingStudy:
                 remedy="leave out its run",
             )
         collections = [bench.open(files) for files in recipe.collections]
-        made = train_all(self._chains, bench)
-        models = {
-            name: how if isinstance(how, str) else str(made[name].model)
-            for name, how in self.named.items()
-        }
-        runs = {c.name: self._ranked(recipe, bench, c, models) for c in collections}
+        made = self.compared.make(bench)
+        runs = {c.name: self._ranked(recipe, bench, c, made.places) for c in collections}
         family = sum(len(some) - 1 for some in runs.values()) * len(recipe.measures)
         groups = []
         for collection in collections:
@@ -118,13 +99,12 @@ class RewordingStudy:
             difference_dots(f"differences-{n}", group, recipe.measures, BM25)
             for n, group in enumerate(groups, 1)
         ]
-        marks = {name: Checkpoint.open(locate(m)).fingerprint for name, m in models.items()}
         return Outcome(
-            tables=(*((trained_table(made),) if made else ()), table),
-            plots=(*(trained_plots(made) if made else ()), *dots),
+            tables=(*made.tables, table),
+            plots=(*made.plots, *dots),
             runs={f"{name}.{tag}": run for name, some in runs.items() for tag, run in some.items()},
-            models=marks,
-            settings=settings_of(made),
+            models=made.fingerprints,
+            settings=made.settings,
         )
 
     def _ranked(

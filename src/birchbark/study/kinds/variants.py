@@ -5,8 +5,9 @@ from __future__ import annotations
 from birchbark.errors import InputError
 from birchbark.section import Section
 from birchbark.study.chains import Chain, read_models
-from birchbark.study.evidence import EvidenceStudy
-from birchbark.study.evidence_choices import EvidenceChoices
+from birchbark.study.kinds.evidence import EvidenceStudy
+from birchbark.study.kinds.evidence_choices import EvidenceChoices
+from birchbark.study.models import Models
 from birchbark.train.grid import changed
 
 
@@ -18,7 +19,7 @@ def read_trainings(section: Section) -> EvidenceStudy:
     models = read_variants(section)
     if all(isinstance(how, str) for how in models.values()):
         raise InputError("no variants", where=section.where("variants"))
-    choices = EvidenceChoices.of(models, section.section("evidence", {}))
+    choices = EvidenceChoices.of(Models(models), section.section("evidence", {}))
     section.end()
     return EvidenceStudy(choices)
 

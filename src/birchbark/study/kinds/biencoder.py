@@ -14,7 +14,6 @@ from birchbark.index.build import Schema
 from birchbark.pipeline.dense import parse_near
 from birchbark.records import Run
 from birchbark.retrieve.first_stage import FirstStage, matching, rank_queries
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.heads import MODES, Pooling
 from birchbark.score.layers import LayerEncoder
 from birchbark.score.model import locate
@@ -23,19 +22,10 @@ from birchbark.segment.named import parse_segmenter
 from birchbark.show.plot import Curves, Plot
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
 from birchbark.study.bench import Bench
-from birchbark.study.biencoder_scores import Cosines, JudgedPairs, cosines
-from birchbark.study.chain_tables import COLUMNS, trained_plots, trained_table
-from birchbark.study.chains import (
-    Chain,
-    chains_of,
-    learnt_files,
-    needed,
-    read_models,
-    settings_of,
-    train_all,
-)
 from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
 from birchbark.study.data import TestCollection
+from birchbark.study.kinds.biencoder_scores import Cosines, JudgedPairs, cosines
+from birchbark.study.models import Models
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
 
@@ -73,13 +63,13 @@ class Chosen:
 class BiencoderStudy:
     """The choices of this kind.
 
-    named: what rows call them → models, or trainings that make them. fields: name → the segment
-    that each document is read as. others: unjudged documents among BM25's first so many count as
+    compared: models by what rows call them. fields: name → the segment that each document is read
+    as. others: unjudged documents among BM25's first so many count as
     not relevant; 0 for judged ones alone. curve: the pooling that is drawn over layers. ranked:
     what ranks the whole collection. match: candidates of the first of them, one by one.
     """
 
-    named: Mapping[str, str | Chain]
+    compared: Models
     fields: Mapping[str, str]
     others: int
     curve: str
@@ -89,7 +79,7 @@ class BiencoderStudy:
     @classmethod
     def read(cls, section: Section) -> BiencoderStudy:
         """From the table [bi-encoder] of a recipe."""
-        named = read_models(section.section("models"))
+        compared = Models.read(section.section("models"))
         table = section.section("fields")
         fields = {name: table.text(name) for name in table.keys}
         for words in fields.values():
@@ -98,14 +88,14 @@ class BiencoderStudy:
         for one in section.sections("ranked"):
             ranked.append(
                 Chosen(
-                    one.one_of("model", tuple(named)),
+                    one.one_of("model", tuple(compared.named)),
                     one.one_of("field", tuple(fields)),
                     Pooling(one.one_of("pooling", MODES), one.whole("layer", None)),
                 )
             )
             one.end()
         found = cls(
-            named,
+            compared,
             fields,
             section.whole("others", 100),
             section.one_of("curve", MODES, "mean"),
@@ -117,31 +107,26 @@ class BiencoderStudy:
                 parse_near(word, dense=True)
             except InputError as fault:
                 raise fault.at(section.where("match")) from None
-        if not (named and fields and ranked):
+        if not (compared.named and fields and ranked):
             raise InputError("models, fields and ranked are needed", where=section.where())
         section.end()
         return found
 
     @property
-    def _chains(self) -> Mapping[str, Chain]:
-        return chains_of(self.named)
-
-    @property
     def models(self) -> tuple[str, ...]:
         """All that must be there to encode with, or to train from."""
-        return needed(self.named)
+        return self.compared.needed
 
     @property
     def files(self) -> tuple[str, ...]:
         """What is learnt from."""
-        return learnt_files(self._chains.values())
+        return self.compared.files
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Name → columns of the tables."""
-        trained = {"trained": COLUMNS} if self._chains else {}
         matched = {"match": (_RATIO, *measure_columns(measures))} if self.match else {}
         return {
-            **trained,
+            **self.compared.layout(),
             "auc": tuple(Column(mode, Style.MEASURE) for mode in MODES),
             "layers": BEST,
             "rankings": measure_columns(measures),
@@ -151,15 +136,13 @@ class BiencoderStudy:
     def run(self, recipe: Recipe, bench: Bench) -> Outcome:
         """Train what is trained here; encode, compare, rank."""
         collections = [bench.open(files) for files in recipe.collections]
-        made = train_all(self._chains, bench)
-        given = {name: how for name, how in self.named.items() if isinstance(how, str)}
-        models = given | {name: str(one.model) for name, one in made.items()}
+        made = self.compared.make(bench)
         groups: dict[str, list[Group]] = {"auc": [], "layers": [], "rankings": [], "match": []}
-        plots: list[Plot] = [*trained_plots(made)] if made else []
+        plots: list[Plot] = [*made.plots]
         runs: dict[str, Run] = {}
         family = len(collections) * len(self.ranked) * len(recipe.measures)
         for number, collection in enumerate(collections, 1):
-            one = _Measured(self, recipe, bench, collection, models)
+            one = _Measured(self, recipe, bench, collection, made.places)
             for name, rows in one.tables(family).items():
                 groups[name].append(Group(collection.name, rows))
             plots += one.plots(number)
@@ -169,10 +152,8 @@ class BiencoderStudy:
                 )
             )
             runs |= {f"{collection.name}.{tag}": run for tag, run in one.runs.items()}
-        marks = {name: Checkpoint.open(locate(m)).fingerprint for name, m in models.items()}
         found = self._tables(recipe, groups, family)
-        first = (trained_table(made),) if made else ()
-        return Outcome((*first, *found), tuple(plots), runs, marks, settings_of(made))
+        return Outcome((*made.tables, *found), tuple(plots), runs, made.fingerprints, made.settings)
 
     def _tables(
         self, recipe: Recipe, groups: Mapping[str, list[Group]], family: int

@@ -1,0 +1,1 @@
+"""What kinds of studies are there? Each an experiment that gives tables, plots and runs."""
