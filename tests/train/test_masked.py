@@ -27,7 +27,7 @@ from birchbark.train.config import read_training
 from birchbark.train.curve import read_curve
 from birchbark.train.examples import Pairs
 from birchbark.train.masking import Hider, Masking
-from birchbark.train.material import PairInputs
+from birchbark.train.material import PairInputs, Reads
 from birchbark.train.network import Inputs
 from birchbark.train.shaping import Shaping, open_base, open_network
 from birchbark.train.training import Talk, train
@@ -66,7 +66,9 @@ def inputs_of(folder: Path, *, alone: bool, length: int = 32) -> tuple[PairInput
     pairs = some_pairs(30)
     if alone:
         pairs = [Pair(p.doc_id, p.doc_id, p.doc_id, p.text, 1) for p in pairs]
-    return PairInputs.of(Pairs.of(pairs), pieces, length, alone=alone), pieces
+    return PairInputs.of(
+        Pairs.of(pairs), pieces, length, reads=Reads.TEXT if alone else Reads.PAIR
+    ), pieces
 
 
 @pytest.mark.parametrize("query", [None, 0.0, 1.0, 0.8])

@@ -26,7 +26,7 @@ from birchbark.train.folder import CURVE, MODEL, STATE
 from birchbark.train.loop import Learner
 from birchbark.train.matching import Matcher, Matching
 from birchbark.train.material import load_material
-from birchbark.train.network import Inputs, Network, States
+from birchbark.train.network import Form, Inputs, Network, States
 from birchbark.train.shaping import Shaping, open_base, open_network
 from birchbark.train.teaching import Teachers, teach
 from birchbark.train.training import Talk, train
@@ -352,5 +352,5 @@ def test_a_lineage_of_the_first_releases(tmp_path: Path, teacher: Path) -> None:
     """Which names one teacher of a data set, or none."""
     data = [{**DATA, "teacher": None}, {**DATA, "teacher": {"model": "old"}}]
     done = {"title": "t", "data": data, "seed": 0, "steps": 1, "ended": "so"}
-    text = card({"base": "b", "trainings": [done]}, kind_of(None, False))
+    text = card({"base": "b", "trainings": [done]}, kind_of(Form()))
     assert "Taught by the scores of another model: x by old." in text

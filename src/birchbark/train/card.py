@@ -15,6 +15,7 @@ from typing import Any
 from birchbark.artifact import fingerprint, read_json
 from birchbark.errors import ArtifactError
 from birchbark.score.checkpoint import Checkpoint
+from birchbark.train.network import Form
 
 LINEAGE = "birchbark.json"
 
@@ -29,23 +30,30 @@ class Kind:
     task: str = "text-ranking"
 
 
-def kind_of(parade: str | None, duo: bool, masked: bool = False) -> Kind:
-    """The kind of a model, by what Shaping says of it."""
-    if parade:
+def kind_of(form: Form) -> Kind:
+    """The kind of a model, by what it reads and says."""
+    if form.parade:
         return Kind(
             *("parade", "birchbark"),
-            f"PARADE by {parade}, trained with Birchbark: it reads a query with each passage of a "
-            "document and gives one number, the log-odds that the document is relevant. Other "
+            f"PARADE by {form.parade}, trained with Birchbark: it reads a query with each passage "
+            "of a document and gives one number, the log-odds that the document is relevant. Other "
             "libraries do not know how passages become documents.",
         )
-    if masked:
+    if form.pooling:
+        return Kind(
+            *("bi-encoder", "sentence-transformers"),
+            "An embedding that was trained with Birchbark: query and text are read apart, and the "
+            f"cosine of their vectors ({form.pooling} of their tokens) says how near they are.",
+            "sentence-similarity",
+        )
+    if form.masked:
         return Kind(
             *("fill-mask", "transformers"),
             "A masked language model, trained with Birchbark: it says which tokens were hidden "
             "from it. It judges no relevance: models that do can be trained from it.",
             "fill-mask",
         )
-    if duo:
+    if form.duo:
         return Kind(
             *("duo", "birchbark"),
             "A comparison of two texts, trained with Birchbark: it reads a query and two texts, "

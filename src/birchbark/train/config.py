@@ -206,6 +206,7 @@ def read_training(values: Mapping[str, Any], path: Path) -> Training:
                 found=", ".join(sorted(kinds)),
             )
     _check_parade(training)
+    _check_bi_encoder(training)
     _check_masked(training)
     if masking:
         training = replace(training, shaping=replace(training.shaping, masked=True))
@@ -233,6 +234,23 @@ def _check_parade(training: Training) -> None:
         )
     if training.shaping.parade and any(data.chunk for data in training.data):
         raise InputError("chunk makes texts of documents", where=str(training.path))
+
+
+def _check_bi_encoder(training: Training) -> None:
+    """Refuse what a bi-encoder cannot learn: its cosines have no zero and no states of pairs."""
+    if not training.shaping.pooling:
+        return
+    where = f"{training.path}: model.pooling"
+    if training.matching or training.masking or training.shaping.duo:
+        raise InputError("a bi-encoder stands alone", where=where, found="match, masked or duo")
+    for aim in (aim for data in training.data for aim in data.aims):
+        if not aim.objective.compares:
+            raise InputError(
+                "a bi-encoder learns from texts that are compared",
+                where=where,
+                found=f"objective {aim.objective.kind}",
+                remedy='objective = { kind = "softmax" }, with lists of several texts',
+            )
 
 
 def _check_masked(training: Training) -> None:
@@ -283,6 +301,7 @@ def _shaping(section: Section) -> Shaping:
         section.whole("heads", None, least=1),
         section.whole("intermediate", None, least=1),
         section.text("parade", None),
+        section.text("pooling", None),
     )
 
 

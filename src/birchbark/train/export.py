@@ -45,7 +45,7 @@ def export(
     """
     from safetensors.torch import save
 
-    prefix, masked = base.family.prefix, base.family.masked
+    prefix, masked, form = base.family.prefix, base.family.masked, network.form
     heads = (*HEADS, masked.linear, masked.norm, masked.bias)
     named = {
         name if name.startswith(heads) else prefix + name: weight.detach().cpu().contiguous()
@@ -60,13 +60,15 @@ def export(
         for name in VOCABULARIES:
             if (base.directory / name).exists():
                 shutil.copyfile(base.directory / name, scratch / name)
-        if network.masked and isinstance(base.head, Pooling):
-            _write_pooling(scratch, base.head.mode)
-        write_card(scratch, lineage, kind_of(network.parade, network.duo, network.masked))
+        was = base.head.mode if form.masked and isinstance(base.head, Pooling) else None
+        if mode := form.pooling or was:
+            _write_pooling(scratch, mode, network.shape.hidden)
+        kind = kind_of(form)
+        write_card(scratch, lineage, kind)
 
 
-def _write_pooling(folder: Path, mode: str) -> None:
-    """sentence-transformers' layout: what was an embedding is one still."""
+def _write_pooling(folder: Path, mode: str, hidden: int) -> None:
+    """sentence-transformers' layout of an embedding."""
     kind = "sentence_transformers.models"
     modules = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
     listed = [
@@ -74,7 +76,8 @@ def _write_pooling(folder: Path, mode: str) -> None:
         for n, (path, name) in enumerate(modules)
     ]
     (folder / "1_Pooling").mkdir()
-    stated = {key: said == mode for key, said in STATED.items() if said in MODES}
+    stated: dict[str, Any] = {key: said == mode for key, said in STATED.items() if said in MODES}
+    stated["word_embedding_dimension"] = hidden
     stated["pooling_mode_mean_sqrt_len_tokens"] = False
     write_json(folder / "modules.json", listed)
     write_json(folder / "1_Pooling" / "config.json", stated)
@@ -89,7 +92,7 @@ def write_card(model: Path, lineage: Mapping[str, Any], kind: Kind) -> None:
 def _config(network: Network, base: Checkpoint) -> dict[str, Any]:
     """The base's configuration, with one logit and the sizes that were kept."""
     config = read_object(base.directory / "config.json")
-    shape, names = network.shape, base.family.keys
+    shape, names, form = network.shape, base.family.keys, network.form
     sizes = {
         "num_hidden_layers": shape.layers,
         "hidden_size": shape.hidden,
@@ -103,13 +106,15 @@ def _config(network: Network, base: Checkpoint) -> dict[str, Any]:
     for key in FOREIGN:
         config.pop(key, None)
     classes, said = CLASSES[config["model_type"]], {}
-    if network.parade:
+    if form.parade:
         classes = classes.replace("ForSequenceClassification", "Model")
-        said = {STATEMENT: {"reads": PASSAGES, "aggregation": network.parade}}
-    if network.duo:
+        said = {STATEMENT: {"reads": PASSAGES, "aggregation": form.parade}}
+    if form.duo:
         said = {STATEMENT: {"reads": TWO_TEXTS}}
     labels = {"id2label": {"0": "relevance"}, "label2id": {"relevance": 0}}
-    if network.masked:
+    if form.pooling:
+        classes, labels = classes.replace("ForSequenceClassification", "Model"), {}
+    if form.masked:
         classes, labels = classes.replace("ForSequenceClassification", "ForMaskedLM"), {}
     for key in (STATEMENT, "id2label", "label2id"):
         config.pop(key, None)

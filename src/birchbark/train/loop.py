@@ -153,7 +153,7 @@ class Learner:
     def _read(self, number: int, one: List) -> Read:
         """Inputs of each text of a list, or of each comparison of two; and targets of each aim."""
         material = self._materials[number]
-        if not self.network.duo:
+        if not self.network.form.duo:
             return [material.learnt[n] for n in one], [t[list(one)] for t in material.targets]
         grades = material.targets[0]
         both = [(i, j) for i in one for j in one if grades[i] != grades[j]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import partial
 from pathlib import Path
 
@@ -31,12 +32,21 @@ PASSAGES = 16  # of a document are read, where nothing else is said
 COMPARED = 10  # pairs of a query that are compared with each other to validate
 
 
+class Reads(Enum):
+    """What shares an input of BERT."""
+
+    PAIR = "a query and a text, or one of its passages"
+    TWO_TEXTS = "a query and two texts"
+    TEXT = "a text alone"
+    APART = "nothing: query and text are two inputs"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PairInputs:
     """Inputs of BERT for pairs, put together when they are asked for: most tokens of text each.
 
-    asked: tokens of a query at most. passages: of a document, at most so many are read. duo:
-    whether two texts share an input. alone: whether texts stand without queries.
+    asked: tokens of a query at most. passages: of a document, at most so many are read. reads: what
+    shares an input.
     """
 
     pairs: Pairs
@@ -46,8 +56,7 @@ class PairInputs:
     most: int
     asked: int
     passages: int = 1
-    duo: bool = False
-    alone: bool = False
+    reads: Reads = Reads.PAIR
 
     @classmethod
     def of(
@@ -58,21 +67,20 @@ class PairInputs:
         query_length: int | None = None,
         *,
         passages: int = 1,
-        duo: bool = False,
-        alone: bool = False,
+        reads: Reads = Reads.PAIR,
     ) -> PairInputs:
         """max_length: of an input, with its special tokens. query_length: None for half of it."""
-        most = max_length - (pieces.extra_single if alone else pieces.extra_pair)
+        single = reads in (Reads.TEXT, Reads.APART)
+        most = max_length - (pieces.extra_single if single else pieces.extra_pair)
         return cls(
             pairs,
             pieces.encode(pairs.queries),
             pieces.encode(pairs.texts),
             pieces,
             most,
-            0 if alone else min(query_length or most // 2, most - 1),
+            0 if reads is Reads.TEXT else min(query_length or most // 2, most - 1),
             passages,
-            duo,
-            alone,
+            reads,
         )
 
     def __getitem__(self, number: int) -> list[tuple[Ids, Ids]]:
@@ -80,10 +88,13 @@ class PairInputs:
 
         The text has what the query leaves.
         """
-        if self.alone:
+        if self.reads is Reads.TEXT:
             ids = self.pieces.single(self._passage(number)[: self.most])
             return [(ids, np.zeros_like(ids))]
         query = self._asking(number)
+        if self.reads is Reads.APART:
+            both = self.pieces.single(query), self.pieces.single(self._passage(number)[: self.most])
+            return [(ids, np.zeros_like(ids)) for ids in both]
         return [
             self.pieces.pair(query, self.texts[text][: self.most - len(query)])
             for text in self.pairs.passages(number)[: self.passages]
@@ -92,7 +103,7 @@ class PairInputs:
     def sides(self, number: int) -> list[tuple[int, int]]:
         """Where query and text stand in a pair's input, or the text alone: see Pieces.sides."""
         text = len(self._passage(number))
-        if self.alone:
+        if self.reads is Reads.TEXT:
             return self.pieces.sides(None, min(text, self.most))
         query = len(self._asking(number))
         return self.pieces.sides(query, min(text, self.most - query))
@@ -138,7 +149,7 @@ class PairInputs:
     def _query(self) -> NDArray[np.int64]:
         """Tokens of the query of each passage; none where texts stand alone."""
         query = np.array([len(q) for q in self.queries], np.int64)[self.pairs.query]
-        query = query * (not self.alone)
+        query = query * (self.reads is not Reads.TEXT)
         return np.repeat(query, self._counts)
 
     @property
@@ -160,8 +171,8 @@ class PairInputs:
         if not len(self.pairs):
             return 0
         query = np.minimum(self._query, self.asked)
-        room = self.most - query
-        if self.duo:
+        room = self.most - (0 if self.reads is Reads.APART else query)
+        if self.reads is Reads.TWO_TEXTS:
             room = (room - self._between) // 2
         cut = (self._query > query) | (self._whole - self._query > room)
         return int(np.logical_or.reduceat(cut & self._read, self.pairs.starts[:-1]).sum())
@@ -199,12 +210,11 @@ def load_material(training: Training, root: Path, pieces: Pieces, tell: Tell) ->
 
     Raises InputError for bad pairs, and for a set of which nothing is left to learn from.
     """
-    masking, alone = training.masking, any(data.texts for data in training.data)
-    room = training.max_length - pieces.extra_single
+    room, reads = training.max_length - pieces.extra_single, _reads(training)
     read = [
         _read(data, root, partial(_fitting, room=room, pieces=pieces)) for data in training.data
     ]
-    if masking and not alone:
+    if training.masking and reads is not Reads.TEXT:
         read = [(_relevant(pairs, intake), intake) for pairs, intake in read]
     sides = split([pairs for pairs, _ in read], training.data)
     for data, (pairs, intake), (learn, hold) in zip(training.data, read, sides, strict=True):
@@ -215,8 +225,7 @@ def load_material(training: Training, root: Path, pieces: Pieces, tell: Tell) ->
                 Pairs.of(some, training.shaping.parade is not None),
                 *(pieces, training.max_length, training.query_length),
                 passages=data.passages or PASSAGES,
-                duo=training.shaping.duo,
-                alone=alone,
+                reads=reads,
             )
             for some in (_chunks(learn, data.chunk), hold)
         )
@@ -245,6 +254,15 @@ def load_material(training: Training, root: Path, pieces: Pieces, tell: Tell) ->
             "held": held.counts,
         }
         yield Material(data, learnt, (learnt.pairs.grades,) * len(data.aims), held, facts)
+
+
+def _reads(training: Training) -> Reads:
+    """What shares an input of a training's network."""
+    if any(data.texts for data in training.data):
+        return Reads.TEXT
+    if training.shaping.duo:
+        return Reads.TWO_TEXTS
+    return Reads.APART if training.shaping.pooling else Reads.PAIR
 
 
 def split(
@@ -281,10 +299,12 @@ def _tell_pairs(
                 cut += f"; of {left:,} the first {inputs.passages} passages are read"
             if (passages := len(inputs.pairs.text)) > pairs:
                 cut = f", {passages / pairs:.1f} passages each{cut}"
-            what, of = ("texts", "documents") if inputs.alone else ("pairs", "queries")
+            what, of = (
+                ("texts", "documents") if inputs.reads is Reads.TEXT else ("pairs", "queries")
+            )
             tell(f"{name}: {pairs:,} {what} of {len(inputs.pairs.queries):,} {of} {use}{cut}")
     left = sum(max(0, len(own) - COMPARED) for own in held.pairs.by_query)
-    if held.duo and left:
+    if held.reads is Reads.TWO_TEXTS and left:
         tell(f"{name}: {left:,} of them are left out: at most {COMPARED} of a query are compared")
 
 

@@ -21,6 +21,7 @@ from birchbark.score.families import Family, Names
 from birchbark.score.heads import PARADE_LAYERS, PARADE_NAMES, PARADE_WEIGHTS
 from birchbark.score.shape import Shape
 
+SCALE = 20.0  # log-odds of a cosine of 1; that of sentence-transformers' losses
 Weights = Mapping[str, Any]
 Groups = tuple[tuple[int, int], ...]  # how many inputs of which length
 
@@ -79,12 +80,25 @@ class States:
     attention: list[list[Any]] = field(default_factory=list)
 
 
-class Network:
-    """BERT with one logit.
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What is read, and what is said of it: without any of these a pair has a logit of [CLS].
 
-    parade: how passages become documents, which then have a logit each; None where inputs have.
-    duo: whether inputs are comparisons of two texts. masked: whether it says which tokens were
-    hidden (`predict`), instead of a logit.
+    parade: how passages become documents, which then have a logit each. pooling: how tokens become
+    a vector, where query and text are read apart, two inputs a pair: its logit is then SCALE times
+    their cosine. duo: whether inputs are comparisons of two texts. masked: whether it says which
+    tokens were hidden, instead of a logit.
+    """
+
+    parade: str | None = None
+    pooling: str | None = None
+    duo: bool = False
+    masked: bool = False
+
+
+class Network:
+    """BERT with one logit, or what `form` has in its place (`predict` of a masked one).
+
     weights: name without the family's prefix → tensor, with gradients where it learns. dropout: of
     hidden values and of attention, by torch's own chance; used in training alone.
     """
@@ -95,13 +109,10 @@ class Network:
         shape: Shape,
         family: Family,
         dropout: float,
-        *,
-        parade: str | None = None,
-        duo: bool = False,
-        masked: bool = False,
+        form: Form = Form(),
     ) -> None:
         self.weights, self.shape, self.family, self.dropout = weights, shape, family, dropout
-        self.parade, self.duo, self.masked, self._training = parade, duo, masked, False
+        self.form, self._training = form, False
 
     def learn(self, inputs: Inputs, states: States | None = None) -> Any:
         """Log-odds of relevance, float32 (inputs,), in the order given, with dropout.
@@ -153,16 +164,39 @@ class Network:
         if states:
             states.embedded = x
         for layer in range(self.shape.layers):
-            last = layer == self.shape.layers - 1
+            last = layer == self.shape.layers - 1 and not self.form.pooling
             x = self._layer(x, layer, inputs, last and not states, states)
             if states:
                 states.hidden.append(x)
                 x = x[inputs.starts] if last else x
         with torch.autocast(x.device.type, enabled=False):
-            if self.parade:
+            if self.form.pooling:
+                return self._cosines(x.float(), inputs)
+            if self.form.parade:
                 return self._documents(self._transformed(x.float()), inputs)
             logits = self._head(x.float())[:, 0]
         return torch.empty_like(logits).index_copy(0, inputs.order, logits)
+
+    def _cosines(self, x: Any, inputs: Inputs) -> Any:
+        """SCALE times the cosines (pairs,) of each two inputs, in the order given."""
+        import torch
+        from torch.nn.functional import normalize
+
+        parts = x.split([count * length for count, length in inputs.groups])
+        stacked = [
+            part.view(count, length, -1)
+            for (count, length), part in zip(inputs.groups, parts, strict=True)
+        ]
+        pooled = torch.cat([self._pooled(some) for some in stacked])
+        given = torch.empty_like(pooled).index_copy(0, inputs.order, normalize(pooled))
+        pairs = given.view(-1, 2, given.shape[1])
+        return SCALE * (pairs[:, 0] * pairs[:, 1]).sum(1)
+
+    def _pooled(self, tokens: Any) -> Any:
+        """Vectors (inputs, hidden) of their tokens' (inputs, length, hidden)."""
+        if self.form.pooling == "max":
+            return tokens.amax(1)
+        return tokens.mean(1) if self.form.pooling == "mean" else tokens[:, 0]
 
     def _documents(self, vectors: Any, inputs: Inputs) -> Any:
         """Logits (documents,) of passages' vectors (inputs, hidden), as inputs stand in order.
@@ -188,11 +222,11 @@ class Network:
         """Documents (d, hidden) of their passages (d, count, hidden). Li et al. 2020."""
         import torch
 
-        if self.parade == "avg":
+        if self.form.parade == "avg":
             return vectors.mean(1)
-        if self.parade == "max":
+        if self.form.parade == "max":
             return vectors.amax(1)
-        if self.parade == "attn":
+        if self.form.parade == "attn":
             shares = (vectors @ self.weights[PARADE_WEIGHTS["attn"]].T).softmax(1)
             return (shares * vectors).sum(1)
         front = self.weights[PARADE_WEIGHTS["transformer"]].expand(len(vectors), 1, -1)

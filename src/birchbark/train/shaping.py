@@ -20,6 +20,7 @@ from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.families import Family
 from birchbark.score.heads import (
     HOWS,
+    MODES,
     PARADE_LAYERS,
     PARADE_NAMES,
     PARADE_WEIGHTS,
@@ -29,7 +30,7 @@ from birchbark.score.heads import (
 )
 from birchbark.score.shape import Shape
 from birchbark.score.weights import Tensors, sound
-from birchbark.train.network import Network
+from birchbark.train.network import Form, Network
 
 PARTS = ("all", "encoder", "head")
 SPREAD = 0.02  # standard deviation of a new head's weights, as in Devlin 2019
@@ -44,6 +45,7 @@ class Shaping:
     all. learns: `all`;
     `encoder`, all but the word embeddings; `head`, what stands on [CLS]. dropout: of hidden values
     and attention. parade: how passages become documents, one of HOWS; None for a cross-encoder.
+    pooling: of a bi-encoder, which reads query and text apart; None for others.
     duo: whether it reads two texts, and compares them. masked: whether it says which tokens were
     hidden from it, and has no logit.
     """
@@ -56,6 +58,7 @@ class Shaping:
     heads: int | None = None
     intermediate: int | None = None
     parade: str | None = None
+    pooling: str | None = None
     duo: bool = False
     masked: bool = False
 
@@ -68,8 +71,22 @@ class Shaping:
             raise InputError(
                 f"unknown aggregation {self.parade!r}", remedy=f"one of {', '.join(HOWS)}"
             )
+        if self.pooling and self.pooling not in MODES:
+            raise InputError(
+                f"unknown pooling {self.pooling!r}", remedy=f"one of {', '.join(MODES)}"
+            )
+        if self.pooling and (self.parade or self.learns == "head"):
+            raise InputError(
+                "pooling makes a bi-encoder, which has no head and no passages",
+                found=f"parade {self.parade!r}" if self.parade else 'learns "head"',
+            )
         if self.layers and self.from_layers:
             raise InputError("layers and from_layers say the same", remedy="choose one of them")
+
+    @property
+    def form(self) -> Form:
+        """What it reads and says."""
+        return Form(self.parade, self.pooling, self.duo, self.masked)
 
     def sources(self, most: int) -> tuple[int, ...]:
         """Which of the base's layers, counted from 0, the network's layers begin with."""
@@ -101,7 +118,8 @@ def open_network(base: Checkpoint, shaping: Shaping, seed: int, device: Any) -> 
     weights = {}
     values = _encoder_values(base, shape, shaping.sources(base.shape.layers))
     head = _masked_head if shaping.masked else _logit_head
-    heads = (*head(base, shape, chance), *_aggregating(base, shape, shaping.parade, chance))
+    own = () if shaping.pooling else head(base, shape, chance)
+    heads = (*own, *_aggregating(base, shape, shaping.parade, chance))
     for name, value in (*values, *heads):
         # copied to where torch aligns it: some products' last bits depend on the place in memory
         weight = torch.tensor(np.asarray(value, np.float32)).to(device)
@@ -111,9 +129,7 @@ def open_network(base: Checkpoint, shaping: Shaping, seed: int, device: Any) -> 
         shape,
         base.family,
         shaping.dropout,
-        parade=shaping.parade,
-        duo=shaping.duo,
-        masked=shaping.masked,
+        shaping.form,
     )
 
 

@@ -136,8 +136,7 @@ class _Running:
             while not self.progress.ended:
                 self._step(curve)
         if self.world.first:
-            shaping = self.training.shaping
-            kind = kind_of(shaping.parade, shaping.duo, shaping.masked)
+            kind = kind_of(self.training.shaping.form)
             write_card(self.folder / MODEL, self._lineage(), kind)
         return self.progress
 

@@ -63,7 +63,7 @@ def validate(
                 values = learner.likelihoods(material, seed).astype(float).tolist()
                 found[material.data.name] = Figures(values, None)
                 continue
-            duo = learner.network.duo
+            duo = learner.network.form.duo
             logits = (duo_scores if duo else score_pairs)(learner, material.held)
             measured = measure(*_ranked(pairs, logits), (name,)).values[name]
             loss = None if duo else _loss(material, logits, seed)
