@@ -227,6 +227,22 @@ def test_queries_are_looked_at(recipe: Recipe, tmp_path: Path) -> None:
     assert "attention" in (tmp_path / "out" / outcome.topics[0].page).read_text().lower()
 
 
+def test_gains_over_another_model(
+    recipe: Recipe, tmp_path: Path, bert: Callable[..., Path]
+) -> None:
+    """Values before are the other model's, not the first stage's."""
+    path, other = recipe.path, bert(labels=1, seed=5)
+    text = path.read_text().replace("models = { ", f'models = {{ other = "{other}", ')
+    path.write_text(text.replace("best = 2", 'best = 2\nlooked = ["cross"]\nlooked_over = "other"'))
+    outcome = run_study(read_recipe(path), tmp_path, tmp_path / "out")
+    qrels = read_qrels(tmp_path / "qrels.txt")
+    for place, row in enumerate(("other", "cross")):
+        values = measure(qrels, outcome.runs[f"Tiny.{row}"], ["AP"]).values["AP"]
+        for topic in outcome.topics:
+            value = (topic.before, topic.after)[place]
+            assert value == pytest.approx(values[topic.query_id])
+
+
 def test_folds_of_others(recipe: Recipe, tmp_path: Path) -> None:
     """Taken as they are; one that lacks a judged query is refused before anything is scored."""
     (tmp_path / "folds.json").write_text('[["1", "2", "3"], ["4"]]')
@@ -388,6 +404,7 @@ def test_documents_are_missing_where_they_are_read(recipe: Recipe, tmp_path: Pat
         ("step = 0.5", "step = 0.3", "evidence: not a step"),
         ("best = 2", "best = [2, 1]", r"evidence\.best: wrong list: expected numbers that rise"),
         ("best = 2", 'looked = ["crossed"]', "evidence: looked names no model: crossed"),
+        ("best = 2", 'looked_over = "cross"', "evidence: looked_over names no model, or there"),
         (
             'models = { cross = "MODEL" }',
             'models = { c = ["a", "b"] }',

@@ -16,7 +16,8 @@ from birchbark.show.table import Table
 class TopicHit:
     """A document near the top, and the segments that brought it there, with their scores.
 
-    grade: None where nobody judged it. before: its rank in the first stage; rank: its rank now.
+    grade: None where nobody judged it. before: its rank in what this is compared with;
+    rank: its rank now.
     """
 
     doc_id: str
@@ -28,7 +29,7 @@ class TopicHit:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One query looked at. before, after: its value by the first stage, and by the model.
+    """One query looked at. before, after: its values by what is compared, and by the model.
 
     page: name of the page that shows what the model looked at in the first segment; empty if none.
     """

@@ -40,10 +40,11 @@ class EvidenceChoices:
     those are of all segments, by their words (first, max, sum, mean). A model that judges documents
     as a whole (PARADE) has neither. alone: whether all are tried without the first stage, too.
     pruned: and without segments that hold a term of the query. lengths: of queries, the highest of
-    each class but the last. looked: models whose queries are looked at one by one. against: a model
-    that the others are compared with, besides the first stage; empty for none. ranks: whether it is
-    drawn how far down the first relevant documents are. step: of the grid. folds: where a
-    collection brings none. scale: of the first stage's scores. precision: of the arithmetic.
+    each class but the last. looked: models whose queries are looked at one by one; looked_over: the
+    model that their gains are counted from, the first stage if empty. against: a model that the
+    others are compared with, besides the first stage; empty for none. ranks: whether it is drawn
+    how far down the first relevant documents are. step: of the grid. folds: where a collection
+    brings none. scale: of the first stage's scores. precision: of the arithmetic.
     """
 
     compared: Models
@@ -59,6 +60,7 @@ class EvidenceChoices:
     pruned: bool
     lengths: tuple[int, ...]
     looked: tuple[str, ...]
+    looked_over: str
     against: str
     ranks: bool
     tune: str
@@ -94,6 +96,7 @@ class EvidenceChoices:
             pruned=section.truth("pruned", False),
             lengths=section.wholes("lengths", (), least=1),
             looked=section.texts("looked", ()),
+            looked_over=section.text("looked_over", ""),
             against=section.text("against", ""),
             ranks=section.truth("ranks", False),
             tune=section.text("tune", "AP"),
@@ -124,6 +127,12 @@ class EvidenceChoices:
         if unknown := [name for name in self.looked if name not in self.compared.named]:
             known = ", ".join(self.compared.named)
             raise InputError(f"looked names no model: {unknown[0]}", wanted=known)
+        if self.looked_over and (self.looked_over not in self.names or not self.looked):
+            raise InputError(
+                "looked_over names no model, or there is nothing to look at",
+                wanted=f"looked, and one of {', '.join(self.names)}",
+                found=self.looked_over,
+            )
         if self.against and (self.against not in self.names or len(self.names) < 2):
             raise InputError(
                 "against names no model, or the only one",

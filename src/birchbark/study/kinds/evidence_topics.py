@@ -44,19 +44,20 @@ def look(
     pages: dict[str, str] = {}
     for place, (one, results) in enumerate(zip(ranked, whole, strict=True), 1):
         for number, name in enumerate(choices.looked, 1):
-            changes = _changes(results[one.baseline], results[one.rows[name]], choices.tune)
+            base = one.rows[choices.looked_over] if choices.looked_over else one.baseline
+            changes = _changes(results[base], results[one.rows[name]], choices.tune)
             better = sum(after > before for _, before, after in changes) / len(changes)
             plots.append(
                 Bars(
                     f"queries-{place}-{number}",
                     f"{one.name}: {name}, {100 * better:.0f} % of the queries improved",
                     "queries",
-                    f"{choices.tune}, less {one.baseline}'s",
+                    f"{choices.tune}, less {base}'s",
                     tuple(after - before for _, before, after in changes),
                 )
             )
             some = dict.fromkeys([*range(len(changes))[:SHOWN], *range(len(changes))[-SHOWN:]])
-            seen = [_topic(one, name, one.rows[name], *changes[at]) for at in some]
+            seen = [_topic(one, name, (base, one.rows[name]), *changes[at]) for at in some]
             if page := _attention(choices, models[name], seen[0]):
                 file = f"attention-{place}-{number}.html"
                 pages[file], seen[0] = page, replace(seen[0], page=file)
@@ -85,20 +86,26 @@ def _changes(baseline: Results, model: Results, name: str) -> list[tuple[str, fl
 
 
 def _topic(
-    one: EvidenceRuns, name: str, row: str, query_id: str, before: float, after: float
+    one: EvidenceRuns,
+    name: str,
+    rows: tuple[str, str],
+    query_id: str,
+    before: float,
+    after: float,
 ) -> Topic:
+    """rows: what it is compared with, and its own."""
     text = next((query.text for query in one.queries if query.query_id == query_id), "")
     grades, found = one.qrels.grades[query_id], one.best[name].get(query_id, {})
     ranks = {
         tag: {d: rank for rank, d in enumerate(ranking.doc_ids, 1)}
-        for tag in (one.baseline, row)
+        for tag in rows
         if (ranking := one.runs[tag].rankings.get(query_id))
     }
     hits = tuple(
         TopicHit(
-            *(doc_id, grades.get(doc_id), ranks[one.baseline].get(doc_id), rank),
+            *(doc_id, grades.get(doc_id), ranks[rows[0]].get(doc_id), rank),
             found.get(doc_id, ()),
         )
-        for doc_id, rank in list(ranks.get(row, {}).items())[:SHOWN]
+        for doc_id, rank in list(ranks.get(rows[1], {}).items())[:SHOWN]
     )
     return Topic(one.name, name, query_id, text, before, after, hits)
