@@ -205,3 +205,10 @@ def test_judged_only_names_a_collection(recipe: Path, tmp_path: Path) -> None:
     recipe.write_text(recipe.read_text().replace('judged_only = ["Tiny"]', 'judged_only = ["X"]'))
     with pytest.raises(InputError, match="judged_only names no collection: X"):
         run_study(read_recipe(recipe), tmp_path, tmp_path / "out")
+
+
+def test_every_grade_is_counted(recipe: Path, tmp_path: Path) -> None:
+    """One above the highest column is refused, not left out."""
+    recipe.write_text(recipe.read_text().replace("highest = 2", "highest = 1"))
+    with pytest.raises(InputError, match=r"a grade is above.*reranking\.highest = 2"):
+        run_study(read_recipe(recipe), tmp_path, tmp_path / "out")

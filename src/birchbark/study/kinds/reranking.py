@@ -113,6 +113,15 @@ class RerankingStudy:
                 wanted=f"one of {', '.join(known)}",
             )
         collections = [bench.open(files) for files in recipe.collections]
+        for one in collections:
+            grades = {g for grades in one.qrels.grades.values() for g in grades.values()}
+            if max(grades) > self.told.highest:
+                raise InputError(
+                    "a grade is above the highest that is counted",
+                    where=f"collection {one.name}",
+                    wanted=f"reranking.highest = {max(grades)}",
+                    found=str(self.told.highest),
+                )
         made = self.compared.make(bench)
         models = made.places
         found = [one for c in collections for one in self._ranked(recipe, bench, c, models)]

@@ -166,7 +166,7 @@ class Telling:
                 deltas, rows = self._ranked(one, judged_only)
                 groups["reranked"].append(Group(name, rows))
                 groups["depths"].append(Group(name, self._delta_rows(deltas)))
-                plots += self._delta_plots(len(groups["depths"]), name, one, deltas)
+                plots += self._delta_plots(len(groups["depths"]), name, deltas)
         groups["top"] = [Group(one.title, self._tops(one)) for one in self.found]
         columns = layout(self.told, self.measures, self.fields)
         tables = [
@@ -261,9 +261,9 @@ class Telling:
             for name, found in deltas.items()
         )
 
-    def _delta_plots(self, number: int, name: str, one: Reranked, deltas: Deltas) -> list[Plot]:
+    def _delta_plots(self, number: int, name: str, deltas: Deltas) -> list[Plot]:
         """Fields of one model together; of several models, a plot for each field."""
-        models = list(dict.fromkeys(model for model, _ in one.scores))
+        models = list(dict.fromkeys(model for model, _ in self.found[0].scores))
         if len(models) == 1:
             sets = {"": {field: deltas[f"{models[0]}, {field}"] for field in self.fields}}
         else:
@@ -281,11 +281,11 @@ class Telling:
                     f"{name}: {field}" if field else name,
                     "documents ranked anew",
                     f"difference in {self.measures[0]}",
-                    {n: tuple((k, d.mean) for k, d in one.items()) for n, one in drawn.items()},
+                    {n: tuple((k, d.mean) for k, d in by.items()) for n, by in drawn.items()},
                     reference=0.0,
                     bands={
-                        n: tuple((k, d.low, d.high) for k, d in one.items())
-                        for n, one in drawn.items()
+                        n: tuple((k, d.low, d.high) for k, d in by.items())
+                        for n, by in drawn.items()
                         if few and n != RANDOM
                     }
                     or None,
