@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -124,6 +125,15 @@ def test_candidates(recipe: Path, tmp_path: Path) -> None:
     assert ratios["ann:2"] == pytest.approx(2 / len(DOCUMENTS))
     assert ratios["and"] == pytest.approx(sum(with_all) / len(asked) / len(DOCUMENTS))
     assert ratios["ann:2"] <= ratios["ann:2+and"] <= ratios["ann:2"] + ratios["and"]
+
+
+def test_an_encoder_without_a_head(recipe: Path, tmp_path: Path, bert: Callable[..., Path]) -> None:
+    """As transformers save a masked model."""
+    model, text = bert(masked=True), recipe.read_text()
+    shutil.rmtree(model / "1_Pooling")
+    old = next(path for path in tmp_path.iterdir() if path.name.startswith("bert"))
+    recipe.write_text(text.replace(str(old), str(model)))
+    assert list(run_study(read_recipe(recipe), tmp_path, tmp_path / "out").models) == ["tiny"]
 
 
 @pytest.mark.parametrize(

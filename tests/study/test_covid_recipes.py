@@ -8,8 +8,13 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from birchbark.evaluate.roc import auc
+from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.heads import MODES
+from birchbark.score.model import load_scorer
 from birchbark.show.table import Table
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe_file import read_recipe
@@ -18,6 +23,12 @@ from conftest import DOCUMENTS
 
 RECIPES = Path(__file__).parents[2] / "studies"
 MODELS = re.compile(r'\[?"\.\./training[^\n]*|"all-Mini[^"]*"|"birchbark-[^"]*"')
+ASKED = ["birch river", "iron engine", "bees dance", "stone bridge", "river canoe", "forest"]
+JUDGED = [
+    "1 4.5 canoe 2", "1 5 forest 1", "1 5 bees 0", "2 1 engine 2",
+    "2 1 bridge -1", "3 1 bees 2", "3 1 engine 0", "4 1 bridge 1",
+    "4 1 canoe 0", "5 2 canoe 2", "6 2 forest 2", "6 2 engine 0",
+]  # fmt: skip
 TOPIC = """<topic number="{number}">
   <query>{query}</query>
   <question>what is known of {query}?</question>
@@ -42,15 +53,9 @@ def root(tmp_path: Path) -> Path:
     for document in DOCUMENTS:
         body = [{"text": f"{document.text} Iron and stone by the river."}]
         (folder / "parses" / f"{document.doc_id}.json").write_text(json.dumps({"body_text": body}))
-    asked = ["birch river", "iron engine", "bees dance", "stone bridge", "river canoe", "forest"]
-    topics = "".join(TOPIC.format(number=n, query=query) for n, query in enumerate(asked, 1))
+    topics = "".join(TOPIC.format(number=n, query=query) for n, query in enumerate(ASKED, 1))
     (folder / "topics-rnd5.xml").write_text(f'<topics task="COVIDSearch">\n{topics}</topics>\n')
-    judged = [
-        "1 4.5 canoe 2", "1 5 forest 1", "1 5 bees 0", "2 1 engine 2", "2 1 bridge -1",
-        "3 1 bees 2", "3 1 engine 0", "4 1 bridge 1", "4 1 canoe 0", "5 2 canoe 2", "6 2 forest 2",
-        "6 2 engine 0",
-    ]  # fmt: skip
-    (folder / "qrels-covid_d5_j0.5-5.txt").write_text("\n".join(judged) + "\n")
+    (folder / "qrels-covid_d5_j0.5-5.txt").write_text("\n".join(JUDGED) + "\n")
     return tmp_path
 
 
@@ -83,11 +88,22 @@ def test_fields(root: Path) -> None:
 
 def test_bi_encoders(root: Path, bert: Callable[..., Path]) -> None:
     """Tables 4.3 to 4.5; what nobody judged is neither relevant nor not."""
-    outcome = study(root, "covid-biencoder", str(bert()))
-    for group in found(outcome, "auc").groups:
-        if not group.published:
-            assert len(group.rows) == 9
-            assert all(0 <= cell.value <= 1 for row in group.rows for cell in row.cells)  # type: ignore[operator]
+    model = bert()
+    outcome = study(root, "covid-biencoder", str(model))
+    scorer = load_scorer(model)
+    assert isinstance(scorer, EmbeddingScorer)
+    scores, relevant = [], []
+    for line in JUDGED:
+        number, _, doc_id, grade = line.split()
+        title = next(d.title for d in DOCUMENTS if d.doc_id == doc_id)
+        if title:
+            [asked, read] = scorer.embed(scorer.encode([ASKED[int(number) - 1], title]))
+            scores.append(float(asked @ read))
+            relevant.append(int(grade) > 0)
+    rows = {row.name: row for row in found(outcome, "auc").groups[0].rows}
+    assert len(rows) == 9
+    area = rows["embedding, title"].cells[MODES.index("mean")].value
+    assert area == pytest.approx(auc(np.array(scores), np.array(relevant)), abs=1e-6)
     assert len(found(outcome, "match").groups[0].rows) == 4
 
 

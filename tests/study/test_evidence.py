@@ -236,11 +236,16 @@ def test_gains_over_another_model(
     path.write_text(text.replace("best = 2", 'best = 2\nlooked = ["cross"]\nlooked_over = "other"'))
     outcome = run_study(read_recipe(path), tmp_path, tmp_path / "out")
     qrels = read_qrels(tmp_path / "qrels.txt")
-    for place, row in enumerate(("other", "cross")):
-        values = measure(qrels, outcome.runs[f"Tiny.{row}"], ["AP"]).values["AP"]
-        for topic in outcome.topics:
-            value = (topic.before, topic.after)[place]
-            assert value == pytest.approx(values[topic.query_id])
+    assert len(outcome.topics) == len(QUERIES)
+    runs = [outcome.runs[f"Tiny.{row}"] for row in ("other", "cross", "BM25")]
+    values = [measure(qrels, run, ["AP"]).values["AP"] for run in runs]
+    assert values[0] != values[2]
+    for topic in outcome.topics:
+        assert topic.before == pytest.approx(values[0][topic.query_id])
+        assert topic.after == pytest.approx(values[1][topic.query_id])
+        for hit in topic.hits:
+            ranks = [run.rankings[topic.query_id].doc_ids.index(hit.doc_id) + 1 for run in runs]
+            assert (hit.before, hit.rank) == tuple(ranks[:2])
 
 
 def test_folds_of_others(recipe: Recipe, tmp_path: Path) -> None:
@@ -404,7 +409,12 @@ def test_documents_are_missing_where_they_are_read(recipe: Recipe, tmp_path: Pat
         ("step = 0.5", "step = 0.3", "evidence: not a step"),
         ("best = 2", "best = [2, 1]", r"evidence\.best: wrong list: expected numbers that rise"),
         ("best = 2", 'looked = ["crossed"]', "evidence: looked names no model: crossed"),
-        ("best = 2", 'looked_over = "cross"', "evidence: looked_over names no model, or there"),
+        ("best = 2", 'looked_over = "cross"', "evidence: looked_over names no other model, or"),
+        (
+            "best = 2",
+            'looked = ["cross"]\nlooked_over = "cross"',
+            "evidence: looked_over names no other model, or",
+        ),
         (
             'models = { cross = "MODEL" }',
             'models = { c = ["a", "b"] }',

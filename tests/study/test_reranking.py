@@ -14,6 +14,7 @@ from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.evaluate.roc import auc
 from birchbark.index.build import build_index
+from birchbark.index.reader import Index
 from birchbark.records import Qrels, Ranking, Run
 from birchbark.retrieve.first_stage import rank_query
 from birchbark.score.model import load_scorer
@@ -21,7 +22,7 @@ from birchbark.score.scorer import score_texts
 from birchbark.segment.named import parse_segmenter
 from birchbark.show.plot import Curves
 from birchbark.show.table import Table
-from birchbark.study.kinds.reranking_runs import Told, places_moved, reranked, to_score
+from birchbark.study.kinds.reranking_runs import Told, ToScore, places_moved, reranked
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe_file import read_recipe
 from birchbark.study.run import run_study
@@ -95,8 +96,10 @@ def test_first_documents_are_ranked_by_the_model_alone(outcome: Outcome, tmp_pat
         run = read_run(tmp_path / "out" / "runs" / f"Tiny.BM25.{row}.run")
         for query_id, text in QUERIES.items():
             first = rank_query(index, text).doc_ids
-            head = Ranking.of(first[:2], [scores[query_id].get(d, 0.0) for d in first[:2]])
-            assert run.rankings[query_id].doc_ids == (*head.doc_ids, *first[2:])
+            own = [d for d in first[:2] if d in scores[query_id]]
+            head = Ranking.of(own, [scores[query_id][d] for d in own])
+            without = [d for d in first[:2] if d not in own]
+            assert run.rankings[query_id].doc_ids == (*head.doc_ids, *without, *first[2:])
 
 
 def test_areas_and_differences(outcome: Outcome, tmp_path: Path) -> None:
@@ -171,15 +174,28 @@ def test_moves_and_chance() -> None:
     assert run.rankings["1"].doc_ids == ("b", "a", "c")
     assert places_moved(first, run, 2) == 1
     assert places_moved(first, run, 3) == pytest.approx(2 / 3)
-    assert to_score(Qrels({"1": {"d": 0, "a": 1}, "2": {"e": 1}}), [first], 2) == {
-        "1": ("a", "b", "d"),
-        "2": ("e",),
-    }
     told = Told.of({"1": {"a": 0.04, "b": 0.96}}, Qrels({"1": {"a": 0, "b": 2}}))
     assert told.histogram(2) == {
         "relevant": ((0.25, 0.0), (0.75, 1.0)),
         "others": ((0.25, 1.0), (0.75, 0.0)),
     }
+
+
+def test_what_has_no_score_keeps_its_order() -> None:
+    """Under what has one, above what is not ranked anew."""
+    first = Run({"1": Ranking.of(["a", "b", "c", "d", "e"], [5, 4, 3, 2, 1])}, "first")
+    run = reranked(first, {"1": {"d": 0.0}}, 4, "anew")
+    assert run.rankings["1"].doc_ids == ("d", "a", "b", "c", "e")
+    assert reranked(first, {}, 4, "anew").rankings == first.rankings
+
+
+def test_what_is_scored(index: Index) -> None:
+    """The first of each query, and what is judged besides; what has no text is counted."""
+    first = Run({"1": Ranking.of(["canoe", "bees", "forest"], [3, 2, 1])}, "first")
+    qrels = Qrels({"1": {"forest": 0, "canoe": 1, "gone": 1}, "2": {"bees": 1}})
+    found = ToScore.of(qrels, [first], 2, index)
+    assert found.documents == {"1": ("canoe", "bees", "forest"), "2": ("bees",)}
+    assert found.absent == 1
 
 
 @pytest.mark.parametrize(
@@ -191,6 +207,7 @@ def test_moves_and_chance() -> None:
         ("at = { tiny = 0.5 }", "at = { huge = 0.5 }", "unknown key"),
         ('segments = "title"', 'segments = "heading"', "unknown segments"),
         ("top = 1", "top = 0", "1 or more"),
+        ('title = "title" }', '"both!" = "title" }', "two rows would be called"),
     ],
 )
 def test_faults(recipe: Path, old: str, new: str, told: str) -> None:
@@ -204,6 +221,13 @@ def test_judged_only_names_a_collection(recipe: Path, tmp_path: Path) -> None:
     """Told before anything is trained or scored."""
     recipe.write_text(recipe.read_text().replace('judged_only = ["Tiny"]', 'judged_only = ["X"]'))
     with pytest.raises(InputError, match="judged_only names no collection: X"):
+        run_study(read_recipe(recipe), tmp_path, tmp_path / "out")
+
+
+def test_no_deeper_than_the_first_stage(recipe: Path, tmp_path: Path) -> None:
+    """Told before anything is trained or scored."""
+    recipe.write_text(recipe.read_text().replace("seed = 7", "seed = 7\ndepth = 4"))
+    with pytest.raises(InputError, match=r"depth.*wanted|depth: .*expected 5 or more, found 4"):
         run_study(read_recipe(recipe), tmp_path, tmp_path / "out")
 
 

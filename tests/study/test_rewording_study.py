@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,6 +63,14 @@ def test_every_count_with_every_share(recipe: Path, tmp_path: Path) -> None:
         isinstance(found := run.rankings[q], Ranking) and len(found) > len(rank_query(index, text))
         for q, text in QUERIES.items()
     )
+
+
+def test_a_model_of_nothing_but_a_masked_head(recipe: Path, tmp_path: Path) -> None:
+    """As transformers save one: no pooling, no logit."""
+    model = next(path for path in tmp_path.iterdir() if path.name.startswith("bert"))
+    shutil.rmtree(model / "1_Pooling")
+    outcome = run_study(read_recipe(recipe), tmp_path, tmp_path / "out")
+    assert list(outcome.models) == ["tiny"]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from zoo import FAMILIES, give_tokenizer, write_family
 
 from birchbark.errors import InputError
 from birchbark.records import Pair
+from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.heads import MODES
 from birchbark.score.model import load_scorer
@@ -59,6 +60,7 @@ def test_the_engine_computes_what_torch_does(family: str, mode: str, tmp_path: P
     model, network = exported(tmp_path, mode, family)
     scorer = load_scorer(model)
     assert isinstance(scorer, EmbeddingScorer)
+    assert Checkpoint.open(model).max_length == open_base(tmp_path / "base", "tiny").max_length
     pieces = Pieces(open_base(model, "tiny"))
     read = [
         (ids, np.zeros_like(ids))
@@ -124,6 +126,9 @@ def test_query_and_text_have_inputs_of_their_own(tmp_path: Path) -> None:
     inputs = PairInputs.of(Pairs.of(pairs), pieces, 16, 8, reads=Reads.APART)
     assert [[len(ids) for ids, _ in inputs[n]] for n in range(3)] == [[10, 3], [3, 16], [3, 16]]
     assert inputs.cut == 2
+    assert inputs.lengths.tolist() == [9, 15, 15]
+    whole = PairInputs.of(Pairs.of(pairs), pieces, 16, reads=Reads.APART)
+    assert [len(ids) for ids, _ in whole[0]] == [16, 3]
 
 
 @pytest.mark.parametrize(

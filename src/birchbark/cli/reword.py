@@ -53,7 +53,7 @@ def command(
     from birchbark.retrieve.query import format_weighted, reworded_terms
     from birchbark.score.masked import MaskedModel
     from birchbark.score.model import locate
-    from birchbark.score.rewording import reword
+    from birchbark.score.rewording import check_rewording, reword
 
     check_output(output, None)
     if report:
@@ -61,7 +61,8 @@ def command(
     asked = load_queries(queries, topic_fields, encoding)
     analyzer = Index(index).analyzer
     masked = MaskedModel(locate(model))
-    lines, told, without, empty = [], [], [], []
+    check_rewording(masked, asked)
+    lines, told, fewer, empty = [], [], [], []
     with progress("rewording", len(asked)) as advance:
         for query in asked:
             found = reword(masked, query.text, analyzer.terms, count)
@@ -71,7 +72,7 @@ def command(
             else:
                 empty.append(query.query_id)
             told += [f"{query.query_id}\t{one.weight:.6f}\t{one.text}\n" for one in found]
-            without += [] if found else [query.query_id]
+            fewer += [] if len(found) == count else [query.query_id]
             advance(1)
     with new_file(output) as out:
         out.writelines(lines)
@@ -79,7 +80,7 @@ def command(
         with new_file(report) as out:
             out.writelines(told)
     say(f"{len(told):,} rewordings of {len(asked):,} queries")
-    if without:
-        say(f"  note: {len(without)} queries have none: {', '.join(without[:5])}")
+    if fewer:
+        say(f"  note: {len(fewer)} queries have fewer than {count}: {', '.join(fewer[:5])}")
     if empty:
         say(f"  note: {len(empty)} queries hold no term, and are left out: {', '.join(empty[:5])}")

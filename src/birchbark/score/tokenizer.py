@@ -95,15 +95,19 @@ class Pieces:
             spelt = normaliser.normalize_str(text) if normaliser else text
             return [word for word, _ in splitter.pre_tokenize_str(spelt)] if splitter else [spelt]
 
+    @property
+    def kind(self) -> str:
+        """How the tokeniser makes pieces of words: WordPiece, BPE, Unigram."""
+        return str(json.loads(self._tokenizer.to_str())["model"].get("type"))
+
     def with_words(self, words: Sequence[str]) -> Tokenizer:
         """This tokeniser with further pieces, whose ids follow on; InputError if it cannot be."""
         from tokenizers import Tokenizer
 
         whole = json.loads(self._tokenizer.to_str())
         known = self._tokenizer.get_vocab()
-        if whole["model"].get("type") != "WordPiece":
-            found = str(whole["model"].get("type"))
-            raise InputError("words cannot be added", wanted="WordPiece", found=found)
+        if self.kind != "WordPiece":
+            raise InputError("words cannot be added", wanted="WordPiece", found=self.kind)
         if twice := [w for w in words if w in known] or len(set(words)) < len(words):
             raise InputError("words cannot be added", found=f"known before: {twice}")
         whole["model"]["vocab"] |= {word: self.size + n for n, word in enumerate(words)}

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import locate
 from birchbark.section import Section
 from birchbark.show.plot import Plot
@@ -22,6 +21,7 @@ from birchbark.study.chains import (
     settings_of,
     train_all,
 )
+from birchbark.train.shaping import open_base
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,11 @@ class Models:
         return Made(self, train_all(self.chains, bench))
 
 
+def fingerprint_of(model: str) -> str:
+    """Of its checkpoint, whatever head it has or lacks."""
+    return open_base(locate(model), model).fingerprint
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """Models that are all there. trained: name → how it went, of those that were trained."""
@@ -82,7 +87,7 @@ class Made:
     @property
     def fingerprints(self) -> dict[str, str]:
         """Name → that of its checkpoint."""
-        return {n: Checkpoint.open(locate(m)).fingerprint for n, m in self.places.items()}
+        return {name: fingerprint_of(model) for name, model in self.places.items()}
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from birchbark.errors import InputError
 from birchbark.records import Run
 from birchbark.show.plot import Plot
 from birchbark.show.table import Table
@@ -60,6 +61,18 @@ class Outcome:
     settings: Mapping[str, Any] = field(default_factory=dict)
     topics: tuple[Topic, ...] = ()
     pages: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_run_names(rows: Sequence[str], where: str = "") -> None:
+    """Raise InputError for two rows whose runs would have one name, before anything is ranked."""
+    files = [run_file_name(row) for row in rows]
+    for row, file in zip(rows, files, strict=True):
+        if files.count(file) > 1:
+            raise InputError(
+                f"two rows would be called {row!r}, or have one file",
+                where=where,
+                remedy="rename the model",
+            )
 
 
 def run_file_name(name: str) -> str:

@@ -62,13 +62,13 @@ def export(
                 shutil.copyfile(base.directory / name, scratch / name)
         was = base.head.mode if form.masked and isinstance(base.head, Pooling) else None
         if mode := form.pooling or was:
-            _write_pooling(scratch, mode, network.shape.hidden)
+            _write_pooling(scratch, mode, network.shape.hidden, base.max_length)
         kind = kind_of(form)
         write_card(scratch, lineage, kind)
 
 
-def _write_pooling(folder: Path, mode: str, hidden: int) -> None:
-    """sentence-transformers' layout of an embedding."""
+def _write_pooling(folder: Path, mode: str, hidden: int, longest: int) -> None:
+    """sentence-transformers' layout of an embedding that reads as many tokens as its base."""
     kind = "sentence_transformers.models"
     modules = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
     listed = [
@@ -80,6 +80,9 @@ def _write_pooling(folder: Path, mode: str, hidden: int) -> None:
     stated["word_embedding_dimension"] = hidden
     stated["pooling_mode_mean_sqrt_len_tokens"] = False
     write_json(folder / "modules.json", listed)
+    write_json(
+        folder / "sentence_bert_config.json", {"max_seq_length": longest, "do_lower_case": False}
+    )
     write_json(folder / "1_Pooling" / "config.json", stated)
 
 

@@ -69,16 +69,21 @@ class PairInputs:
         passages: int = 1,
         reads: Reads = Reads.PAIR,
     ) -> PairInputs:
-        """max_length: of an input, with its special tokens. query_length: None for half of it."""
+        """max_length: of an input, with its special tokens. query_length: None for half of it.
+
+        Where query and text are apart, None lets the query be as long as an input.
+        """
         single = reads in (Reads.TEXT, Reads.APART)
         most = max_length - (pieces.extra_single if single else pieces.extra_pair)
+        usual, highest = (most, most) if reads is Reads.APART else (most // 2, most - 1)
+        asked = 0 if reads is Reads.TEXT else min(query_length or usual, highest)
         return cls(
             pairs,
             pieces.encode(pairs.queries),
             pieces.encode(pairs.texts),
             pieces,
             most,
-            0 if reads is Reads.TEXT else min(query_length or most // 2, most - 1),
+            asked,
             passages,
             reads,
         )
@@ -137,7 +142,11 @@ class PairInputs:
         """Tokens of each pair (n,), special tokens left out, as they are read."""
         if not len(self.pairs):
             return np.empty(0, np.int64)
-        read = np.where(self._read, np.minimum(self._whole, self.most), 0)
+        whole = np.minimum(self._whole, self.most)
+        if self.reads is Reads.APART:
+            texts = np.minimum(self._whole - self._query, self.most)
+            whole = np.minimum(self._query, self.asked) + texts
+        read = np.where(self._read, whole, 0)
         return np.add.reduceat(read, self.pairs.starts[:-1])
 
     @property

@@ -24,7 +24,7 @@ from birchbark.show.table import Cell, Column, Group, Row, Style, Table
 from birchbark.study.bench import Bench
 from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
 from birchbark.study.data import TestCollection
-from birchbark.study.kinds.biencoder_scores import Cosines, JudgedPairs, cosines
+from birchbark.study.kinds.biencoder_scores import Cosines, JudgedPairs, cosines, tell_left
 from birchbark.study.models import Models
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
@@ -214,7 +214,7 @@ class _Measured:
             for field, words in study.fields.items():
                 bench.tell(f"{collection.name}: {model}, {field}")
                 found = cosines(encoder, self._index, parse_segmenter(words), collection.queries)
-                self._tell_left(bench, found, encoder)
+                tell_left(bench, self._index, found, encoder)
                 pairs = JudgedPairs.of(found, collection.qrels, others)
                 try:
                     self._auc[model, field] = {
@@ -226,14 +226,6 @@ class _Measured:
                 drawn = pairs.scores(found.of(Pooling(study.curve, last)))
                 self._curves[f"{model}, {field}"] = _thinned(*roc(drawn, pairs.relevant))
                 self._rank(found, model, field, last)
-
-    def _tell_left(self, bench: Bench, found: Cosines, encoder: LayerEncoder) -> None:
-        """Say which documents have no vector, and which texts one of their beginning."""
-        if without := len(self._index) - len(found.doc_ids):
-            bench.tell(f"note: {without:,} documents lack the field, and are left out")
-        if encoder.cut:
-            bench.tell(f"note: {encoder.cut:,} texts lose their end: one input does not hold them")
-            encoder.cut = 0
 
     def _rank(self, found: Cosines, model: str, field: str, last: int | None) -> None:
         """The rankings that are asked for of these cosines."""

@@ -14,6 +14,7 @@ from birchbark.records import Document, Float32s, Qrels, Query, Ranking, Run
 from birchbark.score.heads import Pooling
 from birchbark.score.layers import LayerEncoder
 from birchbark.segment.named import Segmenter
+from birchbark.study.bench import Bench
 
 TOGETHER = 256  # documents that are read at a time
 
@@ -65,6 +66,15 @@ def cosines(
     values = np.concatenate([np.empty(shape, np.float32), *blocks], axis=2)
     names = tuple(query.query_id for query in queries)
     return Cosines(values, encoder.poolings, names, tuple(doc_ids))
+
+
+def tell_left(bench: Bench, index: Index, found: Cosines, encoder: LayerEncoder) -> None:
+    """Say which documents have no vector, and which texts one of their beginning."""
+    if without := len(index) - len(found.doc_ids):
+        bench.tell(f"note: {without:,} documents lack the field, and are left out")
+    if encoder.cut:
+        bench.tell(f"note: {encoder.cut:,} texts lose their end: one input does not hold them")
+        encoder.cut = 0
 
 
 def _text(document: Document, segmenter: Segmenter) -> str:

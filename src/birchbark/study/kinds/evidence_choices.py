@@ -18,7 +18,7 @@ from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.named import parse_segmenter
 from birchbark.study.models import Models
-from birchbark.study.outcome import run_file_name
+from birchbark.study.outcome import check_run_names
 
 MOST_POINTS = 200_000  # of a grid; the birch paper has 1,331 (benchmarks/RESULTS-TUNING.md)
 FIRST_STAGES = THEIRS, BM25, EXPANDED = "first stage", "BM25", "BM25+RM3"
@@ -127,10 +127,11 @@ class EvidenceChoices:
         if unknown := [name for name in self.looked if name not in self.compared.named]:
             known = ", ".join(self.compared.named)
             raise InputError(f"looked names no model: {unknown[0]}", wanted=known)
-        if self.looked_over and (self.looked_over not in self.names or not self.looked):
+        others = [name for name in self.names if name not in self.looked]
+        if self.looked_over and (self.looked_over not in others or not self.looked):
             raise InputError(
-                "looked_over names no model, or there is nothing to look at",
-                wanted=f"looked, and one of {', '.join(self.names)}",
+                "looked_over names no other model, or there is nothing to look at",
+                wanted=f"looked, and one of {', '.join(others)}",
                 found=self.looked_over,
             )
         if self.against and (self.against not in self.names or len(self.names) < 2):
@@ -151,12 +152,7 @@ class EvidenceChoices:
             | self.aggregated_rows(name)
             | {pruned_row(name): None}
         ]
-        files = [run_file_name(row) for row in (*FIRST_STAGES, *rows)]
-        for row, file in zip((*FIRST_STAGES, *rows), files, strict=True):
-            if files.count(file) > 1:
-                raise InputError(
-                    f"two rows would be called {row!r}, or have one file", remedy="rename the model"
-                )
+        check_run_names([*FIRST_STAGES, *rows])
 
     @property
     def names(self) -> tuple[str, ...]:

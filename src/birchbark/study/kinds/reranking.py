@@ -22,14 +22,16 @@ from birchbark.segment.named import parse_segmenter
 from birchbark.show.table import Column
 from birchbark.study.bench import Bench
 from birchbark.study.data import TestCollection
-from birchbark.study.kinds.biencoder_scores import cosines
+from birchbark.study.kinds.biencoder_scores import cosines, tell_left
 from birchbark.study.kinds.evidence_runs import first_stages
-from birchbark.study.kinds.reranking_runs import by_chance, score, to_score
-from birchbark.study.kinds.reranking_tables import Reranked, Reranking, Telling, layout
+from birchbark.study.kinds.reranking_runs import ToScore, by_chance, score
+from birchbark.study.kinds.reranking_tables import RANDOM, Reranked, Reranking, Telling, layout
 from birchbark.study.kinds.variants import read_variants
-from birchbark.study.models import Models
-from birchbark.study.outcome import Outcome
+from birchbark.study.models import Models, fingerprint_of
+from birchbark.study.outcome import Outcome, check_run_names
 from birchbark.study.recipe import Recipe
+
+AS_IT_WAS = "as it was"  # the run of a first stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,8 @@ class RerankingStudy:
         known = [one.value for one in Precision]
         precision = Precision(section.one_of("precision", known, Precision.FP32.value))
         told = Reranking.read(section, tuple(compared.named))
+        rows = [f"{model}, {field}" for model in compared.named for field in fields]
+        check_run_names([AS_IT_WAS, RANDOM, *rows], section.where())
         section.end()
         return cls(compared, fields, nearest, told, precision)
 
@@ -99,12 +103,24 @@ class RerankingStudy:
         """What is learnt from."""
         return self.compared.files
 
+    @property
+    def _nearest_fingerprint(self) -> dict[str, str]:
+        near = self.nearest
+        return {near.model: fingerprint_of(near.model)} if near else {}
+
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Name → columns of the tables."""
         return self.compared.layout() | layout(self.told, measures, tuple(self.fields))
 
     def run(self, recipe: Recipe, bench: Bench) -> Outcome:
         """Train what is trained here; score the first documents; rank them anew, ever more."""
+        if self.told.deepest > recipe.depth:
+            raise InputError(
+                "more documents are to be ranked anew than the first stage ranks",
+                where=f"{recipe.path}: depth",
+                wanted=f"{self.told.deepest} or more",
+                found=str(recipe.depth),
+            )
         known = [collection.name for collection in recipe.collections]
         if unknown := [name for name in self.told.judged_only if name not in known]:
             raise InputError(
@@ -133,9 +149,9 @@ class RerankingStudy:
             runs={
                 f"{one.name}.{one.first.tag}.{tag}": run
                 for one in found
-                for tag, run in {"as it was": one.first, **one.runs(self.told.shown)}.items()
+                for tag, run in {AS_IT_WAS: one.first, **one.runs(self.told.shown)}.items()
             },
-            models=made.fingerprints,
+            models=made.fingerprints | self._nearest_fingerprint,
             settings=made.settings,
         )
 
@@ -147,17 +163,22 @@ class RerankingStudy:
         firsts = list(first_stages(recipe, lambda: index, collection, rm3=False).values())
         if self.nearest:
             bench.tell(f"{collection.name}: vectors of {self.nearest.segments}")
-            firsts.append(self._by_vectors(self.nearest, recipe, collection, index))
-        documents = to_score(collection.qrels, firsts, self.told.deepest)
+            firsts.append(self._by_vectors(self.nearest, recipe, bench, collection, index))
+        asked = ToScore.of(collection.qrels, firsts, self.told.deepest, index)
+        if asked.absent:
+            bench.tell(
+                f"note: {collection.name}: {asked.absent:,} judged pairs have no document here, "
+                "and are not scored"
+            )
         scores = {}
         for model, place in models.items():
             with bench.scorer(place, self.precision) as scorer:
                 for field, words in self.fields.items():
                     bench.tell(f"{collection.name}: {model} scores {field}")
                     scores[model, field] = score(
-                        scorer, parse_segmenter(words), index, collection.queries, documents
+                        scorer, parse_segmenter(words), index, collection.queries, asked.documents
                     )
-        chance = by_chance(documents, recipe.seed)
+        chance = by_chance(asked.documents, recipe.seed)
         return [
             Reranked(collection.name, collection.qrels, first, scores, chance) for first in firsts
         ]
@@ -166,10 +187,12 @@ class RerankingStudy:
         self,
         near: Nearest,
         recipe: Recipe,
+        bench: Bench,
         collection: TestCollection,
         index: Index,
     ) -> Run:
         """Documents by their cosine with a query, those that have the field."""
         encoder = LayerEncoder(locate(near.model), (near.mode,))
         found = cosines(encoder, index, parse_segmenter(near.segments), collection.queries)
+        tell_left(bench, index, found, encoder)
         return found.run(encoder.poolings[-1], recipe.depth, "cosine")

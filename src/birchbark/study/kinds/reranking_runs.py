@@ -21,18 +21,27 @@ from birchbark.score.scorer import Scorer
 from birchbark.segment.named import Segmenter
 
 Scores = Mapping[str, Mapping[str, float]]  # query_id → doc_id → score; without the field: none
-LOWEST = 0.0  # what a document without the field counts as
 
 
-def to_score(qrels: Qrels, firsts: Iterable[Run], depth: int) -> dict[str, tuple[str, ...]]:
-    """Of each judged query, the first documents of all `firsts`, and what else is judged."""
-    runs = list(firsts)
-    found = {}
-    for query_id, grades in qrels.grades.items():
-        rankings = [run.rankings[query_id] for run in runs if query_id in run.rankings]
-        heads = [doc_id for ranking in rankings for doc_id in ranking.doc_ids[:depth]]
-        found[query_id] = tuple(dict.fromkeys([*heads, *grades]))
-    return found
+@dataclass(frozen=True, slots=True)
+class ToScore:
+    """query_id → the documents that are scored. absent: judged pairs that have no text here."""
+
+    documents: Mapping[str, tuple[str, ...]]
+    absent: int
+
+    @classmethod
+    def of(cls, qrels: Qrels, firsts: Iterable[Run], depth: int, index: Index) -> ToScore:
+        """Of each judged query the first documents of all `firsts`, and what else is judged."""
+        runs, found, absent = list(firsts), {}, 0
+        for query_id, grades in qrels.grades.items():
+            rankings = [run.rankings[query_id] for run in runs if query_id in run.rankings]
+            heads = dict.fromkeys(d for ranking in rankings for d in ranking.doc_ids[:depth])
+            judged = [d for d in grades if d not in heads]
+            known = [d for d in judged if index.find(d) is not None]
+            absent += len(judged) - len(known)
+            found[query_id] = (*heads, *known)
+        return cls(found, absent)
 
 
 def score(
@@ -42,13 +51,16 @@ def score(
     queries: Sequence[Query],
     documents: Mapping[str, Sequence[str]],
 ) -> Scores:
-    """The best segment's score of each of a query's `documents` that the index has."""
+    """The best segment's score of each of a query's `documents`.
+
+    Raises InputError for a document that the index has not.
+    """
     ranker = Ranker(scorer, segmenter, Max(), Interpolation(0.0))
     readers = Readers(IndexEngine(index), ranker)
     found = {}
     for query in queries:
-        known = [d for d in documents.get(query.query_id, ()) if index.find(d) is not None]
-        hits = settle(readers, query, Ranking.of(known, [0.0] * len(known)), ranker).hits
+        names = documents.get(query.query_id, ())
+        hits = settle(readers, query, Ranking.of(names, [0.0] * len(names)), ranker).hits
         found[query.query_id] = {h.document.doc_id: h.evidence for h in hits if h.segments}
     return found
 
@@ -62,12 +74,18 @@ def by_chance(documents: Mapping[str, Sequence[str]], seed: int) -> Scores:
 
 
 def reranked(first: Run, scores: Scores, depth: int, tag: str) -> Run:
-    """The first `depth` documents of each query by their scores; those below keep their order."""
+    """The first `depth` documents of each query by their scores; those below keep their order.
+
+    So do those without a score, under the others.
+    """
     rankings = {}
     for query_id, ranking in first.rankings.items():
-        head, own = ranking.head(depth), scores.get(query_id, {})
-        ranked = Ranking.of(head.doc_ids, [own.get(d, LOWEST) for d in head.doc_ids])
-        rankings[query_id] = with_rest(ranked, ranking) if len(head) else ranking
+        head, own = ranking.doc_ids[:depth], scores.get(query_id, {})
+        some = [doc_id for doc_id in head if doc_id in own]
+        best = Ranking.of(some, [own[doc_id] for doc_id in some])
+        order = [*best.doc_ids, *(d for d in head if d not in own), *ranking.doc_ids[depth:]]
+        whole = Ranking.of(order, -np.arange(len(order)))
+        rankings[query_id] = with_rest(best, whole) if some else ranking
     return Run(rankings, tag)
 
 

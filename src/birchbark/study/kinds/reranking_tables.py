@@ -22,9 +22,9 @@ BINS = 20  # of a histogram of scores
 BANDS = 3  # curves in a plot that can have bands
 AUC_NOTE = (
     "AUC: the chance that a relevant pair of query and document has a higher score than another, "
-    "all queries' pairs together: those that are judged, and the first {deepest} of each first "
-    "stage, of which those that nobody judged are not relevant. Documents without the field are "
-    "left out."
+    "all queries' pairs together: those that are judged and in the collection, and the first "
+    "{deepest} of each first stage, of which those that nobody judged are not relevant. Documents "
+    "without the field are left out."
 )
 DEPTHS_NOTE = (
     "Difference in {measure} from the first stage if so many of its first documents are ranked "

@@ -14,16 +14,16 @@ from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.query import reworded_terms
 from birchbark.score.masked import MaskedModel
 from birchbark.score.model import locate
-from birchbark.score.rewording import reword
+from birchbark.score.rewording import check_rewording, reword
 from birchbark.section import Section
 from birchbark.show.table import Column, Group, Table
 from birchbark.study.bench import Bench
 from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
 from birchbark.study.data import TestCollection
-from birchbark.study.kinds.evidence_choices import BM25
+from birchbark.study.kinds.evidence_choices import BM25, FIRST_STAGES
 from birchbark.study.kinds.evidence_runs import first_stages
 from birchbark.study.models import Models
-from birchbark.study.outcome import Outcome
+from birchbark.study.outcome import Outcome, check_run_names
 from birchbark.study.recipe import Recipe
 
 Reworded = Mapping[str, list[Rewording]]  # query_id → the likeliest first
@@ -55,7 +55,15 @@ class RewordingStudy:
                 "out of range", where=section.where("shares"), wanted="above 0, and up to 1"
             )
         section.end()
-        return cls(compared, counts, shares)
+        found = cls(compared, counts, shares)
+        tags = [found.row(name, c, s) for name in compared.named for c in counts for s in shares]
+        check_run_names([*FIRST_STAGES, *tags], section.where())
+        return found
+
+    @staticmethod
+    def row(name: str, count: int, share: float) -> str:
+        """What a row is called: so many rewordings by a model, each with this share."""
+        return f"{name}, {count} × {share:g}"
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -116,13 +124,16 @@ class RewordingStudy:
         for name, model in models.items():
             bench.tell(f"{collection.name}: {name} rewords")
             masked = MaskedModel(locate(model))
+            check_rewording(masked, collection.queries)
             found = {
                 query.query_id: reword(masked, query.text, index.analyzer.terms, self.counts[-1])
                 for query in collection.queries
             }
+            if fewer := sum(len(some) < self.counts[-1] for some in found.values()):
+                bench.tell(f"note: {fewer:,} queries have fewer than {self.counts[-1]} rewordings")
             for count in self.counts:
                 for share in self.shares:
-                    tag = f"{name}, {count} × {share:g}"
+                    tag = self.row(name, count, share)
                     runs[tag] = _with(found, index, collection.queries, recipe, count, share, tag)
         return runs
 
