@@ -20,7 +20,7 @@ from birchbark.retrieve.first_stage import rank_query
 from birchbark.score.model import load_scorer
 from birchbark.score.scorer import score_texts
 from birchbark.segment.named import parse_segmenter
-from birchbark.show.plot import Curves
+from birchbark.show.plot import Curves, Dots
 from birchbark.show.table import Table
 from birchbark.study.kinds.reranking_runs import Told, ToScore, places_moved, reranked
 from birchbark.study.outcome import Outcome
@@ -165,6 +165,15 @@ def test_plots(outcome: Outcome) -> None:
     over = plots["over-1"]
     assert isinstance(over, Curves)
     assert [x for x, _ in over.series["both"]] == [0.5]
+
+
+def test_one_depth_has_no_curve(recipe: Path, tmp_path: Path) -> None:
+    """But dots with their intervals, of the models alone."""
+    recipe.write_text(recipe.read_text().replace("depths = [2, 5]", "depths = [5]"))
+    plots = run_study(read_recipe(recipe), tmp_path, tmp_path / "out").plots
+    assert not [plot.name for plot in plots if plot.name.startswith("depths")]
+    [dots, *_] = [plot for plot in plots if isinstance(plot, Dots)]
+    assert [point.row for point in dots.points] == ROWS[:2]
 
 
 def test_moves_and_chance() -> None:

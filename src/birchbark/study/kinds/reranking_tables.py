@@ -166,7 +166,16 @@ class Telling:
                 deltas, rows = self._ranked(one, judged_only)
                 groups["reranked"].append(Group(name, rows))
                 groups["depths"].append(Group(name, self._delta_rows(deltas)))
-                plots += self._delta_plots(len(groups["depths"]), name, deltas)
+                number = len(groups["depths"])
+                if len(self.told.depths) > 1:
+                    plots += self._delta_plots(number, name, deltas)
+                else:
+                    group = Group(name, tuple(row for row in rows if row.name != RANDOM))
+                    plots.append(
+                        difference_dots(
+                            f"differences-{number}", group, self.measures[:1], one.first.tag
+                        )
+                    )
         groups["top"] = [Group(one.title, self._tops(one)) for one in self.found]
         columns = layout(self.told, self.measures, self.fields)
         tables = [
@@ -273,8 +282,8 @@ class Telling:
             }
         plots: list[Plot] = []
         for field, some in sets.items():
-            drawn = {**some, RANDOM: deltas[RANDOM]}
-            few = len(drawn) <= BANDS + 1
+            few = len(some) <= BANDS  # many are told apart only where chance is not in sight
+            drawn = {**some, RANDOM: deltas[RANDOM]} if few else some
             plots.append(
                 Curves(
                     f"depths-{number}-{len(plots) + 1}",
