@@ -14,7 +14,7 @@ from birchbark.records import Qrels, Run
 from birchbark.section import Section
 from birchbark.show.plot import Curves, Plot
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
-from birchbark.study.comparison import FIGURES, compared, measure_columns
+from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
 from birchbark.study.kinds.reranking_runs import Scores, Told, places_moved, reranked
 
 RANDOM = "random"
