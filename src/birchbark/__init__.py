@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.rerank import rerank
     from birchbark.pipeline.search import search
+    from birchbark.pipeline.searcher import Searcher
+    from birchbark.pipeline.texts import RankedText, rank_texts
     from birchbark.records import Document, Qrels, Query, Ranking, Run, Segment
     from birchbark.retrieve.bm25 import BM25
     from birchbark.retrieve.engine import IndexEngine
@@ -61,6 +63,9 @@ _HOME = {
     "Ranker": "pipeline.ranker",
     "rerank": "pipeline.rerank",
     "search": "pipeline.search",
+    "Searcher": "pipeline.searcher",
+    "RankedText": "pipeline.texts",
+    "rank_texts": "pipeline.texts",
     "Document": "records",
     "Qrels": "records",
     "Query": "records",
@@ -108,10 +113,12 @@ __all__ = [
     "Pairwise",
     "Qrels",
     "Query",
+    "RankedText",
     "Ranker",
     "Ranking",
     "Run",
     "Schema",
+    "Searcher",
     "Segment",
     "Sum",
     "Top",
@@ -123,6 +130,7 @@ __all__ = [
     "measure",
     "rank_queries",
     "rank_query",
+    "rank_texts",
     "rerank",
     "search",
 ]

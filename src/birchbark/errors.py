@@ -6,6 +6,7 @@ BirchbarkError             every error raised on purpose; the command line print
 ├── CheckpointError        a model directory cannot be read, or is no model we know
 ├── TrainingError          a training cannot go on: its state is damaged, a disk is full
 │   └── LossError          its loss is no number
+├── LateError              a score is asked for that is not known when time is up
 ├── HubError               a model cannot be fetched: no network, no such model, a broken transfer
 └── MissingPackageError    an optional package is needed and not installed
 """
@@ -74,6 +75,10 @@ class TrainingError(BirchbarkError):
 
 class LossError(TrainingError):
     """A training's loss or gradient is no number: its settings are to blame."""
+
+
+class LateError(BirchbarkError):
+    """Something is asked for that is not known when time is up, and is not made up."""
 
 
 class HubError(BirchbarkError):

@@ -15,6 +15,7 @@ from birchbark.cli import group
 from birchbark.collection.runs import write_run
 from birchbark.combine.interpolate import Scale, scaled
 from birchbark.combine.pairwise import Pairwise, parse_pairwise
+from birchbark.device.session import TorchSession
 from birchbark.errors import CheckpointError, InputError
 from birchbark.index.build import Schema, build_index
 from birchbark.pipeline.answer import Hit, Work
@@ -36,7 +37,6 @@ from birchbark.score.duo import DuoScorer, load_duo
 from birchbark.score.model import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.remembering import Remembering
-from birchbark.score.session import Session
 from birchbark.score.store import ScoreStore
 from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
@@ -110,7 +110,7 @@ def test_comparisons_are_kept(tmp_path: Path, engine: IndexEngine, mono: Any) ->
 def test_what_it_costs_is_known_before(tmp_path: Path, engine: IndexEngine, mono: Any) -> None:
     """k1 (k1 − 1) of each query, or what a sample asks; fewer candidates, fewer comparisons."""
     with pytest.raises(InputError, match="int8 arithmetic needs the processors"):
-        load_duo(write_duo(tmp_path / "x"), precision=Precision.INT8, session=Session)
+        TorchSession(Checkpoint.open(write_duo(tmp_path / "x")), precision=Precision.INT8)
     duo = load_duo(write_duo(tmp_path / "duo"), threads=1)
     assert Duo(duo, duo, 10).check_cost([100, 10, 3, 1, 0]) == 90 + 90 + 6
     assert Duo(duo, duo, 10, Pairwise("sum", 4)).check_cost([100, 3]) == 40 + 6
@@ -162,7 +162,7 @@ def test_without_time_for_one_stage_the_next_is_not_begun(
     rankers = [ranker, Ranker(WordScorer(), Windows(2, 0))]
     late = Deadline(1.0, iter([0.0, *[5.0] * 99]).__next__)
     readers = [Readers(engine, one) for one in rankers]
-    ranking, done = run_stages(readers, QUERY, run, rankers, 5, late)
+    ranking, done = run_stages(readers, QUERY, run, 5, late)
     assert len(done) == 1
     assert not done[0].work.exact
     assert done[0].work.comparisons == 0

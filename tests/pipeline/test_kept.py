@@ -93,7 +93,7 @@ def test_what_is_kept_is_not_computed_again(tmp_path: Path, bert: Callable[..., 
     readers = Readers(index, Ranker(fresh))
     readers.main._segmenter = silent
     first = rank_queries(index, QUERIES[:1]).rankings["1"]
-    race = Race(readers, QUERIES[0], first, Ranker(fresh), len(first))
+    race = Race(readers, QUERIES[0], first, len(first))
     race.run()
     assert race.work.settled == len(first) > 2
     assert runs == [1]
@@ -225,11 +225,11 @@ def test_time_may_end_while_the_second_scorer_is_at_work(index: Index) -> None:
     slow = Slow()
     ranker = Ranker(WordScorer(), embedding=slow)
     first = rank_queries(index, QUERIES[:1]).rankings["1"]
-    race = Race(Readers(index, ranker), QUERIES[0], first, ranker, 3)
+    race = Race(Readers(index, ranker), QUERIES[0], first, 3)
     race.run(Deadline(2.5, lambda: slow.now))
     assert not race.work.exact
     assert tuple(h.document.doc_id for h in race.hits()) == first.doc_ids[:3]
-    race = Race(Readers(index, ranker), QUERIES[0], first, ranker, 3)
+    race = Race(Readers(index, ranker), QUERIES[0], first, 3)
     race.run(Deadline(1e6, lambda: slow.now))
     assert race.work.exact
     assert replace(race.work, pairs=0).settled == len(race.hits())

@@ -30,7 +30,7 @@ from conftest import WordScorer
 
 def settled(index: Index, query: Query, candidates: Ranking, ranker: Ranker) -> list[Hit]:
     """All candidates with their evidence, best first."""
-    race = Race(Readers(index, ranker), query, candidates, ranker, len(candidates))
+    race = Race(Readers(index, ranker), query, candidates, len(candidates))
     race.run()
     return race.hits()
 

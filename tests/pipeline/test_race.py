@@ -56,7 +56,7 @@ class Written(WordScorer):
 
 
 def raced(shelf: Shelf, first: Ranking, ranker: Ranker, top: int) -> Race:
-    race = Race(Readers(shelf, ranker), QUERY, first, ranker, top)
+    race = Race(Readers(shelf, ranker), QUERY, first, top)
     race.run()
     return race
 
@@ -129,7 +129,7 @@ def test_time_up_leaves_the_first_stage_order(
     ranker = Ranker(scorer, Windows(1, 0), interpolation=Interpolation(a, Scale.MINMAX))
     truth = {h.document.doc_id: h for h in raced(shelf, first, ranker, len(first)).hits()}
     scorer.now = 0.0
-    race = Race(Readers(shelf, ranker), QUERY, first, ranker, top)
+    race = Race(Readers(shelf, ranker), QUERY, first, top)
     race.run(Deadline(budget, lambda: scorer.now))
     assert scorer.now <= max(budget, 12)  # nothing is begun that cannot end, but the first batch
     hits = race.hits()
@@ -147,7 +147,7 @@ def test_without_time_the_first_stage_answers() -> None:
     shelf = Shelf([[1.0], [0.5], [0.0]])
     first = Ranking.of(list(shelf.texts), [3.0, 2.0, 1.0])
     ranker = Ranker(Written())
-    race = Race(Readers(shelf, ranker), QUERY, first, ranker, 2)
+    race = Race(Readers(shelf, ranker), QUERY, first, 2)
     race.run(Deadline(-1.0))
     assert [h.document.doc_id for h in race.hits()] == ["d0", "d1"]
     assert (race.work.exact, race.work.settled) == (False, 0)
@@ -272,7 +272,7 @@ def test_a_budget_is_no_time_to_read_more_documents_than_one_by_one() -> None:
     shelf = Slow([[0.5]] * 20, scorer)
     first = Ranking.of(list(shelf.texts), np.linspace(2, 1, 20))
     ranker = Ranker(scorer, Windows(1, 0))
-    race = Race(Readers(shelf, ranker), QUERY, first, ranker, 10)
+    race = Race(Readers(shelf, ranker), QUERY, first, 10)
     race.run(Deadline(15, lambda: scorer.now))
     assert scorer.now == 20
     assert not race.work.exact
@@ -292,7 +292,7 @@ def test_known_scores_say_nothing_of_speed(tmp_path: Path) -> None:
             scorer.now += 1e-4
             return scorer.now
 
-        race = Race(Readers(shelf, ranker), QUERY, first, ranker, 2)
+        race = Race(Readers(shelf, ranker), QUERY, first, 2)
         race.run(Deadline(20, clock))
     assert race.work.settled == 1
     assert scorer.now <= 20

@@ -99,7 +99,7 @@ def test_equal_sentences_are_scored_once_without_a_store(index: Index) -> None:
 
     ranker = Ranker(inner, segmenter, Max())
     candidates = Ranking.of(["canoe", "bees"], [2.0, 1.0])
-    race = Race(Readers(index, ranker), QUERIES[0], candidates, ranker, 2)
+    race = Race(Readers(index, ranker), QUERIES[0], candidates, 2)
     race.run()
     hits = race.hits()
     assert len(inner.asked) == len(set(inner.asked)) > 3

@@ -21,6 +21,7 @@ from birchbark.records import Ids
 from birchbark.score.batches import equal_lengths
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
+from birchbark.score.precision import Precision
 from birchbark.score.session import Floats, NewSession, numbers
 
 BATCH_TOKENS = 16_384  # a GPU is idle with the few that fit a processor's cache
@@ -58,9 +59,17 @@ class TorchSession:
         threads: int | None = None,
         batch_tokens: int = BATCH_TOKENS,
         *,
+        precision: Precision = Precision.FP32,
         device: str = "cuda",
     ) -> None:
-        """Build the graph and move its weights to `device`. threads: not looked at by a GPU."""
+        """Build the graph and move its weights to `device`. threads: not looked at by a GPU.
+
+        Raises InputError for another precision than float32.
+        """
+        if precision is not Precision.FP32:
+            raise InputError(
+                f"{precision.value} arithmetic needs the processors", remedy="--device cpu"
+            )
         self._torch = torch = _torch()
         self._device = torch.device(device)
         graph, weights = build_graph(checkpoint)

@@ -13,7 +13,7 @@ import numpy as np
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema
-from birchbark.index.layout import FieldTotals, Manifest
+from birchbark.index.layout import MANIFEST, FieldTotals, Manifest
 from birchbark.index.part_reader import FieldPart, Part
 from birchbark.records import Document
 from birchbark.text.analyzer import Analyzer
@@ -26,7 +26,7 @@ class Index:
         """Open the index in `directory`; InputError if there is none, ArtifactError if damaged."""
         self.directory = Path(directory)
         self.remembered: dict[str, object] = {}  # what others derived from this snapshot, by field
-        self._manifest = Manifest.read(self.directory)
+        self._read()
         while True:
             try:
                 self.parts = [
@@ -35,12 +35,21 @@ class Index:
                 ]
                 self._attachments = {name: self._map(name) for name in self.attachments}
             except ArtifactError:
-                newer = Manifest.read(self.directory)
-                if newer == self._manifest:
-                    raise
-                self._manifest = newer  # a writer came between: its files are there now
+                before = self._manifest
+                self._read()
+                if before == self._manifest:
+                    raise  # else a writer came between: its files are there now
             else:
                 return
+
+    def _read(self) -> None:
+        self._mark = _mark(self.directory)  # before: a change in between is seen later
+        self._manifest = Manifest.read(self.directory)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the index on disk has changed since: then another snapshot can be opened."""
+        return _mark(self.directory) != self._mark
 
     def _map(self, name: str) -> Attachment | ArtifactError:
         """The attachment; where it is damaged, the error, as the rest of the index can be used."""
@@ -178,3 +187,12 @@ class Index:
         for part in self.parts:
             for doc_id, fields in part.live_documents():
                 yield Document(doc_id, fields)
+
+
+def _mark(directory: Path) -> tuple[int, int] | None:
+    """What tells a manifest from the next one, which is another file; None where there is none."""
+    try:
+        found = (directory / MANIFEST).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns

@@ -81,7 +81,8 @@ def compare(
     lost = sum(len(piece) - len(read) for piece, read in zip(whole, pieces, strict=True))
     asked = duo.pairwise.asked(len(hits), query)
     joined = [duo.duo.joined(pieces[i], pieces[j]) for i, j in asked]
-    scorer = Remembering(duo.scorer, Known())
+    inner = duo.scorer.apart() if isinstance(duo.scorer, Remembering) else duo.scorer
+    scorer = Remembering(inner, Known())
     around = len(duo.scorer.spans(query)) + AROUND
     found = score_in_time(scorer, query, joined, around, deadline, all_or_none=True)
     if found is None:

@@ -10,12 +10,14 @@ part of the bounds of the race that the cross-encoder runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 
 import numpy as np
 
 from birchbark.combine.aggregate import judged
 from birchbark.combine.topk import TopK
+from birchbark.errors import InputError
 from birchbark.pipeline.answer import Evidence, Hit, Work
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.ranker import Ranker
@@ -31,9 +33,11 @@ AHEAD = 2  # documents settled together, though the first may show that the othe
 
 
 class Readers:
-    """A ranker's readers of one store, to be shared by many queries."""
+    """A ranker and its readers of one store, to be shared by many queries."""
 
     def __init__(self, store: DocumentStore, ranker: Ranker) -> None:
+        self.ranker = ranker
+
         def reader(scorer: Scorer) -> Reader:
             return Reader(store, scorer, ranker.segmenter, ranker.limit)
 
@@ -41,18 +45,28 @@ class Readers:
         self.embedding = reader(ranker.embedding) if ranker.embedding else None
         self.precise = reader(ranker.precise) if ranker.precise else None
 
+    def weighed(self, ranker: Ranker) -> Readers:
+        """The same readers for a ranker that reads alike: depth and weights may differ."""
+        read = [
+            (r.scorer, r.embedding, r.precise, r.segmenter, r.limit) for r in (self.ranker, ranker)
+        ]
+        if read[0] != read[1]:
+            raise InputError("this ranker reads otherwise than the one that readers were made for")
+        other = copy(self)
+        other.ranker = ranker
+        return other
+
 
 class Race:
     """One query's candidates while they are being settled."""
 
-    def __init__(
-        self, readers: Readers, query: Query, candidates: Ranking, ranker: Ranker, top: int
-    ) -> None:
-        """readers: made for `ranker`. top: how many of the best are wanted; all are settled for n.
+    def __init__(self, readers: Readers, query: Query, candidates: Ranking, top: int) -> None:
+        """top: how many of the best are wanted; all are settled for n.
 
         Raises InputError if the query is too long for the scorer.
         """
-        self._ranker, self._doc_ids = ranker, candidates.doc_ids
+        self._ranker, self._doc_ids = readers.ranker, candidates.doc_ids
+        ranker = readers.ranker
         self._top = min(top, len(candidates))
         self._share = ranker.interpolation.evidence_weight * (1 - ranker.embedding_share)
         self._first = ranker.interpolation.first_stage_parts(candidates.scores)
@@ -68,10 +82,17 @@ class Race:
         self._scores: dict[int, Float32s] = {}
         self._unread: dict[int, int] = {}
         self._by_vectors = 0
+        self._watch: Callable[[], object] = lambda: None
 
-    def run(self, deadline: Deadline | None = None) -> None:
-        """Settle documents until none can be among the best that is not, or time is up."""
+    def run(
+        self, deadline: Deadline | None = None, watch: Callable[[], object] = lambda: None
+    ) -> None:
+        """Settle documents until none can be among the best that is not, or time is up.
+
+        watch: called whenever some were settled.
+        """
         deadline = deadline or Deadline(None)
+        self._watch = watch
         if self._other and not self._compare(self._other, deadline):
             return
         for position in range(len(self._doc_ids)):
@@ -136,6 +157,7 @@ class Race:
             for position, reading, scores in zip(ahead, readings, found, strict=False):
                 self._unread[position] = reading.unread
                 self._settle(position, scores)
+            self._watch()
         return True
 
     def _compare(self, scoring: Scoring, deadline: Deadline) -> bool:

@@ -71,6 +71,11 @@ class Ranker:
         return float(segments != 0) if self.scorer.width > 1 else self.aggregation.most(segments)
 
     @property
+    def reads(self) -> tuple[object, ...]:
+        """Equal for rankers that read the same of a document, by the same scorers."""
+        return self.scorer, self.embedding, self.precise, self.segmenter, self.limit
+
+    @property
     def embedding_share(self) -> float:
         """e: 0 without a second scorer."""
         return self.embedding_weight if self.embedding else 0.0

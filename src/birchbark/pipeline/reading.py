@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,8 @@ class Cut:
 class Reader:
     """Reads a store's documents as one scorer does; the last ones are remembered.
 
+    Threads may share one.
+
     scorer: the one given, or that which rounds vectors as the store keeps them.
     """
 
@@ -61,6 +64,7 @@ class Reader:
         self.scorer = self._kept.scorer if self._kept else scorer
         self._known: OrderedDict[tuple[str, int], Cut] = OrderedDict()
         self._size = 0
+        self._remembering = Lock()  # not held while documents are cut
 
     def scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
         """Scores of each document's segments, where vectors are kept of them."""
@@ -98,11 +102,15 @@ class Reader:
 
     def _cuts(self, doc_ids: Sequence[str], room: int) -> list[Cut]:
         """Each document cut, or remembered."""
-        new = [doc_id for doc_id in doc_ids if (doc_id, room) not in self._known]
-        fresh = {cut.document.doc_id: cut for cut in self._cut_anew(new, room)} if new else {}
-        cuts = [fresh.get(doc_id) or self._known[doc_id, room] for doc_id in doc_ids]
-        for cut in cuts:
-            self._remember(cut, room)
+        # Found once: another thread may forget them meanwhile.
+        known = {doc_id: cut for doc_id in doc_ids if (cut := self._known.get((doc_id, room)))}
+        new = [doc_id for doc_id in doc_ids if doc_id not in known]
+        if new:
+            known |= {cut.document.doc_id: cut for cut in self._cut_anew(new, room)}
+        cuts = [known[doc_id] for doc_id in doc_ids]
+        with self._remembering:
+            for cut in cuts:
+                self._remember(cut, room)
         return cuts
 
     def _remember(self, cut: Cut, room: int) -> None:

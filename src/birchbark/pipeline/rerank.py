@@ -38,7 +38,7 @@ def rerank(
     rankings = {}
     for query in queries:
         ranking = run.rankings.get(query.query_id, Ranking.of([], []))
-        rankings[query.query_id], done = run_stages(readers, query, ranking, stages, top)
+        rankings[query.query_id], done = run_stages(readers, query, ranking, top)
         report(query.query_id, sum((stage.work for stage in done), Work()))
     kinds = [kind for r in stages for kind in (r.scorer.kind, *(["duo"] if r.duo else []))]
     return Run(rankings, tag or "+".join([run.tag, *kinds]))
@@ -67,8 +67,8 @@ def _check(run: Run, queries: Sequence[Query], stages: Sequence[Ranker], top: in
             ranker.duo.check_cost(len(one.head(ranker.depth)) for one in run.rankings.values())
 
 
-def settle(readers: Readers, query: Query, candidates: Ranking, ranker: Ranker) -> Answer:
+def settle(readers: Readers, query: Query, candidates: Ranking) -> Answer:
     """All of `candidates`, best first, with their evidence, whatever the ranker's depth."""
-    race = Race(readers, query, candidates, ranker, len(candidates))
+    race = Race(readers, query, candidates, len(candidates))
     race.run()
     return Answer(tuple(race.hits()), race.work)

@@ -25,7 +25,9 @@ class Scoring:
         self._reader, self._query = reader, query
         self._room = reader.scorer.room(query)
         self._around = len(reader.scorer.spans(query)) + AROUND
-        self._scorer = Remembering(reader.scorer, Known(reader.scorer.width))
+        scorer = reader.scorer
+        inner = scorer.apart() if isinstance(scorer, Remembering) else scorer
+        self._scorer = Remembering(inner, Known(scorer.width))
 
     @property
     def pairs(self) -> int:

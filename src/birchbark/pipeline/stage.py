@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,18 +30,19 @@ class Stage:
         readers: Readers,
         query: Query,
         candidates: Ranking,
-        ranker: Ranker,
         top: int,
         deadline: Deadline | None = None,
+        watch: Callable[[Stage], object] = lambda stage: None,
     ) -> Stage:
         """Find the `top` best of `candidates`, all of which may be read, or more to be compared.
 
-        readers: made for `ranker`. Nothing is compared where time did not suffice for the race.
+        Nothing is compared where time did not suffice for the race. watch: called with what is
+        known, whenever the race has settled some.
         """
-        duo = ranker.duo
+        duo = readers.ranker.duo
         reach = max(top, duo.depth) if duo else top
-        race = Race(readers, query, candidates, ranker, reach)
-        race.run(deadline)
+        race = Race(readers, query, candidates, reach)
+        race.run(deadline, lambda: watch(cls(race.best(), race.work, race)))
         if not duo or not race.work.exact or len(candidates) < 2:
             return cls(race.best(), race.work, race)
         compared = compare(duo, query.text, race.hits(duo.depth), deadline)
@@ -60,22 +61,29 @@ def run_stages(
     readers: Sequence[Readers],
     query: Query,
     candidates: Ranking,
-    rankers: Sequence[Ranker],
     top: int | None = None,
     deadline: Deadline | None = None,
+    watch: Callable[[Ranking, list[Stage]], object] = lambda ranking, stages: None,
 ) -> tuple[Ranking, list[Stage]]:
     """The ranking after all stages, and what each made of its candidates.
 
     Each stage re-ranks the first of what the one before made, down to its depth; those below keep
     their order, under the others. top: only the best so many; the stages then look for no more than
-    the later ones will read. Where time does not suffice the later stages are left out.
+    the later ones will read. Where time does not suffice the later stages are left out. watch:
+    called with the same, as far as it is known, whenever documents were settled.
     """
-    ranking, done = candidates, []
-    for place, (ranker, own) in enumerate(zip(rankers, readers, strict=True)):
-        later = [after.depth for after in rankers[place + 1 :]]
+    ranking = candidates
+    done: list[Stage] = []
+    for place, own in enumerate(readers):
+        later = [after.ranker.depth for after in readers[place + 1 :]]
         wanted = max(top, *later) if top and later else top
-        head = ranking.head(ranker.depth)
-        stage = Stage.run(own, query, head, ranker, wanted or ranker.depth, deadline)
+        depth = own.ranker.depth
+        head = ranking.head(depth)
+
+        def seen(stage: Stage, before: Ranking = ranking) -> None:
+            watch(before, [*done, stage])
+
+        stage = Stage.run(own, query, head, wanted or depth, deadline, seen)
         done.append(stage)
         if not stage.work.exact:
             break

@@ -6,7 +6,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from birchbark.errors import CheckpointError, InputError, MissingPackageError
+from birchbark.errors import CheckpointError, MissingPackageError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
@@ -59,13 +59,9 @@ def open_model(
     model: str | Path, pooling: Pooling | None, precision: Precision, session: NewSession | None
 ) -> tuple[Checkpoint, NewSession]:
     """The checkpoint of `model`, and what runs it; arguments and errors as `load_scorer`."""
-    if session and precision is not Precision.FP32:
-        raise InputError(
-            f"{precision.value} arithmetic needs the processors", remedy="--device cpu"
-        )
     name = Path(model).name + precision.suffix
     checkpoint = Checkpoint.open(locate(str(model)), name, pooling)
-    return checkpoint, session or partial(Session, precision=precision)
+    return checkpoint, partial(session or Session, precision=precision)
 
 
 def load_vocabulary(model: str | Path = DEFAULT_MODEL) -> list[str]:

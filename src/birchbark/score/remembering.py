@@ -44,12 +44,16 @@ class Remembering:
     scored, known: distinct pairs so far that were scored, and that were found.
     """
 
-    def __init__(self, scorer: Scorer, scores: Scores) -> None:
-        """`scores` hold those of `scorer` alone."""
+    def __init__(self, scorer: Scorer, scores: Scores, whole: Remembering | None = None) -> None:
+        """`scores` hold those of `scorer` alone. whole: counts what this one counts, as well."""
         self.name, self.kind = scorer.name, scorer.kind
         self.room, self.spans, self.encode = scorer.room, scorer.spans, scorer.encode
-        self.scorer, self._scores = scorer, scores
+        self.scorer, self._scores, self._whole = scorer, scores, whole
         self.scored = self.known = 0
+
+    def apart(self) -> Remembering:
+        """The same, with counts of its own: those of one query, while others run beside it."""
+        return Remembering(self.scorer, self._scores, self)
 
     @property
     def fingerprint(self) -> str:
@@ -87,6 +91,11 @@ class Remembering:
             new = new[np.argsort(first[new])]  # in the order given
             scores[new] = self.scorer.score(query, [pieces[i] for i in first[new]])
             self._scores.add(distinct[new], scores[new])
-        self.scored += len(new)
-        self.known += len(distinct) - len(new)
+        self._count(len(new), len(distinct) - len(new))
         return scores[place.reshape(-1)]
+
+    def _count(self, scored: int, known: int) -> None:
+        self.scored += scored
+        self.known += known
+        if self._whole:
+            self._whole._count(scored, known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -36,7 +36,14 @@ class Runner(Protocol):
         ...
 
 
-NewSession = Callable[[Checkpoint, int | None], Runner]
+class NewSession(Protocol):
+    """Makes a session; another runtime's can stand in for `Session`."""
+
+    def __call__(
+        self, checkpoint: Checkpoint, threads: int | None = None, *, precision: Precision = ...
+    ) -> Runner:
+        """See Session; InputError for a precision that it cannot have."""
+        ...
 
 
 class Session:

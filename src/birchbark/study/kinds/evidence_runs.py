@@ -182,7 +182,7 @@ def _scored(
         candidates = ranking.head(ranker.depth)
         if not len(candidates):
             continue
-        hits = settle(readers, query, candidates, ranker).hits
+        hits = settle(readers, query, candidates).hits
         segments = {
             hit.document.doc_id: tuple((one.score, one.segment.text) for one in hit.segments)
             for hit in hits

@@ -60,7 +60,7 @@ def score(
     found = {}
     for query in queries:
         names = documents.get(query.query_id, ())
-        hits = settle(readers, query, Ranking.of(names, [0.0] * len(names)), ranker).hits
+        hits = settle(readers, query, Ranking.of(names, [0.0] * len(names))).hits
         found[query.query_id] = {h.document.doc_id: h.evidence for h in hits if h.segments}
     return found
 

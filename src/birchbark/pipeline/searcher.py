@@ -1,0 +1,188 @@
+"""How does a program search an index again and again, while it changes?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+from types import EllipsisType
+
+from birchbark.index.reader import Index
+from birchbark.index.writer import IndexWriter
+from birchbark.pipeline.answer import Answer
+from birchbark.pipeline.dense import DenseEngine, Near
+from birchbark.pipeline.keeping import complete
+from birchbark.pipeline.race import Readers
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.search import Watch, search_by
+from birchbark.records import Document
+from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.first_stage import FirstStage
+from birchbark.score.model import DEFAULT_MODEL, load_scorer
+from birchbark.score.recent import Recent
+from birchbark.score.remembering import Remembering
+from birchbark.score.scorer import Scorer
+from birchbark.score.together import together
+
+Load = Callable[[str], Scorer]
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """The index as it was at one time, and what ranks and reads it."""
+
+    index: Index
+    engine: IndexEngine | DenseEngine
+    readers: list[Readers]
+
+
+class Searcher:
+    """An index and a model, opened once, for any number of searches from any number of threads.
+
+    Each search sees the index as of its last change, by this or by another process, and one that
+    has begun is not disturbed by changes. Texts that several searches need at the same time are run
+    through the model together, and scores are remembered (100 MB of them), so that nothing is
+    scored twice while it is asked for again and again; neither changes a score.
+
+        searcher = Searcher("notes.index")
+        for hit in searcher.search("can I get my money back", top=3).hits:
+            print(hit.document.doc_id, hit.score)
+    """
+
+    def __init__(
+        self,
+        index: Path | str,
+        model: Path | str | Ranker | Sequence[Ranker] = DEFAULT_MODEL,
+        first_stage: FirstStage = FirstStage(),
+        near: Near | None = None,
+    ) -> None:
+        """Open the index in the folder `index`.
+
+        model: the name or directory of a model, with the usual choices (`Ranker`), or Rankers with
+        choices of one's own, one for each stage; none for the first stage alone. first_stage: how
+        candidates are found; near: by vectors that the index keeps, too. Raises InputError if there
+        is no index or it keeps no such vectors, ArtifactError if it is damaged, CheckpointError if
+        the model cannot be read.
+        """
+        self.directory = Path(index)
+        self._scorers: dict[str, Scorer] = {}
+        self._remembered: dict[str, Remembering] = {}
+        if isinstance(model, Ranker):
+            model = [model]
+        elif isinstance(model, (str, Path)):
+            model = [Ranker(load_scorer(model, session=together()))]
+        self.rankers = tuple(map(self._remembering, model))
+        self._first_stage, self._near = first_stage, near
+        self._opening, self._writing = Lock(), Lock()
+        self._snapshot = self._open()
+
+    @property
+    def index(self) -> Index:
+        """The index as of its last change: a snapshot that later changes do not touch."""
+        return self._now().index
+
+    def search(
+        self,
+        text: str,
+        top: int = 10,
+        budget: float | None = None,
+        *,
+        rankers: Ranker | Sequence[Ranker] | EllipsisType | None = ...,
+        filters: Mapping[str, str] | None = None,
+        watch: Watch = lambda answer: None,
+    ) -> Answer:
+        """The `top` best hits for `text`, best first; see `birchbark.search`.
+
+        rankers: instead of this searcher's; best made of them by `dataclasses.replace`, since what
+        was read and scored for one is then used by the other. None: the first stage alone.
+        filters: field → value that hits must have, besides those of the first stage.
+        """
+        now = self._now()
+        if rankers is ...:
+            chosen: Sequence[Ranker] = self.rankers
+        else:
+            chosen = [rankers] if isinstance(rankers, Ranker) else rankers or ()
+        readers = [self._readers(now, ranker) for ranker in chosen]
+        engine = self._engine(now.index, filters) if filters else now.engine
+        return search_by(engine, text, readers, top, budget, watch=watch)
+
+    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
+        """The documents with these ids, in this order; InputError for one that is not there."""
+        return self._now().index.documents(doc_ids)
+
+    def add(self, documents: Iterable[Document]) -> tuple[int, int]:
+        """Add documents, all or none; those with a known id are replaced.
+
+        Returns how many were new, and how many replaced others. They are on disk, and found by the
+        next search, when this returns; so is what the index keeps of them (vectors). Raises
+        InputError, and changes nothing, for one that cannot be kept, and ArtifactError while
+        another process writes.
+        """
+        with self._writing, IndexWriter(self.directory) as writer:
+            before, count = len(writer), 0
+            for document in documents:
+                writer.add(document)
+                count += 1
+            new = len(writer) - before
+            writer.commit()
+            complete(writer, self._load, lambda documents: None)
+        return new, count - new
+
+    def delete(self, doc_ids: Iterable[str]) -> int:
+        """Delete documents, and return how many were there; on disk when this returns."""
+        with self._writing, IndexWriter(self.directory) as writer:
+            return sum([writer.delete(doc_id) for doc_id in doc_ids])
+
+    def remember(self, ranker: Ranker) -> Ranker:
+        """The ranker with scorers whose scores this searcher remembers."""
+        return self._remembering(ranker)
+
+    def _now(self) -> _Snapshot:
+        """The snapshot of the last change."""
+        if self._snapshot.index.outdated:
+            with self._opening:
+                if self._snapshot.index.outdated:
+                    self._snapshot = self._open()
+        return self._snapshot
+
+    def _open(self) -> _Snapshot:
+        index = Index(self.directory)
+        return _Snapshot(index, self._engine(index, {}), [])
+
+    def _engine(self, index: Index, filters: Mapping[str, str]) -> IndexEngine | DenseEngine:
+        stage = replace(self._first_stage, filters={**self._first_stage.filters, **filters})
+        if self._near is None or not self._near.used:
+            return IndexEngine(index, stage)
+        return DenseEngine(index, self._load, self._near, stage)
+
+    def _readers(self, now: _Snapshot, ranker: Ranker) -> Readers:
+        """Those that read for this ranker, with what they remember."""
+        with self._opening:
+            for readers in now.readers:
+                if readers.ranker.reads == ranker.reads:
+                    return readers.weighed(ranker)
+            now.readers.append(Readers(now.engine, ranker))
+            return now.readers[-1]
+
+    def _load(self, model: str) -> Scorer:
+        """The scorer of a model that the index names."""
+        if model not in self._scorers:
+            self._scorers[model] = load_scorer(model, session=together())
+        return self._scorers[model]
+
+    def _remembering(self, ranker: Ranker) -> Ranker:
+        def kept(scorer: Scorer) -> Scorer:
+            if isinstance(scorer, Remembering):
+                return scorer
+            if scorer.fingerprint not in self._remembered:
+                self._remembered[scorer.fingerprint] = Remembering(scorer, Recent(scorer.width))
+            return self._remembered[scorer.fingerprint]
+
+        return replace(
+            ranker,
+            scorer=kept(ranker.scorer),
+            embedding=ranker.embedding and kept(ranker.embedding),
+            precise=ranker.precise and kept(ranker.precise),
+            duo=ranker.duo and replace(ranker.duo, scorer=kept(ranker.duo.scorer)),
+        )

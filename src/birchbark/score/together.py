@@ -1,0 +1,96 @@
+"""How are texts that several threads ask for at the same time run through a model together?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
+
+import numpy as np
+
+from birchbark.records import Ids
+from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.precision import Precision
+from birchbark.score.session import Floats, NewSession, Runner, Session
+
+MOST_TOKENS = 8_192  # run in one go, so that nobody waits long for what others asked
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What one thread waits for."""
+
+    ids: Sequence[Ids]
+    types: Sequence[Ids] | None
+    found: Future[Floats]
+
+    @property
+    def tokens(self) -> int:
+        return sum(map(len, self.ids))
+
+
+class Together:
+    """A session that threads may ask at once: what waits is run in one go, in the order asked.
+
+    Short requests of several queries fill batches that each alone would leave half empty, and the
+    processors run one batch each, however many ask. Values are the session's own, whoever asks
+    beside: a score does not depend on its batch.
+    """
+
+    def __init__(self, session: Runner) -> None:
+        """`session` is asked by one thread alone, which ends with the process."""
+        self._session = session
+        self._waiting: SimpleQueue[_Asked] = SimpleQueue()
+        Thread(target=self._serve, name="birchbark-together", daemon=True).start()
+
+    def fingerprint(self, checkpoint: str) -> str:
+        """The session's."""
+        return self._session.fingerprint(checkpoint)
+
+    def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Floats:
+        """See Session; waits until what others asked before is done.
+
+        types: given by all who ask, or by none.
+        """
+        asked = _Asked(ids, types, Future())
+        self._waiting.put(asked)
+        return asked.found.result()
+
+    def _serve(self) -> None:
+        while True:
+            group = [self._waiting.get()]
+            tokens = group[0].tokens
+            while tokens < MOST_TOKENS:
+                try:
+                    group.append(self._waiting.get_nowait())
+                except Empty:
+                    break
+                tokens += group[-1].tokens
+            self._run(group)
+            del group  # not kept alive while nothing is asked
+
+    def _run(self, group: Sequence[_Asked]) -> None:
+        ids = [one for asked in group for one in asked.ids]
+        types = [one for asked in group for one in asked.types or ()]
+        try:
+            rows = self._session.run(ids, types or None)
+        except BaseException as error:  # told to those who asked; others may go on
+            for asked in group:
+                asked.found.set_exception(error)
+            return
+        ends = np.cumsum([len(asked.ids) for asked in group])
+        for asked, own in zip(group, np.split(rows, ends[:-1]), strict=True):
+            asked.found.set_result(own)
+
+
+def together(session: NewSession = Session) -> NewSession:
+    """Makes sessions of that kind which threads may ask at once."""
+
+    def made(
+        checkpoint: Checkpoint, threads: int | None = None, *, precision: Precision = Precision.FP32
+    ) -> Together:
+        return Together(session(checkpoint, threads, precision=precision))
+
+    return made
