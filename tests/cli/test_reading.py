@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_cli import birchbark, here
 
-from birchbark.cli.search import parse_seconds
+from birchbark.cli.options import parse_seconds
 from birchbark.errors import InputError
 from birchbark.index.reader import Index
 from conftest import DOCUMENTS, write_bert

@@ -22,6 +22,7 @@ VERBS = (
     "reword",
     "rerank",
     "search",
+    "serve",
     "attention",
     "scores",
     "evaluate",

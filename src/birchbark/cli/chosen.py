@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,33 +14,43 @@ from birchbark.errors import BirchbarkError, InputError
 
 if TYPE_CHECKING:
     from birchbark.index.reader import Index
-    from birchbark.pipeline.dense import DenseEngine
+    from birchbark.pipeline.dense import DenseEngine, Near
     from birchbark.pipeline.ranker import Ranker
     from birchbark.records import Query
     from birchbark.retrieve.engine import IndexEngine
     from birchbark.retrieve.first_stage import FirstStage
     from birchbark.retrieve.match import Match
     from birchbark.retrieve.model import Model
+    from birchbark.score.session import NewSession
 
 
 def open_engine(
     index: Index, first_stage_model: str, match: str | None, **words: Any
 ) -> IndexEngine | DenseEngine:
     """What ranks `index` as the options of the first stage say."""
-    from birchbark.pipeline.dense import DenseEngine, parse_near
+    from birchbark.pipeline.dense import DenseEngine
     from birchbark.retrieve.engine import IndexEngine
-    from birchbark.retrieve.match import OR
     from birchbark.score.model import load_scorer
 
-    refuse_void()
-    near = parse_near(match or "", dense=first_stage_model == "dense")
-    stage = first_stage(first_stage_model, near.terms or OR, **words)
+    near, stage = near_and_stage(first_stage_model, match, **words)
     if not near.used:
         return IndexEngine(index, stage)
     engine = DenseEngine(index, load_scorer, near, stage)
     if engine.missing:
         say(f"note: {engine.missing:,} documents have no vectors yet: birchbark index attach")
     return engine
+
+
+def near_and_stage(
+    first_stage_model: str, match: str | None, **words: Any
+) -> tuple[Near, FirstStage]:
+    """How candidates are found, as the options say: by vectors, and by terms."""
+    from birchbark.pipeline.dense import parse_near
+    from birchbark.retrieve.match import OR
+
+    refuse_void()
+    near = parse_near(match or "", dense=first_stage_model == "dense")
+    return near, first_stage(first_stage_model, near.terms or OR, **words)
 
 
 def first_stage(
@@ -122,14 +132,25 @@ def parse_filters(filters: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def rankers(stages: Path | None, device: str, threads: int | None, **words: Any) -> list[Ranker]:
-    """The Ranker that the options describe; or one for each stage of the file."""
+def rankers(
+    stages: Path | None,
+    device: str,
+    threads: int | None,
+    sessions: Callable[[NewSession], NewSession] = lambda session: session,
+    **words: Any,
+) -> list[Ranker]:
+    """The Ranker that the options describe; or one for each stage of the file.
+
+    sessions: what is made of those that run the models.
+    """
     from birchbark.device.session import session_on
     from birchbark.pipeline.opening import Opener
     from birchbark.pipeline.stage_words import NEEDS, StageWords, read_stages
+    from birchbark.score.session import Session
 
     refuse_void()
-    usual, opener, said = StageWords(**words), Opener(threads, session_on(device)), given()
+    session = sessions(session_on(device) or Session)
+    usual, opener, said = StageWords(**words), Opener(threads, session), given()
     if stages is None:
         usual.check(said, spelled)
         return [opener.ranker(usual)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -265,17 +266,13 @@ def given() -> list[str]:
     return [name for name in context.params if context.get_parameter_source(name) is given]
 
 
-def refuse_of_bert(why: str) -> None:
-    """Raise InputError for an option of BERT that was given, which would do nothing."""
+def refuse_of_bert(why: str, *others: str) -> None:
+    """Raise InputError for an option of BERT that was given, which would do nothing.
+
+    others: names of options that have nothing to do with BERT.
+    """
     for name in given():
-        if name not in (
-            *FIRST_STAGE_OPTIONS,
-            "index",
-            "text",
-            "top",
-            "first_stage_only",
-            "as_json",
-        ):
+        if name not in (*FIRST_STAGE_OPTIONS, "index", "first_stage_only", *others):
             raise InputError(f"{spelled(name)} is for BERT", found=why)
 
 
@@ -296,3 +293,16 @@ def refuse_void() -> None:
 def spelled(name: str) -> str:
     """An option as it is given."""
     return "--" + name.replace("_", "-")
+
+
+def seconds(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    """As `parse_seconds`, for options."""
+    return parse_seconds(text)
+
+
+def parse_seconds(text: str | None) -> float | None:
+    """Seconds from 500ms, 2s or 1.5; None for None."""
+    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(ms|s|)", text) if text is not None else None
+    if text is not None and found is None:
+        raise InputError("not a time", found=text, wanted="500ms, or 2s")
+    return float(found[1]) / (1000 if found[2] == "ms" else 1) if found else None

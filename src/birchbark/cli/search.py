@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,9 @@ from birchbark.cli.options import (
     first_stage_options,
     ranker_options,
     refuse_of_bert,
+    seconds,
 )
 from birchbark.cli.talk import progress, say, tell_work
-from birchbark.errors import InputError
 
 if TYPE_CHECKING:
     from birchbark.pipeline.answer import Answer, Hit
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--budget",
-    callback=lambda context, option, value: parse_seconds(value),
+    callback=seconds,
     metavar="TIME",
     help="Answer within this time, as 500ms or 2s: documents that it does not suffice for keep the "
     "first stage's order, and the answer says so.",
@@ -59,7 +58,7 @@ def command(
     from birchbark.pipeline.search import search, warm_up
 
     if first_stage_only:
-        refuse_of_bert("--first-stage-only")
+        refuse_of_bert("--first-stage-only", "text", "top", "as_json")
     of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     engine = open_engine(Index(index), **of_first_stage)
     if not engine.index.analyzer.terms(text):
@@ -90,14 +89,6 @@ def show(answer: Answer, as_json: bool) -> None:
         show_hits(answer.hits)
     else:
         say("no document matches")
-
-
-def parse_seconds(text: str | None) -> float | None:
-    """Seconds from 500ms, 2s or 1.5; None for None."""
-    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(ms|s|)", text) if text is not None else None
-    if text is not None and found is None:
-        raise InputError("not a time", found=text, wanted="500ms, or 2s")
-    return float(found[1]) / (1000 if found[2] == "ms" else 1) if found else None
 
 
 def as_dict(hit: Hit) -> dict[str, Any]:

@@ -28,7 +28,12 @@ def read_jsonl(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
 
 def parse_document(line: str) -> Document:
     """The Document in one line of JSON."""
-    values = json_object(line)
+    return document_of(json_object(line))
+
+
+def document_of(record: dict[str, Any]) -> Document:
+    """The Document that an object of JSON stands for."""
+    values = dict(record)
     doc_id = take_id(values, ID_NAMES)
     text_name = next((name for name in TEXT_NAMES if values.get(name) is not None), None)
     if text_name is None and values.get("title") is None:

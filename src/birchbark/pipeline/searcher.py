@@ -8,15 +8,19 @@ from pathlib import Path
 from threading import Lock
 from types import EllipsisType
 
+from birchbark.combine.aggregate import Mean
+from birchbark.combine.interpolate import Interpolation
+from birchbark.errors import LateError
 from birchbark.index.reader import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.answer import Answer
+from birchbark.pipeline.answer import Answer, Hit
+from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.dense import DenseEngine, Near
 from birchbark.pipeline.keeping import complete
-from birchbark.pipeline.race import Readers
+from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import Watch, search_by
-from birchbark.records import Document
+from birchbark.records import Document, Query, Ranking
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.score.model import DEFAULT_MODEL, load_scorer
@@ -106,6 +110,21 @@ class Searcher:
         readers = [self._readers(now, ranker) for ranker in chosen]
         engine = self._engine(now.index, filters) if filters else now.engine
         return search_by(engine, text, readers, top, budget, watch=watch)
+
+    def evidence(self, doc_id: str, text: str, budget: float | None = None) -> Hit:
+        """A document with the score of each of its segments for `text`, by the first ranker.
+
+        Each has the same weight; the highest score comes first. Raises InputError for a document
+        that is not there, and LateError where `budget` seconds do not suffice.
+        """
+        now, (ranker, *_) = self._now(), self.rankers
+        every = replace(ranker, aggregation=Mean(), interpolation=Interpolation(0.0), duo=None)
+        readers = self._readers(now, every)
+        race = Race(readers, Query("", text), Ranking.of([doc_id], [0.0]), 1)
+        race.run(Deadline(budget))
+        if not race.work.exact:
+            raise LateError("time does not suffice for the document", where=doc_id)
+        return race.hits()[0]
 
     def documents(self, doc_ids: Sequence[str]) -> list[Document]:
         """The documents with these ids, in this order; InputError for one that is not there."""

@@ -36,53 +36,60 @@ class Attention:
     score: float
 
 
+class AttentionReader:
+    """A cross-encoder that tells what it looks at."""
+
+    def __init__(self, model: str, precision: Precision = Precision.FP32) -> None:
+        """Open `model`. Raises InputError unless it is a cross-encoder; else as `load_scorer`."""
+        import onnx
+
+        checkpoint = Checkpoint.open(locate(model), model)
+        if not isinstance(checkpoint.head, Classifier) or checkpoint.head.compares:
+            raise InputError(
+                "an embedding reads query and text apart: neither looks at the other"
+                if isinstance(checkpoint.head, Pooling)
+                else "this model reads more than one text",
+                where=model,
+                wanted="a cross-encoder",
+            )
+        self._pieces = Pieces(checkpoint)
+        self._longest = checkpoint.max_length - self._pieces.extra_pair
+        largest = largest_channels(checkpoint) if precision is Precision.INT8 else None
+        graph, self._weights = build_graph(checkpoint, largest)  # the runtime reads them there
+        net = onnx.load_from_string(graph)
+        self._shares = [node.output[0] for node in net.graph.node if node.op_type == "Softmax"]
+        for name in self._shares:
+            net.graph.output.append(onnx.helper.make_empty_tensor_value_info(name))
+        self._session = open_graph(net.SerializeToString(), self._weights)
+
+    def read(self, query: str, text: str) -> Attention:
+        """What it looks at while it scores `text` for `query`; InputError if they do not fit."""
+        asked, read = self._pieces.encode([query, text])
+        if len(asked) + len(read) > self._longest:
+            raise InputError(
+                "query and text do not fit into one input",
+                wanted=f"{self._longest} tokens together",
+                found=f"{len(asked)} and {len(read)}",
+            )
+        ids, types = self._pieces.pair(asked, read)
+        feed = {"ids": ids, "types": types}
+        inputs = [put.name for put in self._session.get_inputs()]
+        logit, *found = self._session.run(
+            ["out", *self._shares], {name: feed[name].astype(np.int64)[None] for name in inputs}
+        )
+        return Attention(
+            tokens=_words(self._pieces, ids),
+            sides=_sides(self._pieces, asked, read),
+            layers=tuple(np.asarray(layer[0], np.float32) for layer in found),
+            score=float(1 / (1 + np.exp(-float(logit[0])))),
+        )
+
+
 def attention(
     model: str, query: str, text: str, precision: Precision = Precision.FP32
 ) -> Attention:
-    """The attention of `model`, a cross-encoder, while it scores `text` for `query`.
-
-    Raises InputError for an embedding, which reads the two apart, and for texts that do not fit
-    into one input; CheckpointError as `load_scorer`.
-    """
-    import onnx
-
-    checkpoint = Checkpoint.open(locate(model), model)
-    if not isinstance(checkpoint.head, Classifier) or checkpoint.head.compares:
-        raise InputError(
-            "an embedding reads query and text apart: neither looks at the other"
-            if isinstance(checkpoint.head, Pooling)
-            else "this model reads more than one text",
-            where=model,
-            wanted="a cross-encoder",
-        )
-    pieces = Pieces(checkpoint)
-    asked, read = pieces.encode([query, text])
-    longest = checkpoint.max_length - pieces.extra_pair
-    if len(asked) + len(read) > longest:
-        raise InputError(
-            "query and text do not fit into one input",
-            wanted=f"{longest} tokens together",
-            found=f"{len(asked)} and {len(read)}",
-        )
-    ids, types = pieces.pair(asked, read)
-    largest = largest_channels(checkpoint) if precision is Precision.INT8 else None
-    graph, weights = build_graph(checkpoint, largest)
-    net = onnx.load_from_string(graph)
-    shares = [node.output[0] for node in net.graph.node if node.op_type == "Softmax"]
-    for name in shares:
-        net.graph.output.append(onnx.helper.make_empty_tensor_value_info(name))
-    session = open_graph(net.SerializeToString(), weights)
-    feed = {"ids": ids, "types": types}
-    inputs = [put.name for put in session.get_inputs()]
-    logit, *found = session.run(
-        ["out", *shares], {name: feed[name].astype(np.int64)[None] for name in inputs}
-    )
-    return Attention(
-        tokens=_words(pieces, ids),
-        sides=_sides(pieces, asked, read),
-        layers=tuple(np.asarray(layer[0], np.float32) for layer in found),
-        score=float(1 / (1 + np.exp(-float(logit[0])))),
-    )
+    """The attention of `model` while it scores `text` for `query`; errors as AttentionReader."""
+    return AttentionReader(model, precision).read(query, text)
 
 
 def _words(pieces: Pieces, ids: Ids) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,7 @@ def attention_page(found: Attention, model: str, query: str, text: str) -> str:
     """One HTML page. Raises MissingPackageError without Jinja2."""
     from markupsafe import Markup
 
-    data = {
-        "tokens": found.tokens,
-        "sides": found.sides,
-        "layers": [
-            {"heads": layer.shape[0], "rows": layer.shape[1], "values": _packed(layer)}
-            for layer in found.layers
-        ],
-    }
-    plain = json.dumps(data).replace("<", "\\u003c")  # no token can end the script
+    plain = json.dumps(attention_data(found)).replace("<", "\\u003c")  # no token can end the script
     rows = [found.tokens[place] for place in _places(found, QUERY)]
     page: str = template(__package__, "attention.html").render(
         found=found,
@@ -42,8 +35,27 @@ def attention_page(found: Attention, model: str, query: str, text: str) -> str:
         table=[_looked_at(found, layer) for layer in found.layers],
         data=Markup(plain),
         colours=Markup(colours()),
+        script=Markup(attention_script()),
     )
     return page
+
+
+def attention_data(found: Attention) -> dict[str, Any]:
+    """What the script draws. values: shares as bytes, 255 for all, in base64."""
+    return {
+        "tokens": found.tokens,
+        "sides": found.sides,
+        "score": found.score,
+        "layers": [
+            {"heads": layer.shape[0], "rows": layer.shape[1], "values": _packed(layer)}
+            for layer in found.layers
+        ],
+    }
+
+
+def attention_script() -> str:
+    """Draws that data, wherever a page has room for it."""
+    return resources.files(__package__).joinpath("attention.js").read_text("utf-8")
 
 
 def _packed(layer: Float32s) -> str:

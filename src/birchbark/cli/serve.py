@@ -1,0 +1,212 @@
+"""`birchbark serve`: an index as a service, with a page for people."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from birchbark.cli.chosen import keeping_scores, near_and_stage, rankers
+from birchbark.cli.options import (
+    FILE,
+    FIRST_STAGE_OPTIONS,
+    first_stage_options,
+    ranker_options,
+    refuse_of_bert,
+    seconds,
+)
+from birchbark.cli.talk import counted, progress, report_intake, say
+from birchbark.errors import InputError, MissingPackageError
+
+if TYPE_CHECKING:
+    from birchbark.serve.limits import Limits
+
+OWN = "host port names key_file writable budget longest at_work waiting most_bytes reports".split()
+KEY_VARIABLE = "BIRCHBARK_API_KEY"
+
+
+@click.command(
+    epilog="Example: birchbark serve notes   # a folder of text, Markdown or HTML, or an index",
+    short_help="Serve an index: a page with evidence, and an API.",
+)
+@click.argument("index", type=FILE)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", default=8000, show_default=True, help="0: any that is free.")
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="HOST",
+    help="Name by which others know this service; repeat for several.  [default: any, or at a "
+    "loopback address its own]",
+)
+@click.option(
+    "--key-file",
+    type=FILE,
+    help=f"File with the key that requests must carry (Authorization: Bearer KEY).  [default: "
+    f"${KEY_VARIABLE}, else none]",
+)
+@click.option("--writable", is_flag=True, help="Documents may be added and deleted.")
+@click.option(
+    "--budget",
+    callback=seconds,
+    default="2s",
+    show_default=True,
+    metavar="TIME",
+    help="What a search takes at most, where it does not say.",
+)
+@click.option(
+    "--longest",
+    callback=seconds,
+    default="30s",
+    show_default=True,
+    metavar="TIME",
+    help="What anything takes at most, whatever it says.",
+)
+@click.option(
+    "--at-work",
+    type=click.IntRange(1),
+    help="Searches that BERT reads for at a time.  [default: 4 for each processor]",
+)
+@click.option(
+    "--waiting",
+    type=click.IntRange(0),
+    default=64,
+    show_default=True,
+    help="Searches that may wait for that; the next are answered without BERT, then refused.",
+)
+@click.option(
+    "--most-bytes",
+    type=click.IntRange(1),
+    default=4_000_000,
+    show_default=True,
+    help="Of a request.",
+)
+@click.option(
+    "--beside",
+    metavar="MODEL",
+    help="An embedding that the page shows beside the model.  [default: all-MiniLM-L6-v2, where it "
+    "is installed]",
+)
+@click.option(
+    "--reports", type=FILE, metavar="DIR", help="Folder of studies, to show their reports."
+)
+@first_stage_options
+@ranker_options
+@click.option("--first-stage-only", is_flag=True, help="No BERT.")
+def command(
+    index: Path,
+    host: str,
+    port: int,
+    names: tuple[str, ...],
+    key_file: Path | None,
+    writable: bool,
+    beside: str | None,
+    reports: Path | None,
+    first_stage_only: bool,
+    scores: Path | None,
+    **choices: Any,
+) -> None:
+    """Serve INDEX, or a folder of documents, which is indexed first, until interrupted.
+
+    The page is at /, the API described at /openapi.json; /v1/rerank, /v2/rerank and /rerank speak
+    as Cohere, Jina and text-embeddings-inference do. Changes of the index are seen at once.
+    """
+    _check_installed()
+    from birchbark.pipeline.searcher import Searcher
+    from birchbark.score.together import together
+    from birchbark.serve.app import application
+    from birchbark.serve.server import bound, run
+    from birchbark.serve.service import Service
+
+    if first_stage_only:
+        refuse_of_bert("--first-stage-only", *OWN)
+    limits = _limits(choices)
+    key = _key(key_file)
+    if reports is not None and not reports.is_dir():
+        raise InputError("no such folder", where=str(reports))
+    of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
+    model = choices["model"]
+    near, stage = near_and_stage(**of_first_stage)
+    directory = indexed(index)
+    chosen = () if first_stage_only else rankers(**choices, sessions=together)
+    with keeping_scores(chosen, scores) as kept:
+        searcher = Searcher(directory, kept, stage, near)
+        searcher.search("warm up")
+        service = Service(searcher, model, _beside(beside), limits, writable=writable)
+        with bound(host, port) as listening:
+            port = listening.getsockname()[1]
+            loopback = host == "localhost" or ip_address(host).is_loopback
+            hosts = names or (("localhost", "127.0.0.1", "[::1]") if loopback else ())
+            if not loopback and key is None:
+                say("note: anyone who reaches this address can search: --key-file asks for a key")
+            address = f"http://{_in_address(host)}:{port}/"
+            say(f"{len(searcher.index):,} documents at {address}  (Ctrl-C ends)")
+            run(application(service, key, hosts, reports), listening)
+
+
+def indexed(place: Path) -> Path:
+    """The index at `place`; or one made beside it, if that is a folder or file of documents."""
+    from birchbark.collection.documents import read_collection
+    from birchbark.collection.intake import Intake
+    from birchbark.index.build import build_index
+
+    if (place / "manifest.json").exists():
+        return place
+    if not place.exists():
+        raise InputError("no such index or folder", where=str(place))
+    made = place.with_name(place.name + ".index")
+    if made.exists():
+        say(f"{made} was made before; birchbark index add {made} {place} takes in what is new")
+        return made
+    intake = Intake(
+        skip_bad=False, encoding="utf-8", remedy="birchbark index build has options for it"
+    )
+    with progress("indexing") as advance:
+        build_index(counted(read_collection(str(place), intake, None), advance), made)
+    say(f"indexed {place} in {made}")
+    report_intake(intake)
+    return made
+
+
+def _limits(choices: dict[str, Any]) -> Limits:
+    """Those that the options describe, which are taken out of `choices`."""
+    from birchbark.serve.limits import Limits
+
+    said = {name: choices.pop(name) for name in ("budget", "longest", "at_work", "waiting")}
+    said["body"] = choices.pop("most_bytes")
+    return Limits(**{name: value for name, value in said.items() if value is not None})
+
+
+def _key(path: Path | None) -> str | None:
+    key = os.environ.get(KEY_VARIABLE) if path is None else path.read_text("utf-8").strip()
+    if path is not None and not key:
+        raise InputError("no key in it", where=str(path))
+    return key or None
+
+
+def _beside(model: str | None) -> str | None:
+    """The embedding for the page; the usual one only where it is installed."""
+    from birchbark.score.model import EMBEDDING_MODEL, PACKAGES, locate
+
+    if model is not None:
+        locate(model)
+        return model
+    there = find_spec(PACKAGES[EMBEDDING_MODEL].replace("-", "_"))
+    return EMBEDDING_MODEL if there else None
+
+
+def _in_address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _check_installed() -> None:
+    missing = [name for name in ("fastapi", "prometheus_client", "uvicorn") if not find_spec(name)]
+    if missing:
+        raise MissingPackageError(
+            f"the service needs {missing[0]}", remedy="pip install 'birchbark[serve]'"
+        )

@@ -1,0 +1,1 @@
+"""The pipeline over HTTP, and its page: no ranking logic."""

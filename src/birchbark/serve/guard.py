@@ -1,0 +1,118 @@
+"""What is kept out before a request reaches the service, and what goes with every answer?"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import time
+from collections.abc import Collection
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from birchbark.serve.metrics import Metrics
+from birchbark.serve.refusals import refusal
+
+OPEN_PATHS = ("/", "/healthz", "/readyz")
+OPEN_FOLDER = "/page/"  # the page's own files, which say nothing of the documents
+BODY_SECONDS = 20.0  # for a whole body to come
+SEND_SECONDS = 20.0  # for a piece of an answer to be taken
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+class Guard:
+    """Keys, hosts, patience and headers, around an application."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        key: str | None = None,
+        hosts: Collection[str] = (),
+    ) -> None:
+        """key: what requests must carry, if any. hosts: names the service goes by; any if none.
+
+        A page elsewhere can have a browser ask a name of its own that leads here; it cannot have it
+        ask by another name.
+        """
+        self._app, self._metrics, self._hosts = app, metrics, frozenset(hosts)
+        self._key = key.encode() if key is not None else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = time.monotonic()
+        status = 500
+
+        async def sent(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await asyncio.wait_for(send(message), SEND_SECONDS)
+
+        self._metrics.inside.inc()
+        try:
+            await self._guarded(scope, receive, sent)
+        except TimeoutError:
+            pass  # nobody takes the answer
+        finally:
+            self._metrics.inside.dec()
+            route = getattr(scope.get("route"), "path", "other")
+            self._metrics.requests.labels(route, str(status)).inc()
+            self._metrics.seconds.labels(route).observe(time.monotonic() - begun)
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        if self._hosts and _host(headers.get("host", "")) not in self._hosts:
+            await refusal(421, "this service does not go by that name")(scope, receive, send)
+            return
+        if not self._may_enter(scope["path"], headers):
+            answer = refusal(401, "a key is needed", remedy="Authorization: Bearer KEY")
+            answer.headers["WWW-Authenticate"] = "Bearer"
+            await answer(scope, receive, send)
+            return
+        end = time.monotonic() + BODY_SECONDS
+        whole = False
+
+        async def received() -> Message:
+            nonlocal whole
+            if whole:
+                return await receive()  # waits until the other side goes away
+            try:
+                message = await asyncio.wait_for(receive(), max(0.0, end - time.monotonic()))
+            except TimeoutError:
+                return {"type": "http.disconnect"}
+            whole = message["type"] != "http.request" or not message.get("more_body")
+            return message
+
+        await self._app(scope, received, send)
+
+    def _may_enter(self, path: str, headers: Headers) -> bool:
+        if self._key is None or path in OPEN_PATHS or path.startswith(OPEN_FOLDER):
+            return True
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        same = hmac.compare_digest(given.strip().encode(), self._key)
+        return scheme.lower() == "bearer" and same
+
+
+def _host(header: str) -> str:
+    """The name in a Host header, without its port."""
+    if header.startswith("["):
+        return header.partition("]")[0] + "]"
+    return header.partition(":")[0].lower()

@@ -1,0 +1,87 @@
+// How are hits drawn, and how do they move to new places?
+
+import { figure, made, named } from "./made.js";
+
+const FAR = "not among the first stage’s best";
+const CONTEXT = 80;  // characters
+const MOST = 3;  // pieces of evidence that are shown of a hit
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+// first: doc_id → place in the first stage's ranking. open: called with a hit.
+export function showHits(list, answer, first, open) {
+  const focused = document.activeElement?.closest?.("#hits > li")?.dataset.id;
+  const old = new Map([...list.children].map(item => [item.dataset.id, item]));
+  const before = new Map([...old].map(([id, item]) => [id, item.getBoundingClientRect().top]));
+  const most = Math.max(...answer.hits.map(hit => hit.score), 1e-9);
+  const items = answer.hits.map((hit, place) => item(hit, place + 1, first, most, open));
+  list.replaceChildren(...items);
+  for (const one of items) {
+    const from = before.get(one.dataset.id);
+    if (calm.matches) continue;
+    if (from === undefined) {
+      if (old.size) one.animate({ opacity: [0, 1] }, { duration: 250 });
+      continue;
+    }
+    const by = from - one.getBoundingClientRect().top;
+    if (Math.abs(by) > 1)
+      one.animate({ transform: [`translateY(${by}px)`, "none"] }, { duration: 350, easing: "ease-out" });
+  }
+  if (focused) list.querySelector(`li[data-id="${CSS.escape(focused)}"] .title`)?.focus({ preventScroll: true });
+}
+
+function item(hit, place, first, most, open) {
+  const one = made("li", { "data-id": hit.doc_id, class: hit.settled ? "" : "unread" },
+    made("div", { class: "rank" }, String(place), moved(first.get(hit.doc_id), place)),
+    made("div", {},
+      made("button", { type: "button", class: "title", onclick: () => open(hit) }, named(hit)),
+      parts(hit, most),
+      hit.segments.length ? evidence(hit.segments.slice(0, MOST)) : made("p", { class: "evidence" }, hit.lead)));
+  return one;
+}
+
+function moved(was, place) {
+  if (was === undefined) return made("span", { class: "moved up", title: FAR, "aria-label": FAR }, "new");
+  const by = was - place;
+  if (!by) return "";
+  const [sign, way] = by > 0 ? ["▲", "up"] : ["▼", "down"];
+  const label = `${way} ${Math.abs(by)} from the first stage's ranking`;
+  return made("span", { class: `moved ${way}`, title: label, "aria-label": label }, `${sign} ${Math.abs(by)}`);
+}
+
+function parts(hit, most) {
+  const named = [["first", "first stage", hit.first_stage], ["embedding", "embedding", hit.embedding], ["evidence-part", "evidence", hit.evidence]]
+    .filter(([, , value]) => value > 0);
+  if (!hit.settled) return made("div", { class: "parts" }, "not read: where the first stage has it");
+  const told = `${figure(hit.score)}${named.length > 1 ? " = " + named.map(([, name, value]) => `${name} ${figure(value)}`).join(" + ") : ""}`;
+  const bar = made("span", { class: "bar", "aria-hidden": "true" },
+    ...named.map(([kind, , value]) => made("i", { class: kind, width: `${100 * value / most}%` })));
+  return made("div", { class: "parts" }, bar, made("span", {}, told));
+}
+
+// The segments in the order of the text, with what stands between them where that is little.
+function evidence(segments) {
+  const pieces = [], around = text => made("span", { class: "around" }, text);
+  let end = null, after = "";
+  for (const one of segments.toSorted((a, b) => a.start - b.start)) {
+    const before = Array.from(one.before), gap = end === null ? Infinity : one.start - end;
+    if (gap <= before.length) pieces.push(around(before.slice(before.length - Math.max(0, gap)).join("")));
+    else pieces.push(...(end === null ? [] : [around(ended(after))]), around(begun(one.before)));
+    pieces.push(made("mark", { share: one.score, title: `probability of relevance ${figure(one.score)}, weight ${figure(one.weight)}` },
+      one.text, made("small", { "aria-hidden": "true" }, ` ${figure(one.score)} × ${figure(one.weight)}`)));
+    [end, after] = [one.end, one.after];
+  }
+  return made("p", { class: "evidence" }, ...pieces, around(ended(after)));
+}
+
+// Context begins and ends between words.
+function begun(text) {
+  if (text.length <= CONTEXT) return text;
+  const part = text.slice(-CONTEXT);
+  return "… " + part.slice(part.indexOf(" ") + 1);
+}
+
+function ended(text) {
+  if (text.length <= CONTEXT) return text + " ";
+  const part = text.slice(0, CONTEXT);
+  return part.slice(0, part.lastIndexOf(" ")) + " … ";
+}

@@ -1,0 +1,97 @@
+"""Where does the page come from? Files of the package, and reports of a folder, by listed names."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from birchbark.combine.aggregate import Top
+from birchbark.serve.service import NotFoundError, Service
+from birchbark.show.attention import attention_script
+from birchbark.show.drawing import colours
+
+KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+REPORT = "report.html"
+
+
+def page_routes(service: Service, reports: Path | None) -> APIRouter:
+    """The page, its files, what it must know of the service, and reports of studies."""
+    routes = APIRouter(include_in_schema=False)
+    own = files(__package__).joinpath("page")
+    texts = {one.name: one.read_text("utf-8") for one in own.iterdir() if "." in one.name}
+    texts |= {"colours.css": colours(), "attention.js": attention_script()}
+
+    @routes.get("/")
+    async def page() -> Response:
+        return _file("index.html", texts["index.html"])
+
+    @routes.get("/page/{name}")
+    async def part(name: str) -> Response:
+        if name not in texts:
+            raise NotFoundError("no such file")
+        return _file(name, texts[name])
+
+    @routes.get("/about")
+    async def about() -> dict[str, Any]:
+        rankers = service.searcher.rankers
+        first = rankers[0] if rankers else None
+        how = first.aggregation if first else None
+        return {
+            "documents": len(service.searcher.index),
+            "model": service.model if rankers else None,
+            "embedding": service.embedding if rankers else None,
+            "stages": len(rankers),
+            "depth": first.depth if first else None,
+            "first_stage_weight": first.interpolation.first_stage_weight if first else None,
+            "weights": list(how.by_rank) if isinstance(how, Top) else None,
+            "budget_ms": 1000 * service.limits.budget,
+            "reports": reports is not None,
+        }
+
+    @routes.get("/reports")
+    async def listed() -> Response:
+        names = sorted(_reports(reports))
+        rows = "".join(f'<li><a href="/reports/{escape(n)}">{escape(n)}</a></li>' for n in names)
+        text = texts["reports.html"].replace("{{ rows }}", rows or "<li>none yet</li>")
+        return _file("reports.html", text)
+
+    @routes.get("/reports/{name}")
+    async def report(name: str) -> Response:
+        found = _reports(reports).get(name)
+        if found is None:
+            raise NotFoundError("no such report")
+        text = found.read_text("utf-8")
+        policy = (
+            f"sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
+            f"img-src data:; script-src {_hashes(text)}"
+        )
+        return Response(text, media_type="text/html", headers={"content-security-policy": policy})
+
+    return routes
+
+
+def _file(name: str, text: str) -> Response:
+    return Response(text, media_type=KINDS[name.rpartition(".")[2]])
+
+
+def _reports(folder: Path | None) -> dict[str, Path]:
+    """Name → report of each study in the folder; names that an address cannot hold are left out."""
+    if folder is None:
+        return {}
+    found = (one / REPORT for one in folder.iterdir() if re.fullmatch(r"[\w.-]+", one.name))
+    return {path.parent.name: path for path in found if path.is_file()}
+
+
+def _hashes(page: str) -> str:
+    """The scripts that a page brings, so that no others run in it."""
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
+    return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"

@@ -1,0 +1,55 @@
+"""How do clients of Cohere, Jina and text-embeddings-inference have their texts ranked here?"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from fastapi import APIRouter
+
+from birchbark.errors import InputError
+from birchbark.serve.service import Service
+from birchbark.serve.shapes import RerankRequest, TeiRequest
+
+
+def rerank_routes(service: Service) -> APIRouter:
+    """The three addresses that they ask."""
+    routes = APIRouter(tags=["re-ranking"])
+
+    async def rerank(request: RerankRequest, version: str) -> dict[str, Any]:
+        ranked = await service.rerank(request.query, request.texts)
+        results: list[dict[str, Any]] = [
+            {"index": one.place, "relevance_score": one.score} for one in ranked[: request.top_n]
+        ]
+        if request.return_documents:
+            for result in results:
+                result["document"] = {"text": request.texts[result["index"]]}
+        return {
+            "id": str(uuid4()),
+            "object": "list",
+            "model": service.model,
+            "results": results,
+            "meta": {"api_version": {"version": version}, "billed_units": {"search_units": 1}},
+        }
+
+    @routes.post("/v1/rerank", summary="As Cohere's and Jina's first versions")
+    async def first(request: RerankRequest) -> dict[str, Any]:
+        return await rerank(request, "1")
+
+    @routes.post("/v2/rerank", summary="As Cohere's second version")
+    async def second(request: RerankRequest) -> dict[str, Any]:
+        return await rerank(request, "2")
+
+    @routes.post("/rerank", summary="As text-embeddings-inference")
+    async def tei(request: TeiRequest) -> list[dict[str, Any]]:
+        if request.raw_scores:
+            raise InputError("raw scores are not given", wanted="raw_scores: false")
+        ranked = await service.rerank(request.query, request.texts)
+        texts = request.texts
+        return [
+            {"index": one.place, "score": one.score}
+            | ({"text": texts[one.place]} if request.return_text else {})
+            for one in ranked
+        ]
+
+    return routes

@@ -1,0 +1,90 @@
+"""How does the service meet the network? Uvicorn, with patience for nobody who dawdles."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from birchbark.errors import InputError
+
+HEAD_SECONDS = 10.0  # for a request's first lines to come
+GRACE_SECONDS = 35  # for answers that are being made when the service is stopped
+CONNECTIONS = 2_000
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP/1.1; a connection that does not begin a request in time is closed."""
+
+    _head: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """See asyncio."""
+        super().connection_made(transport)
+        self._head = self.loop.call_later(HEAD_SECONDS, self._too_slow)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio."""
+        super().data_received(data)
+        if self._answering():
+            self._calm()
+        elif not self._head:  # the beginning of a next request on the same connection
+            self._head = self.loop.call_later(HEAD_SECONDS, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio."""
+        self._calm()
+        super().connection_lost(exc)
+
+    def _answering(self) -> bool:
+        cycle: Any = self.cycle
+        return cycle is not None and not cycle.response_complete
+
+    def _calm(self) -> None:
+        if self._head:
+            self._head.cancel()
+            self._head = None
+
+    def _too_slow(self) -> None:
+        self._head = None
+        if not self._answering():
+            self.transport.close()
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens there; port 0 for any free one. InputError where that cannot be."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as fault:
+        listening.close()
+        raise InputError(
+            "cannot listen there",
+            where=f"{host}:{port}",
+            found=fault.strerror or str(fault),
+            remedy="another --port, or --port 0 for any free one",
+        ) from None
+    return listening
+
+
+def run(application: Any, listening: socket.socket) -> None:
+    """Serve until told to stop (SIGTERM, SIGINT); what was accepted is answered before."""
+    config = uvicorn.Config(
+        application,
+        http=PatientProtocol,
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=CONNECTIONS,
+        backlog=CONNECTIONS,
+        timeout_keep_alive=10,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    uvicorn.Server(config).run(sockets=[listening])
