@@ -107,7 +107,7 @@ class Guard:
         if self._key is None or path in OPEN_PATHS or path.startswith(OPEN_FOLDER):
             return True
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        same = hmac.compare_digest(given.strip().encode(), self._key)
+        same = hmac.compare_digest(given.strip().encode("latin-1"), self._key)
         return scheme.lower() == "bearer" and same
 
 

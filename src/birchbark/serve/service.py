@@ -131,9 +131,7 @@ class Service:
     async def write(self, change: Callable[[], T]) -> T:
         """What `change` gives, which is then on disk; one after the other."""
         if not self.writable:
-            raise InputError(
-                "documents cannot be changed here", remedy="birchbark serve --writable"
-            )
+            raise ClosedError("documents cannot be changed", remedy="birchbark serve --writable")
         return await asyncio.get_running_loop().run_in_executor(self._writing, change)
 
     def close(self) -> None:
@@ -160,8 +158,6 @@ class Service:
             if said:
                 raise InputError(f"{said[0]} is for BERT", found="by: first_stage")
             return ()
-        if not self.searcher.rankers:
-            return ()
         if request.by == "embedding":
             return (_chosen(await self._by_embedding(), request, alone=True),)
         if said and len(self.searcher.rankers) > 1:
@@ -169,7 +165,7 @@ class Service:
         return tuple(_chosen(one, request, alone=False) for one in self.searcher.rankers)
 
     async def _by_embedding(self) -> Ranker:
-        if self.embedding is None:
+        if self.embedding is None or not self.searcher.rankers:
             raise InputError(
                 "this service has no embedding", remedy="birchbark serve --beside MODEL"
             )

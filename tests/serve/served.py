@@ -1,0 +1,65 @@
+"""What do tests of the service share? A small index, a scorer that counts words, and a client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from birchbark.index.build import Schema, build_index
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.searcher import Searcher
+from birchbark.serve.app import application
+from birchbark.serve.limits import Limits
+from birchbark.serve.service import Service
+from conftest import DOCUMENTS, WordScorer, write_bert
+
+Client = Callable[..., TestClient]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """An index with a field to filter by, and an id that is a path."""
+    kinds = {"canoe": "water", "bridge": "water"}
+    given = [
+        replace(d, fields={**d.fields, "kind": kinds.get(d.doc_id, "land")}) for d in DOCUMENTS
+    ]
+    given[-1] = replace(given[-1], doc_id="woods/forest.txt")
+    build_index(given, tmp_path / "index", Schema(keywords=("kind",)))
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def client(place: Path) -> Iterator[Client]:
+    """Makes a client of a service; its scorer counts words unless another is given."""
+    with ExitStack() as stack:
+
+        def made(
+            ranker: Any = None,
+            limits: Limits | None = None,
+            *,
+            writable: bool = False,
+            raises: bool = True,
+            **application_choices: Any,
+        ) -> TestClient:
+            model = Ranker(WordScorer()) if ranker is None else ranker
+            count = len(list(place.parent.iterdir()))
+            bert = write_bert(place.parent / f"bert-{count}", labels=1)
+            embedding = write_bert(place.parent / f"embedding-{count}")
+            service = Service(
+                Searcher(place, model),
+                str(bert),
+                str(embedding),
+                limits or Limits(budget=20),
+                writable=writable,
+            )
+            app = application(service, **application_choices)
+            app.service = service
+            return stack.enter_context(TestClient(app, raise_server_exceptions=raises))
+
+        yield made

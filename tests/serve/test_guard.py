@@ -1,0 +1,153 @@
+"""What never reaches the service, and what goes with each of its answers?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from served import client, place
+
+from birchbark.serve.limits import Limits
+
+__all__ = ["client", "place"]
+SEARCH = {"query": "birch"}
+
+
+def test_with_a_key_only_its_bearers_are_let_in(client: Any) -> None:
+    """Everything but the page's own files and the health of the process."""
+    service = client(key="s3cret é")
+    paths = ("/search", "/search/stream", "/documents/canoe", "/metrics", "/about", "/openapi.json")
+    for path in (*paths, "/v2/rerank", "/attention", "/reports", "/nowhere"):
+        answer = service.get(path)
+        assert answer.status_code == 401, path
+        assert answer.headers["www-authenticate"] == "Bearer"
+    for path in ("/", "/page/page.js", "/healthz", "/readyz"):
+        assert service.get(path).status_code == 200
+    right = {"authorization": "Bearer s3cret é".encode()}
+    assert service.post("/search", json=SEARCH, headers=right).status_code == 200
+    for wrong in (b"Bearer s3cret", b"Bearer ", b"Bearer s3cret \xff", b"Basic x", b"s3cret", b""):
+        head = {"authorization": wrong}
+        assert service.post("/search", json=SEARCH, headers=head).status_code == 401
+    assert (
+        service.post("/search", json=SEARCH, headers={"authorization": b"Bearer \xff"}).status_code
+        == 401
+    )
+
+
+def test_only_its_own_names_are_answered_to(client: Any) -> None:
+    """A page elsewhere that has its own name lead here gets nothing."""
+    service = client(hosts=("localhost", "127.0.0.1", "[::1]", "testserver"))
+    assert service.post("/search", json=SEARCH).status_code == 200
+    for host in ("localhost:8000", "127.0.0.1:1", "[::1]:8000", "LOCALHOST"):
+        assert service.post("/search", json=SEARCH, headers={"host": host}).status_code == 200
+    for host in ("evil.example", "localhost.evil.example", "", "[::2]", "localhost@evil"):
+        assert service.post("/search", json=SEARCH, headers={"host": host}).status_code == 421
+
+
+def test_other_pages_cannot_write(client: Any) -> None:
+    """What a form can send without asking is no JSON; and nobody is told that he may."""
+    service = client(writable=True)
+    body = '{"documents": [{"id": "x", "text": "y"}]}'
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+        answer = service.post("/documents", content=body, headers={"content-type": kind})
+        assert answer.status_code == 422, kind
+    asked = service.options("/documents", headers={"origin": "https://evil.example"})
+    assert not any(name.startswith("access-control") for name in asked.headers)
+
+
+def test_a_body_has_an_end(client: Any) -> None:
+    """Said before or found out while it comes: more than is allowed is refused."""
+    service = client(limits=Limits(body=1000))
+    head = {"content-type": "application/json"}
+    large = b'{"query": "' + b"x" * 2000 + b'"}'
+    assert service.post("/search", content=large, headers=head).status_code == 413
+
+    def pieces() -> Any:
+        for _ in range(100):
+            yield b" " * 100
+
+    answer = service.post("/search", content=pieces(), headers=head)
+    assert answer.status_code == 413
+    assert answer.json()["message"]
+    assert service.post("/search", json=SEARCH).status_code == 200
+
+
+def test_every_answer_brings_its_rules(client: Any) -> None:
+    """What a browser may do with it; errors too."""
+    service = client()
+    for answer in (
+        service.get("/"),
+        service.get("/page/page.js"),
+        service.post("/search", json=SEARCH),
+        service.get("/nowhere"),
+        service.post("/search", content=b"{"),
+    ):
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        assert "server" not in answer.headers
+
+
+def test_no_address_leads_to_the_disk(tmp_path: Path, client: Any) -> None:
+    """Files of the page and reports are known by name; names are never put together to paths."""
+    study = tmp_path / "studies" / "one"
+    study.mkdir(parents=True)
+    (study / "report.html").write_text("<h1>One</h1><script>let a = 1;</script>")
+    (study / "manifest.json").write_text("{}")
+    (tmp_path / "studies" / "<b>").mkdir()
+    (tmp_path / "studies" / "<b>" / "report.html").write_text("no")
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "report.html").write_text("secret")
+    service = client(reports=tmp_path / "studies")
+    assert 'href="/reports/one"' in service.get("/reports").text
+    assert "<b>" not in service.get("/reports").text
+    report = service.get("/reports/one")
+    assert "<h1>One</h1>" in report.text
+    assert "sandbox allow-scripts" in report.headers["content-security-policy"]
+    assert "'sha256-" in report.headers["content-security-policy"]
+    for path in (
+        "/reports/..%2fsecret", "/reports/../secret", "/reports/%2e%2e%2fsecret", "/reports/two",
+        "/reports/one%2fmanifest.json", "/page/..%2fapp.py", "/page/%2e%2e/app.py", "/page/",
+        "/page/page.js%00", "/reports/one%00", "/page/..\\app.py", "//etc/passwd",
+    ):  # fmt: skip
+        answer = service.get(path)
+        assert answer.status_code in (404, 405), path
+        assert "secret" not in answer.text
+
+
+def test_the_page_needs_nothing_from_elsewhere(client: Any) -> None:
+    """Every file that it names is here, and no other address is in any of them."""
+    import re
+
+    service = client()
+    waiting, seen = ["/"], set()
+    while waiting:
+        path = waiting.pop()
+        text = service.get(path).text
+        seen.add(path)
+        assert service.get(path).status_code == 200, path
+        assert not re.findall(r"https?://(?!www\.w3\.org)", text), path
+        named = re.findall(r'(?:href|src)="(/page/[^"]+)"', text)
+        named += [f"/page/{name}" for name in re.findall(r'from "\./([^"]+)"', text)]
+        waiting += [name for name in named if name not in seen]
+    assert {"/page/page.js", "/page/reader.js", "/page/colours.css", "/page/attention.js"} <= seen
+
+
+@pytest.mark.parametrize(
+    "name", ["page.js", "hits.js", "reader.js", "beside.js", "ask.js", "made.js"]
+)
+def test_texts_go_into_the_page_as_texts(client: Any, name: str) -> None:
+    """No script writes HTML, or runs what it was sent."""
+    text = client().get(f"/page/{name}").text
+    for word in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "Function(",
+    ):
+        assert word not in text

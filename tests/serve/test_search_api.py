@@ -1,0 +1,277 @@
+"""Does the service answer as the library does, and refuse what it cannot answer?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from served import client, place
+
+from birchbark.combine.aggregate import Top
+from birchbark.combine.interpolate import Interpolation
+from birchbark.index.reader import Index
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.search import search
+from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.first_stage import FirstStage
+from birchbark.serve.limits import MOST_HITS, QUERY_CHARACTERS, Limits
+from conftest import WordScorer
+
+__all__ = ["client", "place"]
+QUERY = "birch river iron"
+
+
+def ids(answer: dict[str, Any]) -> list[str]:
+    return [hit["doc_id"] for hit in answer["hits"]]
+
+
+def events(text: str) -> list[tuple[str, Any]]:
+    """Kind and data of each server-sent event."""
+    found = []
+    for block in text.strip().replace("\r\n", "\n").split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.split("\n") if ": " in line)
+        if "event" in lines:
+            found.append((lines["event"], json.loads(lines["data"])))
+    return found
+
+
+def test_hits_are_those_of_the_library(place: Path, client: Any) -> None:
+    """Scores, their parts, evidence with its context, and what was read."""
+    answer = client().post("/search", json={"query": QUERY}).json()
+    expected = search(IndexEngine(Index(place)), QUERY, Ranker(WordScorer()))
+    assert ids(answer) == [hit.document.doc_id for hit in expected.hits]
+    assert answer["exact"]
+    assert (answer["candidates"], answer["settled"]) == (4, expected.work.settled)
+    for hit, own in zip(answer["hits"], expected.hits, strict=True):
+        assert hit["score"] == own.score
+        assert hit["first_stage"] + hit["embedding"] + hit["evidence"] == pytest.approx(own.score)
+        for shown, evidence in zip(hit["segments"], own.segments, strict=True):
+            assert (shown["score"], shown["weight"]) == (evidence.score, evidence.weight)
+            assert shown["text"] == own.document.contents[shown["start"] : shown["end"]]
+            around = shown["before"] + shown["text"] + shown["after"]
+            assert around in own.document.contents
+    assert answer["timings_ms"]["first_stage"] <= answer["timings_ms"]["total"]
+
+
+def test_a_request_may_choose(place: Path, client: Any) -> None:
+    """Hits, depth, weights, filters, and what ranks."""
+    service = client()
+    chosen = {"query": QUERY, "top": 2, "depth": 3, "first_stage_weight": 0.9, "weights": [1]}
+    answer = service.post("/search", json=chosen).json()
+    ranker = Ranker(
+        WordScorer(), aggregation=Top((1.0,)), interpolation=Interpolation(0.9), depth=3
+    )
+    expected = search(IndexEngine(Index(place)), QUERY, ranker, 2)
+    assert ids(answer) == [hit.document.doc_id for hit in expected.hits]
+    assert answer["candidates"] == 3
+    only = service.post("/search", json={"query": QUERY, "filters": {"kind": "water"}}).json()
+    assert set(ids(only)) == {"canoe", "bridge"}
+    first = service.post("/search", json={"query": QUERY, "by": "first_stage"}).json()
+    bm25 = search(IndexEngine(Index(place), FirstStage()), QUERY, None)
+    assert ids(first) == [hit.document.doc_id for hit in bm25.hits]
+    assert (first["exact"], first["settled"]) == (True, 0)
+    near = service.post("/search", json={"query": QUERY, "by": "embedding"}).json()
+    assert near["exact"]
+    assert all(hit["first_stage"] == 0 for hit in near["hits"])
+
+
+@pytest.mark.parametrize(
+    ("request_json", "message"),
+    [
+        ({}, "query: Field required"),
+        ({"query": ""}, "query: String should have at least 1 character"),
+        ({"query": "x" * (QUERY_CHARACTERS + 1)}, "query: String should have at most"),
+        ({"query": "a", "tpo": 3}, "tpo: Extra inputs are not permitted"),
+        ({"query": "a", "top": 0}, "top: "),
+        ({"query": "a", "top": MOST_HITS + 1}, "top: "),
+        ({"query": "a", "first_stage_weight": 1.5}, "first_stage_weight: "),
+        ({"query": "a", "weights": []}, "weights: "),
+        ({"query": "a", "budget_ms": 0}, "budget_ms: "),
+        ({"query": "a", "by": "magic"}, "by: "),
+        ({"query": "a", "filters": {"colour": "red"}}, "no field 'colour' to filter by"),
+        ({"query": "a", "by": "first_stage", "depth": 3}, "depth is for BERT"),
+        ({"query": "birch " * 300}, "query is too long for the model"),
+    ],
+)
+def test_wrong_requests_are_told_what_is_wrong(
+    client: Any, request_json: dict[str, Any], message: str
+) -> None:
+    """In plain words, and without a place on this disk."""
+    service = client()
+    if message.startswith("query is too long"):
+        service = client(ranker=service.app.service.model)
+    answer = service.post("/search", json=request_json)
+    assert answer.status_code == 422
+    assert message in answer.json()["message"]
+    assert "/tmp" not in answer.text
+    assert service.get("/healthz").json() == {"status": "ok"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"query": "\\ud800"}', b'{"query": NaN}',
+     b'{"query": "a", "weights": [NaN]}', b'{"query": "a", "first_stage_weight": Infinity}',
+     b'{"\\ud800": 1}', b"[" * 100_000, b'{"query": "a", "top": 1e400}',
+     b'{"query": "a", "top": ' + b"9" * 5000 + b"}"],
+)  # fmt: skip
+def test_what_is_no_request_is_refused(client: Any, body: bytes) -> None:
+    """Broken JSON, halves of characters, numbers that are none, depths without end."""
+    answer = client().post("/search", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code in (400, 422)
+    assert answer.json()["message"]
+
+
+def test_a_query_without_words_finds_nothing(client: Any) -> None:
+    """And one that is all signs; neither is an error."""
+    for query in ("the", "?!", " ", "zebra", "\x00", "<script>"):
+        answer = client().post("/search", json={"query": query})
+        assert answer.status_code == 200
+        assert (answer.json()["hits"], answer.json()["exact"]) == ([], True)
+
+
+def test_an_answer_in_a_hurry_is_the_first_stages(client: Any) -> None:
+    """It says so; nothing looks as though it had been read."""
+    service = client()
+    answer = service.post("/search", json={"query": QUERY, "budget_ms": 0.001}).json()
+    first = service.post("/search", json={"query": QUERY, "by": "first_stage"}).json()
+    assert ids(answer) == ids(first)
+    assert not answer["exact"]
+    assert not any(hit["settled"] for hit in answer["hits"])
+
+
+def test_a_stream_tells_the_first_stage_first(client: Any) -> None:
+    """Then better answers; the last is the one that /search gives."""
+    service: TestClient = client()
+    told = events(service.post("/search/stream", json={"query": QUERY}).text)
+    assert [kind for kind, _ in told][-1] == "done"
+    answers = [data for kind, data in told if kind == "answer"]
+    assert answers[0]["settled"] == 0
+    assert not answers[0]["exact"]
+    first = service.post("/search", json={"query": QUERY, "by": "first_stage"}).json()
+    assert ids(answers[0]) == ids(first)
+    last = service.post("/search", json={"query": QUERY}).json()
+    assert answers[-1]["hits"] == last["hits"]
+    assert answers[-1]["exact"]
+    wrong = {"query": QUERY, "filters": {"colour": "red"}}
+    (event,) = events(service.post("/search/stream", json=wrong).text)
+    assert event == ("error", {"message": "no field 'colour' to filter by (one of kind)"})
+
+
+def test_documents_are_given_with_their_scores(client: Any) -> None:
+    """All segments, in their order; ids may be paths; what is not there is not found."""
+    service = client()
+    plain = service.get("/documents/canoe").json()
+    assert plain["fields"]["text"] == "A canoe of birch bark. It rides the river."
+    assert plain["segments"] is None
+    tinted = service.get("/documents/canoe", params={"query": "birch"}).json()
+    assert [one["text"] for one in tinted["segments"]] == [
+        "Birch canoe",
+        "A canoe of birch bark.",
+        "It rides the river.",
+    ]
+    scores = [one["score"] for one in tinted["segments"]]
+    assert scores[2] < min(scores[:2])
+    assert service.get("/documents/woods/forest.txt").json()["title"] == "Forest"
+    for name in ("nobody", "../index/manifest.json", "%2e%2e/manifest.json", "a" * 513, "\x00"):
+        answer = service.get(f"/documents/{name}" if name != "\x00" else "/documents/%00")
+        assert answer.status_code in (404, 422), name
+        assert "manifest" not in answer.text
+
+
+def test_documents_are_added_and_deleted(place: Path, client: Any) -> None:
+    """On disk when it is answered; all of a request or nothing; only where that is allowed."""
+    closed = client()
+    for answer in (
+        closed.post("/documents", json={"documents": [{"id": "x", "text": "y"}]}),
+        closed.delete("/documents/canoe"),
+    ):
+        assert answer.status_code == 403
+        assert answer.json()["remedy"] == "birchbark serve --writable"
+    service = client(writable=True)
+    new = [{"id": "a/b", "title": "Zebra", "text": "A zebra."}, {"id": "bees", "text": "A bee."}]
+    assert service.post("/documents", json={"documents": new}).json() == {
+        "added": 1, "replaced": 1, "deleted": 0,
+    }  # fmt: skip
+    assert Index(place).documents(["a/b"])[0].title == "Zebra"
+    assert ids(service.post("/search", json={"query": "zebra"}).json()) == ["a/b"]
+    assert service.delete("/documents/a/b").json()["deleted"] == 1
+    assert service.delete("/documents/a/b").status_code == 404
+    assert ids(service.post("/search", json={"query": "zebra"}).json()) == []
+    before = len(Index(place))
+    for bad in (
+        [{"id": "ok", "text": "fine"}, {"text": "no id"}],
+        [{"id": "ok", "text": "fine"}, {"id": " ", "text": "empty id"}],
+        [{"id": "ok", "text": "fine"}, {"id": "half"}],
+        [{"id": "x" * 513, "text": "long id"}],
+        [],
+    ):
+        assert service.post("/documents", json={"documents": bad}).status_code == 422
+    half = b'{"documents": [{"id": "s", "text": "\\ud800"}]}'
+    head = {"content-type": "application/json"}
+    assert service.post("/documents", content=half, headers=head).status_code == 422
+    assert len(Index(place)) == before
+
+
+def test_attention_is_that_of_the_model(client: Any) -> None:
+    """For the page to draw: a share for each layer, head and token."""
+    service = client()
+    found = service.post("/attention", json={"query": "bees", "text": "Bees dance."}).json()
+    assert found["tokens"] == "[CLS] bee ##s [SEP] bee ##s dance . [SEP]".split()
+    assert len(found["layers"]) == 2
+    long = service.post("/attention", json={"query": "bees", "text": "bees " * 100})
+    assert long.status_code == 422
+    assert "do not fit into one input" in long.json()["message"]
+
+
+def test_what_happens_is_counted(client: Any) -> None:
+    """By address and status, without ids or queries in the names."""
+    service = client()
+    service.post("/search", json={"query": QUERY})
+    service.post("/search", json={"query": QUERY, "budget_ms": 0.001})
+    service.get("/documents/canoe")
+    service.get("/nowhere")
+    text = service.get("/metrics").text
+    assert 'birchbark_requests_total{route="/search",status="200"} 2.0' in text
+    assert 'birchbark_requests_total{route="/documents/{doc_id:path}",status="200"} 1.0' in text
+    assert 'birchbark_searches_total{exact="true"} 1.0' in text
+    assert 'birchbark_searches_total{exact="false"} 1.0' in text
+    assert "canoe" not in text
+
+
+def test_every_address_is_described(client: Any) -> None:
+    """/openapi.json knows them, and is the only description: none comes from elsewhere."""
+    service = client()
+    described = service.get("/openapi.json").json()
+    assert set(described["paths"]) == {
+        "/search", "/search/stream", "/documents", "/documents/{doc_id}", "/attention",
+        "/healthz", "/readyz", "/metrics", "/v1/rerank", "/v2/rerank", "/rerank",
+    }  # fmt: skip
+    assert service.get("/readyz").json() == {"status": "ready"}
+    assert service.get("/docs").status_code == 404
+
+
+def test_without_a_model_the_first_stage_ranks(client: Any) -> None:
+    """What needs one is refused."""
+    service = client(ranker=())
+    answer = service.post("/search", json={"query": QUERY}).json()
+    assert answer["exact"]
+    assert len(answer["hits"]) == 4
+    assert service.get("/about").json()["model"] is None
+    for answer in (
+        service.get("/documents/canoe", params={"query": "birch"}),
+        service.post("/v2/rerank", json={"query": "a", "documents": ["b"]}),
+        service.post("/search", json={"query": "a", "by": "embedding"}),
+    ):
+        assert answer.status_code == 422
+
+
+def test_limits_that_contradict_each_other_are_refused() -> None:
+    """Before anything is served."""
+    from birchbark.errors import InputError
+
+    for wrong in ({"budget": 0}, {"budget": 60}, {"at_work": 0}, {"waiting": -1}, {"body": 0}):
+        with pytest.raises(InputError):
+            Limits(**wrong)  # type: ignore[arg-type]
