@@ -70,7 +70,7 @@ KEY_VARIABLE = "BIRCHBARK_API_KEY"
 @click.option(
     "--at-work",
     type=click.IntRange(1),
-    help="Searches that BERT reads for at a time.  [default: 4 for each processor]",
+    help="Searches that BERT reads for at a time.  [default: 2 for each processor]",
 )
 @click.option(
     "--waiting",

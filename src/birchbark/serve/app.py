@@ -13,10 +13,11 @@ from starlette.responses import Response
 from birchbark._version import __version__
 from birchbark.serve.guard import Guard
 from birchbark.serve.page_routes import page_routes
-from birchbark.serve.refusals import refusal, tell_errors
+from birchbark.serve.refusals import REFUSALS, refusal, tell_errors
 from birchbark.serve.rerank_routes import rerank_routes
 from birchbark.serve.search_routes import search_routes
 from birchbark.serve.service import Service
+from birchbark.serve.shapes import Refusal
 
 
 def application(
@@ -43,6 +44,7 @@ def application(
         docs_url=None,  # its page comes from another server
         redoc_url=None,
         lifespan=lifespan,
+        responses={status: {"model": Refusal} for status in REFUSALS},
         max_body_size=service.limits.body,
         redirect_slashes=False,
     )

@@ -55,20 +55,36 @@ class Guard:
             await self._app(scope, receive, send)
             return
         begun = time.monotonic()
-        status = 500
+        status, whole, late = 500, False, False
+
+        async def received() -> Message:
+            nonlocal whole, late
+            if whole:
+                return await receive()  # waits until the other side goes away
+            left = max(0.0, begun + BODY_SECONDS - time.monotonic())
+            try:
+                message = await asyncio.wait_for(receive(), left)
+            except TimeoutError:
+                late = True
+                return {"type": "http.disconnect"}
+            whole = message["type"] != "http.request" or not message.get("more_body")
+            return message
 
         async def sent(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
                 headers = MutableHeaders(scope=message)
+                if late:  # whatever was made of half a body
+                    message["status"] = 408
+                    headers["connection"] = "close"
+                status = message["status"]
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
             await asyncio.wait_for(send(message), SEND_SECONDS)
 
         self._metrics.inside.inc()
         try:
-            await self._guarded(scope, receive, sent)
+            await (self._refusal(scope) or self._app)(scope, received, sent)
         except TimeoutError:
             pass  # nobody takes the answer
         finally:
@@ -77,31 +93,16 @@ class Guard:
             self._metrics.requests.labels(route, str(status)).inc()
             self._metrics.seconds.labels(route).observe(time.monotonic() - begun)
 
-    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def _refusal(self, scope: Scope) -> ASGIApp | None:
+        """The answer to a request that is not let in."""
         headers = Headers(scope=scope)
         if self._hosts and _host(headers.get("host", "")) not in self._hosts:
-            await refusal(421, "this service does not go by that name")(scope, receive, send)
-            return
-        if not self._may_enter(scope["path"], headers):
-            answer = refusal(401, "a key is needed", remedy="Authorization: Bearer KEY")
-            answer.headers["WWW-Authenticate"] = "Bearer"
-            await answer(scope, receive, send)
-            return
-        end = time.monotonic() + BODY_SECONDS
-        whole = False
-
-        async def received() -> Message:
-            nonlocal whole
-            if whole:
-                return await receive()  # waits until the other side goes away
-            try:
-                message = await asyncio.wait_for(receive(), max(0.0, end - time.monotonic()))
-            except TimeoutError:
-                return {"type": "http.disconnect"}
-            whole = message["type"] != "http.request" or not message.get("more_body")
-            return message
-
-        await self._app(scope, received, send)
+            return refusal(421, "this service does not go by that name")
+        if self._may_enter(scope["path"], headers):
+            return None
+        answer = refusal(401, "a key is needed", remedy="Authorization: Bearer KEY")
+        answer.headers["WWW-Authenticate"] = "Bearer"
+        return answer
 
     def _may_enter(self, path: str, headers: Headers) -> bool:
         if self._key is None or path in OPEN_PATHS or path.startswith(OPEN_FOLDER):

@@ -28,7 +28,7 @@ class Limits:
 
     budget: float = 2.0
     longest: float = 30.0
-    at_work: int = field(default_factory=lambda: 4 * len(os.sched_getaffinity(0)))
+    at_work: int = field(default_factory=lambda: 2 * len(os.sched_getaffinity(0)))
     waiting: int = 64
     body: int = 4_000_000
 

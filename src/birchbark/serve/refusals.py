@@ -14,6 +14,7 @@ from birchbark.serve.gate import RETRY_AFTER, BusyError
 from birchbark.serve.service import ClosedError, NotFoundError
 
 LOG = logging.getLogger("birchbark.serve")
+REFUSALS = (400, 401, 403, 404, 408, 413, 421, 422, 503)
 MOST_FAULTS = 5  # of one request that are told
 
 

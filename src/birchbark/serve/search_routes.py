@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
+from fastapi.responses import PlainTextResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from birchbark.collection.jsonl import document_of
 from birchbark.errors import BirchbarkError, InputError
 from birchbark.serve.limits import ID_CHARACTERS, QUERY_CHARACTERS
 from birchbark.serve.metrics import CONTENT_TYPE
-from birchbark.serve.refusals import told
+from birchbark.serve.refusals import REFUSALS, told
 from birchbark.serve.service import NotFoundError, Service
 from birchbark.serve.shapes import (
     AttentionRequest,
@@ -24,6 +25,10 @@ from birchbark.serve.shapes import (
 )
 from birchbark.show.attention import attention_data
 
+PLAIN: dict[int | str, dict[str, Any]] = {  # refusals of a stream are no stream
+    status: {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}}
+    for status in REFUSALS
+}
 Id = Annotated[str, Path(max_length=ID_CHARACTERS)]
 Asked = Annotated[str | None, Query(min_length=1, max_length=QUERY_CHARACTERS)]
 
@@ -37,7 +42,9 @@ def search_routes(service: Service) -> APIRouter:
         """The best hits, why they are there, and whether time sufficed."""
         return await service.search(request)
 
-    @routes.post("/search/stream", tags=["search"], response_class=EventSourceResponse)
+    @routes.post(
+        "/search/stream", tags=["search"], response_class=EventSourceResponse, responses=PLAIN
+    )
     async def stream(request: SearchRequest) -> AsyncIterator[ServerSentEvent]:
         """Server-sent events: `answer`, as often as more is known, then `done`; or `error`.
 
@@ -78,7 +85,7 @@ def search_routes(service: Service) -> APIRouter:
         """What the model's tokens look at in a text, by layer and head."""
         return attention_data(await service.attention(request.query, request.text))
 
-    @routes.get("/metrics", tags=["service"])
+    @routes.get("/metrics", tags=["service"], response_class=PlainTextResponse)
     async def metrics() -> Response:
         """Counts, in Prometheus' text format."""
         return Response(service.metrics.written(), media_type=CONTENT_TYPE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
@@ -61,6 +62,7 @@ def bound(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(CONNECTIONS)
     except OSError as fault:
         listening.close()
         raise InputError(
@@ -87,4 +89,5 @@ def run(application: Any, listening: socket.socket) -> None:
         timeout_keep_alive=10,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    with suppress(KeyboardInterrupt):  # told again when all is answered
+        uvicorn.Server(config).run(sockets=[listening])

@@ -28,7 +28,7 @@ from birchbark.serve.told import Told
 
 T = TypeVar("T")
 QUICK_THREADS = 4  # for what needs no BERT
-HASTE = 0.02  # seconds below which BERT is not begun
+PATIENCE = 0.5  # share of a budget that is waited for a turn: what is left must suffice to read
 
 
 class NotFoundError(BirchbarkError):
@@ -81,14 +81,15 @@ class Service:
         budget = self.limits.budget if request.budget_ms is None else request.budget_ms / 1000
         budget = min(budget, self.limits.longest)
         rankers = await self._rankers(request)
-        async with self.gate.entered(budget - HASTE if rankers else 0) as has_turn:
+        async with self.gate.entered(PATIENCE * budget if rankers else 0) as has_turn:
             waited = time.monotonic() - begun
-            reads = bool(rankers) and has_turn and budget - waited > HASTE
+            left = budget - waited
+            reads = bool(rankers) and has_turn and left > 0
             run = partial(
                 self.searcher.search,
                 request.query,
                 request.top,
-                budget - waited if reads else None,
+                left if reads else None,
                 rankers=rankers if reads else None,
                 filters=request.filters,
             )

@@ -29,6 +29,16 @@ class Asked(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class Refusal(BaseModel):
+    """What is wrong with a request, or with the service."""
+
+    message: str = Field(description="All of it, in one line.")
+    what: str = ""
+    found: str = ""
+    wanted: str = ""
+    remedy: str = ""
+
+
 class SearchRequest(Asked):
     """A search. What it does not say is as the service was started."""
 

@@ -1,0 +1,179 @@
+"""Does the service keep its word as a process: to a folder, to a signal, to a kill, to dawdlers?"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from birchbark.cli import group
+from birchbark.errors import BirchbarkError
+from birchbark.index.build import build_index
+from birchbark.index.reader import Index
+from conftest import DOCUMENTS, write_bert
+
+
+@contextmanager
+def served(*words: str | Path, cwd: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    """Port and process of `birchbark serve`, once it listens."""
+    command = [sys.executable, "-m", "birchbark", "serve", "--port", "0", *map(str, words)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=cwd)
+    try:
+        assert process.stderr
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if found := re.search(r"http://[^:]+:(\d+)/", line):
+                yield int(found[1]), process
+                break
+        else:
+            pytest.fail("".join(said))
+    finally:
+        process.kill()
+        process.wait(20)
+        process.stderr.close()
+
+
+def ask(port: int, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+        head = {"content-type": "application/json"}
+        connection.request(method, path, None if body is None else json.dumps(body), head)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+@pytest.fixture
+def bert(tmp_path: Path) -> Path:
+    return write_bert(tmp_path / "bert", labels=1)
+
+
+def test_a_folder_of_ones_own_is_served(tmp_path: Path, bert: Path) -> None:
+    """Indexed beside it; the next time that index is taken, with what was changed in it."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "bees.txt").write_text("Bees dance. The dance tells of a flower.")
+    with served("notes", "--model", bert, "--writable", cwd=tmp_path) as (port, _):
+        status, answer = ask(port, "POST", "/search", {"query": "bee dance"})
+        assert (status, answer["hits"][0]["doc_id"]) == (200, "bees.txt")
+        new = {"documents": [{"id": "canoe", "text": "A birch canoe."}]}
+        assert ask(port, "POST", "/documents", new)[1]["added"] == 1
+    with served("notes", "--model", bert, cwd=tmp_path) as (port, _):
+        assert ask(port, "POST", "/search", {"query": "canoe"})[1]["hits"][0]["doc_id"] == "canoe"
+
+
+def test_a_killed_service_has_kept_what_it_acknowledged(tmp_path: Path, bert: Path) -> None:
+    """Whenever the kill comes; the client sees a broken connection, not half an answer."""
+    build_index(DOCUMENTS, tmp_path / "index")
+    for round_ in range(4):
+        acknowledged = []
+        with (
+            ThreadPoolExecutor(1) as pool,
+            served("index", "--model", bert, "--writable", cwd=tmp_path) as (port, process),
+        ):
+            end = time.monotonic() + 0.3 + 0.17 * round_
+            number = 0
+            while True:
+                number += 1
+                name = f"{round_}-{number}"
+                body = {"documents": [{"id": name, "text": f"zebra {name}"}]}
+                if time.monotonic() > end:
+                    asked = pool.submit(ask, port, "POST", "/documents", body)
+                    time.sleep(0.01 * round_)
+                    os.kill(process.pid, signal.SIGKILL)
+                    try:
+                        if asked.result()[0] == 200:
+                            acknowledged.append(name)
+                    except (OSError, HTTPException):
+                        pass
+                    break
+                assert ask(port, "POST", "/documents", body)[0] == 200
+                acknowledged.append(name)
+        kept = Index(tmp_path / "index")
+        assert {d.doc_id for d in kept.documents(acknowledged)} == set(acknowledged)
+    shutil.rmtree(tmp_path / "index")
+
+
+def test_a_stopped_service_answers_what_it_accepted(tmp_path: Path, bert: Path) -> None:
+    """SIGTERM while eight clients ask: all that were let in are answered; then it ends by itself."""
+    build_index(DOCUMENTS, tmp_path / "index")
+
+    def client(port: int) -> list[tuple[int, Any]]:
+        found = []
+        while True:
+            try:
+                found.append(ask(port, "POST", "/search", {"query": "birch"}))
+            except ConnectionError:  # came after the door was shut
+                return found
+
+    with served("index", "--model", bert, cwd=tmp_path) as (port, process):
+        with ThreadPoolExecutor(8) as pool:
+            clients = [pool.submit(client, port) for _ in range(8)]
+            time.sleep(1)
+            process.send_signal(signal.SIGTERM)
+            answers = [answer for one in clients for answer in one.result()]
+        assert answers
+        assert all(status == 200 and answer["hits"] for status, answer in answers)
+        assert process.wait(20) == 0
+
+
+@pytest.mark.slow
+def test_dawdlers_are_shown_the_door(tmp_path: Path, bert: Path) -> None:
+    """Who does not say what he wants in ten seconds, or begins a body and does not end it."""
+    build_index(DOCUMENTS, tmp_path / "index")
+    with served("index", "--model", bert, cwd=tmp_path) as (port, _):
+        silent, slow, half = doors = [
+            socket.create_connection(("127.0.0.1", port)) for _ in range(3)
+        ]
+        slow.sendall(b"POST /search HTTP/1.1\r\nhost: localhost\r\n")
+        half.sendall(
+            b"POST /search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            b"content-length: 100\r\n\r\n{"
+        )
+        begun = time.monotonic()
+        for one, most in ((silent, 15), (slow, 15), (half, 30)):
+            one.settimeout(40)
+            while one.recv(1000):
+                pass
+            assert time.monotonic() - begun < most
+        for one in doors:
+            one.close()
+        assert ask(port, "POST", "/search", {"query": "birch"})[0] == 200
+
+
+def test_what_cannot_be_served_is_told(
+    tmp_path: Path, bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything listens."""
+    monkeypatch.chdir(tmp_path)
+    build_index(DOCUMENTS, tmp_path / "index")
+    (tmp_path / "empty.key").write_text(" \n")
+    taken = socket.create_server(("127.0.0.1", 0))
+    for words, message in (
+        (("nowhere",), "nowhere: no such index or folder"),
+        (("index", "--model", bert, "--port", str(taken.getsockname()[1])), "cannot listen there"),
+        (("index", "--key-file", "empty.key"), "empty.key: no key in it"),
+        (("index", "--budget", "1m"), "not a time"),
+        (("index", "--budget", "1h"), "not a time"),
+        (("index", "--budget", "60s"), "a search may by default take longer than at most"),
+        (("index", "--reports", "nowhere"), "nowhere: no such folder"),
+        (("index", "--first-stage-only", "--depth", "3"), "--depth is for BERT"),
+        (("index", "--beside", "nowhere"), "no such model"),
+    ):
+        found = CliRunner().invoke(group, ["serve", *map(str, words)])
+        assert isinstance(found.exception, BirchbarkError)
+        assert message in str(found.exception)
+    taken.close()
