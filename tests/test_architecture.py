@@ -48,6 +48,7 @@ ROOMS = {
         "device",
         "train",
     },
+    "adapters": {"pipeline", "score"},
     "serve": {"collection", "combine", "pipeline", "score", "show"},
     "cli": {
         "artifact",
@@ -79,8 +80,13 @@ PACKAGES = {
     "faiss": {"retrieve"},
     "click": {"cli"},
     "fastapi": {"serve"},
+    "haystack": {"adapters"},
+    "langchain_core": {"adapters"},
+    "llama_index": {"adapters"},
+    "pandas": {"adapters"},
+    "pyterrier": {"adapters"},
     "starlette": {"serve"},
-    "pydantic": {"serve"},
+    "pydantic": {"serve", "adapters"},
     "uvicorn": {"serve"},
     "prometheus_client": {"serve"},
     "rich": {"cli"},
@@ -98,7 +104,7 @@ PACKAGES = {
     "jinja2": {"show"},
     "urllib": {"hub"},  # nothing else touches the network
     "http": {"hub"},
-    "socket": set(),
+    "socket": {"serve"},  # to listen
     "huggingface_hub": set(),  # comes with tokenizers; see hub/client.py
     "bm25s": set(),  # peers, for benchmarks/ alone
     "accelerate": set(),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,7 +62,27 @@ def client(place: Path) -> Iterator[Client]:
                 writable=writable,
             )
             app = application(service, **application_choices)
-            app.service = service
             return stack.enter_context(TestClient(app, raise_server_exceptions=raises))
 
         yield made
+
+
+@contextmanager
+def running(*words: str | Path, cwd: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    """Port and process of `birchbark serve`, once it listens."""
+    command = [sys.executable, "-m", "birchbark", "serve", "--port", "0", *map(str, words)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=cwd)
+    try:
+        assert process.stderr
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if found := re.search(r"http://[^:]+:(\d+)/", line):
+                yield int(found[1]), process
+                break
+        else:
+            pytest.fail("".join(said))
+    finally:
+        process.kill()
+        process.wait(20)
+        process.stderr.close()

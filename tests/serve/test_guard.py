@@ -61,7 +61,8 @@ def test_a_body_has_an_end(client: Any) -> None:
     service = client(limits=Limits(body=1000))
     head = {"content-type": "application/json"}
     large = b'{"query": "' + b"x" * 2000 + b'"}'
-    assert service.post("/search", content=large, headers=head).status_code == 413
+    said = service.post("/search", content=large, headers=head)
+    assert (said.status_code, said.json()["wanted"]) == (413, "1,000 bytes at most")
 
     def pieces() -> Any:
         for _ in range(100):

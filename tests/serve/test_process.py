@@ -4,49 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from served import running
 
 from birchbark.cli import group
 from birchbark.errors import BirchbarkError
 from birchbark.index.build import build_index
 from birchbark.index.reader import Index
 from conftest import DOCUMENTS, write_bert
-
-
-@contextmanager
-def served(*words: str | Path, cwd: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
-    """Port and process of `birchbark serve`, once it listens."""
-    command = [sys.executable, "-m", "birchbark", "serve", "--port", "0", *map(str, words)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=cwd)
-    try:
-        assert process.stderr
-        said = []
-        for line in process.stderr:
-            said.append(line)
-            if found := re.search(r"http://[^:]+:(\d+)/", line):
-                yield int(found[1]), process
-                break
-        else:
-            pytest.fail("".join(said))
-    finally:
-        process.kill()
-        process.wait(20)
-        process.stderr.close()
 
 
 def ask(port: int, method: str, path: str, body: Any = None) -> tuple[int, Any]:
@@ -66,12 +42,12 @@ def test_a_folder_of_ones_own_is_served(tmp_path: Path, bert: Path) -> None:
     """Indexed beside it; the next time that index is taken, with what was changed in it."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "bees.txt").write_text("Bees dance. The dance tells of a flower.")
-    with served("notes", "--model", bert, "--writable", cwd=tmp_path) as (port, _):
+    with running("notes", "--model", bert, "--writable", cwd=tmp_path) as (port, _):
         status, answer = ask(port, "POST", "/search", {"query": "bee dance"})
         assert (status, answer["hits"][0]["doc_id"]) == (200, "bees.txt")
         new = {"documents": [{"id": "canoe", "text": "A birch canoe."}]}
         assert ask(port, "POST", "/documents", new)[1]["added"] == 1
-    with served("notes", "--model", bert, cwd=tmp_path) as (port, _):
+    with running("notes", "--model", bert, cwd=tmp_path) as (port, _):
         assert ask(port, "POST", "/search", {"query": "canoe"})[1]["hits"][0]["doc_id"] == "canoe"
 
 
@@ -82,7 +58,7 @@ def test_a_killed_service_has_kept_what_it_acknowledged(tmp_path: Path, bert: Pa
         acknowledged = []
         with (
             ThreadPoolExecutor(1) as pool,
-            served("index", "--model", bert, "--writable", cwd=tmp_path) as (port, process),
+            running("index", "--model", bert, "--writable", cwd=tmp_path) as (port, process),
         ):
             end = time.monotonic() + 0.3 + 0.17 * round_
             number = 0
@@ -108,7 +84,7 @@ def test_a_killed_service_has_kept_what_it_acknowledged(tmp_path: Path, bert: Pa
 
 
 def test_a_stopped_service_answers_what_it_accepted(tmp_path: Path, bert: Path) -> None:
-    """SIGTERM while eight clients ask: all that were let in are answered; then it ends by itself."""
+    """SIGTERM while eight clients ask: who was let in is answered; then it ends by itself."""
     build_index(DOCUMENTS, tmp_path / "index")
 
     def client(port: int) -> list[tuple[int, Any]]:
@@ -119,7 +95,7 @@ def test_a_stopped_service_answers_what_it_accepted(tmp_path: Path, bert: Path) 
             except ConnectionError:  # came after the door was shut
                 return found
 
-    with served("index", "--model", bert, cwd=tmp_path) as (port, process):
+    with running("index", "--model", bert, cwd=tmp_path) as (port, process):
         with ThreadPoolExecutor(8) as pool:
             clients = [pool.submit(client, port) for _ in range(8)]
             time.sleep(1)
@@ -134,7 +110,7 @@ def test_a_stopped_service_answers_what_it_accepted(tmp_path: Path, bert: Path) 
 def test_dawdlers_are_shown_the_door(tmp_path: Path, bert: Path) -> None:
     """Who does not say what he wants in ten seconds, or begins a body and does not end it."""
     build_index(DOCUMENTS, tmp_path / "index")
-    with served("index", "--model", bert, cwd=tmp_path) as (port, _):
+    with running("index", "--model", bert, cwd=tmp_path) as (port, _):
         silent, slow, half = doors = [
             socket.create_connection(("127.0.0.1", port)) for _ in range(3)
         ]

@@ -64,4 +64,4 @@ def application(
     for routes in (search_routes(service), rerank_routes(service), page_routes(service, reports)):
         app.include_router(routes)
     tell_errors(app)
-    return Guard(app, service.metrics, key, hosts)
+    return Guard(app, service, key, hosts)

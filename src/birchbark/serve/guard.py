@@ -10,8 +10,8 @@ from collections.abc import Collection
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from birchbark.serve.metrics import Metrics
 from birchbark.serve.refusals import refusal
+from birchbark.serve.service import Service
 
 OPEN_PATHS = ("/", "/healthz", "/readyz")
 OPEN_FOLDER = "/page/"  # the page's own files, which say nothing of the documents
@@ -37,16 +37,17 @@ class Guard:
     def __init__(
         self,
         app: ASGIApp,
-        metrics: Metrics,
+        service: Service,
         key: str | None = None,
         hosts: Collection[str] = (),
     ) -> None:
-        """key: what requests must carry, if any. hosts: names the service goes by; any if none.
+        """service: whose limits and counts are used. key: what requests must carry, if any.
 
+        hosts: names the service goes by; any if none.
         A page elsewhere can have a browser ask a name of its own that leads here; it cannot have it
         ask by another name.
         """
-        self._app, self._metrics, self._hosts = app, metrics, frozenset(hosts)
+        self._app, self.service, self._hosts = app, service, frozenset(hosts)
         self._key = key.encode() if key is not None else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,16 +83,16 @@ class Guard:
                     headers.setdefault(name, value)
             await asyncio.wait_for(send(message), SEND_SECONDS)
 
-        self._metrics.inside.inc()
+        self.service.metrics.inside.inc()
         try:
             await (self._refusal(scope) or self._app)(scope, received, sent)
         except TimeoutError:
             pass  # nobody takes the answer
         finally:
-            self._metrics.inside.dec()
+            self.service.metrics.inside.dec()
             route = getattr(scope.get("route"), "path", "other")
-            self._metrics.requests.labels(route, str(status)).inc()
-            self._metrics.seconds.labels(route).observe(time.monotonic() - begun)
+            self.service.metrics.requests.labels(route, str(status)).inc()
+            self.service.metrics.seconds.labels(route).observe(time.monotonic() - begun)
 
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         """The answer to a request that is not let in."""
@@ -99,7 +100,11 @@ class Guard:
         if self._hosts and _host(headers.get("host", "")) not in self._hosts:
             return refusal(421, "this service does not go by that name")
         if self._may_enter(scope["path"], headers):
-            return None
+            most = self.service.limits.body
+            length = headers.get("content-length", "0")
+            if not length.isdecimal() or int(length) <= most:
+                return None  # what says nothing of its length is measured while it comes
+            return refusal(413, "request is too large", wanted=f"{most:,} bytes at most")
         answer = refusal(401, "a key is needed", remedy="Authorization: Bearer KEY")
         answer.headers["WWW-Authenticate"] = "Bearer"
         return answer

@@ -1,0 +1,110 @@
+"""Do birchbark's adapters work in the libraries that they are for?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from birchbark.index.build import build_index
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.search import search
+from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.texts import rank_texts
+from birchbark.retrieve.engine import IndexEngine
+from birchbark.score.model import load_scorer
+from conftest import DOCUMENTS, write_bert
+
+QUERY = "birch river"
+TEXTS = [document.contents for document in DOCUMENTS]
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_bert(tmp_path_factory.mktemp("bert") / "bert", labels=1)
+
+
+@pytest.fixture(scope="module")
+def expected(bert: Path) -> list[tuple[int, float]]:
+    return [(one.place, one.score) for one in rank_texts(QUERY, TEXTS, load_scorer(bert))]
+
+
+def test_langchain(bert: Path, expected: list[tuple[int, float]]) -> None:
+    """As a compressor, alone and behind a retriever; documents that came in stay as they are."""
+    core = pytest.importorskip("langchain_core")
+    from langchain_core.documents import Document
+
+    from birchbark.adapters.langchain import BirchbarkRerank
+
+    assert core
+    documents = [Document(text, metadata={"n": n}) for n, text in enumerate(TEXTS)]
+    compressor = BirchbarkRerank(model=str(bert), top_n=2)
+    found = compressor.compress_documents(documents, QUERY)
+    assert [(d.metadata["n"], d.metadata["relevance_score"]) for d in found] == expected[:2]
+    assert all("relevance_score" not in d.metadata for d in documents)
+    assert (
+        len(BirchbarkRerank(model=str(bert), top_n=None).compress_documents(documents, QUERY)) == 5
+    )
+    assert compressor.compress_documents([], QUERY) == []
+    with pytest.raises(ValueError, match="top_n"):
+        BirchbarkRerank(model=str(bert), top_n=0)
+
+
+def test_llama_index(bert: Path, expected: list[tuple[int, float]]) -> None:
+    """As a postprocessor of nodes."""
+    pytest.importorskip("llama_index.core")
+    from llama_index.core.schema import NodeWithScore, TextNode
+
+    from birchbark.adapters.llama_index import BirchbarkRerank
+
+    nodes = [NodeWithScore(node=TextNode(text=t, id_=str(n)), score=0) for n, t in enumerate(TEXTS)]
+    found = BirchbarkRerank(model=str(bert), top_n=3).postprocess_nodes(nodes, query_str=QUERY)
+    assert [(int(one.node.node_id), one.score) for one in found] == expected[:3]
+
+
+def test_haystack(bert: Path, expected: list[tuple[int, float]]) -> None:
+    """As a component of a pipeline, which can be written down and read again."""
+    pytest.importorskip("haystack")
+    from haystack import Document, Pipeline
+
+    from birchbark.adapters.haystack import BirchbarkRanker
+
+    documents = [Document(id=str(n), content=text) for n, text in enumerate(TEXTS)]
+    ours = "birchbark.adapters.haystack"
+    pipeline = Pipeline()
+    pipeline.add_component("ranker", BirchbarkRanker(str(bert), top_k=4))
+    for one in (pipeline, Pipeline.loads(pipeline.dumps(), allowed_modules=[ours])):
+        answer = one.run({"ranker": {"query": QUERY, "documents": documents}})
+        found = answer["ranker"]["documents"]
+        assert [(int(d.id), d.score) for d in found] == expected[:4]
+    assert len(BirchbarkRanker(str(bert)).run(QUERY, documents, top_k=1)["documents"]) == 1
+
+
+def test_pyterrier(bert: Path, tmp_path: Path) -> None:
+    """As transformers, alone and one behind the other; an experiment runs with them."""
+    pytest.importorskip("pyterrier")
+    import pandas as pd
+
+    from birchbark.adapters.pyterrier import BirchbarkReranker, BirchbarkRetriever
+    from birchbark.errors import InputError
+
+    index = build_index(DOCUMENTS, tmp_path / "index")
+    searcher = Searcher(tmp_path / "index", bert)
+    topics = pd.DataFrame([["1", QUERY], ["2", "bees"], ["3", "zebra"]], columns=["qid", "query"])
+    bm25 = BirchbarkRetriever(tmp_path / "index", first_stage_only=True)
+    whole = BirchbarkRetriever(searcher)
+    for query in (QUERY, "bees"):
+        for transformer, ranker in ((bm25, None), (whole, Ranker(load_scorer(bert)))):
+            hits = search(IndexEngine(index), query, ranker, 1000).hits
+            found = transformer.transform(topics)
+            own = found[found["query"] == query]
+            assert own["docno"].tolist() == [hit.document.doc_id for hit in hits]
+            assert own["score"].tolist() == [hit.score for hit in hits]
+            assert own["rank"].tolist() == list(range(len(hits)))
+    both = (bm25 >> BirchbarkReranker(searcher)).transform(topics)
+    assert (
+        both[["qid", "docno"]].to_numpy().tolist()
+        == whole.transform(topics)[["qid", "docno"]].to_numpy().tolist()
+    )
+    with pytest.raises(InputError, match="without the column query"):
+        whole.transform(pd.DataFrame({"qid": ["1"]}))
