@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-train test-adapters slow lint bench bench-score bench-topk bench-train bench-tune bench-nearest clean
+.PHONY: demo test test-train test-adapters test-page audit slow lint bench bench-score bench-topk bench-train bench-tune bench-nearest bench-serve clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -32,6 +32,14 @@ test-adapters: .venv-adapters/ready
 	$(PYTHON) -m venv .venv-adapters
 	.venv-adapters/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test-adapters]'
 	@touch $@
+
+# The page, driven in the system's Chromium.
+test-page: .venv/ready-test-page .venv/ready-model
+	$(BIN)/python -m pytest -m slow tests/serve/test_page.py
+
+# Known faults of what the service is made of; asks PyPI's database of them.
+audit: .venv/ready-audit
+	$(BIN)/pip-audit
 
 slow: .venv/ready-test .venv/ready-model
 	$(BIN)/python -m pytest -m slow
@@ -67,6 +75,10 @@ bench-tune: .venv/ready-test
 # it for the vectors of 100,000 sentences. Libraries that are not installed are left out.
 bench-nearest: .venv/ready-bench-nearest .venv/ready-model
 	$(BIN)/python -m benchmarks.nearest --data ../shared/data --output benchmarks/RESULTS-NEAREST.md $(BENCH)
+
+# Fifty clients at once, beside FastAPI with sentence-transformers, a quarter of an hour.
+bench-serve: .venv/ready-bench-score .venv/ready-bench-serve .venv/ready-model
+	$(BIN)/python -m benchmarks.serving --output benchmarks/RESULTS-SERVING.md $(BENCH)
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; \

@@ -218,3 +218,16 @@ def test_threads_share_a_model_of_their_own_making(tmp_path: Path) -> None:
         found = [pool.submit(rank_texts, query, texts, shared) for query in QUERIES * 5]
     for query, one in zip(QUERIES * 5, found, strict=True):
         assert one.result() == rank_texts(query, texts, alone)
+
+
+def test_its_example_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As it stands in its description, with the default model."""
+    notes = [Document("returns", {"text": "Parcels can be sent back within thirty days."})]
+    build_index(notes, tmp_path / "notes.index")
+    monkeypatch.chdir(tmp_path)
+    assert Searcher.__doc__
+    lines = [line[8:] for line in Searcher.__doc__.splitlines() if line.startswith(" " * 8)]
+    exec("\n".join(lines).replace("get my money", "send it"), {"Searcher": Searcher})
+    assert capsys.readouterr().out.startswith("returns ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -153,3 +154,19 @@ def test_what_cannot_be_served_is_told(
         assert isinstance(found.exception, BirchbarkError)
         assert message in str(found.exception)
     taken.close()
+
+
+def test_the_readmes_command_works(tmp_path: Path) -> None:
+    """On the README's own notes, with the default model."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (words,) = re.findall(r"^    birchbark serve (.+)$", readme, re.M)
+    notes = re.findall(r'^echo "(.+)" > (notes/\w+\.txt)$', readme, re.M)
+    (tmp_path / "notes").mkdir()
+    for text, name in notes:
+        (tmp_path / name).write_text(text)
+    with running(*words.split(), cwd=tmp_path) as (port, _):
+        query = {"query": "how long do I have to return a parcel"}
+        answer = ask(port, "POST", "/search", query)[1]
+        assert answer["hits"][0]["doc_id"] == "returns.txt"
+        best = max(answer["hits"][0]["segments"], key=lambda one: one["score"])
+        assert best["text"] == "Parcels can be sent back within thirty days."
