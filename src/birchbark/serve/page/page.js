@@ -44,6 +44,7 @@ async function run(work) {
 function search({ anew }) {
   if (!state.query) return;
   id("welcome").hidden = true;
+  if (anew) id("hits").replaceChildren();
   if (state.view === "beside") { beside(); return; }
   run(async (signal, begun) => {
     const query = state.query;
@@ -137,7 +138,7 @@ function fromAddress() {
   if (state.query) { search({ anew: true }); return; }
   state.running?.abort();
   status.textContent = "";
-  id("hits").replaceChildren();
+  id("results").hidden = id("beside").hidden = true;
   id("welcome").hidden = false;
 }
 
