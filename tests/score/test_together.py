@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -48,6 +50,8 @@ class _Slow:
         return checkpoint
 
     def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Float32s:
+        if not ids:
+            return np.empty(0, np.float32)
         self.sizes.append(len(ids))
         self.begun.set()
         self.may_end.wait(10)
@@ -80,6 +84,18 @@ def test_an_error_reaches_those_who_asked_and_nobody_after() -> None:
     with pytest.raises(CheckpointError, match="no number"):
         shared.run([np.zeros(99, np.int32)])
     assert shared.run([np.ones(1, np.int32)]).tolist() == [1]
+
+
+def test_its_thread_ends_with_it() -> None:
+    """Nothing is left of a session that nobody holds; nothing to run is not waited for."""
+    before = set(threading.enumerate())
+    shared = Together(_Slow())
+    (own,) = set(threading.enumerate()) - before
+    assert len(shared.run([])) == 0
+    del shared
+    gc.collect()
+    own.join(10)
+    assert not own.is_alive()
 
 
 def test_recent_scores_are_kept_and_old_ones_go() -> None:

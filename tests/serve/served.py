@@ -39,24 +39,25 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(place: Path) -> Iterator[Client]:
-    """Makes a client of a service; its scorer counts words unless another is given."""
+    """Makes a client of a service; its scorer counts words, or is a tiny BERT, or another."""
     with ExitStack() as stack:
 
         def made(
             ranker: Any = None,
             limits: Limits | None = None,
             *,
+            bert: bool = False,
             writable: bool = False,
             raises: bool = True,
             **application_choices: Any,
         ) -> TestClient:
-            model = Ranker(WordScorer()) if ranker is None else ranker
             count = len(list(place.parent.iterdir()))
-            bert = write_bert(place.parent / f"bert-{count}", labels=1)
+            model = Ranker(WordScorer()) if ranker is None else ranker
+            if bert:
+                model = write_bert(place.parent / f"bert-{count}", labels=1)
             embedding = write_bert(place.parent / f"embedding-{count}")
             service = Service(
                 Searcher(place, model),
-                str(bert),
                 str(embedding),
                 limits or Limits(budget=20),
                 writable=writable,

@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 from served import client, place
 
+from birchbark.pipeline.answer import Answer, Work
 from birchbark.pipeline.ranker import Ranker
 from birchbark.records import Float32s, Ids
 from birchbark.serve.gate import BusyError, Gate
 from birchbark.serve.limits import Limits
+from birchbark.serve.shapes import SearchRequest
+from birchbark.serve.told import GoneError, Told
 from conftest import WordScorer
 
 __all__ = ["client", "place"]
@@ -37,27 +40,25 @@ def test_the_gate_gives_turns_then_haste_then_refusals() -> None:
     """Two at work, one waits, three are sent on without BERT, the next is refused."""
 
     async def crowd() -> None:
-        gate, leave = Gate(Limits(at_work=2, waiting=1)), asyncio.Event()
-        found: list[Any] = []
-
-        async def come(patience: float) -> None:
-            async with gate.entered(patience) as has_turn:
-                found.append(has_turn)
-                await leave.wait()
-
-        tasks = [asyncio.create_task(come(60)) for _ in range(6)]
-        await asyncio.sleep(0.05)
-        assert sorted(found) == [False, False, False, True, True]  # one still waits
-        assert gate.full
+        gate = Gate(Limits(at_work=2, waiting=1))
+        first, second = await gate.come(60), await gate.come(60)
+        waiting = asyncio.create_task(gate.come(60))
+        await asyncio.sleep(0.01)
+        hurried = [await gate.come(60) for _ in range(3)]
+        assert (first.has_turn, second.has_turn, waiting.done()) == (True, True, False)
+        assert not any(visit.has_turn for visit in hurried)
         with pytest.raises(BusyError, match="6 being answered"):
-            async with gate.entered(60):
-                pass
-        leave.set()
-        await asyncio.gather(*tasks)
-        assert sorted(found) == [False, False, False, True, True, True]
+            await gate.come(60)
+        with pytest.raises(BusyError):
+            gate.check()
+        first.leave()
+        third = await waiting
+        assert third.has_turn
+        for visit in (second, third, *hurried):
+            visit.leave()
         assert gate.inside == 0
-        async with gate.entered(0.01) as has_turn:
-            assert has_turn
+        again = [await gate.come(0), await gate.come(0), await gate.come(0)]
+        assert [visit.has_turn for visit in again] == [True, True, False]
 
     asyncio.run(crowd())
 
@@ -67,17 +68,17 @@ def test_who_waits_too_long_goes_on_without_bert() -> None:
 
     async def crowd() -> None:
         gate = Gate(Limits(at_work=1, waiting=5))
-        async with gate.entered(1) as first:
-            async with gate.entered(0.01) as second:
-                assert (first, second) == (True, False)
-            waiting = asyncio.create_task(gate.entered(60).__aenter__())
-            await asyncio.sleep(0.01)
-            waiting.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await waiting
-            assert gate.inside == 1
-        async with gate.entered(0.01) as next_one:
-            assert next_one
+        first, second = await gate.come(1), await gate.come(0.01)
+        assert (first.has_turn, second.has_turn) == (True, False)
+        waiting = asyncio.create_task(gate.come(60))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert gate.inside == 2
+        first.leave()
+        assert (await gate.come(0.01)).has_turn
+        assert not (await gate.come(None)).has_turn
 
     asyncio.run(crowd())
 
@@ -100,9 +101,10 @@ def test_a_crowd_gets_the_best_there_is_and_then_a_time_to_come_back(client: Any
         assert plain["exact"]
         assert [h["doc_id"] for h in hurried["hits"]] == [h["doc_id"] for h in plain["hits"]]
         service.app.service.gate.inside += 2  # as though two more were inside
-        refused = service.post("/search", json=ask)
-        assert refused.status_code == 503
-        assert refused.headers["retry-after"] == "1"
+        for path in ("/search", "/search/stream"):
+            refused = service.post(path, json=ask)
+            assert refused.status_code == 503
+            assert refused.headers["retry-after"] == "1"
         assert service.get("/readyz").status_code == 503
         assert (
             service.post("/v2/rerank", json={"query": "a", "documents": ["b"]}).status_code == 503
@@ -132,29 +134,64 @@ def test_what_breaks_one_search_leaves_the_others_alone(client: Any) -> None:
         assert service.post("/search", json={"query": "birch"}).json()["exact"]
 
 
+def test_a_turn_lasts_as_long_as_its_search(client: Any) -> None:
+    """Not longer, where nobody takes the answer; nor shorter, where whoever asked is gone."""
+    scorer = Held()
+    service = client(Ranker(scorer), Limits(budget=15, at_work=1, waiting=0)).app.service
+    request = SearchRequest(query="birch river")
+
+    async def idle() -> None:
+        scorer.go.set()
+        answers = service.stream(request)
+        await anext(answers)
+        await until(lambda: service.gate.inside == 0)  # though the stream is not read to its end
+        await answers.aclose()
+
+    async def gone() -> None:
+        scorer.go.clear()
+        scorer.asked.clear()
+        task = asyncio.create_task(service.search(SearchRequest(query="iron")))
+        await until(scorer.asked.is_set)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.05)
+        assert service.gate.inside == 1
+        scorer.go.set()
+        await until(lambda: service.gate.inside == 0)
+
+    async def until(holds: Any) -> None:
+        async with asyncio.timeout(10):
+            while not holds():
+                await asyncio.sleep(0.005)
+
+    asyncio.run(idle())
+    service.gate = Gate(service.limits)  # of the next event loop
+    asyncio.run(gone())
+
+
 def test_a_search_ends_when_nobody_waits_for_it() -> None:
-    """Who reads a stream and goes away leaves no thread at work."""
-    from birchbark.pipeline.answer import Answer, Work
-    from birchbark.serve.told import GoneError, Told
+    """Who reads a stream and goes away leaves no thread at work; of many answers one waits."""
+    ended = Event()
 
-    async def leave() -> list[str]:
-        ended: list[str] = []
+    def search(watch: Any) -> tuple[Answer, bool]:
+        try:
+            for _ in range(10_000):
+                watch(lambda: Answer((), Work(exact=False)))
+                Event().wait(0.001)
+        except GoneError:
+            ended.set()
+            raise
+        return Answer((), Work()), True
 
-        def search(watch: Any) -> Answer:
-            try:
-                for _ in range(10_000):
-                    watch(lambda: Answer((), Work(exact=False)))
-                    Event().wait(0.001)
-            except GoneError:
-                ended.append("gone")
-                raise
-            return Answer((), Work())
-
+    async def leave() -> None:
+        told = Told("q", 0.0, 0.0, frames=True)
         with ThreadPoolExecutor(1) as pool:
-            told = Told("q", 0.0, 0.0, frames=True, cut_short=False)
-            answers = told.of(pool, search)
+            running = asyncio.wrap_future(pool.submit(told.run, search))
+            answers = told.answers(running)
             await anext(answers)
             await answers.aclose()
-        return ended
+            await running  # what ended it is told to nobody
 
-    assert asyncio.run(leave()) == ["gone"]
+    asyncio.run(leave())
+    assert ended.is_set()

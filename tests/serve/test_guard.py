@@ -16,7 +16,7 @@ SEARCH = {"query": "birch"}
 
 def test_with_a_key_only_its_bearers_are_let_in(client: Any) -> None:
     """Everything but the page's own files and the health of the process."""
-    service = client(key="s3cret é")
+    service = client(key="s3cret")
     paths = ("/search", "/search/stream", "/documents/canoe", "/metrics", "/about", "/openapi.json")
     for path in (*paths, "/v2/rerank", "/attention", "/reports", "/nowhere"):
         answer = service.get(path)
@@ -24,9 +24,9 @@ def test_with_a_key_only_its_bearers_are_let_in(client: Any) -> None:
         assert answer.headers["www-authenticate"] == "Bearer"
     for path in ("/", "/page/page.js", "/healthz", "/readyz"):
         assert service.get(path).status_code == 200
-    right = {"authorization": "Bearer s3cret é".encode()}
+    right = {"authorization": b"Bearer s3cret"}
     assert service.post("/search", json=SEARCH, headers=right).status_code == 200
-    for wrong in (b"Bearer s3cret", b"Bearer ", b"Bearer s3cret \xff", b"Basic x", b"s3cret", b""):
+    for wrong in (b"Bearer s3cre", b"Bearer ", b"Bearer s3cret \xff", b"Basic x", b"s3cret", b""):
         head = {"authorization": wrong}
         assert service.post("/search", json=SEARCH, headers=head).status_code == 401
     assert (

@@ -138,11 +138,13 @@ def test_what_cannot_be_served_is_told(
     monkeypatch.chdir(tmp_path)
     build_index(DOCUMENTS, tmp_path / "index")
     (tmp_path / "empty.key").write_text(" \n")
+    (tmp_path / "odd.key").write_text("s3cret é")
     taken = socket.create_server(("127.0.0.1", 0))
     for words, message in (
         (("nowhere",), "nowhere: no such index or folder"),
         (("index", "--model", bert, "--port", str(taken.getsockname()[1])), "cannot listen there"),
         (("index", "--key-file", "empty.key"), "empty.key: no key in it"),
+        (("index", "--key-file", "odd.key"), "a key is one word of plain letters"),
         (("index", "--budget", "1m"), "not a time"),
         (("index", "--budget", "1h"), "not a time"),
         (("index", "--budget", "60s"), "a search may by default take longer than at most"),

@@ -93,6 +93,7 @@ def test_a_request_may_choose(place: Path, client: Any) -> None:
         ({"query": "a", "by": "magic"}, "by: "),
         ({"query": "a", "filters": {"colour": "red"}}, "no field 'colour' to filter by"),
         ({"query": "a", "by": "first_stage", "depth": 3}, "depth is for BERT"),
+        ({"query": "a", "by": "embedding", "first_stage_weight": 0}, "first_stage_weight is for"),
         ({"query": "birch " * 300}, "query is too long for the model"),
     ],
 )
@@ -102,7 +103,7 @@ def test_wrong_requests_are_told_what_is_wrong(
     """In plain words, and without a place on this disk."""
     service = client()
     if message.startswith("query is too long"):
-        service = client(ranker=service.app.service.model)
+        service = client(bert=True)
     answer = service.post("/search", json=request_json)
     assert answer.status_code == 422
     assert message in answer.json()["message"]
@@ -217,8 +218,10 @@ def test_documents_are_added_and_deleted(place: Path, client: Any) -> None:
 
 def test_attention_is_that_of_the_model(client: Any) -> None:
     """For the page to draw: a share for each layer, head and token."""
-    service = client()
-    found = service.post("/attention", json={"query": "bees", "text": "Bees dance."}).json()
+    ask = {"query": "bees", "text": "Bees dance."}
+    assert client().post("/attention", json=ask).status_code == 422
+    service = client(bert=True)
+    found = service.post("/attention", json=ask).json()
     assert found["tokens"] == "[CLS] bee ##s [SEP] bee ##s dance . [SEP]".split()
     assert len(found["layers"]) == 2
     long = service.post("/attention", json={"query": "bees", "text": "bees " * 100})

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from birchbark.serve.limits import Limits
 
 OWN = "host port names key_file writable budget longest at_work waiting most_bytes reports".split()
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 KEY_VARIABLE = "BIRCHBARK_API_KEY"
 
 
@@ -35,7 +36,13 @@ KEY_VARIABLE = "BIRCHBARK_API_KEY"
 )
 @click.argument("index", type=FILE)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option("--port", default=8000, show_default=True, help="0: any that is free.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="0: any that is free.",
+)
 @click.option(
     "--name",
     "names",
@@ -117,7 +124,9 @@ def command(
     as Cohere, Jina and text-embeddings-inference do. Changes of the index are seen at once.
     """
     _check_installed()
+    from birchbark.pipeline.search import warm_up
     from birchbark.pipeline.searcher import Searcher
+    from birchbark.retrieve.engine import IndexEngine
     from birchbark.score.together import together
     from birchbark.serve.app import application
     from birchbark.serve.server import bound, run
@@ -130,23 +139,22 @@ def command(
     if reports is not None and not reports.is_dir():
         raise InputError("no such folder", where=str(reports))
     of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    model = choices["model"]
     near, stage = near_and_stage(**of_first_stage)
     directory = indexed(index)
     chosen = () if first_stage_only else rankers(**choices, sessions=together)
     with keeping_scores(chosen, scores) as kept:
         searcher = Searcher(directory, kept, stage, near)
-        searcher.search("warm up")
-        service = Service(searcher, model, _beside(beside), limits, writable=writable)
+        warm_up(IndexEngine(searcher.index), searcher.rankers, "warm up")
+        service = Service(searcher, _beside(beside), limits, writable=writable)
         with bound(host, port) as listening:
-            port = listening.getsockname()[1]
-            loopback = host == "localhost" or ip_address(host).is_loopback
-            hosts = names or (("localhost", "127.0.0.1", "[::1]") if loopback else ())
+            own, port = listening.getsockname()[:2]
+            loopback = ip_address(own).is_loopback
+            hosts = names or ((_in_address(host), *LOOPBACK) if loopback else ())
             if not loopback and key is None:
                 say("note: anyone who reaches this address can search: --key-file asks for a key")
             address = f"http://{_in_address(host)}:{port}/"
             say(f"{len(searcher.index):,} documents at {address}  (Ctrl-C ends)")
-            run(application(service, key, hosts, reports), listening)
+            run(application(service, key, hosts, reports), listening, limits.longest + 5)
 
 
 def indexed(place: Path) -> Path:
@@ -155,6 +163,7 @@ def indexed(place: Path) -> Path:
     from birchbark.collection.intake import Intake
     from birchbark.index.build import build_index
 
+    place = place.resolve()
     if (place / "manifest.json").exists():
         return place
     if not place.exists():
@@ -186,6 +195,8 @@ def _key(path: Path | None) -> str | None:
     key = os.environ.get(KEY_VARIABLE) if path is None else path.read_text("utf-8").strip()
     if path is not None and not key:
         raise InputError("no key in it", where=str(path))
+    if key and not (key.isascii() and key.isprintable() and " " not in key):
+        raise InputError("a key is one word of plain letters, digits and signs")
     return key or None
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -123,6 +124,12 @@ class DenseEngine:
         ]
         scores = [s.max() for s in self._kept.scores(query, doc_ids) if s is not None]
         return Ranking.of(doc_ids, np.array(scores, np.float32), depth)
+
+    def filtered(self, filters: Mapping[str, str]) -> DenseEngine:
+        """The same, for documents with these values besides."""
+        other = copy(self)
+        other.stage = self.stage.filtered(filters)
+        return other
 
     @property
     def name(self) -> str:

@@ -38,29 +38,35 @@ def search(
     text, and for too many comparisons, before anything is scored.
     """
     stages = [rankers] if isinstance(rankers, Ranker) else rankers or ()
+    deadline = deadline_in(budget)
     readers = [Readers(engine, ranker) for ranker in stages]
-    return search_by(engine, text, readers, top, budget, watch=watch)
+    return search_by(engine, text, readers, top, deadline, watch=watch)
+
+
+def deadline_in(budget: float | None) -> Deadline:
+    """The deadline that `search` keeps; InputError for a budget that is none."""
+    if budget is not None and not budget > 0:
+        raise InputError("budget is out of range", wanted="seconds above 0", found=str(budget))
+    return Deadline(budget)
 
 
 def search_by(
     engine: Engine,
     text: str,
     readers: Sequence[Readers],
-    top: int = 10,
-    budget: float | None = None,
+    top: int,
+    deadline: Deadline,
     *,
     watch: Watch = lambda answer: None,
 ) -> Answer:
     """As `search`, by readers that were made before, of the engine's documents."""
     if top < 1:
         raise InputError("top is out of range", wanted="1 or more", found=str(top))
-    if budget is not None and not budget > 0:
-        raise InputError("budget is out of range", wanted="seconds above 0", found=str(budget))
     if not readers:
         return Answer(tuple(_first_hits(engine, engine.rank(text, top), settled=True)), Work())
     stages = [own.ranker for own in readers]
     check_stages(stages, text)
-    deadline, query = Deadline(budget), Query("", text)
+    query = Query("", text)
     candidates = engine.rank(text, max(top, *(ranker.depth for ranker in stages)))
     for ranker in stages:
         if ranker.duo:

@@ -10,7 +10,7 @@ from types import EllipsisType
 
 from birchbark.combine.aggregate import Mean
 from birchbark.combine.interpolate import Interpolation
-from birchbark.errors import LateError
+from birchbark.errors import ArtifactError, InputError, LateError
 from birchbark.index.reader import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answer import Answer, Hit
@@ -19,7 +19,7 @@ from birchbark.pipeline.dense import DenseEngine, Near
 from birchbark.pipeline.keeping import complete
 from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.search import Watch, search_by
+from birchbark.pipeline.search import Watch, deadline_in, search_by
 from birchbark.records import Document, Query, Ranking
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
@@ -102,14 +102,15 @@ class Searcher:
         was read and scored for one is then used by the other. None: the first stage alone.
         filters: field → value that hits must have, besides those of the first stage.
         """
+        deadline = deadline_in(budget)
         now = self._now()
         if rankers is ...:
             chosen: Sequence[Ranker] = self.rankers
         else:
             chosen = [rankers] if isinstance(rankers, Ranker) else rankers or ()
         readers = [self._readers(now, ranker) for ranker in chosen]
-        engine = self._engine(now.index, filters) if filters else now.engine
-        return search_by(engine, text, readers, top, budget, watch=watch)
+        engine = now.engine.filtered(filters) if filters else now.engine
+        return search_by(engine, text, readers, top, deadline, watch=watch)
 
     def evidence(self, doc_id: str, text: str, budget: float | None = None) -> Hit:
         """A document with the score of each of its segments for `text`, by the first ranker.
@@ -139,6 +140,8 @@ class Searcher:
         another process writes.
         """
         with self._writing, IndexWriter(self.directory) as writer:
+            for schema in writer.attachments.values():  # what would fail fails before any change
+                self._load(schema.config["model"])
             before, count = len(writer), 0
             for document in documents:
                 writer.add(document)
@@ -162,18 +165,20 @@ class Searcher:
         if self._snapshot.index.outdated:
             with self._opening:
                 if self._snapshot.index.outdated:
-                    self._snapshot = self._open()
+                    try:
+                        self._snapshot = self._open()
+                    except InputError as gone:  # nothing that was asked is to blame
+                        raise ArtifactError(
+                            "the index has become another", found=str(gone), remedy="start anew"
+                        ) from gone
         return self._snapshot
 
     def _open(self) -> _Snapshot:
         index = Index(self.directory)
-        return _Snapshot(index, self._engine(index, {}), [])
-
-    def _engine(self, index: Index, filters: Mapping[str, str]) -> IndexEngine | DenseEngine:
-        stage = replace(self._first_stage, filters={**self._first_stage.filters, **filters})
         if self._near is None or not self._near.used:
-            return IndexEngine(index, stage)
-        return DenseEngine(index, self._load, self._near, stage)
+            return _Snapshot(index, IndexEngine(index, self._first_stage), [])
+        engine = DenseEngine(index, self._load, self._near, self._first_stage)
+        return _Snapshot(index, engine, [])
 
     def _readers(self, now: _Snapshot, ranker: Ranker) -> Readers:
         """Those that read for this ranker, with what they remember."""

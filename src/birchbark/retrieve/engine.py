@@ -6,7 +6,7 @@ Two calls, and some promises that `contract.py` checks for any engine. Our own i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -51,6 +51,10 @@ class IndexEngine:
     def name(self) -> str:
         """What runs of it are called."""
         return self.stage.name
+
+    def filtered(self, filters: Mapping[str, str]) -> IndexEngine:
+        """The same, for documents with these values besides."""
+        return IndexEngine(self.index, self.stage.filtered(filters))
 
     def rank(self, query: str, depth: int) -> Ranking:
         """As `Engine.rank`."""

@@ -46,6 +46,10 @@ class FirstStage:
             wanted = f"0 to {HEAVIEST:g}"
             raise InputError("weight of a field is out of range", wanted=wanted, found=str(bad[0]))
 
+    def filtered(self, filters: Mapping[str, str]) -> FirstStage:
+        """The same, with these filters besides."""
+        return dataclasses.replace(self, filters={**self.filters, **filters})
+
     @property
     def name(self) -> str:
         """What runs of this first stage are called."""

@@ -39,17 +39,16 @@ class Attention:
 class AttentionReader:
     """A cross-encoder that tells what it looks at."""
 
-    def __init__(self, model: str, precision: Precision = Precision.FP32) -> None:
-        """Open `model`. Raises InputError unless it is a cross-encoder; else as `load_scorer`."""
+    def __init__(self, checkpoint: Checkpoint, precision: Precision = Precision.FP32) -> None:
+        """Build its graph; InputError unless it is a cross-encoder."""
         import onnx
 
-        checkpoint = Checkpoint.open(locate(model), model)
         if not isinstance(checkpoint.head, Classifier) or checkpoint.head.compares:
             raise InputError(
                 "an embedding reads query and text apart: neither looks at the other"
                 if isinstance(checkpoint.head, Pooling)
                 else "this model reads more than one text",
-                where=model,
+                where=checkpoint.name,
                 wanted="a cross-encoder",
             )
         self._pieces = Pieces(checkpoint)
@@ -88,8 +87,11 @@ class AttentionReader:
 def attention(
     model: str, query: str, text: str, precision: Precision = Precision.FP32
 ) -> Attention:
-    """The attention of `model` while it scores `text` for `query`; errors as AttentionReader."""
-    return AttentionReader(model, precision).read(query, text)
+    """The attention of `model` while it scores `text` for `query`.
+
+    Errors as AttentionReader, and as `load_scorer`.
+    """
+    return AttentionReader(Checkpoint.open(locate(model), model), precision).read(query, text)
 
 
 def _words(pieces: Pieces, ids: Ids) -> tuple[str, ...]:

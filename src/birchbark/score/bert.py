@@ -12,12 +12,12 @@ from birchbark.score.tokenizer import Pieces
 
 
 class BertScorer:
-    """A checkpoint ready to score; how, its kinds say."""
+    """A checkpoint ready to score; how, its kinds say. checkpoint: what it was made of."""
 
     def __init__(
         self, checkpoint: Checkpoint, threads: int | None = None, session: NewSession = Session
     ) -> None:
-        self._checkpoint = checkpoint
+        self.checkpoint = self._checkpoint = checkpoint
         self._pieces = Pieces(checkpoint)
         self._session = session(checkpoint, threads)
 

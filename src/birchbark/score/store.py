@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Self
 
@@ -50,6 +51,7 @@ class ScoreStore:
         self._head = head = Head(scorer.fingerprint, scorer.name, scorer.kind, scorer.width)
         self._path, self._fingerprint = head.path(Path(directory)), head.fingerprint
         self._lookup, self._out, self._end, self.not_kept = Lookup(scorer.width), -1, 0, 0
+        self._changing = Lock()
         self._synced = time.monotonic()
         with ExitStack() as stack:
             if write:
@@ -88,10 +90,17 @@ class ScoreStore:
 
     def find(self, keys: Keys) -> tuple[Float32s, NDArray[np.bool_]]:
         """Scores (n,) or vectors (n, width), NaN where there is none, and which are known (n,)."""
-        return self._lookup.find(keys)
+        with self._changing:
+            return self._lookup.find(keys)
 
     def add(self, keys: Keys, scores: Float32s) -> None:
-        """Keep the scores (n,) of `keys` (n, 2), which are not known yet."""
+        """Keep the scores (n,) of `keys` (n, 2); another thread may have added some meanwhile."""
+        with self._changing:
+            new = ~self._lookup.find(keys)[1]
+            if new.any():
+                self._add(keys[new], scores[new])
+
+    def _add(self, keys: Keys, scores: Float32s) -> None:
         self._lookup.add(keys, scores)
         if self._out < 0:
             self.not_kept += len(keys)

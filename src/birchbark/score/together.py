@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from threading import Thread
 
 import numpy as np
@@ -40,10 +41,13 @@ class Together:
     """
 
     def __init__(self, session: Runner) -> None:
-        """`session` is asked by one thread alone, which ends with the process."""
+        """`session` is asked by one thread alone, which ends when this is no longer held."""
         self._session = session
-        self._waiting: SimpleQueue[_Asked] = SimpleQueue()
-        Thread(target=self._serve, name="birchbark-together", daemon=True).start()
+        self._waiting: SimpleQueue[_Asked | None] = SimpleQueue()
+        Thread(
+            target=_serve, args=(session, self._waiting), name="birchbark-together", daemon=True
+        ).start()
+        weakref.finalize(self, self._waiting.put, None)
 
     def fingerprint(self, checkpoint: str) -> str:
         """The session's."""
@@ -54,35 +58,39 @@ class Together:
 
         types: given by all who ask, or by none.
         """
+        if not ids:
+            return self._session.run(ids, types)
         asked = _Asked(ids, types, Future())
         self._waiting.put(asked)
         return asked.found.result()
 
-    def _serve(self) -> None:
-        while True:
-            group = [self._waiting.get()]
-            tokens = group[0].tokens
-            while tokens < MOST_TOKENS:
-                try:
-                    group.append(self._waiting.get_nowait())
-                except Empty:
-                    break
-                tokens += group[-1].tokens
-            self._run(group)
-            del group  # not kept alive while nothing is asked
 
-    def _run(self, group: Sequence[_Asked]) -> None:
+def _serve(session: Runner, waiting: SimpleQueue[_Asked | None]) -> None:
+    """Run what waits, until None comes."""
+    while (first := waiting.get()) is not None:
+        group, tokens = [first], first.tokens
+        while tokens < MOST_TOKENS and not waiting.empty():  # nobody else takes from it
+            if (asked := waiting.get()) is None:
+                _run(session, group)
+                return
+            group.append(asked)
+            tokens += asked.tokens
+        _run(session, group)
+        del first, group  # not kept alive while nothing is asked
+
+
+def _run(session: Runner, group: Sequence[_Asked]) -> None:
+    try:
         ids = [one for asked in group for one in asked.ids]
         types = [one for asked in group for one in asked.types or ()]
-        try:
-            rows = self._session.run(ids, types or None)
-        except BaseException as error:  # told to those who asked; others may go on
-            for asked in group:
-                asked.found.set_exception(error)
-            return
+        rows = session.run(ids, types or None)
         ends = np.cumsum([len(asked.ids) for asked in group])
         for asked, own in zip(group, np.split(rows, ends[:-1]), strict=True):
             asked.found.set_result(own)
+    except BaseException as error:  # told to those who asked; others may go on
+        for asked in group:
+            if not asked.found.done():
+                asked.found.set_exception(error)
 
 
 def together(session: NewSession = Session) -> NewSession:

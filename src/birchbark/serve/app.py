@@ -13,7 +13,7 @@ from starlette.responses import Response
 from birchbark._version import __version__
 from birchbark.serve.guard import Guard
 from birchbark.serve.page_routes import page_routes
-from birchbark.serve.refusals import REFUSALS, refusal, tell_errors
+from birchbark.serve.refusals import REFUSALS, tell_errors
 from birchbark.serve.rerank_routes import rerank_routes
 from birchbark.serve.search_routes import search_routes
 from birchbark.serve.service import Service
@@ -57,11 +57,14 @@ def application(
     @app.get("/readyz", tags=["service"])
     async def ready() -> Response:
         """Whether a request would be taken in: 503 where too many are inside."""
-        if service.gate.full:
-            return refusal(503, "too many requests at once")
+        service.gate.check()
         return Response('{"status": "ready"}', media_type="application/json")
 
-    for routes in (search_routes(service), rerank_routes(service), page_routes(service, reports)):
+    for routes in (
+        search_routes(service),
+        rerank_routes(service),
+        page_routes(service, reports, linked=key is None),
+    ):
         app.include_router(routes)
     tell_errors(app)
     return Guard(app, service, key, hosts)

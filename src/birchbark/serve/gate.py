@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 from birchbark.errors import BirchbarkError
 from birchbark.serve.limits import Limits
@@ -28,29 +26,10 @@ class Gate:
         self._turns = asyncio.Semaphore(limits.at_work)
         self.inside = 0
 
-    @property
-    def full(self) -> bool:
-        """Whether the next one would be refused."""
-        return self.inside >= self._most
-
-    @asynccontextmanager
-    async def entered(self, patience: float) -> AsyncIterator[bool]:
-        """Inside, whether BERT may be asked: not where it is crowded, or no turn came in time.
-
-        patience: seconds to wait for a turn. Raises BusyError where too many are inside.
-        """
-        if self.full:
+    def check(self) -> None:
+        """Raise BusyError where the next one would be refused."""
+        if self.inside >= self._most:
             raise self.refusal()
-        self.inside += 1
-        has_turn = False
-        try:
-            if self.inside <= self._most_waiting:
-                has_turn = await self._turn(patience)
-            yield has_turn
-        finally:
-            self.inside -= 1
-            if has_turn:
-                self._turns.release()
 
     def refusal(self) -> BusyError:
         """The error for a request that is not taken in."""
@@ -60,9 +39,43 @@ class Gate:
             remedy=f"try again in {RETRY_AFTER} s",
         )
 
+    async def come(self, patience: float | None) -> Visit:
+        """Come in, to leave by `Visit.leave`. Raises BusyError where too many are inside.
+
+        patience: seconds to wait for a turn with BERT, None where none is wanted. No turn is had
+        where it is crowded, or none came in time.
+        """
+        self.check()
+        self.inside += 1
+        has_turn = False
+        try:
+            if patience is not None and self.inside <= self._most_waiting:
+                has_turn = await self._turn(patience)
+        except BaseException:
+            self.inside -= 1
+            raise
+        return Visit(self, has_turn)
+
     async def _turn(self, patience: float) -> bool:
         try:
-            await asyncio.wait_for(self._turns.acquire(), patience)
+            async with asyncio.timeout(patience):
+                return await self._turns.acquire()
         except TimeoutError:
             return False
-        return True
+
+    def left(self, visit: Visit) -> None:
+        """One goes."""
+        self.inside -= 1
+        if visit.has_turn:
+            self._turns.release()
+
+
+class Visit:
+    """One who is inside. has_turn: whether BERT may be asked."""
+
+    def __init__(self, gate: Gate, has_turn: bool) -> None:
+        self._gate, self.has_turn = gate, has_turn
+
+    def leave(self) -> None:
+        """Go, once, when nothing is done for this one any more."""
+        self._gate.left(self)

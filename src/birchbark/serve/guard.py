@@ -47,7 +47,7 @@ class Guard:
         A page elsewhere can have a browser ask a name of its own that leads here; it cannot have it
         ask by another name.
         """
-        self._app, self.service, self._hosts = app, service, frozenset(hosts)
+        self._app, self.service, self._hosts = app, service, frozenset(map(str.lower, hosts))
         self._key = key.encode() if key is not None else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -22,8 +22,11 @@ KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg":
 REPORT = "report.html"
 
 
-def page_routes(service: Service, reports: Path | None) -> APIRouter:
-    """The page, its files, what it must know of the service, and reports of studies."""
+def page_routes(service: Service, reports: Path | None, *, linked: bool) -> APIRouter:
+    """The page, its files, what it must know of the service, and reports of studies.
+
+    linked: whether the page leads to the reports; where a key is needed a link cannot bring it.
+    """
     routes = APIRouter(include_in_schema=False)
     own = files(__package__).joinpath("page")
     texts = {one.name: one.read_text("utf-8") for one in own.iterdir() if "." in one.name}
@@ -43,17 +46,17 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
     async def about() -> dict[str, Any]:
         rankers = service.searcher.rankers
         first = rankers[0] if rankers else None
-        how = first.aggregation if first else None
+        how = first.aggregation if first and first.scorer.width == 1 else None
         return {
-            "documents": len(service.searcher.index),
-            "model": service.model if rankers else None,
+            "documents": await service.quickly(lambda: len(service.searcher.index)),
+            "model": service.model,
             "embedding": service.embedding if rankers else None,
             "stages": len(rankers),
             "depth": first.depth if first else None,
             "first_stage_weight": first.interpolation.first_stage_weight if first else None,
             "weights": list(how.by_rank) if isinstance(how, Top) else None,
             "budget_ms": 1000 * service.limits.budget,
-            "reports": reports is not None,
+            "reports": linked and reports is not None,
         }
 
     @routes.get("/reports")

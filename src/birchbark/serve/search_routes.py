@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import PlainTextResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
@@ -23,7 +23,6 @@ from birchbark.serve.shapes import (
     SearchRequest,
     Written,
 )
-from birchbark.show.attention import attention_data
 
 PLAIN: dict[int | str, dict[str, Any]] = {  # refusals of a stream are no stream
     status: {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}}
@@ -43,7 +42,11 @@ def search_routes(service: Service) -> APIRouter:
         return await service.search(request)
 
     @routes.post(
-        "/search/stream", tags=["search"], response_class=EventSourceResponse, responses=PLAIN
+        "/search/stream",
+        tags=["search"],
+        response_class=EventSourceResponse,
+        responses=PLAIN,
+        dependencies=[Depends(service.gate.check)],  # while it can be refused as others are
     )
     async def stream(request: SearchRequest) -> AsyncIterator[ServerSentEvent]:
         """Server-sent events: `answer`, as often as more is known, then `done`; or `error`.
@@ -83,7 +86,7 @@ def search_routes(service: Service) -> APIRouter:
     @routes.post("/attention", tags=["search"])
     async def attention(request: AttentionRequest) -> dict[str, Any]:
         """What the model's tokens look at in a text, by layer and head."""
-        return attention_data(await service.attention(request.query, request.text))
+        return await service.attention(request.query, request.text)
 
     @routes.get("/metrics", tags=["service"], response_class=PlainTextResponse)
     async def metrics() -> Response:

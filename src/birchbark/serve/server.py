@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 from contextlib import suppress
 from typing import Any
@@ -13,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from birchbark.errors import InputError
 
 HEAD_SECONDS = 10.0  # for a request's first lines to come
-GRACE_SECONDS = 35  # for answers that are being made when the service is stopped
+FLUSH_SECONDS = 20.0  # for an answer to be taken
 CONNECTIONS = 2_000
 
 
@@ -40,6 +41,16 @@ class PatientProtocol(H11Protocol):
         self._calm()
         super().connection_lost(exc)
 
+    def on_response_complete(self) -> None:
+        """See uvicorn."""
+        super().on_response_complete()
+        self.loop.call_later(FLUSH_SECONDS, self._flushed)
+
+    def _flushed(self) -> None:
+        """Who does not take an answer is let go, and what is left of it forgotten."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+
     def _answering(self) -> bool:
         cycle: Any = self.cycle
         return cycle is not None and not cycle.response_complete
@@ -59,8 +70,8 @@ def bound(host: str, port: int) -> socket.socket:
     """A socket that listens there; port 0 for any free one. InputError where that cannot be."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(CONNECTIONS)
     except OSError as fault:
@@ -74,8 +85,11 @@ def bound(host: str, port: int) -> socket.socket:
     return listening
 
 
-def run(application: Any, listening: socket.socket) -> None:
-    """Serve until told to stop (SIGTERM, SIGINT); what was accepted is answered before."""
+def run(application: Any, listening: socket.socket, grace: float) -> None:
+    """Serve until told to stop (SIGTERM, SIGINT); what was accepted is answered before.
+
+    grace: seconds, for that.
+    """
     config = uvicorn.Config(
         application,
         http=PatientProtocol,
@@ -87,7 +101,7 @@ def run(application: Any, listening: socket.socket) -> None:
         limit_concurrency=CONNECTIONS,
         backlog=CONNECTIONS,
         timeout_keep_alive=10,
-        timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_graceful_shutdown=math.ceil(grace),
     )
     with suppress(KeyboardInterrupt):  # told again when all is answered
         uvicorn.Server(config).run(sockets=[listening])

@@ -5,27 +5,35 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from threading import Lock
 from typing import Any, TypeVar
 
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import BirchbarkError, InputError
+from birchbark.pipeline.answer import Answer
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.search import Watch
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.texts import RankedText, rank_texts
-from birchbark.score.attention import Attention, AttentionReader
+from birchbark.score.attention import AttentionReader
+from birchbark.score.bert import BertScorer
 from birchbark.score.model import load_scorer
+from birchbark.score.remembering import Remembering
 from birchbark.score.together import together
-from birchbark.serve.gate import Gate
+from birchbark.serve.gate import BusyError, Gate, Visit
 from birchbark.serve.limits import Limits
 from birchbark.serve.metrics import Metrics
 from birchbark.serve.shapes import DocumentShape, SearchAnswer, SearchRequest
 from birchbark.serve.shown import document_shape
 from birchbark.serve.told import Told
+from birchbark.show.attention import attention_data
 
+MOST_WRITES = 16  # that wait for each other
 T = TypeVar("T")
 QUICK_THREADS = 4  # for what needs no BERT
 PATIENCE = 0.5  # share of a budget that is waited for a turn: what is left must suffice to read
@@ -42,28 +50,33 @@ class ClosedError(BirchbarkError):
 class Service:
     """A searcher that many ask at once.
 
-    model: the name of the main model, for attention; embedding: of the one that `by: embedding`
-    ranks by, loaded when first asked for. writable: whether documents may be changed.
+    embedding: the model that `by: embedding` ranks by, loaded when first asked for. writable:
+    whether documents may be changed.
     """
 
     def __init__(
         self,
         searcher: Searcher,
-        model: str,
         embedding: str | None = None,
         limits: Limits = Limits(),
         *,
         writable: bool = False,
     ) -> None:
-        self.searcher, self.model, self.embedding = searcher, model, embedding
+        self.searcher, self.embedding = searcher, embedding
         self.limits, self.writable = limits, writable
         self.gate, self.metrics = Gate(limits), Metrics()
         self._at_work = ThreadPoolExecutor(limits.at_work, "birchbark-bert")
         self._quick = ThreadPoolExecutor(QUICK_THREADS, "birchbark-quick")
         self._writing = ThreadPoolExecutor(1, "birchbark-write")
+        self._writes = 0
+        self._loading = Lock()
         self._embedding_ranker: Ranker | None = None
         self._attention: AttentionReader | None = None
-        self._loading = asyncio.Lock()
+
+    @property
+    def model(self) -> str | None:
+        """What the model that ranks first is called."""
+        return self.searcher.rankers[0].scorer.name if self.searcher.rankers else None
 
     async def search(self, request: SearchRequest) -> SearchAnswer:
         """The answer; where time or capacity do not suffice, the best ranking that is known."""
@@ -80,52 +93,73 @@ class Service:
         begun = time.monotonic()
         budget = self.limits.budget if request.budget_ms is None else request.budget_ms / 1000
         budget = min(budget, self.limits.longest)
-        rankers = await self._rankers(request)
-        async with self.gate.entered(PATIENCE * budget if rankers else 0) as has_turn:
-            waited = time.monotonic() - begun
-            left = budget - waited
-            reads = bool(rankers) and has_turn and left > 0
-            run = partial(
-                self.searcher.search,
+        choose = self._chosen_rankers(request)
+        visit = await self.gate.come(None if choose is None else PATIENCE * budget)
+        told = Told(request.query, begun, time.monotonic() - begun, frames=frames)
+
+        def search(watch: Watch) -> tuple[Answer, bool]:
+            rankers = choose() if choose and visit.has_turn else ()
+            left = begun + budget - time.monotonic()
+            reads = bool(rankers) and left > 0
+            answer = self.searcher.search(
                 request.query,
                 request.top,
                 left if reads else None,
                 rankers=rankers if reads else None,
                 filters=request.filters,
+                watch=watch,
             )
-            cut_short = bool(rankers) and not reads
-            told = Told(request.query, begun, waited, frames=frames, cut_short=cut_short)
-            answer = None
-            async for answer in told.of(self._at_work if reads else self._quick, run):
-                yield answer
+            return answer, reads or choose is None
+
+        pool = self._at_work if visit.has_turn else self._quick
+        answer = None
+        async for answer in told.answers(self._begun(visit, pool, partial(told.run, search))):
+            yield answer
         if answer:
             self.metrics.searched(answer)
 
     async def document(self, doc_id: str, query: str | None) -> DocumentShape:
         """The document; for a query with the score of each of its segments."""
-        if self.searcher.index.find(doc_id) is None:
-            raise NotFoundError("no such document")
+
+        def found() -> DocumentShape:
+            if self.searcher.index.find(doc_id) is None:
+                raise NotFoundError("no such document")
+            (document,) = self.searcher.documents([doc_id])
+            return document_shape(document)
+
+        plain = await self.quickly(found)
         if query is None:
-            return await self._quickly(partial(self._document, doc_id))
+            return plain
         if not self.searcher.rankers:
             raise InputError("this service has no model", remedy="ask without a query")
-        return await self._with_turn(partial(self._tinted, doc_id, query))
+
+        def tinted(left: float) -> DocumentShape:
+            hit = self.searcher.evidence(doc_id, query, left)
+            return document_shape(hit.document, hit.segments)
+
+        return await self._with_turn(tinted)
 
     async def rerank(self, query: str, texts: list[str]) -> list[RankedText]:
         """All texts, best first; LateError, or BusyError, rather than scores that are made up."""
         if not self.searcher.rankers:
             raise InputError("this service has no model to rank by")
         scorer = self.searcher.rankers[0].scorer
-        budget = self.limits.longest
-        return await self._with_turn(partial(rank_texts, query, texts, scorer, budget=budget))
+        return await self._with_turn(lambda left: rank_texts(query, texts, scorer, budget=left))
 
-    async def attention(self, query: str, text: str) -> Attention:
-        """What the model looked at."""
+    async def attention(self, query: str, text: str) -> dict[str, Any]:
+        """What the model looked at, as a page draws it; in float32, whatever it ranks in."""
+        scorer: object = self.searcher.rankers[0].scorer if self.searcher.rankers else None
+        if isinstance(scorer, Remembering):
+            scorer = scorer.scorer
+        if not isinstance(scorer, BertScorer):
+            raise InputError("this service has no model to look into")
+        checkpoint = scorer.checkpoint
 
-        def read() -> Attention:
-            if self._attention is None:
-                self._attention = AttentionReader(self.model)
-            return self._attention.read(query, text)
+        def read(left: float) -> dict[str, Any]:
+            with self._loading:
+                if self._attention is None:
+                    self._attention = AttentionReader(checkpoint)
+            return attention_data(self._attention.read(query, text))
 
         return await self._with_turn(read)
 
@@ -133,51 +167,77 @@ class Service:
         """What `change` gives, which is then on disk; one after the other."""
         if not self.writable:
             raise ClosedError("documents cannot be changed", remedy="birchbark serve --writable")
-        return await asyncio.get_running_loop().run_in_executor(self._writing, change)
+        if self._writes >= MOST_WRITES:
+            raise BusyError("too many writes at once", found=f"{self._writes} waiting")
+        self._writes += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._writing, change)
+        finally:
+            self._writes -= 1
+
+    async def quickly(self, work: Callable[[], T]) -> T:
+        """What `work` gives, which needs no BERT."""
+        visit = await self.gate.come(None)
+        return await self._begun(visit, self._quick, work)
 
     def close(self) -> None:
         """Wait for what is being done."""
         for pool in (self._at_work, self._quick, self._writing):
             pool.shutdown(wait=True)
 
-    async def _quickly(self, work: Callable[[], T]) -> T:
-        async with self.gate.entered(0):
-            return await asyncio.get_running_loop().run_in_executor(self._quick, work)
+    async def _with_turn(self, work: Callable[[float], T]) -> T:
+        """What `work` gives, which needs BERT, in the seconds that are left; or BusyError."""
+        end = time.monotonic() + self.limits.longest
+        visit = await self.gate.come(PATIENCE * self.limits.longest)
+        if not visit.has_turn:
+            visit.leave()
+            raise self.gate.refusal()
+        return await self._begun(visit, self._at_work, lambda: work(end - time.monotonic()))
 
-    async def _with_turn(self, work: Callable[[], T]) -> T:
-        """What `work` gives, which needs BERT; BusyError where no turn comes."""
-        async with self.gate.entered(self.limits.longest) as has_turn:
-            if not has_turn:
-                raise self.gate.refusal()
-            return await asyncio.get_running_loop().run_in_executor(self._at_work, work)
+    def _begun(self, visit: Visit, pool: Executor, work: Callable[[], T]) -> asyncio.Future[T]:
+        """`work`, in a thread; the visit lasts until that has ended, whoever waits for it."""
+        loop = asyncio.get_running_loop()
+        running = pool.submit(work)
 
-    async def _rankers(self, request: SearchRequest) -> tuple[Ranker, ...]:
-        """Those of the searcher, with what the request chooses otherwise; none for BM25 alone."""
-        names = ("depth", "first_stage_weight", "weights")
-        said = [name for name in names if getattr(request, name) is not None]
-        if request.by == "first_stage":
-            if said:
-                raise InputError(f"{said[0]} is for BERT", found="by: first_stage")
-            return ()
+        def ended(running: Future[T]) -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(visit.leave)
+
+        running.add_done_callback(ended)
+        return asyncio.wrap_future(running)
+
+    def _chosen_rankers(self, request: SearchRequest) -> Callable[[], list[Ranker]] | None:
+        """What gives the rankers that the request chooses, in a thread; None for none.
+
+        Raises InputError for choices that would do nothing.
+        """
+        own = self.searcher.rankers
+        said = [n for n in ("depth", "first_stage_weight", "weights") if getattr(request, n)]
+        if request.first_stage_weight == 0:
+            said.append("first_stage_weight")
+        if request.by == "first_stage" and said:
+            raise InputError(f"{said[0]} is for BERT", found="by: first_stage")
         if request.by == "embedding":
-            return (_chosen(await self._by_embedding(), request, alone=True),)
-        if said and len(self.searcher.rankers) > 1:
+            if self.embedding is None or not own:
+                raise InputError("there is no embedding here", remedy="birchbark serve --beside")
+            if "first_stage_weight" in said:
+                raise InputError("first_stage_weight is for BERT", found="by: embedding")
+            return lambda: [_chosen(self._by_embedding(), request)]
+        if request.by == "first_stage" or not own:
+            return None
+        if said and len(own) > 1:
             raise InputError(f"{said[0]} cannot be chosen: this service ranks in several stages")
-        return tuple(_chosen(one, request, alone=False) for one in self.searcher.rankers)
+        if "weights" in said and own[0].scorer.width > 1:
+            raise InputError("weights do nothing: this model judges documents as a whole")
+        return lambda: [_chosen(one, request) for one in own]
 
-    async def _by_embedding(self) -> Ranker:
-        if self.embedding is None or not self.searcher.rankers:
-            raise InputError(
-                "this service has no embedding", remedy="birchbark serve --beside MODEL"
-            )
-        name = self.embedding
-        async with self._loading:
+    def _by_embedding(self) -> Ranker:
+        assert self.embedding
+        with self._loading:
             if self._embedding_ranker is None:
-                load = partial(load_scorer, name, session=together())
-                scorer = await asyncio.get_running_loop().run_in_executor(self._quick, load)
                 alone = replace(
                     self.searcher.rankers[0],
-                    scorer=scorer,
+                    scorer=load_scorer(self.embedding, session=together()),
                     embedding=None,
                     precise=None,
                     duo=None,
@@ -186,23 +246,15 @@ class Service:
                 self._embedding_ranker = self.searcher.remember(alone)
         return self._embedding_ranker
 
-    def _document(self, doc_id: str) -> DocumentShape:
-        (document,) = self.searcher.documents([doc_id])
-        return document_shape(document)
 
-    def _tinted(self, doc_id: str, query: str) -> DocumentShape:
-        hit = self.searcher.evidence(doc_id, query, self.limits.longest)
-        return document_shape(hit.document, hit.segments)
-
-
-def _chosen(ranker: Ranker, request: SearchRequest, *, alone: bool) -> Ranker:
-    """`ranker` with what the request says of it. alone: whether the first stage has no part."""
+def _chosen(ranker: Ranker, request: SearchRequest) -> Ranker:
+    """`ranker` with what the request says of it."""
     chosen: dict[str, Any] = {}
     if request.depth is not None:
         chosen["depth"] = request.depth
     if request.weights is not None:
         chosen["aggregation"] = Top(tuple(request.weights))
-    if request.first_stage_weight is not None and not alone:
+    if request.first_stage_weight is not None:
         scale = ranker.interpolation.scale
         chosen["interpolation"] = Interpolation(request.first_stage_weight, scale)
     return replace(ranker, **chosen)

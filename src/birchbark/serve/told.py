@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Protocol
 
@@ -24,79 +23,82 @@ class GoneError(Exception):
 class Search(Protocol):
     """A search that waits to be begun."""
 
-    def __call__(self, *, watch: Watch) -> Answer:
-        """See `Searcher.search`."""
+    def __call__(self, *, watch: Watch) -> tuple[Answer, bool]:
+        """See `Searcher.search`; and whether all that was asked for could be begun."""
         ...
 
 
 class Told:
-    """What is told of one search."""
+    """What is told of one search; of answers that nobody took yet, the newest."""
 
-    def __init__(
-        self, query: str, begun: float, waited: float, *, frames: bool, cut_short: bool
-    ) -> None:
+    def __init__(self, query: str, begun: float, waited: float, *, frames: bool) -> None:
         """begun: when it was asked for, by the monotonic clock. waited: seconds, for a turn.
 
-        frames: whether answers are told before the last one. cut_short: the search leaves out what
-        was asked for, so no answer is exact.
+        frames: whether answers are told before the last one. Made in the event loop.
         """
-        self._query, self._begun, self._waited = query, begun, waited
-        self._frames, self._cut_short = frames, cut_short
+        self._query, self._begun, self._waited, self._frames = query, begun, waited, frames
+        self._loop, self._news = asyncio.get_running_loop(), asyncio.Event()
+        self._newest: SearchAnswer | None = None
         self._first: float | None = None
         self._next = 0.0
-        self._gone = False
+        self._ended = self._gone = False
 
-    async def of(self, threads: Executor, search: Search) -> AsyncIterator[SearchAnswer]:
-        """Answers of `search`, which runs in one of `threads`; the last is its own."""
-        loop = asyncio.get_running_loop()
-        found = asyncio.Queue[SearchAnswer | None]()
-
-        def tell(answer: SearchAnswer | None) -> None:
-            with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(found.put_nowait, answer)
-
-        def watch(answer: Callable[[], Answer]) -> None:
-            if self._gone:
-                raise GoneError
-            if self._due():
-                tell(self._shape(answer()))
-
-        def run() -> None:
-            try:
-                tell(self._shape(search(watch=watch)))
-            finally:
-                tell(None)
-
-        task = loop.run_in_executor(threads, run)
+    def run(self, search: Search) -> None:
+        """Search, in a thread; ends early where nobody waits any more."""
         try:
-            while (answer := await found.get()) is not None:
-                yield answer
-            await task
+            with suppress(GoneError):
+                self._tell(self._shape(*search(watch=self._watch)))
+        finally:
+            self._tell(None)
+
+    async def answers(self, running: asyncio.Future[None]) -> AsyncIterator[SearchAnswer]:
+        """Better and better answers of the search, the last its own; what it raises is raised.
+
+        running: `run`, in a thread.
+        """
+        try:
+            while not self._ended or self._newest:
+                await self._news.wait()
+                self._news.clear()
+                answer, self._newest = self._newest, None
+                if answer:
+                    yield answer
+            await running
         finally:
             self._gone = True
-            with suppress(GoneError):
-                await asyncio.shield(task)
 
-    def _due(self) -> bool:
-        """Whether an answer may be told now."""
+    def _watch(self, answer: Callable[[], Answer]) -> None:
+        if self._gone:
+            raise GoneError
         now = time.monotonic()
         if self._first is None:
             self._first = now - self._begun
-        if not self._frames or now < self._next:
-            return False
-        self._next = now + FRAME
-        return True
+        if self._frames and now >= self._next:
+            self._next = now + FRAME
+            self._tell(self._shape(answer(), begun=True))
 
-    def _shape(self, answer: Answer) -> SearchAnswer:
+    def _tell(self, answer: SearchAnswer | None) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._told, answer)
+
+    def _told(self, answer: SearchAnswer | None) -> None:
+        if answer:
+            self._newest = answer
+        else:
+            self._ended = True
+        self._news.set()
+
+    def _shape(self, answer: Answer, begun: bool) -> SearchAnswer:
+        """begun: whether BERT was asked where it should be; hits are unread where it was not."""
         total = time.monotonic() - self._begun
         first = total if self._first is None else self._first
         hits = [hit_shape(hit) for hit in answer.hits]
-        if self._cut_short:
+        if not begun:
             hits = [hit.model_copy(update={"settled": False}) for hit in hits]
         return SearchAnswer(
             query=self._query,
             hits=hits,
-            exact=answer.work.exact and not self._cut_short,
+            exact=answer.work.exact and begun,
             candidates=answer.work.candidates,
             settled=answer.work.settled,
             pairs=answer.work.pairs,

@@ -6,7 +6,7 @@ export class Refused extends Error {
   constructor(status, message) { super(message); this.status = status; }
 }
 
-async function answered(path, options) {
+async function answered(path, options, again = false) {
   const key = sessionStorage.getItem(KEY);
   const headers = { ...options.headers, ...(key ? { authorization: `Bearer ${key}` } : {}) };
   let answer;
@@ -17,8 +17,8 @@ async function answered(path, options) {
     throw new Refused(0, "The service does not answer. Is it still running?");
   }
   if (answer.status === 401) {
-    sessionStorage.setItem(KEY, await keyAsked());
-    return answered(path, options);
+    sessionStorage.setItem(KEY, await keyAsked(again));
+    return answered(path, options, true);
   }
   if (!answer.ok) throw new Refused(answer.status, await messageOf(answer));
   return answer;
@@ -33,11 +33,16 @@ async function messageOf(answer) {
 }
 
 let asking = null;  // several requests may need the key at once: people are asked for it once
-function keyAsked() {
-  asking ??= new Promise(resolve => {
+function keyAsked(again) {
+  asking ??= new Promise((resolve, reject) => {
     const door = document.getElementById("door"), field = document.getElementById("key");
-    field.value = "";
-    door.addEventListener("close", () => { asking = null; resolve(field.value); }, { once: true });
+    field.value = door.returnValue = "";
+    document.getElementById("wrong").hidden = !again;
+    door.addEventListener("close", () => {
+      asking = null;
+      if (door.returnValue) resolve(field.value);
+      else reject(new Refused(401, "Without its key this service tells nothing."));
+    }, { once: true });
     door.showModal();
   });
   return asking;

@@ -1,6 +1,6 @@
 // How do rankings of the same candidates differ? Lists side by side, lines between their places.
 
-import { made, named } from "./made.js";
+import { made, named, unseen } from "./made.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -16,7 +16,7 @@ export function showBeside(section, columns, open) {
       "data-id": hit.doc_id,
       onmouseenter: () => same(hit.doc_id, true), onmouseleave: () => same(hit.doc_id, false),
       onfocusin: () => same(hit.doc_id, true), onfocusout: () => same(hit.doc_id, false),
-    }, made("span", { "aria-label": places(hit, columns) }, String(place + 1)),
+    }, made("span", {}, made("span", { "aria-hidden": "true" }, String(place + 1)), unseen(places(hit, columns))),
     made("button", { type: "button", class: "title", onclick: () => open(hit) }, named(hit))))))));
   drawLines(section);
 }

@@ -1,6 +1,6 @@
 // How are hits drawn, and how do they move to new places?
 
-import { figure, made, named } from "./made.js";
+import { figure, made, named, unseen } from "./made.js";
 
 const FAR = "not among the first stage’s best";
 const CONTEXT = 80;  // characters
@@ -40,12 +40,12 @@ function item(hit, place, first, most, open) {
 }
 
 function moved(was, place) {
-  if (was === undefined) return made("span", { class: "moved up", title: FAR, "aria-label": FAR }, "new");
+  if (was === undefined) return made("span", { class: "moved up", title: FAR }, made("span", { "aria-hidden": "true" }, "new"), unseen(FAR));
   const by = was - place;
   if (!by) return "";
   const [sign, way] = by > 0 ? ["▲", "up"] : ["▼", "down"];
   const label = `${way} ${Math.abs(by)} from the first stage's ranking`;
-  return made("span", { class: `moved ${way}`, title: label, "aria-label": label }, `${sign} ${Math.abs(by)}`);
+  return made("span", { class: `moved ${way}`, title: label }, made("span", { "aria-hidden": "true" }, `${sign} ${Math.abs(by)}`), unseen(label));
 }
 
 function parts(hit, most) {
@@ -67,7 +67,8 @@ function evidence(segments) {
     if (gap <= before.length) pieces.push(around(before.slice(before.length - Math.max(0, gap)).join("")));
     else pieces.push(...(end === null ? [] : [around(ended(after))]), around(begun(one.before)));
     pieces.push(made("mark", { share: one.score, title: `probability of relevance ${figure(one.score)}, weight ${figure(one.weight)}` },
-      one.text, made("small", { "aria-hidden": "true" }, ` ${figure(one.score)} × ${figure(one.weight)}`)));
+      one.text, made("small", { "aria-hidden": "true" }, ` ${figure(one.score)} × ${figure(one.weight)}`),
+      unseen(` (relevance ${figure(one.score)}) `)));
     [end, after] = [one.end, one.after];
   }
   return made("p", { class: "evidence" }, ...pieces, around(ended(after)));

@@ -12,6 +12,9 @@ export function made(name, values = {}, ...children) {
   return one;
 }
 
+// What is heard and not seen.
+export const unseen = text => made("span", { class: "unseen" }, text);
+
 export const figure = x => {
   const text = Math.abs(x).toFixed(3).replace(/^0\./, ".");
   return x < 0 ? `−${text}` : text;

@@ -8,17 +8,16 @@ import { readDocument } from "./reader.js";
 
 const id = name => document.getElementById(name);
 const field = id("query"), status = id("status"), bar = id("progress"), trouble = id("trouble");
-const state = { query: "", view: "results", about: null, running: null, first: new Map() };
+const state = { query: "", view: "results", about: null, running: null, moved: false, first: new Map() };
 const PAUSE = 60;  // milliseconds after a slider moved
 const SLOW = 400;  // milliseconds after which the page says what it waits for
 const PATIENCE = 10_000;  // milliseconds for each ranking side by side
 const TOP = 10;
 
 function weights() {
-  const about = state.about;
-  if (!about?.model || about.stages > 1) return {};
+  if (!state.moved) return {};
   const each = [...id("each").querySelectorAll("input")].map(one => Number(one.value));
-  return { first_stage_weight: Number(id("a").value), ...(about.weights ? { weights: [1, ...each] } : {}) };
+  return { first_stage_weight: Number(id("a").value), ...(state.about.weights ? { weights: each } : {}) };
 }
 
 const open = hit => readDocument(hit, state.query, Boolean(state.about?.model));
@@ -96,19 +95,20 @@ function tell(answer, last = false) {
 function showWeights() {
   id("a-told").textContent = Number(id("a").value).toFixed(2);
   id("n-told").textContent = id("n").value;
-  const wanted = Number(id("n").value) - 1, each = id("each");
+  const wanted = state.about.weights ? Number(id("n").value) : 0, each = id("each");
   while (each.children.length > wanted) each.lastChild.remove();
   while (each.children.length < wanted) {
-    const place = each.children.length + 2, usual = state.about.weights?.[place - 1] ?? 1 / 2 ** (place - 1);
+    const place = each.children.length + 1, usual = state.about.weights[place - 1] ?? 1 / 2 ** (place - 1);
     const told = made("output");
     each.append(made("label", {}, `Weight of sentence ${place} `, told,
-      made("input", { type: "range", min: 0, max: 1, step: 0.05, value: usual, oninput: weigh })));
+      made("input", { type: "range", min: 0, max: 1, step: 0.01, value: usual, oninput: weigh })));
   }
   for (const one of each.children) one.querySelector("output").textContent = Number(one.querySelector("input").value).toFixed(2);
 }
 
 let pausing = 0;
 function weigh() {
+  state.moved = true;
   showWeights();
   clearTimeout(pausing);
   pausing = setTimeout(() => search({ anew: false }), PAUSE);
@@ -116,7 +116,9 @@ function weigh() {
 
 function usual() {
   const { first_stage_weight: a, weights: each } = state.about;
+  state.moved = false;
   id("a").value = a;
+  id("n").max = Math.max(5, each?.length ?? 1);
   id("n").value = each?.length ?? 1;
   id("n").closest("label").hidden = !each;
   id("each").replaceChildren();

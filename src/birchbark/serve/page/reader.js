@@ -1,15 +1,17 @@
 // How is a document read? Whole, each sentence tinted by its score; one of them with its attention.
 
 import { asked, got } from "./ask.js";
-import { figure, made } from "./made.js";
+import { figure, made, unseen } from "./made.js";
 
 const dialog = document.getElementById("reader"), contents = document.getElementById("contents");
 const note = document.getElementById("reader-note"), attention = document.getElementById("attention");
-let reading = null;
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+let reading = null, opened = null;
 
 export async function readDocument(hit, query, looks) {
   reading?.abort();
   reading = new AbortController();
+  opened = hit.doc_id;
   const { signal } = reading, path = `/documents/${encodeURIComponent(hit.doc_id)}`;
   document.getElementById("reader-title").textContent = hit.title || hit.doc_id;
   note.textContent = "Opening…";
@@ -46,7 +48,7 @@ function tint(read, query, signal) {
       class: "segment", role: "button", tabindex: "0", "aria-pressed": "false", share: one.score,
       title: `probability of relevance ${figure(one.score)}`, onclick: press,
       onkeydown: event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); press(event); } },
-    }, between(start, one.end)));
+    }, between(start, one.end), unseen(` (relevance ${figure(one.score)}) `)));
     at = one.end;
   }
   contents.replaceChildren(...pieces, between(at, characters.length));
@@ -61,10 +63,13 @@ async function look(segment, one, query, signal) {
     attention.querySelector("blockquote").textContent = one.text;
     window.drawAttention(data, attention);
     note.textContent = `Probability of relevance ${figure(data.score)}.`;
-    attention.scrollIntoView({ block: "start", behavior: "smooth" });
+    attention.scrollIntoView({ block: "start", behavior: calm.matches ? "auto" : "smooth" });
   } catch (fault) {
     if (fault.name !== "AbortError") note.textContent = fault.message;
   }
 }
 
-dialog.addEventListener("close", () => reading?.abort());
+dialog.addEventListener("close", () => {
+  reading?.abort();  // hits may have been drawn anew meanwhile
+  document.querySelector(`main section:not([hidden]) li[data-id="${CSS.escape(opened)}"] .title`)?.focus();
+});
