@@ -40,7 +40,7 @@ def test_the_gate_gives_turns_then_haste_then_refusals() -> None:
     """Two at work, one waits, three are sent on without BERT, the next is refused."""
 
     async def crowd() -> None:
-        gate = Gate(Limits(at_work=2, waiting=1))
+        gate = Gate(Limits(at_work=2, waiting=1, inside=6))
         first, second = await gate.come(60), await gate.come(60)
         waiting = asyncio.create_task(gate.come(60))
         await asyncio.sleep(0.01)
@@ -86,7 +86,7 @@ def test_who_waits_too_long_goes_on_without_bert() -> None:
 def test_a_crowd_gets_the_best_there_is_and_then_a_time_to_come_back(client: Any) -> None:
     """One is being read for, one waits; two get the first stage's hits; the fifth gets 503."""
     scorer = Held()
-    service = client(Ranker(scorer), Limits(budget=15, at_work=1, waiting=1))
+    service = client(Ranker(scorer), Limits(budget=15, at_work=1, waiting=1, inside=4))
     ask = {"query": "birch river"}
     with ThreadPoolExecutor(4) as pool:
         first = pool.submit(service.post, "/search", json=ask)

@@ -25,7 +25,8 @@ from birchbark.errors import InputError, MissingPackageError
 if TYPE_CHECKING:
     from birchbark.serve.limits import Limits
 
-OWN = "host port names key_file writable budget longest at_work waiting most_bytes reports".split()
+LIMITS = ("budget", "longest", "at_work", "waiting", "inside")
+OWN = (*LIMITS, *"host port names key_file writable most_bytes reports".split())
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 KEY_VARIABLE = "BIRCHBARK_API_KEY"
 
@@ -77,14 +78,20 @@ KEY_VARIABLE = "BIRCHBARK_API_KEY"
 @click.option(
     "--at-work",
     type=click.IntRange(1),
-    help="Searches that BERT reads for at a time.  [default: 2 for each processor]",
+    help="Searches that BERT reads for at a time.  [default: one for each processor]",
 )
 @click.option(
     "--waiting",
     type=click.IntRange(0),
-    default=64,
+    help="Searches that may wait for that; the next are answered without BERT.  [default: two for "
+    "each processor]",
+)
+@click.option(
+    "--inside",
+    type=click.IntRange(1),
+    default=256,
     show_default=True,
-    help="Searches that may wait for that; the next are answered without BERT, then refused.",
+    help="Requests that are answered at a time; the next are refused, with a time to come back.",
 )
 @click.option(
     "--most-bytes",
@@ -186,7 +193,9 @@ def _limits(choices: dict[str, Any]) -> Limits:
     """Those that the options describe, which are taken out of `choices`."""
     from birchbark.serve.limits import Limits
 
-    said = {name: choices.pop(name) for name in ("budget", "longest", "at_work", "waiting")}
+    said = {
+        name: choices.pop(name) for name in ("budget", "longest", "at_work", "waiting", "inside")
+    }
     said["body"] = choices.pop("most_bytes")
     return Limits(**{name: value for name, value in said.items() if value is not None})
 

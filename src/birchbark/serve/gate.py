@@ -22,7 +22,7 @@ class Gate:
 
     def __init__(self, limits: Limits) -> None:
         self._most_waiting = limits.at_work + limits.waiting
-        self._most = 2 * self._most_waiting
+        self._most = limits.inside
         self._turns = asyncio.Semaphore(limits.at_work)
         self.inside = 0
 

@@ -22,18 +22,19 @@ class Limits:
 
     budget: seconds that a search may take where it does not say; longest: where it does, and of
     everything else. at_work: searches that BERT reads for at a time; waiting: those that may wait
-    for their turn, up to their budget; beyond them searches are answered by the first stage alone,
-    so many as are at work or wait, and then refused. body: bytes of a request.
+    for their turn; beyond them searches are answered by the first stage alone, until `inside` are
+    being answered in all; the next are refused. body: bytes of a request.
     """
 
     budget: float = 2.0
     longest: float = 30.0
-    at_work: int = field(default_factory=lambda: 2 * len(os.sched_getaffinity(0)))
-    waiting: int = 64
+    at_work: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    waiting: int = field(default_factory=lambda: 2 * len(os.sched_getaffinity(0)))
+    inside: int = 256
     body: int = 4_000_000
 
     def __post_init__(self) -> None:
-        for name in ("budget", "longest", "at_work", "body"):
+        for name in ("budget", "longest", "at_work", "inside", "body"):
             if not getattr(self, name) > 0:
                 found = str(getattr(self, name))
                 raise InputError(f"{name} is out of range", wanted="above 0", found=found)

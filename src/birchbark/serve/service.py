@@ -36,6 +36,7 @@ from birchbark.show.attention import attention_data
 MOST_WRITES = 16  # that wait for each other
 T = TypeVar("T")
 QUICK_THREADS = 4  # for what needs no BERT
+SCORING = 0.85  # share of a budget that scoring may take; then the answer is written and sent
 PATIENCE = 0.5  # share of a budget that is waited for a turn: what is left must suffice to read
 
 
@@ -99,7 +100,7 @@ class Service:
 
         def search(watch: Watch) -> tuple[Answer, bool]:
             rankers = choose() if choose and visit.has_turn else ()
-            left = begun + budget - time.monotonic()
+            left = begun + SCORING * budget - time.monotonic()
             reads = bool(rankers) and left > 0
             answer = self.searcher.search(
                 request.query,
