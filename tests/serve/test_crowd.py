@@ -37,26 +37,30 @@ class Held(WordScorer):
 
 
 def test_the_gate_gives_turns_then_haste_then_refusals() -> None:
-    """Two at work, one waits, three are sent on without BERT, the next is refused."""
+    """Two at work, two wait; who cannot hope for a turn is sent on at once; a sixth is refused."""
 
     async def crowd() -> None:
-        gate = Gate(Limits(at_work=2, waiting=1, inside=6))
+        gate = Gate(Limits(at_work=2, inside=5))
         first, second = await gate.come(60), await gate.come(60)
-        waiting = asyncio.create_task(gate.come(60))
+        gate._seconds = 10.0
+        waiting = [asyncio.create_task(gate.come(11)) for _ in range(2)]
         await asyncio.sleep(0.01)
-        hurried = [await gate.come(60) for _ in range(3)]
-        assert (first.has_turn, second.has_turn, waiting.done()) == (True, True, False)
-        assert not any(visit.has_turn for visit in hurried)
-        with pytest.raises(BusyError, match="6 being answered"):
+        hurried = await gate.come(11)  # two before it: 15 s at 10 s a turn
+        assert (first.has_turn, second.has_turn, hurried.has_turn) == (True, True, False)
+        assert not any(task.done() for task in waiting)
+        with pytest.raises(BusyError, match="5 being answered"):
             await gate.come(60)
         with pytest.raises(BusyError):
             gate.check()
         first.leave()
-        third = await waiting
+        second.leave()
+        third, fourth = [await task for task in waiting]
         assert third.has_turn
-        for visit in (second, third, *hurried):
+        assert fourth.has_turn
+        for visit in (third, fourth, hurried):
             visit.leave()
         assert gate.inside == 0
+        assert gate._seconds < 10  # these turns were short
         again = [await gate.come(0), await gate.come(0), await gate.come(0)]
         assert [visit.has_turn for visit in again] == [True, True, False]
 
@@ -67,7 +71,7 @@ def test_who_waits_too_long_goes_on_without_bert() -> None:
     """And leaves the turns as they were, as does one who goes away while waiting."""
 
     async def crowd() -> None:
-        gate = Gate(Limits(at_work=1, waiting=5))
+        gate = Gate(Limits(at_work=1))
         first, second = await gate.come(1), await gate.come(0.01)
         assert (first.has_turn, second.has_turn) == (True, False)
         waiting = asyncio.create_task(gate.come(60))
@@ -86,7 +90,7 @@ def test_who_waits_too_long_goes_on_without_bert() -> None:
 def test_a_crowd_gets_the_best_there_is_and_then_a_time_to_come_back(client: Any) -> None:
     """One is being read for, one waits; two get the first stage's hits; the fifth gets 503."""
     scorer = Held()
-    service = client(Ranker(scorer), Limits(budget=15, at_work=1, waiting=1, inside=4))
+    service = client(Ranker(scorer), Limits(budget=15, at_work=1, inside=4))
     ask = {"query": "birch river"}
     with ThreadPoolExecutor(4) as pool:
         first = pool.submit(service.post, "/search", json=ask)
@@ -94,6 +98,7 @@ def test_a_crowd_gets_the_best_there_is_and_then_a_time_to_come_back(client: Any
         second = pool.submit(service.post, "/search", json={"query": "iron"})
         while service.app.service.gate.inside < 2:
             pass
+        service.app.service.gate._seconds = 60.0
         hurried = service.post("/search", json=ask).json()
         assert not hurried["exact"]
         assert not any(hit["settled"] for hit in hurried["hits"])
@@ -126,7 +131,7 @@ def test_what_breaks_one_search_leaves_the_others_alone(client: Any) -> None:
                 raise RuntimeError("secret detail")
             return super().score(query, pieces)
 
-    service = client(Ranker(Broken()), Limits(budget=5, at_work=1, waiting=0), raises=False)
+    service = client(Ranker(Broken()), Limits(budget=5, at_work=1), raises=False)
     for _ in range(3):
         answer = service.post("/search", json={"query": "iron"})
         assert answer.status_code == 500
@@ -137,7 +142,7 @@ def test_what_breaks_one_search_leaves_the_others_alone(client: Any) -> None:
 def test_a_turn_lasts_as_long_as_its_search(client: Any) -> None:
     """Not longer, where nobody takes the answer; nor shorter, where whoever asked is gone."""
     scorer = Held()
-    service = client(Ranker(scorer), Limits(budget=15, at_work=1, waiting=0)).app.service
+    service = client(Ranker(scorer), Limits(budget=15, at_work=1)).app.service
     request = SearchRequest(query="birch river")
 
     async def idle() -> None:

@@ -275,6 +275,6 @@ def test_limits_that_contradict_each_other_are_refused() -> None:
     """Before anything is served."""
     from birchbark.errors import InputError
 
-    for wrong in ({"budget": 0}, {"budget": 60}, {"at_work": 0}, {"waiting": -1}, {"body": 0}):
+    for wrong in ({"budget": 0}, {"budget": 60}, {"at_work": 0}, {"inside": 0}, {"body": 0}):
         with pytest.raises(InputError):
             Limits(**wrong)  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ from birchbark.errors import InputError, MissingPackageError
 if TYPE_CHECKING:
     from birchbark.serve.limits import Limits
 
-LIMITS = ("budget", "longest", "at_work", "waiting", "inside")
+LIMITS = ("budget", "longest", "at_work", "inside")
 OWN = (*LIMITS, *"host port names key_file writable most_bytes reports".split())
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 KEY_VARIABLE = "BIRCHBARK_API_KEY"
@@ -78,13 +78,8 @@ KEY_VARIABLE = "BIRCHBARK_API_KEY"
 @click.option(
     "--at-work",
     type=click.IntRange(1),
-    help="Searches that BERT reads for at a time.  [default: one for each processor]",
-)
-@click.option(
-    "--waiting",
-    type=click.IntRange(0),
-    help="Searches that may wait for that; the next are answered without BERT.  [default: two for "
-    "each processor]",
+    help="Searches that BERT reads for at a time; who cannot hope for a turn in time is answered "
+    "without.  [default: one for each processor]",
 )
 @click.option(
     "--inside",
@@ -193,9 +188,7 @@ def _limits(choices: dict[str, Any]) -> Limits:
     """Those that the options describe, which are taken out of `choices`."""
     from birchbark.serve.limits import Limits
 
-    said = {
-        name: choices.pop(name) for name in ("budget", "longest", "at_work", "waiting", "inside")
-    }
+    said = {name: choices.pop(name) for name in LIMITS}
     said["body"] = choices.pop("most_bytes")
     return Limits(**{name: value for name, value in said.items() if value is not None})
 

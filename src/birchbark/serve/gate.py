@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from birchbark.errors import BirchbarkError
 from birchbark.serve.limits import Limits
 
 RETRY_AFTER = 1  # seconds
+RECENT = 0.2  # what the last turn counts in how long turns take
 
 
 class BusyError(BirchbarkError):
@@ -15,15 +17,16 @@ class BusyError(BirchbarkError):
 
 
 class Gate:
-    """Lets so many to BERT, so many more wait; the next do without BERT; the rest are refused.
+    """Lets so many to BERT; as many wait as can hope for a turn; the next do without; then no more.
 
     Asked in one event loop.
     """
 
     def __init__(self, limits: Limits) -> None:
-        self._most_waiting = limits.at_work + limits.waiting
-        self._most = limits.inside
+        self._at_work, self._most = limits.at_work, limits.inside
         self._turns = asyncio.Semaphore(limits.at_work)
+        self._seconds = 0.0  # that a turn takes, of late
+        self._waiting = 0
         self.inside = 0
 
     def check(self) -> None:
@@ -43,38 +46,49 @@ class Gate:
         """Come in, to leave by `Visit.leave`. Raises BusyError where too many are inside.
 
         patience: seconds to wait for a turn with BERT, None where none is wanted. No turn is had
-        where it is crowded, or none came in time.
+        where so many wait that none is to be hoped for in time, or where none came.
         """
         self.check()
         self.inside += 1
         has_turn = False
         try:
-            if patience is not None and self.inside <= self._most_waiting:
+            if patience is not None and self._wait() <= patience:
                 has_turn = await self._turn(patience)
         except BaseException:
             self.inside -= 1
             raise
         return Visit(self, has_turn)
 
+    def _wait(self) -> float:
+        """Seconds until the next one to come has a turn, as turns go of late."""
+        if not self._turns.locked():
+            return 0.0
+        return (self._waiting + 1) * self._seconds / self._at_work
+
     async def _turn(self, patience: float) -> bool:
+        self._waiting += 1
         try:
             async with asyncio.timeout(patience):
                 return await self._turns.acquire()
         except TimeoutError:
             return False
+        finally:
+            self._waiting -= 1
 
     def left(self, visit: Visit) -> None:
         """One goes."""
         self.inside -= 1
         if visit.has_turn:
+            self._seconds += RECENT * (time.monotonic() - visit.begun - self._seconds)
             self._turns.release()
 
 
 class Visit:
-    """One who is inside. has_turn: whether BERT may be asked."""
+    """One who is inside. has_turn: whether BERT may be asked. begun: when, by monotonic clock."""
 
     def __init__(self, gate: Gate, has_turn: bool) -> None:
         self._gate, self.has_turn = gate, has_turn
+        self.begun = time.monotonic()
 
     def leave(self) -> None:
         """Go, once, when nothing is done for this one any more."""

@@ -21,15 +21,14 @@ class Limits:
     """Of the whole service.
 
     budget: seconds that a search may take where it does not say; longest: where it does, and of
-    everything else. at_work: searches that BERT reads for at a time; waiting: those that may wait
-    for their turn; beyond them searches are answered by the first stage alone, until `inside` are
-    being answered in all; the next are refused. body: bytes of a request.
+    everything else. at_work: searches that BERT reads for at a time; those who cannot hope for
+    a turn in time are answered by the first stage alone, until `inside` are being answered in all;
+    the next are refused. body: bytes of a request.
     """
 
     budget: float = 2.0
     longest: float = 30.0
     at_work: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
-    waiting: int = field(default_factory=lambda: 2 * len(os.sched_getaffinity(0)))
     inside: int = 256
     body: int = 4_000_000
 
@@ -38,9 +37,6 @@ class Limits:
             if not getattr(self, name) > 0:
                 found = str(getattr(self, name))
                 raise InputError(f"{name} is out of range", wanted="above 0", found=found)
-        if self.waiting < 0:
-            found = str(self.waiting)
-            raise InputError("waiting is out of range", wanted="0 or more", found=found)
         if self.budget > self.longest:
             raise InputError(
                 "a search may by default take longer than at most",
