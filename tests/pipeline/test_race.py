@@ -296,3 +296,17 @@ def test_known_scores_say_nothing_of_speed(tmp_path: Path) -> None:
         race.run(Deadline(20, clock))
     assert race.work.settled == 1
     assert scorer.now <= 20
+
+
+@pytest.mark.parametrize("seconds", [30, 100, 190, 400, 1000])
+def test_what_was_read_whole_counts_when_time_is_up(seconds: float) -> None:
+    """Documents are read one after the other, so time that does not suffice for all is not lost."""
+    scorer = Written()
+    shelf = Shelf([[0.001 * (i + 20 * j) for i in range(20)] for j in range(10)])
+    first = Ranking.of(list(shelf.texts), np.linspace(2, 1, 10))
+    race = Race(Readers(shelf, Ranker(scorer, Windows(1, 0))), QUERY, first, 10)
+    race.run(Deadline(seconds, lambda: scorer.now))
+    assert scorer.now <= seconds
+    assert race.work.settled >= (scorer.now - 1) // 20  # seconds, segments of a document
+    settled = [hit.document.doc_id for hit in race.hits() if hit.settled]
+    assert sorted(settled) == [f"d{i}" for i in range(race.work.settled)]

@@ -85,7 +85,7 @@ def compare(
     scorer = Remembering(inner, Known())
     around = len(duo.scorer.spans(query)) + AROUND
     found = score_in_time(scorer, query, joined, around, deadline, all_or_none=True)
-    if found is None:
+    if len(found) < len(joined):
         made = scorer.scored + scorer.known
         return Compared(tuple(hits), (), Work(comparisons=made, unread_compared=lost, exact=False))
     p = np.full((len(hits), len(hits)), np.nan)

@@ -193,7 +193,7 @@ class Race:
             counting.append(most[shares[most] > 0])
             readings.append(reading.only(counting[-1]))
         found = scoring.score(readings, deadline)
-        if found is None:
+        if found is None or len(found) < len(readings):
             return False
         for position, at, scores in zip(best, counting, found, strict=True):
             self._scores[position][at] = scores

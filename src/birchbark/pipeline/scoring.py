@@ -59,13 +59,17 @@ class Scoring:
         return self._reader.read(doc_ids, self._room)
 
     def score(self, readings: Sequence[Reading], deadline: Deadline) -> list[Float32s] | None:
-        """Scores of each document's segments, or vectors; None where time did not suffice."""
+        """Scores of the segments of each document, or vectors; None where time sufficed for none.
+
+        Where it suffices for some, of the first of them.
+        """
         pieces = [piece for reading in readings for piece in reading.pieces]
         scores = score_in_time(self._scorer, self._query, pieces, self._around, deadline)
-        if scores is None:
-            return None
         ends = np.cumsum([len(reading.pieces) for reading in readings], dtype=np.intp)
-        return [own.copy() for own in np.split(scores, ends)[:-1]]
+        whole = int(np.searchsorted(ends, len(scores), side="right"))
+        if readings and not whole:
+            return None
+        return [own.copy() for own in np.split(scores, ends[:whole])[:whole]]
 
 
 def score_in_time(
@@ -76,21 +80,23 @@ def score_in_time(
     deadline: Deadline,
     *,
     all_or_none: bool = False,
-) -> Float32s | None:
-    """Scores of `pieces`, in batches, shortest first; None where time did not suffice.
+) -> Float32s:
+    """Scores of `pieces`, in batches; under a deadline of the first of them, as far as it allows.
 
-    A batch that may not end in time is not begun. around: tokens that an input has beside a piece.
-    all_or_none: nothing is begun, either, when it is foreseen that the rest cannot end in time.
+    A batch that may not end in time is not begun. Without a deadline the shortest are scored first;
+    under one all are in their order, so that what is known in the end is of whole documents.
+    around: tokens that an input has beside a piece. all_or_none: nothing is begun, either, when it
+    is foreseen that the rest cannot end in time.
     """
     lengths = np.array([len(piece) + around for piece in pieces], np.int64)
     scores = np.empty((len(pieces), *shaped(scorer.width)), np.float32)
-    waiting = np.argsort(lengths, kind="stable")
+    by_length = np.argsort(lengths, kind="stable")
+    waiting = np.arange(len(pieces)) if deadline.exists else by_length
     while len(waiting):
         batch = waiting[: deadline.allows(lengths[waiting])]
-        if not len(batch):
-            return None
-        if all_or_none and not deadline.suffices(int(lengths[waiting].sum())):
-            return None
+        in_vain = all_or_none and not deadline.suffices(int(lengths[waiting].sum()))
+        if not len(batch) or in_vain:
+            return scores[: waiting[0]]
         before = _computed(scorer)
         scores[batch] = scorer.score(query, [pieces[i] for i in batch])
         share = (_computed(scorer) - before) / len(batch)  # what was known says nothing of speed
