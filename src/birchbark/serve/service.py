@@ -213,9 +213,8 @@ class Service:
         Raises InputError for choices that would do nothing.
         """
         own = self.searcher.rankers
-        said = [n for n in ("depth", "first_stage_weight", "weights") if getattr(request, n)]
-        if request.first_stage_weight == 0:
-            said.append("first_stage_weight")
+        names = ("depth", "first_stage_weight", "weights")
+        said = [name for name in names if getattr(request, name) is not None]
         if request.by == "first_stage" and said:
             raise InputError(f"{said[0]} is for BERT", found="by: first_stage")
         if request.by == "embedding":
