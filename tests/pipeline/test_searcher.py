@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -231,3 +232,23 @@ def test_its_example_runs(
     lines = [line[8:] for line in Searcher.__doc__.splitlines() if line.startswith(" " * 8)]
     exec("\n".join(lines).replace("get my money", "send it"), {"Searcher": Searcher})
     assert capsys.readouterr().out.startswith("returns ")
+
+
+def test_old_snapshots_leave_no_files_open(tmp_path: Path, place: Path) -> None:
+    """However often an index changes, and without waiting for the garbage collector."""
+    directory = write_bert(tmp_path / "bert")
+    with IndexWriter(place) as writer:
+        vectors(load_scorer(directory), sentences, str(directory)).attach(writer)
+    for near in (None, Near()):
+        searcher = Searcher(place, Ranker(WordScorer()), near=near)
+        counts = []
+        gc.collect()
+        gc.disable()
+        try:
+            for number in range(12):
+                searcher.add([Document(f"n{number % 2}", {"text": f"birch {number}"})])
+                searcher.search("birch")
+                counts.append(len(list(Path("/proc/self/fd").iterdir())))
+        finally:
+            gc.enable()
+        assert max(counts[6:]) <= max(counts[:6])

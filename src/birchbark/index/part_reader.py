@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,13 +61,20 @@ class FieldPart:
     """One indexed field of one part. first, end: where its terms are in the part's table."""
 
     def __init__(self, part: Part, number: int) -> None:
-        """The field with this number; the arrays are those of `part`."""
-        self.part = part
+        """The field with this number; the arrays are those of `part`, which holds this."""
+        self._part = weakref.ref(part)  # else both would keep their files open until a gc
         self.number = number
         self.first, self.end = int(part.field_starts[number]), int(part.field_starts[number + 1])
         self.lengths = part.lengths[number]
         self._found: tuple[tuple[str, ...], NDArray[np.int64]] = ((), np.zeros(0, np.int64))
         self._live: dict[int, int] = {}  # term number → live documents, where some are deleted
+
+    @property
+    def part(self) -> Part:
+        """The part that the field is of."""
+        part = self._part()
+        assert part is not None  # who holds a field holds its part
+        return part
 
     def terms(self) -> list[str]:
         """All terms, sorted."""

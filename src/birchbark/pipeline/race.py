@@ -82,7 +82,6 @@ class Race:
         self._scores: dict[int, Float32s] = {}
         self._unread: dict[int, int] = {}
         self._by_vectors = 0
-        self._watch: Callable[[], object] = lambda: None
 
     def run(
         self, deadline: Deadline | None = None, watch: Callable[[], object] = lambda: None
@@ -92,7 +91,6 @@ class Race:
         watch: called whenever some were settled.
         """
         deadline = deadline or Deadline(None)
-        self._watch = watch
         if self._other and not self._compare(self._other, deadline):
             return
         for position in range(len(self._doc_ids)):
@@ -101,9 +99,11 @@ class Race:
             if scores is not None:
                 self._by_vectors += 1
                 self._settle(position, scores)
-        self._exact = self._settle_open(deadline)
+        self._exact = self._settle_open(deadline, watch)
         if self._exact and self._precise:  # scores that fall let others in
-            self._exact = self._reread(self._precise, deadline) and self._settle_open(deadline)
+            self._exact = self._reread(self._precise, deadline) and self._settle_open(
+                deadline, watch
+            )
 
     def best(self) -> Ranking:
         """The best settled documents; all of the `top` best where time sufficed."""
@@ -144,7 +144,7 @@ class Race:
             exact=self._exact,
         )
 
-    def _settle_open(self, deadline: Deadline) -> bool:
+    def _settle_open(self, deadline: Deadline, watch: Callable[[], object]) -> bool:
         """Settle all that can be among the best; false where time did not suffice."""
         while waiting := self._topk.open():
             ahead = waiting[: max(AHEAD, self._top - len(self._scores))]
@@ -157,7 +157,7 @@ class Race:
             for position, reading, scores in zip(ahead, readings, found, strict=False):
                 self._unread[position] = reading.unread
                 self._settle(position, scores)
-            self._watch()
+            watch()
         return True
 
     def _compare(self, scoring: Scoring, deadline: Deadline) -> bool:
