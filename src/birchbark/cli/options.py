@@ -300,6 +300,9 @@ def seconds(context: click.Context, option: click.Parameter, text: str | None) -
     return parse_seconds(text)
 
 
+time_option = functools.partial(click.option, callback=seconds, metavar="TIME")
+
+
 def parse_seconds(text: str | None) -> float | None:
     """Seconds from 500ms, 2s or 1.5; None for None."""
     found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(ms|s|)", text) if text is not None else None

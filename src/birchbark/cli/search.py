@@ -15,7 +15,7 @@ from birchbark.cli.options import (
     first_stage_options,
     ranker_options,
     refuse_of_bert,
-    seconds,
+    time_option,
 )
 from birchbark.cli.talk import progress, say, tell_work
 
@@ -35,10 +35,8 @@ if TYPE_CHECKING:
 @click.option(
     "--first-stage-only", is_flag=True, help="No BERT: hits as the first stage ranks them."
 )
-@click.option(
+@time_option(
     "--budget",
-    callback=seconds,
-    metavar="TIME",
     help="Answer within this time, as 500ms or 2s: documents that it does not suffice for keep the "
     "first stage's order, and the answer says so.",
 )

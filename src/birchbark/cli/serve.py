@@ -17,7 +17,7 @@ from birchbark.cli.options import (
     first_stage_options,
     ranker_options,
     refuse_of_bert,
-    seconds,
+    time_option,
 )
 from birchbark.cli.talk import counted, progress, report_intake, say
 from birchbark.errors import InputError, MissingPackageError
@@ -59,20 +59,16 @@ KEY_VARIABLE = "BIRCHBARK_API_KEY"
     f"${KEY_VARIABLE}, else none]",
 )
 @click.option("--writable", is_flag=True, help="Documents may be added and deleted.")
-@click.option(
+@time_option(
     "--budget",
-    callback=seconds,
     default="2s",
     show_default=True,
-    metavar="TIME",
     help="What a search takes at most, where it does not say.",
 )
-@click.option(
+@time_option(
     "--longest",
-    callback=seconds,
     default="30s",
     show_default=True,
-    metavar="TIME",
     help="What anything takes at most, whatever it says.",
 )
 @click.option(

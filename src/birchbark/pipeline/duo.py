@@ -17,7 +17,7 @@ from birchbark.pipeline.answer import Hit, Work
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.scoring import AROUND, score_in_time
 from birchbark.score.duo import DuoScorer
-from birchbark.score.remembering import Known, Remembering
+from birchbark.score.remembering import for_one_query
 from birchbark.score.scorer import Scorer
 
 
@@ -81,8 +81,7 @@ def compare(
     lost = sum(len(piece) - len(read) for piece, read in zip(whole, pieces, strict=True))
     asked = duo.pairwise.asked(len(hits), query)
     joined = [duo.duo.joined(pieces[i], pieces[j]) for i, j in asked]
-    inner = duo.scorer.apart() if isinstance(duo.scorer, Remembering) else duo.scorer
-    scorer = Remembering(inner, Known())
+    scorer = for_one_query(duo.scorer)
     around = len(duo.scorer.spans(query)) + AROUND
     found = score_in_time(scorer, query, joined, around, deadline, all_or_none=True)
     if len(found) < len(joined):

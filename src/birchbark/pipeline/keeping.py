@@ -21,7 +21,7 @@ from birchbark.index.writer import IndexWriter
 from birchbark.records import Document, Segment
 from birchbark.retrieve.graphs import build_graphs, vectors_without
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.remembering import Remembering
+from birchbark.score.remembering import beneath
 from birchbark.score.rounding import pack, unpack
 from birchbark.score.scorer import Scorer
 from birchbark.segment.fit import fit
@@ -143,8 +143,8 @@ def vectors_config(scorer: EmbeddingScorer, segmenter: Segmenter, bits: int) -> 
 
 def embedding_of(scorer: Scorer) -> EmbeddingScorer | None:
     """The scorer that makes vectors, behind one that remembers scores."""
-    scorer = scorer.scorer if isinstance(scorer, Remembering) else scorer
-    return scorer if isinstance(scorer, EmbeddingScorer) else None
+    computing = beneath(scorer)
+    return computing if isinstance(computing, EmbeddingScorer) else None
 
 
 def _cut(segmenter: Segmenter) -> dict[str, str]:

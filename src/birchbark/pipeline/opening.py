@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from birchbark.combine.aggregate import parse_aggregation
@@ -103,14 +103,5 @@ def remembering(rankers: Sequence[Ranker], scores: Path) -> Iterator[Kept]:
                 asked[scorer.fingerprint] = Remembering(scorer, store)
             return asked[scorer.fingerprint]
 
-        own = tuple(
-            replace(
-                one,
-                scorer=kept(one.scorer),
-                embedding=one.embedding and kept(one.embedding),
-                precise=one.precise and kept(one.precise),
-                duo=one.duo and replace(one.duo, scorer=kept(one.duo.scorer)),
-            )
-            for one in rankers
-        )
+        own = tuple(one.by(kept) for one in rankers)
         yield Kept(own, tuple(asked.values()), tuple(stores))

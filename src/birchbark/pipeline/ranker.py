@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
@@ -69,6 +70,16 @@ class Ranker:
     def most(self, segments: int | None = None) -> float:
         """The highest evidence that so many segments can have; None: any number."""
         return float(segments != 0) if self.scorer.width > 1 else self.aggregation.most(segments)
+
+    def by(self, scorers: Callable[[Scorer], Scorer]) -> Ranker:
+        """The same with what `scorers` makes of each of its scorers."""
+        return replace(
+            self,
+            scorer=scorers(self.scorer),
+            embedding=self.embedding and scorers(self.embedding),
+            precise=self.precise and scorers(self.precise),
+            duo=self.duo and replace(self.duo, scorer=scorers(self.duo.scorer)),
+        )
 
     @property
     def reads(self) -> tuple[object, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.reading import TOGETHER, Reader, Reading
 from birchbark.records import Document, Float32s, Ids, Segment
-from birchbark.score.remembering import Known, Remembering
+from birchbark.score.remembering import Remembering, for_one_query
 from birchbark.score.score_file import shaped
 
 CHARACTERS = 500_000  # of documents scored together, at most: what memory must hold
@@ -25,9 +25,7 @@ class Scoring:
         self._reader, self._query = reader, query
         self._room = reader.scorer.room(query)
         self._around = len(reader.scorer.spans(query)) + AROUND
-        scorer = reader.scorer
-        inner = scorer.apart() if isinstance(scorer, Remembering) else scorer
-        self._scorer = Remembering(inner, Known(scorer.width))
+        self._scorer = for_one_query(reader.scorer)
 
     @property
     def pairs(self) -> int:
@@ -90,8 +88,7 @@ def score_in_time(
     """
     lengths = np.array([len(piece) + around for piece in pieces], np.int64)
     scores = np.empty((len(pieces), *shaped(scorer.width)), np.float32)
-    by_length = np.argsort(lengths, kind="stable")
-    waiting = np.arange(len(pieces)) if deadline.exists else by_length
+    waiting = np.arange(len(pieces)) if deadline.exists else np.argsort(lengths, kind="stable")
     while len(waiting):
         batch = waiting[: deadline.allows(lengths[waiting])]
         in_vain = all_or_none and not deadline.suffices(int(lengths[waiting].sum()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -28,8 +28,6 @@ from birchbark.score.recent import Recent
 from birchbark.score.remembering import Remembering
 from birchbark.score.scorer import Scorer
 from birchbark.score.together import together
-
-Load = Callable[[str], Scorer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class Searcher:
             model = [model]
         elif isinstance(model, (str, Path)):
             model = [Ranker(load_scorer(model, session=together()))]
-        self.rankers = tuple(map(self._remembering, model))
+        self.rankers = tuple(map(self.remember, model))
         self._first_stage, self._near = first_stage, near
         self._opening, self._writing = Lock(), Lock()
         self._snapshot = self._open()
@@ -158,7 +156,15 @@ class Searcher:
 
     def remember(self, ranker: Ranker) -> Ranker:
         """The ranker with scorers whose scores this searcher remembers."""
-        return self._remembering(ranker)
+
+        def kept(scorer: Scorer) -> Scorer:
+            if isinstance(scorer, Remembering):
+                return scorer
+            if scorer.fingerprint not in self._remembered:
+                self._remembered[scorer.fingerprint] = Remembering(scorer, Recent(scorer.width))
+            return self._remembered[scorer.fingerprint]
+
+        return ranker.by(kept)
 
     def _now(self) -> _Snapshot:
         """The snapshot of the last change."""
@@ -194,19 +200,3 @@ class Searcher:
         if model not in self._scorers:
             self._scorers[model] = load_scorer(model, session=together())
         return self._scorers[model]
-
-    def _remembering(self, ranker: Ranker) -> Ranker:
-        def kept(scorer: Scorer) -> Scorer:
-            if isinstance(scorer, Remembering):
-                return scorer
-            if scorer.fingerprint not in self._remembered:
-                self._remembered[scorer.fingerprint] = Remembering(scorer, Recent(scorer.width))
-            return self._remembered[scorer.fingerprint]
-
-        return replace(
-            ranker,
-            scorer=kept(ranker.scorer),
-            embedding=ranker.embedding and kept(ranker.embedding),
-            precise=ranker.precise and kept(ranker.precise),
-            duo=ranker.duo and replace(ranker.duo, scorer=kept(ranker.duo.scorer)),
-        )

@@ -17,14 +17,14 @@ class BertScorer:
     def __init__(
         self, checkpoint: Checkpoint, threads: int | None = None, session: NewSession = Session
     ) -> None:
-        self.checkpoint = self._checkpoint = checkpoint
+        self.checkpoint = checkpoint
         self._pieces = Pieces(checkpoint)
         self._session = session(checkpoint, threads)
 
     @cached_property
     def fingerprint(self) -> str:
         """The checkpoint's, with the arithmetic: see Session.fingerprint."""
-        return self._session.fingerprint(self._checkpoint.fingerprint)
+        return self._session.fingerprint(self.checkpoint.fingerprint)
 
     @property
     def encoding(self) -> str:
@@ -34,7 +34,7 @@ class BertScorer:
     @property
     def vocabulary(self) -> int:
         """See Scorer."""
-        return self._checkpoint.shape.vocabulary
+        return self.checkpoint.shape.vocabulary
 
     @property
     def width(self) -> int:

@@ -31,7 +31,7 @@ class DuoScorer(CrossEncoderScorer):
         both = self.room(query) - between
         if both < 2:
             raise InputError(
-                f"{self._checkpoint.name} has no room for two texts beside the query",
+                f"{self.checkpoint.name} has no room for two texts beside the query",
                 found=f"{max(0, both)} tokens",
             )
         return both // 2

@@ -62,7 +62,7 @@ class EmbeddingScorer(BertScorer):
     def embed(self, pieces: Sequence[Ids]) -> Float32s:
         """Unit vectors (n, hidden) of encoded texts."""
         if not pieces:
-            return np.empty((0, self._checkpoint.shape.hidden), np.float32)
+            return np.empty((0, self.checkpoint.shape.hidden), np.float32)
         check_room(pieces, self._room)
         known, keys = self._vectors, [piece.tobytes() for piece in pieces]
         # Found once: another thread may forget them meanwhile.

@@ -48,7 +48,7 @@ class ParadeScorer(CrossEncoderScorer):
     @property
     def width(self) -> int:
         """See Scorer: a vector for each passage."""
-        return self._checkpoint.shape.hidden
+        return self.checkpoint.shape.hidden
 
     def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
         """Vectors of passages, float32 (n, hidden)."""

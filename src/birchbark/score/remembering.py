@@ -38,6 +38,17 @@ class Known(Lookup):
         return keys_of("", query, pieces)
 
 
+def beneath(scorer: Scorer) -> Scorer:
+    """The scorer that computes, behind one that remembers."""
+    return scorer.scorer if isinstance(scorer, Remembering) else scorer
+
+
+def for_one_query(scorer: Scorer) -> Remembering:
+    """`scorer`, remembering while one query lasts; what others ask beside is counted apart."""
+    inner = scorer.apart() if isinstance(scorer, Remembering) else scorer
+    return Remembering(inner, Known(scorer.width))
+
+
 class Remembering:
     """A scorer that asks `scores` first, and has only scored what is not there: the same bits.
 

@@ -60,14 +60,14 @@ def page_routes(service: Service, reports: Path | None, *, linked: bool) -> APIR
         }
 
     @routes.get("/reports")
-    async def listed() -> Response:
+    def listed() -> Response:  # looks at the disk: in a thread
         names = sorted(_reports(reports))
         rows = "".join(f'<li><a href="/reports/{escape(n)}">{escape(n)}</a></li>' for n in names)
         text = texts["reports.html"].replace("{{ rows }}", rows or "<li>none yet</li>")
         return _file("reports.html", text)
 
     @routes.get("/reports/{name}")
-    async def report(name: str) -> Response:
+    def report(name: str) -> Response:
         found = _reports(reports).get(name)
         if found is None:
             raise NotFoundError("no such report")

@@ -61,10 +61,13 @@ async def _on_purpose(request: Request, error: Exception) -> JSONResponse:
 async def _malformed(request: Request, error: Exception) -> JSONResponse:
     """What is wrong with a body, by its places; never what was sent, which may be anything."""
     assert isinstance(error, RequestValidationError)
+    every = error.errors()
     faults = [
         f"{'.'.join(str(part) for part in fault['loc'][1:]) or 'body'}: {fault['msg']}"
-        for fault in error.errors()[:MOST_FAULTS]
+        for fault in every[:MOST_FAULTS]
     ]
+    if len(every) > MOST_FAULTS:
+        faults.append(f"and {len(every) - MOST_FAULTS} more")
     message = _safe("; ".join(faults))
     return refusal(
         422, message, what="malformed request", remedy="/openapi.json says what is asked"

@@ -23,7 +23,7 @@ from birchbark.pipeline.texts import RankedText, rank_texts
 from birchbark.score.attention import AttentionReader
 from birchbark.score.bert import BertScorer
 from birchbark.score.model import load_scorer
-from birchbark.score.remembering import Remembering
+from birchbark.score.remembering import beneath
 from birchbark.score.together import together
 from birchbark.serve.gate import BusyError, Gate, Visit
 from birchbark.serve.limits import Limits
@@ -122,19 +122,22 @@ class Service:
     async def document(self, doc_id: str, query: str | None) -> DocumentShape:
         """The document; for a query with the score of each of its segments."""
 
-        def found() -> DocumentShape:
+        def check() -> None:
             if self.searcher.index.find(doc_id) is None:
                 raise NotFoundError("no such document")
+
+        def plain() -> DocumentShape:
+            check()
             (document,) = self.searcher.documents([doc_id])
             return document_shape(document)
 
-        plain = await self.quickly(found)
         if query is None:
-            return plain
+            return await self.quickly(plain)
         if not self.searcher.rankers:
             raise InputError("this service has no model", remedy="ask without a query")
 
         def tinted(left: float) -> DocumentShape:
+            check()
             hit = self.searcher.evidence(doc_id, query, left)
             return document_shape(hit.document, hit.segments)
 
@@ -149,9 +152,7 @@ class Service:
 
     async def attention(self, query: str, text: str) -> dict[str, Any]:
         """What the model looked at, as a page draws it; in float32, whatever it ranks in."""
-        scorer: object = self.searcher.rankers[0].scorer if self.searcher.rankers else None
-        if isinstance(scorer, Remembering):
-            scorer = scorer.scorer
+        scorer: object = beneath(self.searcher.rankers[0].scorer) if self.searcher.rankers else None
         if not isinstance(scorer, BertScorer):
             raise InputError("this service has no model to look into")
         checkpoint = scorer.checkpoint

@@ -35,7 +35,7 @@ function item(hit, place, first, most, open) {
     made("div", {},
       made("button", { type: "button", class: "title", onclick: () => open(hit) }, named(hit)),
       parts(hit, most),
-      hit.segments.length ? evidence(hit.segments.slice(0, MOST)) : made("p", { class: "evidence" }, hit.lead)));
+      hit.segments.length ? evidence(hit.segments) : made("p", { class: "evidence" }, hit.lead)));
   return one;
 }
 
@@ -58,8 +58,9 @@ function parts(hit, most) {
   return made("div", { class: "parts" }, bar, made("span", {}, told));
 }
 
-// The segments in the order of the text, with what stands between them where that is little.
-function evidence(segments) {
+// The best segments in the order of the text, with what stands between them where that is little.
+function evidence(every) {
+  const segments = every.slice(0, MOST), more = every.length - segments.length;
   const pieces = [], around = text => made("span", { class: "around" }, text);
   let end = null, after = "";
   for (const one of segments.toSorted((a, b) => a.start - b.start)) {
@@ -71,7 +72,8 @@ function evidence(segments) {
       unseen(` (relevance ${figure(one.score)}) `)));
     [end, after] = [one.end, one.after];
   }
-  return made("p", { class: "evidence" }, ...pieces, around(ended(after)));
+  const rest = more ? [made("small", {}, `and ${more} more that count${more > 1 ? "" : "s"}`)] : [];
+  return made("p", { class: "evidence" }, ...pieces, around(ended(after)), ...rest);
 }
 
 // Context begins and ends between words.
