@@ -54,7 +54,7 @@ def test_poolings(text: str, pooling: Pooling) -> None:
 @pytest.mark.parametrize("text", ["", "min", "mean:", "mean:x", "mean:-1", "mean:1:2", "MEAN", ":"])
 def test_what_is_no_pooling(text: str) -> None:
     """With an example of what is."""
-    with pytest.raises(InputError, match=r"not a pooling.*cls, mean or max.*mean:6"):
+    with pytest.raises(InputError, match=r"not a pooling.*cls, mean, max or tokens.*mean:6"):
         parse_pooling(text)
 
 

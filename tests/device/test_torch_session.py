@@ -45,7 +45,7 @@ def test_logits_agree(family: str, logits: int, device: str, tmp_path: Path) -> 
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("mode", ["cls", "mean", "max"])
+@pytest.mark.parametrize("mode", ["cls", "mean", "max", "tokens"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_embeddings_agree(family: str, mode: str, device: str, tmp_path: Path) -> None:
     """Of every layer."""

@@ -234,6 +234,12 @@ def test_its_example_runs(
     assert capsys.readouterr().out.startswith("returns ")
 
 
+def test_evidence_needs_a_model(place: Path) -> None:
+    """A searcher of the first stage alone reads nothing."""
+    with pytest.raises(InputError, match="no model to read the document by"):
+        Searcher(place, ()).evidence("canoe", "birch")
+
+
 def test_old_snapshots_leave_no_files_open(tmp_path: Path, place: Path) -> None:
     """However often an index changes, and without waiting for the garbage collector."""
     directory = write_bert(tmp_path / "bert")

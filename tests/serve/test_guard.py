@@ -105,6 +105,7 @@ def test_no_address_leads_to_the_disk(tmp_path: Path, client: Any) -> None:
     service = client(reports=tmp_path / "studies")
     assert 'href="/reports/one"' in service.get("/reports").text
     assert "<b>" not in service.get("/reports").text
+    assert "<li>1 more: " in service.get("/reports").text
     report = service.get("/reports/one")
     assert "<h1>One</h1>" in report.text
     assert "sandbox allow-scripts" in report.headers["content-security-policy"]

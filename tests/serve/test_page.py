@@ -98,8 +98,7 @@ def test_sliders_rank_anew(page: Any) -> None:
 
 def test_a_document_is_read_by_keyboard_alone(page: Any) -> None:
     """Down to a hit, open it, on to a sentence, look at its attention, and back."""
-    page.keyboard.press("/")
-    page.keyboard.type("birch river")
+    page.keyboard.type("j / birch river k")  # the query has the focus; no letter is a command
     page.keyboard.press("Enter")
     page.wait_for_selector("#hits mark")
     page.keyboard.press("ArrowDown")

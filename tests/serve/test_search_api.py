@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from birchbark.combine.interpolate import Interpolation
 from birchbark.index.reader import Index
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import search
+from birchbark.records import Float32s, Ids
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.serve.limits import MOST_HITS, QUERY_CHARACTERS, Limits
@@ -22,6 +25,14 @@ from conftest import WordScorer
 
 __all__ = ["client", "place"]
 QUERY = "birch river iron"
+
+
+class _Slow(WordScorer):
+    """Takes a fifth of a second for each query's texts."""
+
+    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        time.sleep(0.2)
+        return super().score(query, pieces)
 
 
 def ids(answer: dict[str, Any]) -> list[str]:
@@ -145,7 +156,7 @@ def test_an_answer_in_a_hurry_is_the_first_stages(client: Any) -> None:
 
 def test_a_stream_tells_the_first_stage_first(client: Any) -> None:
     """Then better answers; the last is the one that /search gives."""
-    service: TestClient = client()
+    service: TestClient = client(Ranker(_Slow()))  # so that the first is told before the next
     told = events(service.post("/search/stream", json={"query": QUERY}).text)
     assert [kind for kind, _ in told][-1] == "done"
     answers = [data for kind, data in told if kind == "answer"]

@@ -16,6 +16,7 @@ from birchbark.collection.apart import held_apart
 from birchbark.errors import InputError
 from birchbark.records import Pair
 from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.heads import Pooling
 from birchbark.score.model import load_scorer
 from birchbark.score.tokenizer import Pieces
 from birchbark.train import teaching
@@ -115,11 +116,11 @@ def test_long_texts_are_cut_into_pieces(tmp_path: Path) -> None:
 
 
 def test_what_a_teacher_says(tmp_path: Path) -> None:
-    """A cross-encoder's log-odds, an embedding's cosine; scaled and shifted; asked once."""
+    """A cross-encoder's log-odds, a cosine, MaxSim; scaled and shifted; asked once."""
     pairs = Pairs.of(some_pairs(4))
-    for labels, kind in ((1, "cross-encoder"), (None, "embedding")):
+    for labels, kind in ((1, "cross-encoder"), (None, "embedding"), (None, "tokens")):
         directory = write_bert(tmp_path / kind, labels=labels)
-        scorer = load_scorer(directory, 1)
+        scorer = load_scorer(directory, 1, Pooling(kind) if kind == "tokens" else None)
         texts = scorer.encode(pairs.texts)
         said = [
             scorer.score(pairs.queries[q], [texts[t]])[0]

@@ -151,7 +151,8 @@ ranker_options = grouped(
         "--pooling",
         metavar="HOW[:LAYER]",
         help="Compare embeddings, whatever head the model has: cls, mean or max over the tokens of "
-        "a layer, 0 for the embeddings.  [default: as the model says, last layer]",
+        "a layer, 0 for the embeddings; or tokens, each of the query with its most similar one of "
+        "the text.  [default: as the model says, last layer]",
     ),
     click.option(
         "--device",

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from birchbark.device.operators import Step, read_steps
 from birchbark.errors import InputError, MissingPackageError, first_line
@@ -21,8 +22,9 @@ from birchbark.records import Ids
 from birchbark.score.batches import equal_lengths
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
+from birchbark.score.heads import by_token
 from birchbark.score.precision import Precision
-from birchbark.score.session import Floats, NewSession, numbers
+from birchbark.score.session import Floats, NewSession, numbers, row_starts
 
 BATCH_TOKENS = 16_384  # a GPU is idle with the few that fit a processor's cache
 
@@ -79,6 +81,7 @@ class TorchSession:
         with self._errors():
             moved = {name: torch.from_numpy(w).to(self._device) for name, w in weights.items()}
         self._values: Mapping[str, Any] = {**constants, **moved}
+        self._by_token = by_token(checkpoint.head)
         self._batch_tokens = batch_tokens
         self._where = str(checkpoint.directory)
 
@@ -87,21 +90,27 @@ class TorchSession:
         return hashlib.sha256(checkpoint.encode() + self._arithmetic).hexdigest()
 
     def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Floats:
-        """The graph's output for each input, in the order given: (n,) or (n, hidden)."""
-        parts, order = [], []
+        """The graph's output for each input, in the order given: see Session."""
+        parts: list[Any] = []
+        places: list[NDArray[np.int64]] = []
+        starts = row_starts([len(i) for i in ids], by_token=self._by_token)
         torch = self._torch
         with torch.inference_mode(), _full_precision(torch), self._errors():
             for batch in equal_lengths([len(i) for i in ids], self._batch_tokens):
                 feed = {"ids": self._tensor([ids[i] for i in batch])}
                 if types is not None and self._typed:
                     feed["types"] = self._tensor([types[i] for i in batch])
-                parts.append(_run(self._steps, {**self._values, **feed}))
-                order += batch
+                found, rows_of = _run(self._steps, {**self._values, **feed}), starts[batch]
+                if self._by_token:
+                    rows_of = (rows_of[:, None] + np.arange(found.shape[1])).reshape(-1)
+                    found = found.reshape(-1, found.shape[2])
+                parts.append(found)
+                places.append(rows_of)
             if not parts:
                 return np.empty(0, np.float32)
             rows: Floats = torch.cat(parts).cpu().numpy()  # waits for the device once
         out = np.empty_like(rows)
-        out[order] = rows
+        out[np.concatenate(places)] = rows
         return numbers(out, self._where)
 
     @contextmanager

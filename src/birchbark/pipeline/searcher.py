@@ -114,10 +114,15 @@ class Searcher:
         """A document with the score of each of its segments for `text`, by the first ranker.
 
         Each has the same weight; the highest score comes first. Raises InputError for a document
-        that is not there, and LateError where `budget` seconds do not suffice.
+        that is not there and where there is no ranker, and LateError where `budget` seconds do not
+        suffice.
         """
-        now, (ranker, *_) = self._now(), self.rankers
-        every = replace(ranker, aggregation=Mean(), interpolation=Interpolation(0.0), duo=None)
+        if not self.rankers:
+            raise InputError("no model to read the document by", remedy="Searcher(index, model)")
+        now = self._now()
+        every = replace(
+            self.rankers[0], aggregation=Mean(), interpolation=Interpolation(0.0), duo=None
+        )
         readers = self._readers(now, every)
         race = Race(readers, Query("", text), Ranking.of([doc_id], [0.0]), 1)
         race.run(Deadline(budget))

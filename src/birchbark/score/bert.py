@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 
 from birchbark.records import Ids
 from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.scorer import too_long
 from birchbark.score.session import NewSession, Session
 from birchbark.score.tokenizer import Pieces
 
@@ -48,3 +50,25 @@ class BertScorer:
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """See Scorer."""
         return self._pieces.encode(texts)
+
+
+class ApartScorer(BertScorer, ABC):
+    """A scorer that reads query and segment apart, each as an input of its own."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, threads: int | None = None, session: NewSession = Session
+    ) -> None:
+        """Load `checkpoint`, whose head is a Pooling."""
+        super().__init__(checkpoint, threads, session)
+        self._room = checkpoint.max_length - self._pieces.extra_single
+
+    def room(self, query: str) -> int:
+        """The model's length without special tokens; the query has an input of its own."""
+        length = len(self.spans(query))
+        if length > self._room:
+            raise too_long(query, length, self._room)
+        return self._room
+
+    @abstractmethod
+    def read_ahead(self, texts: Sequence[Ids]) -> None:
+        """Read encoded texts, queries among them, in full batches, before `score` asks for them."""

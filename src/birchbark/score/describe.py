@@ -46,7 +46,7 @@ def describe(directory: Path, name: str, *, whole: bool = False) -> Description:
             checkpoint = Checkpoint.open(directory, name, Pooling())
         except CheckpointError:
             raise refused from None
-        head = "no head (rank by --pooling cls, mean or max)"
+        head = "no head (rank by --pooling cls, mean, max or tokens)"
     Pieces(checkpoint)
     if whole:
         build_graph(checkpoint)

@@ -9,15 +9,15 @@ from threading import Lock
 import numpy as np
 
 from birchbark.records import Float32s, Ids
-from birchbark.score.bert import BertScorer
+from birchbark.score.bert import ApartScorer
 from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.scorer import check_room, too_long
+from birchbark.score.scorer import check_room
 from birchbark.score.session import NewSession, Session
 
 REMEMBERED = 100_000
 
 
-class EmbeddingScorer(BertScorer):
+class EmbeddingScorer(ApartScorer):
     """Cosine of the query's and the segment's embedding; negative values become 0.
 
     Segment vectors are remembered, the last 100,000 of them (150 MB at 384 dimensions), so that a
@@ -35,17 +35,8 @@ class EmbeddingScorer(BertScorer):
         """Load `checkpoint`, whose head is a Pooling."""
         super().__init__(checkpoint, threads, session)
         self.name = f"cosine of {checkpoint.name} embeddings"
-        self._room = checkpoint.max_length - self._pieces.extra_single
         self._vectors: dict[bytes, Float32s] = {}
         self._remembering = Lock()  # not held while the model runs
-
-    def room(self, query: str) -> int:
-        """The model's length without special tokens; the query has an input of its own."""
-        most = self._room
-        length = len(self.spans(query))
-        if length > most:
-            raise too_long(query, length, most)
-        return most
 
     def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
         """Cosines in [0, 1], float32 (n,)."""
@@ -58,6 +49,10 @@ class EmbeddingScorer(BertScorer):
         cosines = np.einsum("nh,h->n", vectors, self.embed(self.encode([query]))[0])
         clipped: Float32s = np.clip(cosines, 0, 1).astype(np.float32)
         return clipped
+
+    def read_ahead(self, texts: Sequence[Ids]) -> None:
+        """See ApartScorer; remembered as all that is embedded."""
+        self.embed(texts)
 
     def embed(self, pieces: Sequence[Ids]) -> Float32s:
         """Unit vectors (n, hidden) of encoded texts."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.families import Names
 from birchbark.score.graph_writer import Floats, Graph
-from birchbark.score.heads import Classifier, Parade, Pooling
+from birchbark.score.heads import TOKENS, Classifier, Parade, Pooling, by_token
 from birchbark.score.integers import IntegerGraph
 from birchbark.score.shape import Shape
 
@@ -36,9 +36,9 @@ def build_graph(
     poolings: of layers with numbers, in the head's place.
     Inputs: `ids` int64 (batch, length), and for logits of a family that tells them apart `types`
     int64 (batch, length), 0 for the query's tokens and 1 for the segment's. Output `out`, float32:
-    unit vectors (batch, hidden) for an embedding, (batch, poolings, hidden) for several poolings,
-    log-odds of relevance (batch,) for a classifier, vectors of passages (batch, hidden) for PARADE,
-    which parade.py makes one score of.
+    unit vectors (batch, hidden) for an embedding, (batch, length, hidden) where tokens keep theirs,
+    (batch, poolings, hidden) for several poolings, log-odds of relevance (batch,) for a classifier,
+    vectors of passages (batch, hidden) for PARADE, which parade.py makes one score of.
     """
     from onnx import TensorProto, helper
 
@@ -71,6 +71,8 @@ def build_graph(
         for name in (("ids", "types") if typed else ("ids",))
     ]
     sizes: list[str | int | None] = ["B", *([len(poolings)] if poolings else [])]
+    if by_token(head) and not poolings:
+        sizes.append("S")
     if several or not isinstance(head, Classifier):
         sizes.append(shape.hidden)
     result = helper.make_tensor_value_info("out", TensorProto.FLOAT, sizes)
@@ -208,7 +210,12 @@ def _stack(graph: Graph, vectors: Sequence[str]) -> str:
 
 
 def pool(graph: Graph, x: str, mode: str) -> str:
-    """Token vectors as one, scaled to length 1; of (B, S, H) cls takes the first: (B, H)."""
+    """Token vectors as one, scaled to length 1; of (B, S, H) cls takes the first: (B, H).
+
+    Mode tokens scales each: (B, S, H).
+    """
+    if mode == TOKENS:
+        return graph.add("LpNormalization", x, axis=-1, p=2)
     x = _first(graph, x) if mode == "cls" else x
     rows = graph.add("Transpose", x, perm=[0, 2, 1])  # sums over the last axis ignore the batch
     reduce = "ReduceMax" if mode == "max" else "ReduceMean"

@@ -18,6 +18,7 @@ from birchbark.errors import CheckpointError, InputError
 from birchbark.score.families import Family, Names
 
 MODES = ("cls", "mean", "max")
+TOKENS = "tokens"  # no pooling: every token keeps its vector, for late interaction
 STATEMENT = "birchbark"  # key of config.json, of models that read more than a query and a text
 PASSAGES, TWO_TEXTS = "passages", "two texts"  # what they read
 HOWS = ("avg", "max", "attn", "transformer")
@@ -66,15 +67,18 @@ class Classifier:
 class Pooling:
     """Token vectors of one layer, special tokens included, become one unit vector.
 
-    mode: cls, mean or max. layer: 0 for the embeddings, n for the n-th layer, None for the last.
+    mode: cls, mean or max; or tokens, where each stays a unit vector of its own. layer: 0 for the
+    embeddings, n for the n-th layer, None for the last.
     """
 
     mode: str = "mean"
     layer: int | None = None
 
     def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise CheckpointError("unknown pooling", wanted=" or ".join(MODES), found=self.mode)
+        if self.mode not in (*MODES, TOKENS):
+            raise CheckpointError(
+                "unknown pooling", wanted=" or ".join((*MODES, TOKENS)), found=self.mode
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,11 @@ class Parade:
 
 
 Head = Classifier | Pooling | Parade
+
+
+def by_token(head: Head) -> bool:
+    """Whether a model with this head gives a vector for each token, not one for all."""
+    return isinstance(head, Pooling) and head.mode == TOKENS
 
 
 def find_head(
@@ -169,10 +178,12 @@ def _mode(pooling: Mapping[str, Any], directory: Path) -> str:
 
 
 def parse_pooling(text: str) -> Pooling:
-    """The pooling that `text` names: cls, mean or max, with :LAYER or without."""
+    """The pooling that `text` names: cls, mean, max or tokens, with :LAYER or without."""
     mode, colon, layer = text.partition(":")
-    if mode not in MODES or bool(colon) != (layer.isascii() and layer.isdecimal()):
+    if mode not in (*MODES, TOKENS) or bool(colon) != (layer.isascii() and layer.isdecimal()):
         raise InputError(
-            "not a pooling", found=repr(text), wanted="cls, mean or max, or with a layer: mean:6"
+            "not a pooling",
+            found=repr(text),
+            wanted="cls, mean, max or tokens, or with a layer: mean:6",
         )
     return Pooling(mode, int(layer) if layer else None)

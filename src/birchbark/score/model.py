@@ -10,7 +10,8 @@ from birchbark.errors import CheckpointError, MissingPackageError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.heads import Parade, Pooling
+from birchbark.score.heads import Parade, Pooling, by_token
+from birchbark.score.late_interaction import LateInteractionScorer
 from birchbark.score.parade import ParadeScorer
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
@@ -36,12 +37,15 @@ def load_scorer(
 
     An embedding model gives an EmbeddingScorer, a classifier a CrossEncoderScorer, one that
     aggregates passages a ParadeScorer. pooling: makes an embedding model of any encoder, from any
-    of its layers. precision: of the linear layers' arithmetic. session: runs the model instead of
-    ONNX Runtime on this machine's processors, in float32. The network is never used. Raises
-    CheckpointError for a directory that cannot be read, MissingPackageError for a packaged model
-    whose package is not installed, and InputError where the session cannot have this precision.
+    of its layers, or, of its tokens, a LateInteractionScorer. precision: of the linear layers'
+    arithmetic. session: runs the model instead of ONNX Runtime on this machine's processors, in
+    float32. The network is never used. Raises CheckpointError for a directory that cannot be read,
+    MissingPackageError for a packaged model whose package is not installed, and InputError where
+    the session cannot have this precision.
     """
     checkpoint, run = open_model(model, pooling, precision, session)
+    if by_token(checkpoint.head):
+        return LateInteractionScorer(checkpoint, threads, run)
     if isinstance(checkpoint.head, Pooling):
         return EmbeddingScorer(checkpoint, threads, run)
     if isinstance(checkpoint.head, Parade):

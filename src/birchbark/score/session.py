@@ -17,7 +17,7 @@ from birchbark.score.batches import TOKENS, equal_lengths
 from birchbark.score.channels import largest_channels
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
-from birchbark.score.heads import Pooling
+from birchbark.score.heads import Pooling, by_token
 from birchbark.score.precision import Precision
 from birchbark.score.runtime import open_graph
 
@@ -74,6 +74,7 @@ class Session:
         self._weights = weights  # the runtime reads these arrays where they are
         self._session = open_graph(graph, weights)
         self._typed = any(put.name == "types" for put in self._session.get_inputs())
+        self._by_token = by_token(checkpoint.head) and not poolings
         self._batch_tokens = batch_tokens
         self._threads = len(os.sched_getaffinity(0)) if threads is None else threads
         self._pool = ThreadPoolExecutor(self._threads, "birchbark-score")
@@ -93,7 +94,8 @@ class Session:
     def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Floats:
         """The graph's output for each input, in the order given.
 
-        float32 (n,), (n, hidden), or of several poolings (n, poolings, hidden).
+        float32 (n,), (n, hidden), or of several poolings (n, poolings, hidden); where tokens keep
+        their vectors, (tokens, hidden), those of one input after those of another.
         types: 0 or 1 for each token; not looked at by models that know no types.
         """
         lengths = [len(i) for i in ids]
@@ -108,12 +110,25 @@ class Session:
             return found
 
         out: Floats | None = None
+        starts = row_starts(lengths, by_token=self._by_token)
         longest_first = batches[::-1]  # so that no thread begins a long one when others are done
         for batch, found in zip(longest_first, self._pool.map(rows, longest_first), strict=True):
+            rows_of = starts[batch]
+            if self._by_token:
+                rows_of = rows_of[:, None] + np.arange(found.shape[1])
             if out is None:
-                out = np.empty((len(ids), *found.shape[1:]), np.float32)
-            out[batch] = found
+                out = np.empty((starts[-1], *found.shape[rows_of.ndim :]), np.float32)
+            out[rows_of] = found
         return np.empty(0, np.float32) if out is None else numbers(out, self._where)
+
+
+def row_starts(lengths: Sequence[int], *, by_token: bool) -> NDArray[np.int64]:
+    """Where in a session's output each input's rows begin, and where they all end: (n + 1,).
+
+    lengths: of the inputs, in tokens. by_token: as many rows as tokens, otherwise one.
+    """
+    sizes = np.asarray(lengths, np.int64) if by_token else np.ones(len(lengths), np.int64)
+    return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def numbers(out: Floats, where: str) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 
 from birchbark.records import Ids
 from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.heads import by_token
 from birchbark.score.precision import Precision
 from birchbark.score.session import Floats, NewSession, Runner, Session
 
@@ -40,13 +41,15 @@ class Together:
     beside: a score does not depend on its batch.
     """
 
-    def __init__(self, session: Runner) -> None:
-        """`session` is asked by one thread alone, which ends when this is no longer held."""
+    def __init__(self, session: Runner, *, by_token: bool = False) -> None:
+        """`session` is asked by one thread alone, which ends when this is no longer held.
+
+        by_token: whether it gives as many rows as there are tokens.
+        """
         self._session = session
         self._waiting: SimpleQueue[_Asked | None] = SimpleQueue()
-        Thread(
-            target=_serve, args=(session, self._waiting), name="birchbark-together", daemon=True
-        ).start()
+        args = (session, self._waiting, by_token)
+        Thread(target=_serve, args=args, name="birchbark-together", daemon=True).start()
         weakref.finalize(self, self._waiting.put, None)
 
     def fingerprint(self, checkpoint: str) -> str:
@@ -65,26 +68,26 @@ class Together:
         return asked.found.result()
 
 
-def _serve(session: Runner, waiting: SimpleQueue[_Asked | None]) -> None:
+def _serve(session: Runner, waiting: SimpleQueue[_Asked | None], by_token: bool) -> None:
     """Run what waits, until None comes."""
     while (first := waiting.get()) is not None:
         group, tokens = [first], first.tokens
         while tokens < MOST_TOKENS and not waiting.empty():  # nobody else takes from it
             if (asked := waiting.get()) is None:
-                _run(session, group)
+                _run(session, group, by_token)
                 return
             group.append(asked)
             tokens += asked.tokens
-        _run(session, group)
+        _run(session, group, by_token)
         del first, group  # not kept alive while nothing is asked
 
 
-def _run(session: Runner, group: Sequence[_Asked]) -> None:
+def _run(session: Runner, group: Sequence[_Asked], by_token: bool) -> None:
     try:
         ids = [one for asked in group for one in asked.ids]
         types = [one for asked in group for one in asked.types or ()]
         rows = session.run(ids, types or None)
-        ends = np.cumsum([len(asked.ids) for asked in group])
+        ends = np.cumsum([asked.tokens if by_token else len(asked.ids) for asked in group])
         for asked, own in zip(group, np.split(rows, ends[:-1]), strict=True):
             asked.found.set_result(own)
     except BaseException as error:  # told to those who asked; others may go on
@@ -99,6 +102,7 @@ def together(session: NewSession = Session) -> NewSession:
     def made(
         checkpoint: Checkpoint, threads: int | None = None, *, precision: Precision = Precision.FP32
     ) -> Together:
-        return Together(session(checkpoint, threads, precision=precision))
+        made = session(checkpoint, threads, precision=precision)
+        return Together(made, by_token=by_token(checkpoint.head))
 
     return made

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -61,14 +60,16 @@ def page_routes(service: Service, reports: Path | None, *, linked: bool) -> APIR
 
     @routes.get("/reports")
     def listed() -> Response:  # looks at the disk: in a thread
-        names = sorted(_reports(reports))
-        rows = "".join(f'<li><a href="/reports/{escape(n)}">{escape(n)}</a></li>' for n in names)
+        names, others = _reports(reports)
+        rows = "".join(f'<li><a href="/reports/{n}">{n}</a></li>' for n in sorted(names))
+        if others:
+            rows += f"<li>{others} more: an address holds letters, digits, . - _ alone</li>"
         text = texts["reports.html"].replace("{{ rows }}", rows or "<li>none yet</li>")
         return _file("reports.html", text)
 
     @routes.get("/reports/{name}")
     def report(name: str) -> Response:
-        found = _reports(reports).get(name)
+        found = _reports(reports)[0].get(name)
         if found is None:
             raise NotFoundError("no such report")
         text = found.read_text("utf-8")
@@ -85,12 +86,12 @@ def _file(name: str, text: str) -> Response:
     return Response(text, media_type=KINDS[name.rpartition(".")[2]])
 
 
-def _reports(folder: Path | None) -> dict[str, Path]:
-    """Name → report of each study in the folder; names that an address cannot hold are left out."""
-    if folder is None:
-        return {}
-    found = (one / REPORT for one in folder.iterdir() if re.fullmatch(r"[\w.-]+", one.name))
-    return {path.parent.name: path for path in found if path.is_file()}
+def _reports(folder: Path | None) -> tuple[dict[str, Path], int]:
+    """Name → report of each study in the folder; how many have names that no address holds."""
+    found = [one / REPORT for one in folder.iterdir()] if folder else []
+    there = [path for path in found if path.is_file()]
+    plain = {p.parent.name: p for p in there if re.fullmatch(r"[\w.-]+", p.parent.name, re.ASCII)}
+    return plain, len(there) - len(plain)
 
 
 def _hashes(page: str) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from birchbark.collection.pairs import Columns
 from birchbark.errors import InputError
+from birchbark.score.heads import Pooling, parse_pooling
 from birchbark.section import Section
 from birchbark.segment.named import parse_segmenter
 from birchbark.train.examples import Draw
@@ -29,12 +30,14 @@ class Teacher:
     """Whose scores are the targets: scale · (score − shift) of each pair, as log-odds.
 
     The score is the cosine of an embedding model, or a cross-encoder's log-odds; of several models
-    the mean of theirs.
+    the mean of theirs. pooling: as `load_scorer`, for models without one that they state, or for
+    late interaction; then the score is MaxSim.
     """
 
     models: tuple[str, ...]
     scale: float = 1.0
     shift: float = 0.0
+    pooling: Pooling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +335,9 @@ def _aim(section: Section) -> Aim:
     if not models:
         raise InputError(f"objective {objective.kind} needs a teacher")
     scale, shift = section.number("scale", 1.0), section.number("shift", 0.0)
-    return Aim(objective, Teacher(models, scale, shift), weight)
+    pooling = section.text("pooling", None)
+    pooled = parse_pooling(pooling) if pooling else None
+    return Aim(objective, Teacher(models, scale, shift, pooled), weight)
 
 
 def _draw(section: Section) -> Draw:

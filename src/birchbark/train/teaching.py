@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from birchbark.device.session import session_on
 from birchbark.errors import InputError
 from birchbark.records import Ids
-from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.bert import ApartScorer
 from birchbark.score.model import load_scorer
 from birchbark.score.remembering import Remembering
 from birchbark.score.scorer import Scorer
@@ -76,7 +76,7 @@ def _answers(
     """Targets by one model, and what the card says of it."""
     name, pairs = material.data.name, material.learnt.pairs
     tell(f"{name}: {model} scores {len(learnt):,} of {len(pairs):,} pairs")
-    scorer = load_scorer(model, session=session_on(kept.device))
+    scorer = load_scorer(model, pooling=teacher.pooling, session=session_on(kept.device))
     if scorer.width > 1:
         raise InputError("this model judges documents, and no text alone", where=f"teacher {model}")
     targets, cut = taught(pairs, learnt, teacher, scorer, kept)
@@ -90,9 +90,9 @@ def taught(
 ) -> tuple[NDArray[np.float32], int]:
     """What `teacher`, opened as `scorer`, says of `pairs`: scale · (score − shift), (n,).
 
-    NaN for those that are not among the numbers `learnt`. The score is a cosine (0 where it is
-    negative), or a cross-encoder's log-odds. Texts that the teacher cannot read whole are cut to
-    what it can; of how many pairs, is given besides.
+    NaN for those that are not among the numbers `learnt`. The score is a cosine or MaxSim (0 where
+    it is negative), or a cross-encoder's log-odds. Texts that the teacher cannot read whole are cut
+    to what it can; of how many pairs, is given besides.
     """
     cut = done = 0
     targets = np.full(len(pairs), np.nan, np.float32)
@@ -109,8 +109,8 @@ def taught(
                 whole, room = [ids[text] for text in own[some].tolist()], scorer.room(query)
                 asked.append((query, [piece[:room] for piece in whole]))
                 cut += sum(len(piece) > room for piece in whole)
-            if isinstance(scorer, EmbeddingScorer):
-                _embed_together(scorer, scores, asked)
+            if isinstance(scorer, ApartScorer):
+                _read_ahead(scorer, scores, asked)
             for (query, pieces), some in zip(asked, numbers, strict=True):
                 targets[some] = remembering.score(query, pieces)
                 done += len(some)
@@ -139,14 +139,14 @@ def _together(pairs: Pairs, learnt: Numbers) -> Iterator[list[Numbers]]:
         yield waiting
 
 
-def _embed_together(
-    scorer: EmbeddingScorer, scores: ScoreStore, asked: Sequence[tuple[str, list[Ids]]]
+def _read_ahead(
+    scorer: ApartScorer, scores: ScoreStore, asked: Sequence[tuple[str, list[Ids]]]
 ) -> None:
-    """Embed the texts of many queries at once: those of one query alone make small batches."""
+    """Read the texts of many queries at once: those of one query alone make small batches."""
     new = [
-        piece
+        (query, pieces)
         for query, pieces in asked
         if not scores.find(scores.keys(query, pieces))[1].all()
-        for piece in pieces
     ]
-    scorer.embed(new)
+    queries = scorer.encode([query for query, _ in new])
+    scorer.read_ahead([*queries, *(piece for _, pieces in new for piece in pieces)])

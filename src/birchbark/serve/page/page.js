@@ -157,11 +157,8 @@ id("usual").addEventListener("click", () => { usual(); search({ anew: false }); 
 addEventListener("hashchange", fromAddress);
 addEventListener("resize", () => { if (state.view === "beside") drawLines(id("beside")); });
 addEventListener("keydown", event => {
-  const typing = event.target.matches("input:not([type=range])");
   if (document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "/" && !typing) { event.preventDefault(); field.focus(); field.select(); return; }
-  const down = event.key === "ArrowDown" || (!typing && event.key === "j");
-  const up = event.key === "ArrowUp" || (!typing && event.key === "k");
+  const down = event.key === "ArrowDown", up = event.key === "ArrowUp";
   if ((!down && !up) || event.target.matches("[type=range]")) return;
   const titles = [...document.querySelectorAll("main section:not([hidden]) .title")];
   const now = titles.indexOf(document.activeElement), next = titles[now + (down ? 1 : -1)];
