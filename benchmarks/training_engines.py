@@ -80,16 +80,17 @@ def _birchbark(precision: str) -> Learn:
 
 def _learner(lesson: Lesson, precision: str) -> tuple[Any, Any]:
     """As `train` makes its own, without a folder to write to."""
+    from birchbark.score.checkpoint import open_any
     from birchbark.score.tokenizer import Pieces
     from birchbark.train.config import read_training
     from birchbark.train.course import Course
     from birchbark.train.loop import Learner
     from birchbark.train.material import load_material
-    from birchbark.train.shaping import open_base, open_network
+    from birchbark.train.shaping import open_network
     from birchbark.train.world import World
 
     training = read_training(_configuration(lesson, precision), lesson.pairs)
-    base = open_base(lesson.model, training.base)
+    base = open_any(lesson.model, training.base)
     root = lesson.pairs.parent
     materials = list(load_material(training, root, Pieces(base), lambda text: None))
     course = Course(materials, training.schedule, SEED, 1)

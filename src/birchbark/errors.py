@@ -9,6 +9,8 @@ BirchbarkError             every error raised on purpose; the command line print
 ├── LateError              a score is asked for that is not known when time is up
 ├── HubError               a model cannot be fetched: no network, no such model, a broken transfer
 └── MissingPackageError    an optional package is needed and not installed
+
+The service has three more of its own, for what is not there, too much at once, and its end.
 """
 
 from __future__ import annotations

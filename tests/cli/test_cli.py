@@ -95,6 +95,8 @@ def test_json_output_is_json(here: Path) -> None:
     assert "unjudged" in birchbark("evaluate", "qrels.txt", "a.run", "--grades", "3")[0]
     rows = birchbark("evaluate", "qrels.txt", "a.run", "--per-query", "-m", "AP")[0].splitlines()
     assert [row.split("\t")[:2] for row in rows] == [["1", "AP"], ["2", "AP"]]
+    told = birchbark("evaluate", "qrels.txt", "a.run", "--per-query", "--json", status=2)[1]
+    assert "--json does nothing beside --per-query" in told
 
 
 def test_the_same_command_writes_the_same_bytes(here: Path) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from safetensors.numpy import load_file, save_file
 
 from birchbark.cli import group
 from birchbark.errors import InputError
+from birchbark.score.describe import describe
 from conftest import DOCUMENTS, write_bert
 
 
@@ -66,6 +69,18 @@ def test_a_packed_model_ranks(here: Path) -> None:
     rows = birchbark("scores", "kept").output
     assert "small, int8 cross-encoder" in rows
     assert "model cross-encoder\n" in rows
+
+
+def test_a_model_without_a_head_is_taken(here: Path) -> None:
+    """To be packed, to get words, and to give an index its pieces."""
+    shutil.copytree("model", "bare")
+    tensors = load_file("bare/model.safetensors")
+    save_file({n: v for n, v in tensors.items() if "class" not in n}, "bare/model.safetensors")
+    assert "no head" in describe(Path("bare"), "bare").head
+    assert "small: " in birchbark("model", "pack", "bare", "--bits", "8", "--to", "small").output
+    birchbark("index", "docs.jsonl", "--to", "i", "--analyzer", "wordpiece", "--vocabulary", "bare")
+    with pytest.raises(InputError, match="--vocabulary does nothing with --analyzer english"):
+        birchbark("index", "docs.jsonl", "--to", "j", "--vocabulary", "bare")
 
 
 @pytest.mark.parametrize("verb", ["check", "pack"])

@@ -74,7 +74,7 @@ def test_kept_tokens_change_no_bit(
     assert index.incomplete() == {"tokens": 1}
     assert ranked(index, ranker) == expected
     with IndexWriter(tmp_path / "i") as writer:
-        keeping.complete(writer, load_scorer, lambda documents: None)
+        keeping.complete(writer, keeping.kept_by(writer, load_scorer))
         writer.merge()
     assert ranked(Index(tmp_path / "i"), ranker) == expected
 
@@ -117,7 +117,7 @@ def test_kept_vectors_agree_with_new_ones(
                 writer.add(document)
         results.append(ranked(Index(tmp_path / name), ranker))
     with IndexWriter(tmp_path / "some") as writer:
-        keeping.complete(writer, load_scorer, lambda documents: None)
+        keeping.complete(writer, keeping.kept_by(writer, load_scorer))
     results.append(ranked(Index(tmp_path / "some"), ranker))
     assert results[0] == results[1] == results[2]
     shown = [
@@ -160,11 +160,9 @@ def test_what_was_made_otherwise_is_not_used(tmp_path: Path, bert: Callable[...,
     ):
         assert ranked(Index(tmp_path / "i"), ranker) == ranked(plain, ranker)
     assert ranked(Index(tmp_path / "i"), Ranker(other)) != ranked(plain, Ranker(other))
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.add(LONG)
-        writer.commit()
-        with pytest.raises(InputError, match="made by another model"):
-            keeping.complete(writer, lambda name: scorer, lambda documents: None)
+    refused = pytest.raises(InputError, match="made by another model")
+    with IndexWriter(tmp_path / "i") as writer, refused:
+        keeping.kept_by(writer, lambda name: scorer)
 
 
 def test_only_embeddings_have_vectors(bert: Callable[..., Path]) -> None:

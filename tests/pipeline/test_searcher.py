@@ -9,14 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
+import numpy as np
 import pytest
 
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import ArtifactError, InputError, LateError
+from birchbark.index.attachment_schema import AttachmentSchema, RowForm
 from birchbark.index.build import Schema, build_index
 from birchbark.index.reader import Index
 from birchbark.index.writer import IndexWriter
+from birchbark.pipeline import searcher as searchers
 from birchbark.pipeline.answer import Answer
 from birchbark.pipeline.dense import Near
 from birchbark.pipeline.keeping import VECTORS, vectors
@@ -155,6 +158,43 @@ def test_vectors_are_kept_of_what_is_added(tmp_path: Path, place: Path) -> None:
     assert searcher.index.attachment(VECTORS)
     assert len(searcher.search("tree").hits) == 6
     assert set(names(searcher.search("tree", filters={"kind": "water"}))) == {"canoe", "bridge"}
+
+
+def test_what_another_model_made_is_refused_before_any_change(tmp_path: Path, place: Path) -> None:
+    """The document is not there afterwards; what others attached is passed over."""
+    one, other = (write_bert(tmp_path / name, seed=n) for n, name in enumerate(("one", "other")))
+    with IndexWriter(place) as writer:
+        vectors(load_scorer(one), sentences, str(other)).attach(writer)
+    searcher = Searcher(place, Ranker(WordScorer()))
+    with pytest.raises(InputError, match="made by another model"):
+        searcher.add([Document("tree", {"text": "A tree."})])
+    assert searcher.index.find("tree") is None
+    with IndexWriter(place) as writer:
+        writer.detach(VECTORS)
+        schema = AttachmentSchema({"of": "others"}, {"lengths": RowForm("uint32")})
+        rows = {"lengths": np.array([1], np.uint32)}
+        writer.attach("theirs", schema, lambda documents: iter([rows] * len(documents)))
+    assert searcher.add([Document("tree", {"text": "A tree."})]) == (1, 0)
+
+
+def test_graphs_are_made_of_what_is_added(
+    tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where so many vectors lack one that it pays, and the package is there."""
+    asked: list[str] = []
+    monkeypatch.setattr(searchers, "installed", lambda: True)
+    monkeypatch.setattr(searchers, "without_graphs", lambda index: len(index))
+    monkeypatch.setattr(searchers, "make_graphs", lambda writer, advance: asked.append("made"))
+    Searcher(place, ()).add([Document("tree", {"text": "A tree."})])
+    assert asked == ["made"]
+
+
+def test_a_first_stage_of_other_fields_is_warmed_up(tmp_path: Path) -> None:
+    """As it searches: an index without the field `contents` is one as well."""
+    build_index(DOCUMENTS, tmp_path / "i", Schema(fields={"text": ("text",)}))
+    searcher = Searcher(tmp_path / "i", Ranker(WordScorer()), FirstStage(fields={"text": 1.0}))
+    searcher.warm_up()
+    assert searcher.search("birch").hits
 
 
 def test_a_search_can_be_watched(place: Path) -> None:

@@ -101,7 +101,7 @@ def test_it_is_another_scorer_than_the_embedding(model: Path) -> None:
     """By its name, its fingerprint and its kind; nothing takes it for vectors to keep."""
     late, mean = opened(model), load_scorer(model, pooling=Pooling("mean"))
     assert late.fingerprint != mean.fingerprint
-    assert late.kind == "late interaction"
+    assert late.kind == "late-interaction"
     assert late.name == "late interaction of bert tokens"
     assert not isinstance(late, EmbeddingScorer)
     deeper = load_scorer(model, pooling=Pooling("tokens", 1))

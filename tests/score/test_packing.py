@@ -144,10 +144,10 @@ def test_a_check_tells_of_every_precision(bert: Bert) -> None:
         assert 0 <= row.difference < 0.3
 
 
-def test_pooling_of_bare_encoders_can_be_chosen(tmp_path: Path) -> None:
-    """A directory without a head is packed as well, if the caller says how it is read."""
+def test_bare_encoders_are_packed(tmp_path: Path) -> None:
+    """A directory without a head too; how it is read is for those to say who read it."""
     directory = write_family(tmp_path / "bare", "distilbert", None)
-    pack(directory, 8, tmp_path / "packed", Pooling("mean"))
+    pack(directory, 8, tmp_path / "packed")
     assert load_scorer(tmp_path / "packed", pooling=Pooling("mean"))
 
 

@@ -43,6 +43,7 @@ def test_a_folder_of_ones_own_is_served(tmp_path: Path, bert: Path) -> None:
     """Indexed beside it; the next time that index is taken, with what was changed in it."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "bees.txt").write_text("Bees dance. The dance tells of a flower.")
+    (tmp_path / "notes" / "manifest.json").write_text('{"name": "a program of mine"}')
     with running("notes", "--model", bert, "--writable", cwd=tmp_path) as (port, _):
         status, answer = ask(port, "POST", "/search", {"query": "bee dance"})
         assert (status, answer["hits"][0]["doc_id"]) == (200, "bees.txt")

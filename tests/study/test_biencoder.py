@@ -136,6 +136,24 @@ def test_an_encoder_without_a_head(recipe: Path, tmp_path: Path, bert: Callable[
     assert list(run_study(read_recipe(recipe), tmp_path, tmp_path / "out").models) == ["tiny"]
 
 
+def test_a_layer_that_the_model_has_not(recipe: Path, tmp_path: Path) -> None:
+    """Told before anything is encoded."""
+    recipe.write_text(recipe.read_text().replace("layer = 1", "layer = 9"))
+    told = r"row tiny, both, cls, layer 9: no such layer: expected 0 to 2, found 9"
+    with pytest.raises(InputError, match=told):
+        run_study(read_recipe(recipe), tmp_path, tmp_path / "out")
+
+
+def test_a_field_that_no_document_has(recipe: Path, tmp_path: Path) -> None:
+    """There is nothing to measure by it."""
+    rows = [json.dumps({"id": d.doc_id, "text": d.fields["text"]}) for d in DOCUMENTS]
+    (tmp_path / "docs.jsonl").write_text("\n".join(rows))
+    with pytest.raises(
+        InputError, match="collection Tiny, field title: no document that is judged"
+    ):
+        run_study(read_recipe(recipe), tmp_path, tmp_path / "out")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [

@@ -12,7 +12,7 @@ from zoo import FAMILIES, give_tokenizer, write_family
 
 from birchbark.errors import InputError
 from birchbark.records import Pair
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.heads import MODES
 from birchbark.score.model import load_scorer
@@ -23,7 +23,7 @@ from birchbark.train.examples import Pairs
 from birchbark.train.export import export
 from birchbark.train.material import PairInputs, Reads
 from birchbark.train.network import SCALE, Inputs
-from birchbark.train.shaping import Shaping, open_base, open_network
+from birchbark.train.shaping import Shaping, open_network
 from birchbark.train.training import train
 from conftest import write_bert
 
@@ -43,7 +43,7 @@ def exported(folder: Path, mode: str, family: str) -> tuple[Path, Any]:
     directory = write_family(folder / "base", family, 1)
     if family in ("roberta", "albert"):
         give_tokenizer(directory, family)
-    base = open_base(directory, "tiny")
+    base = open_any(directory, "tiny")
     network = open_network(base, Shaping(dropout=0.0, pooling=mode), 0, "cpu")
     torch.manual_seed(0)
     with torch.no_grad():
@@ -60,8 +60,8 @@ def test_the_engine_computes_what_torch_does(family: str, mode: str, tmp_path: P
     model, network = exported(tmp_path, mode, family)
     scorer = load_scorer(model)
     assert isinstance(scorer, EmbeddingScorer)
-    assert Checkpoint.open(model).max_length == open_base(tmp_path / "base", "tiny").max_length
-    pieces = Pieces(open_base(model, "tiny"))
+    assert Checkpoint.open(model).max_length == open_any(tmp_path / "base", "tiny").max_length
+    pieces = Pieces(open_any(model, "tiny"))
     read = [
         (ids, np.zeros_like(ids))
         for query in QUERIES
@@ -117,7 +117,7 @@ def test_it_learns(tmp_path: Path) -> None:
 
 def test_query_and_text_have_inputs_of_their_own(tmp_path: Path) -> None:
     """Each as long as it may be; what is cut is counted."""
-    pieces = Pieces(open_base(write_bert(tmp_path / "b"), "tiny"))
+    pieces = Pieces(open_any(write_bert(tmp_path / "b"), "tiny"))
     pairs = [
         Pair("1", "birch " * 20, "a", "river", 1),
         Pair("2", "river", "b", "birch " * 20, 1),

@@ -10,6 +10,7 @@ import pytest
 from tiny_trainings import prepare, some_pairs, write_pairs
 
 from birchbark.errors import CheckpointError, InputError
+from birchbark.score.checkpoint import open_any
 from birchbark.score.duo import DuoScorer, load_duo
 from birchbark.score.model import load_scorer
 from birchbark.score.tokenizer import Pieces
@@ -18,7 +19,7 @@ from birchbark.train.folder import MODEL
 from birchbark.train.loop import Learner
 from birchbark.train.material import load_material
 from birchbark.train.network import Inputs
-from birchbark.train.shaping import Shaping, open_base, open_network
+from birchbark.train.shaping import Shaping, open_network
 from birchbark.train.training import train
 from birchbark.train.world import World
 from conftest import write_bert, write_duo
@@ -37,7 +38,7 @@ def test_an_input_is_query_text_and_other(tmp_path: Path) -> None:
     one, other = scorer.encode(["birch bark", "canoe"])
     joined = scorer.joined(one, other)
     assert joined.tolist() == [*one.tolist(), 3, *other.tolist()]
-    base = open_base(tmp_path / "duo", "duo")
+    base = open_any(tmp_path / "duo", "duo")
     network = open_network(base, Shaping(dropout=0.0, duo=True), 0, "cpu")
     (query,) = scorer.encode(["bee"])
     ids = np.array([2, *query, 3, *joined, 3], np.int32)
@@ -54,7 +55,7 @@ def test_an_input_is_query_text_and_other(tmp_path: Path) -> None:
 def test_the_loss_is_that_of_the_paper(tmp_path: Path) -> None:
     """Equation 3.3 over ordered pairs of unequal grades, mean of a list, mean over lists."""
     training = prepare(tmp_path, **LISTS, schedule__batch=3)
-    base = open_base(Path(training.base), "tiny")
+    base = open_any(Path(training.base), "tiny")
     materials = list(load_material(training, tmp_path, Pieces(base), lambda text: None))
     assert training.shaping.duo
     network = open_network(base, training.shaping, 0, "cpu")

@@ -11,13 +11,14 @@ import pytest
 from tiny_trainings import prepare
 
 from birchbark.errors import TrainingError
+from birchbark.score.checkpoint import open_any
 from birchbark.score.tokenizer import Pieces
 from birchbark.train import loop
 from birchbark.train.course import Course
 from birchbark.train.loop import Learner, in_batches
 from birchbark.train.material import load_material
 from birchbark.train.network import Inputs
-from birchbark.train.shaping import open_base, open_network
+from birchbark.train.shaping import open_network
 from birchbark.train.world import World
 
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing to learn with")
@@ -27,7 +28,7 @@ POSITIVE = {"each": "positive", "texts": 3}
 
 def learner_of(folder: Path, **changes: Any) -> Learner:
     training = prepare(folder, **changes)
-    base = open_base(Path(training.base), "tiny")
+    base = open_any(Path(training.base), "tiny")
     materials = list(load_material(training, folder, Pieces(base), lambda text: None))
     network = open_network(base, training.shaping, training.seed, "cpu")
     course = Course(materials, training.schedule, training.seed, 1)

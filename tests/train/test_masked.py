@@ -17,7 +17,7 @@ from zoo import FAMILIES, give_tokenizer, write_family
 from birchbark.cli import group
 from birchbark.errors import InputError
 from birchbark.records import Pair
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.heads import Pooling
 from birchbark.score.masked import MaskedModel
 from birchbark.score.model import load_scorer
@@ -29,7 +29,7 @@ from birchbark.train.examples import Pairs
 from birchbark.train.masking import Hider, Masking
 from birchbark.train.material import PairInputs, Reads
 from birchbark.train.network import Inputs
-from birchbark.train.shaping import Shaping, open_base, open_network
+from birchbark.train.shaping import Shaping, open_network
 from birchbark.train.training import Talk, train
 from conftest import DOCUMENTS, VOCABULARY, write_bert
 
@@ -105,7 +105,7 @@ def test_what_is_hidden(tmp_path: Path, query: float | None) -> None:
 def test_an_answer_is_never_visible(tmp_path: Path) -> None:
     """What stood where a mask stands changes no prediction: another input, the same scores."""
     inputs, pieces = inputs_of(tmp_path, alone=True)
-    base = open_base(write_bert(tmp_path / "base"), "tiny")
+    base = open_any(write_bert(tmp_path / "base"), "tiny")
     network = open_network(base, Shaping(masked=True), 0, "cpu")
     hider = Hider.of(Masking(0.3), pieces)
     [(ids, types)] = inputs[3]
@@ -131,7 +131,7 @@ def test_scores_are_those_of_transformers(family: str, tmp_path: Path) -> None:
 
     directory = write_family(tmp_path / family, family, 1)
     give_tokenizer(directory, family)
-    base = open_base(directory, "tiny")
+    base = open_any(directory, "tiny")
     network = open_network(base, Shaping(masked=True, dropout=0.0), 3, "cpu")
     lineage = {
         "base": "tiny",
@@ -183,12 +183,31 @@ def test_texts_are_learnt(tmp_path: Path) -> None:
     assert scorer.kind == "embedding"
 
 
+@pytest.mark.parametrize("query", [None, 0.8])
+def test_a_text_without_a_token_is_left_out(tmp_path: Path, query: float | None) -> None:
+    """Zero-width characters are no blank, and no token either; it is told."""
+    told: list[str] = []
+    if query is None:
+        training = adapting(tmp_path, schedule={"steps": 2, "batch": 8})
+        with (tmp_path / "texts.jsonl").open("a") as out:
+            out.write("\n" + json.dumps({"id": "empty", "text": "\u200b\u200b"}))
+        expected = "texts: text without a token, left out (1 time"
+    else:
+        masked = {"query": query, "share": 0.2}
+        training = prepare(tmp_path, masked=masked, query_length=4, data__validation=0.0)
+        with (tmp_path / "pairs.tsv").open("a") as out:
+            out.write("e\t\u200b\te\tstone\t1\n")
+        expected = "words: pair of which a side has no token, left out (1 time"
+    train(training, tmp_path, tmp_path / "out", talk=Talk(told.append))
+    assert [line for line in told if line.startswith(expected)], told
+
+
 def test_it_goes_on_from_the_model_it_wrote(tmp_path: Path) -> None:
     """A second training has the head of the first; a ranker can be trained from it."""
     train(adapting(tmp_path, schedule__steps=3), tmp_path, tmp_path / "one")
     first = tmp_path / "one" / "model"
     stored = load_file(first / "model.safetensors")
-    network = open_network(open_base(first, "one"), Shaping(masked=True), 9, "cpu")
+    network = open_network(open_any(first, "one"), Shaping(masked=True), 9, "cpu")
     head = "cls.predictions.transform.dense.weight"
     np.testing.assert_array_equal(network.weights[head].detach().numpy(), stored[head])
     write_pairs(tmp_path / "pairs.tsv", some_pairs(10))

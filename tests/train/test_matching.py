@@ -13,7 +13,7 @@ from tiny_trainings import prepare
 from zoo import FAMILIES, give_tokenizer, write_family
 
 from birchbark.errors import BirchbarkError, InputError
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.model import load_scorer
 from birchbark.score.session import Session
 from birchbark.score.tokenizer import Pieces
@@ -27,7 +27,7 @@ from birchbark.train.loop import Learner
 from birchbark.train.matching import Matcher, Matching
 from birchbark.train.material import load_material
 from birchbark.train.network import Form, Inputs, Network, States
-from birchbark.train.shaping import Shaping, open_base, open_network
+from birchbark.train.shaping import Shaping, open_network
 from birchbark.train.teaching import Teachers, teach
 from birchbark.train.training import Talk, train
 from birchbark.train.world import World
@@ -48,7 +48,7 @@ INPUTS = Inputs.of(list(zip(IDS, TYPES, strict=True)), "cpu")
 
 
 def network_of(directory: Path, **shaping: Any) -> Network:
-    base = open_base(directory, "tiny")
+    base = open_any(directory, "tiny")
     return open_network(base, Shaping(**{"dropout": 0.0, **shaping}), 0, "cpu")
 
 
@@ -150,6 +150,8 @@ def test_a_narrower_student_learns_and_travels(tmp_path: Path, teacher: Path) ->
     assert steps[-1] < steps[0]
     card = json.loads((tmp_path / "out" / MODEL / "birchbark.json").read_text())
     assert card["trainings"][0]["settings"]["match"] == {"teacher": str(teacher)}
+    written = (tmp_path / "out" / MODEL / "README.md").read_text()
+    assert f"Taught by what {teacher} computes on the way." in written
 
 
 def test_a_killed_distillation_ends_as_if_it_were_not(
@@ -182,7 +184,7 @@ def test_matching_alone(tmp_path: Path, teacher: Path) -> None:
     """TinyBERT's first stage: no objective; the head has no gradient, and stays."""
     training = training_of(tmp_path, teacher, objective=[])
     train(training, tmp_path, tmp_path / "out")
-    base = open_base(Path(training.base), "tiny")
+    base = open_any(Path(training.base), "tiny")
     before = open_network(base, training.shaping, 0, "cpu").weights
     after = network_of(tmp_path / "out" / MODEL).weights
     assert torch.equal(before["classifier.bias"], after["classifier.bias"])
@@ -235,7 +237,7 @@ def test_projections_learn_and_are_kept(tmp_path: Path, teacher: Path) -> None:
     training = training_of(tmp_path, teacher)
     train(training, tmp_path, tmp_path / "out")
     kept = load_file(tmp_path / "out" / STATE / "weights.safetensors")
-    base = open_base(Path(training.base), "tiny")
+    base = open_any(Path(training.base), "tiny")
     student = open_network(base, training.shaping, 0, "cpu")
     begun = Matcher(Matching(str(teacher)), student, Pieces(base), 32, training.seed).projections
     assert begun.keys() == {"match.embeddings", "match.hidden"}
@@ -256,7 +258,7 @@ def test_losses_are_added_up_with_their_weights(tmp_path: Path, teacher: Path) -
         "data.weight": 2.0,
     }
     training = prepare(tmp_path, **changes)
-    base = open_base(Path(training.base), "tiny")
+    base = open_any(Path(training.base), "tiny")
     pieces = Pieces(base)
     materials = list(load_material(training, tmp_path, pieces, lambda text: None))
     course = Course(materials, training.schedule, 0, 1)
@@ -330,7 +332,7 @@ def test_narrow_students_of_every_family_can_be_opened(family: str, tmp_path: Pa
     directory = write_family(tmp_path / family, family, 1)
     if family in ("roberta", "albert"):
         give_tokenizer(directory, family)
-    base = open_base(directory, "tiny")
+    base = open_any(directory, "tiny")
     half = Shaping(dropout=0.0, hidden=base.shape.hidden // 2, heads=base.shape.heads // 2)
     network = open_network(base, half, 0, "cpu")
     lineage = {"title": "t", "data": [], "seed": 0, "steps": 1, "ended": "so"}

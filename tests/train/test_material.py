@@ -15,7 +15,7 @@ from tiny_trainings import prepare, settings, some_pairs, write_pairs
 from birchbark.collection.apart import held_apart
 from birchbark.errors import InputError
 from birchbark.records import Pair
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.heads import Pooling
 from birchbark.score.model import load_scorer
 from birchbark.score.tokenizer import Pieces
@@ -24,7 +24,6 @@ from birchbark.train.config import Teacher, read_training
 from birchbark.train.course import Course
 from birchbark.train.examples import Pairs
 from birchbark.train.material import PairInputs, _chunks, load_material
-from birchbark.train.shaping import open_base
 from birchbark.train.teaching import Teachers, taught, teach
 from conftest import write_bert
 
@@ -145,7 +144,7 @@ def test_a_teacher_is_asked_for_what_is_learnt_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of lists that are drawn, in all epochs; other targets are none. It says how far it is."""
-    monkeypatch.setattr(teaching, "TOGETHER", 3)
+    monkeypatch.setattr(teaching, "TOGETHER", 60)
     teacher = write_bert(tmp_path / "teacher")
     values: dict[str, Any] = {
         "objective": {"kind": "soft", "teacher": str(teacher)},
@@ -183,7 +182,7 @@ def test_what_one_set_keeps_apart_no_other_learns(tmp_path: Path) -> None:
         values = settings(base, {"seed": seed, "data.validation_queries": 2})
         values["data"].append({"name": "more", "files": ["more.tsv"]})
         training = read_training(values, tmp_path / "tiny.toml")
-        pieces = Pieces(open_base(base, "base"))
+        pieces = Pieces(open_any(base, "base"))
         told: list[str] = []
         one, other = load_material(training, tmp_path, pieces, told.append)
         assert len(one.held.pairs.queries) == 2

@@ -13,10 +13,10 @@ from safetensors.numpy import load_file, save_file
 from zoo import FAMILIES, LAYERS, FamilyReference, write_family
 
 from birchbark.errors import CheckpointError, InputError
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.session import Session
 from birchbark.train.network import Inputs, Network
-from birchbark.train.shaping import Shaping, open_base, open_network
+from birchbark.train.shaping import Shaping, open_network
 from conftest import write_bert
 
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing to learn with")
@@ -28,7 +28,7 @@ PAIRS = list(zip(IDS, TYPES, strict=True))
 
 
 def network_of(directory: Path, **shaping: Any) -> Network:
-    return open_network(open_base(directory, "tiny"), Shaping(**shaping), 0, "cpu")
+    return open_network(open_any(directory, "tiny"), Shaping(**shaping), 0, "cpu")
 
 
 def judged(network: Network, pairs: list[Any]) -> Any:
@@ -170,7 +170,7 @@ def test_a_head_is_drawn_where_there_is_none(tmp_path: Path) -> None:
     """By the seed; the encoder is the base's own."""
     directory = write_bert(tmp_path / "bert", labels=None)
     one, same, other = (
-        open_network(open_base(directory, "tiny"), Shaping(), seed, "cpu") for seed in (1, 1, 2)
+        open_network(open_any(directory, "tiny"), Shaping(), seed, "cpu") for seed in (1, 1, 2)
     )
     stored = load_file(directory / "model.safetensors")
     for name, weight in one.weights.items():

@@ -28,7 +28,7 @@ from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.score.check import compared
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.heads import HOWS
 from birchbark.score.model import load_scorer
 from birchbark.score.parade import Aggregator, ParadeScorer
@@ -44,7 +44,7 @@ from birchbark.train.export import export
 from birchbark.train.folder import MODEL
 from birchbark.train.material import PairInputs, load_material
 from birchbark.train.network import Inputs, Network
-from birchbark.train.shaping import Shaping, open_base, open_network
+from birchbark.train.shaping import Shaping, open_network
 from birchbark.train.training import train
 from conftest import WORDS, write_bert
 
@@ -63,7 +63,7 @@ def written(folder: Path, how: str, family: str = "bert") -> tuple[Path, Network
     directory = write_family(folder / "base", family, 1)
     if family in ("roberta", "albert"):
         give_tokenizer(directory, family)
-    base = open_base(directory, "tiny")
+    base = open_any(directory, "tiny")
     network = open_network(base, Shaping(dropout=0.0, parade=how), 0, "cpu")
     torch.manual_seed(0)
     with torch.no_grad():
@@ -122,7 +122,7 @@ def test_avg_max_and_attn_by_hand(tmp_path: Path) -> None:
 def test_avg_begins_as_the_mean_of_log_odds(tmp_path: Path) -> None:
     """PARADE from a cross-encoder, before it has learnt; attn begins as avg."""
     directory = write_bert(tmp_path / "mono", labels=1)
-    base = open_base(directory, "mono")
+    base = open_any(directory, "mono")
     mono = open_network(base, Shaping(dropout=0.0), 0, "cpu")
     pairs = list(zip(IDS, TYPES, strict=True))
     logits = mono.score(Inputs.of(pairs, "cpu")).numpy()
@@ -250,7 +250,7 @@ def test_parade_learns(how: str, tmp_path: Path) -> None:
     assert isinstance(scorer, ParadeScorer)
     assert f"PARADE by {how}" in (tmp_path / "out" / MODEL / "README.md").read_text()
     again = prepare(tmp_path / "again", **{**changes, "base": str(tmp_path / "out" / MODEL)})
-    begun = open_network(open_base(Path(again.base), "a"), again.shaping, 5, "cpu").weights
+    begun = open_network(open_any(Path(again.base), "a"), again.shaping, 5, "cpu").weights
     stored = Checkpoint.open(tmp_path / "out" / MODEL).tensors()
     for name, weight in begun.items():
         assert np.array_equal(weight.detach().numpy(), stored[name])
@@ -272,7 +272,7 @@ def test_what_parade_cannot_do(tmp_path: Path) -> None:
 
 def test_the_whole_network_learns(tmp_path: Path) -> None:
     """From documents back to the words of each passage; with `head`, all that aggregates."""
-    base = open_base(write_bert(tmp_path / "mono", labels=1), "mono")
+    base = open_any(write_bert(tmp_path / "mono", labels=1), "mono")
     inputs = Inputs.of(list(zip(IDS, TYPES, strict=True)), "cpu", COUNTS)
     network = open_network(base, Shaping(dropout=0.0, parade="transformer"), 0, "cpu")
     network.learn(inputs).sum().backward()

@@ -12,14 +12,14 @@ import pytest
 from tiny_trainings import prepare, settings
 from zoo import FAMILIES, give_tokenizer, write_family
 
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.model import load_scorer
 from birchbark.score.session import Session
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.config import read_training
 from birchbark.train.export import export
 from birchbark.train.network import Inputs
-from birchbark.train.shaping import Shaping, open_base, open_network
+from birchbark.train.shaping import Shaping, open_network
 from birchbark.train.training import train
 from conftest import VOCABULARY, write_bert
 
@@ -40,7 +40,7 @@ def exported(tmp_path: Path, family: str, **shaping: Any) -> tuple[Path, Any]:
     directory = write_family(tmp_path / "base", family, 2)
     if family in ("roberta", "albert"):
         give_tokenizer(directory, family)
-    base = open_base(directory, "tiny")
+    base = open_any(directory, "tiny")
     network = open_network(base, Shaping(**shaping), 0, "cpu")
     torch.manual_seed(0)
     with torch.no_grad():
@@ -64,7 +64,7 @@ def test_every_family_travels(family: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(stored[name], weight.detach().numpy())
     found = Session(checkpoint, 1).run(IDS, TYPES)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
-    again = open_network(open_base(model, "again"), Shaping(), 1, "cpu")
+    again = open_network(open_any(model, "again"), Shaping(), 1, "cpu")
     for name, weight in network.weights.items():
         assert torch.equal(again.weights[name], weight)
 

@@ -12,7 +12,7 @@ import click
 
 from birchbark.cli.options import FILE
 from birchbark.cli.talk import say
-from birchbark.errors import MissingPackageError
+from birchbark.errors import InputError, MissingPackageError
 
 if TYPE_CHECKING:
     from birchbark.evaluate.measures import Results
@@ -70,6 +70,9 @@ def command(
     from birchbark.evaluate.judged import grades_at
     from birchbark.evaluate.measures import measure
 
+    if per_query and (as_json or grades):
+        option = "--json" if as_json else "--grades"
+        raise InputError(f"{option} does nothing beside --per-query")
     judged = read_qrels(qrels)
     named = [baseline, *runs] if baseline else list(runs)
     files = list({file.resolve(): file for file in named}.values())  # each run once

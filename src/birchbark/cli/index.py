@@ -9,7 +9,7 @@ import click
 from birchbark.cli.index_changes import add, delete, merge
 from birchbark.cli.index_keep import KEPT, attach, detach, keep, keepings_of
 from birchbark.cli.index_looks import stats, verify
-from birchbark.cli.options import DEFAULT_MODEL, ENCODING, FILE, FORMAT, REMEDY, SKIP_BAD
+from birchbark.cli.options import DEFAULT_MODEL, ENCODING, FILE, FORMAT, REMEDY, SKIP_BAD, given
 from birchbark.cli.talk import counted, progress, report_intake, say
 from birchbark.errors import InputError
 
@@ -120,9 +120,9 @@ def build(
             where=str(directory),
             remedy="choose another name; or --replace it; or birchbark index add",
         )
-    keepings = keepings_of(
-        tokens, vectors, int(vector_bits), segments
-    )  # wrong models come to light
+    keepings = keepings_of(tokens, vectors, int(vector_bits), segments)  # wrong models show
+    if "vocabulary" in given() and "wordpiece" not in analyzer:
+        raise InputError(f"--vocabulary does nothing with --analyzer {analyzer}")
     intake = Intake(skip_bad, encoding, REMEDY)
     pieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
     schema = Schema(analyzer, pieces, _parts(fields), keywords, forward)

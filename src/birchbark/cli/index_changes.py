@@ -25,11 +25,12 @@ def add(
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
     from birchbark.index.writer import IndexWriter
-    from birchbark.pipeline.keeping import complete
+    from birchbark.pipeline.keeping import complete, kept_by
     from birchbark.score.model import load_scorer
 
     intake = Intake(skip_bad, encoding, REMEDY)
     with IndexWriter(index) as writer:
+        kept = kept_by(writer, load_scorer)  # what would fail fails before any change
         before, read = len(writer), 0
         with progress("adding") as advance:
             for document in counted(read_collection(collection, intake, format_name), advance):
@@ -42,7 +43,7 @@ def add(
         missing = writer.incomplete()
         if missing:
             with progress("computing " + ", ".join(missing), sum(missing.values())) as advance:
-                complete(writer, load_scorer, advance)
+                complete(writer, kept, advance)
     link(index)
 
 

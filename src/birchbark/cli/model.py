@@ -131,14 +131,14 @@ def pack_command(model: str, bits: str, target: Path, replace: bool) -> None:
     They are widened when they are read and computed with in float32, as before: the file is
     smaller, the arithmetic is not worse.
     """
-    from birchbark.score.checkpoint import Checkpoint
+    from birchbark.score.checkpoint import open_any
     from birchbark.score.model import locate
     from birchbark.score.packing import pack
 
     source = locate(model)
     with progress("packing"):
         pack(source, int(bits), target, replace=replace)
-    before, after = (Checkpoint.open(path).bytes for path in (source, target))
+    before, after = (open_any(path).bytes for path in (source, target))
     say(f"{target}: {after / 1e6:.1f} MB of weights, {before / 1e6:.1f} MB before")
 
 

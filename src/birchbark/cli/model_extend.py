@@ -51,7 +51,7 @@ def extend_command(
     """
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
-    from birchbark.score.checkpoint import Checkpoint
+    from birchbark.score.checkpoint import open_any
     from birchbark.score.model import locate
     from birchbark.score.tokenizer import Pieces
     from birchbark.score.vocabulary import extend, new_words
@@ -65,12 +65,12 @@ def extend_command(
         with progress("reading") as advance:
             yield from counted(read_collection(collection, intake, format_name), advance)
 
-    before, intake = Pieces(Checkpoint.open(source)), Intake(skip_bad, encoding, REMEDY)
+    before, intake = Pieces(open_any(source)), Intake(skip_bad, encoding, REMEDY)
     found = new_words(before, (d.contents for d in documents(intake)), words)
     extend(source, list(found), target, replace=replace)
     for word, times in found.items():
         click.echo(f"{word}\t{times}")
-    after = Pieces(Checkpoint.open(target))
+    after = Pieces(open_any(target))
     saved = _lengths(documents(Intake(skip_bad, encoding)), before, after)
     fewer = f" ({words:,} were asked for)" if len(found) < words else ""
     say(f"{target}: {len(found):,} words more{fewer}, {after.size:,} pieces in all")

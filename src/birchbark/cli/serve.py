@@ -122,9 +122,7 @@ def command(
     as Cohere, Jina and text-embeddings-inference do. Changes of the index are seen at once.
     """
     _check_installed()
-    from birchbark.pipeline.search import warm_up
     from birchbark.pipeline.searcher import Searcher
-    from birchbark.retrieve.engine import IndexEngine
     from birchbark.score.together import together
     from birchbark.serve.app import application
     from birchbark.serve.server import bound, run
@@ -142,7 +140,7 @@ def command(
     chosen = () if first_stage_only else rankers(**choices, sessions=together)
     with keeping_scores(chosen, scores) as kept:
         searcher = Searcher(directory, kept, stage, near)
-        warm_up(IndexEngine(searcher.index), searcher.rankers, "warm up")
+        searcher.warm_up()
         service = Service(searcher, _beside(beside), limits, writable=writable)
         with bound(host, port) as listening:
             own, port = listening.getsockname()[:2]
@@ -160,9 +158,10 @@ def indexed(place: Path) -> Path:
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
     from birchbark.index.build import build_index
+    from birchbark.index.layout import is_index
 
     place = place.resolve()
-    if (place / "manifest.json").exists():
+    if is_index(place):
         return place
     if not place.exists():
         raise InputError("no such index or folder", where=str(place))

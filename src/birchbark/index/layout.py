@@ -46,6 +46,21 @@ CONTENTS = "contents"
 DEFAULT_FIELDS = {CONTENTS: ("title", "text")}
 
 
+def is_index(directory: Path) -> bool:
+    """Whether `directory` says that it is an index, of any version; or has said so, and is damaged.
+
+    A folder of documents may hold a manifest.json of its own.
+    """
+    path = directory / MANIFEST
+    try:
+        said = json.loads(path.read_bytes())
+    except ValueError:
+        return True
+    except OSError:
+        return path.is_file()
+    return isinstance(said, dict) and said.get("format") == FORMAT
+
+
 @dataclass(frozen=True, slots=True)
 class FieldTotals:
     """Statistics of one indexed field: over a part, or summed over an index.

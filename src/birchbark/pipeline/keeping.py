@@ -6,7 +6,7 @@ are rounded to 16 or 8 bits, and so are the vectors of documents of which none a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,27 +92,42 @@ def vectors(scorer: Scorer, segmenter: Segmenter, model: str, bits: int = 16) ->
     return Keeping(VECTORS, AttachmentSchema(config, forms), compute)
 
 
-def complete(writer: IndexWriter, load: Callable[[str], Scorer], advance: Advance) -> None:
-    """Compute what is kept of an index's documents for those that were added since.
+def kept_by(writer: IndexWriter, load: Callable[[str], Scorer]) -> list[Keeping]:
+    """What an index keeps of its documents, to be computed of those that will be added.
 
-    load: gives the scorer of a model by its name. Raises InputError if that is not the scorer that
-    the rest was computed by.
+    Attachments that others made are passed over. load: gives the scorer of a model by its name.
+    Raises InputError if that is not the scorer that the rest was computed by.
     """
-    for name in writer.incomplete():
-        config = writer.attachments[name].config
-        segmenter, model = parse_segmenter(config["segments"]), config["model"]
-        scorer = load(model)
-        if name == TOKENS:
-            keeping = tokens(scorer, segmenter, model)
-        else:
-            keeping = vectors(scorer, segmenter, model, config["bits"])
-        if keeping.schema.config != config:
-            raise InputError(
-                f"{name} of this index were made by another model, or other rules, than {model} is",
-                where=str(writer.directory),
-                remedy="birchbark index attach makes them anew",
-            )
-        keeping.attach(writer, advance)
+    own = {n: s.config for n, s in writer.attachments.items() if n in (TOKENS, VECTORS)}
+    return [_kept(name, config, load, str(writer.directory)) for name, config in own.items()]
+
+
+def _kept(
+    name: str, config: Mapping[str, Any], load: Callable[[str], Scorer], where: str
+) -> Keeping:
+    segmenter, model = parse_segmenter(config["segments"]), config["model"]
+    scorer = load(model)
+    if name == TOKENS:
+        keeping = tokens(scorer, segmenter, model)
+    else:
+        keeping = vectors(scorer, segmenter, model, config["bits"])
+    if keeping.schema.config != config:
+        raise InputError(
+            f"{name} of this index were made by another model, or other rules, than {model} is",
+            where=where,
+            remedy="birchbark index attach makes them anew",
+        )
+    return keeping
+
+
+def complete(
+    writer: IndexWriter, kept: Sequence[Keeping], advance: Advance = lambda documents: None
+) -> None:
+    """Compute what is kept of the documents that lack it, as of the last commit."""
+    missing = writer.incomplete()
+    for keeping in kept:
+        if keeping.name in missing:
+            keeping.attach(writer, advance)
 
 
 def without_graphs(index: Index) -> int:

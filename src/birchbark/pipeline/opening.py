@@ -25,7 +25,7 @@ from birchbark.score.store import ScoreStore
 from birchbark.segment.limit import Limit
 from birchbark.segment.named import parse_segmenter
 
-USUAL_SEGMENTS, PASSAGES = "sentences", "windows:150/50"
+USUAL_SEGMENTS, USUAL_PASSAGES = "sentences", "windows:150/50"
 USUAL_AGGREGATION = "top:1,0.5,0.25"
 
 
@@ -48,7 +48,7 @@ class Opener:
             raise InputError(
                 "aggregate does nothing: this model judges documents as a whole", found=words.model
             )
-        usual = USUAL_SEGMENTS if scorer.width == 1 else PASSAGES
+        usual = USUAL_SEGMENTS if scorer.width == 1 else USUAL_PASSAGES
         segmenter = parse_segmenter(words.segments or usual)
         exact = self._scorer(words.model, words.pooling, Precision.FP32)
         return Ranker(
@@ -81,7 +81,7 @@ class Opener:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RememberedRankers:
     """Rankers whose scores are kept. asked, stores: of the models, each once."""
 
     rankers: tuple[Ranker, ...]
@@ -90,7 +90,7 @@ class Kept:
 
 
 @contextmanager
-def remembering(rankers: Sequence[Ranker], scores: Path) -> Iterator[Kept]:
+def remembering(rankers: Sequence[Ranker], scores: Path) -> Iterator[RememberedRankers]:
     """`rankers`, which keep their scores in the folder `scores`, and ask it first."""
     stores: list[ScoreStore] = []
     asked: dict[str, Remembering] = {}  # by fingerprint: two roles may have one model
@@ -104,4 +104,4 @@ def remembering(rankers: Sequence[Ranker], scores: Path) -> Iterator[Kept]:
             return asked[scorer.fingerprint]
 
         own = tuple(one.by(kept) for one in rankers)
-        yield Kept(own, tuple(asked.values()), tuple(stores))
+        yield RememberedRankers(own, tuple(asked.values()), tuple(stores))

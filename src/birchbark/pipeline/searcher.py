@@ -16,13 +16,14 @@ from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answer import Answer, Hit
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.dense import DenseEngine, Near
-from birchbark.pipeline.keeping import complete
+from birchbark.pipeline.keeping import complete, kept_by, make_graphs, without_graphs
 from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.search import Watch, deadline_in, search_by
+from birchbark.pipeline.search import Watch, deadline_in, search_by, warm_up
 from birchbark.records import Document, Query, Ranking
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
+from birchbark.retrieve.graphs import installed
 from birchbark.score.model import DEFAULT_MODEL, load_scorer
 from birchbark.score.recent import Recent
 from birchbark.score.remembering import Remembering
@@ -44,8 +45,8 @@ class Searcher:
 
     Each search sees the index as of its last change, by this or by another process, and one that
     has begun is not disturbed by changes. Texts that several searches need at the same time are run
-    through the model together, and scores are remembered (100 MB of them), so that nothing is
-    scored twice while it is asked for again and again; neither changes a score.
+    through the model together, and scores are remembered (100 MB for each model), so that nothing
+    is scored twice while it is asked for again and again; neither changes a score.
 
         searcher = Searcher("notes.index")
         for hit in searcher.search("can I get my money back", top=3).hits:
@@ -83,6 +84,10 @@ class Searcher:
     def index(self) -> Index:
         """The index as of its last change: a snapshot that later changes do not touch."""
         return self._now().index
+
+    def warm_up(self) -> None:
+        """Load what is loaded on first use, so that a first answer is as fast as the next."""
+        warm_up(self._now().engine, self.rankers, "warm up")
 
     def search(
         self,
@@ -138,20 +143,22 @@ class Searcher:
         """Add documents, all or none; those with a known id are replaced.
 
         Returns how many were new, and how many replaced others. They are on disk, and found by the
-        next search, when this returns; so is what the index keeps of them (vectors). Raises
-        InputError, and changes nothing, for one that cannot be kept, and ArtifactError while
-        another process writes.
+        next search, when this returns; so is what the index keeps of them (vectors), with graphs
+        where many lack one. Raises InputError, and changes nothing, for one that cannot be kept or
+        where the index keeps what another model made, and ArtifactError while another process
+        writes.
         """
         with self._writing, IndexWriter(self.directory) as writer:
-            for schema in writer.attachments.values():  # what would fail fails before any change
-                self._load(schema.config["model"])
+            kept = kept_by(writer, self._load)  # what would fail fails before any change
             before, count = len(writer), 0
             for document in documents:
                 writer.add(document)
                 count += 1
             new = len(writer) - before
             writer.commit()
-            complete(writer, self._load, lambda documents: None)
+            complete(writer, kept)
+            if installed() and without_graphs(Index(self.directory)):
+                make_graphs(writer, lambda vectors: None)
         return new, count - new
 
     def delete(self, doc_ids: Iterable[str]) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from birchbark.artifact import fingerprint
 from birchbark.errors import CheckpointError
 from birchbark.score.families import FAMILIES, Family
-from birchbark.score.heads import STATEMENT, Head, Pooling, find_head
+from birchbark.score.heads import STATEMENT, Head, Pooling, UnknownHeadError, find_head
 from birchbark.score.model_json import read_any, read_object
 from birchbark.score.shape import Shape, read_shape, whole
 from birchbark.score.shards import weight_files
@@ -97,6 +97,14 @@ class Checkpoint:
         for file in weight_files(self.weights):
             tensors |= read_tensors(file, self.family.prefix)
         return tensors
+
+
+def open_any(directory: Path | str, name: str | None = None) -> Checkpoint:
+    """As `Checkpoint.open`, whatever head the model has; where there is none, a Pooling stands."""
+    try:
+        return Checkpoint.open(directory, name)
+    except UnknownHeadError:
+        return Checkpoint.open(directory, name, Pooling("cls"))
 
 
 def known_family(config: Mapping[str, Any], root: Path) -> Family:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from birchbark.errors import CheckpointError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
-from birchbark.score.heads import Classifier, Head, Parade, Pooling
+from birchbark.score.heads import Classifier, Head, Parade, Pooling, UnknownHeadError
 from birchbark.score.model_json import read_object
 from birchbark.score.parade import Aggregator
 from birchbark.score.tokenizer import Pieces
@@ -41,11 +40,8 @@ def describe(directory: Path, name: str, *, whole: bool = False) -> Description:
     try:
         checkpoint = Checkpoint.open(directory, name)
         head = _head(checkpoint.head)
-    except CheckpointError as refused:
-        try:
-            checkpoint = Checkpoint.open(directory, name, Pooling())
-        except CheckpointError:
-            raise refused from None
+    except UnknownHeadError:
+        checkpoint = Checkpoint.open(directory, name, Pooling())
         head = "no head (rank by --pooling cls, mean, max or tokens)"
     Pieces(checkpoint)
     if whole:

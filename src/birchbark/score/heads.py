@@ -97,6 +97,10 @@ class Parade:
 Head = Classifier | Pooling | Parade
 
 
+class UnknownHeadError(CheckpointError):
+    """A model has no head, or none that we know; as an encoder it can be read all the same."""
+
+
 def by_token(head: Head) -> bool:
     """Whether a model with this head gives a vector for each token, not one for all."""
     return isinstance(head, Pooling) and head.mode == TOKENS
@@ -113,7 +117,7 @@ def find_head(
 
     shapes: of the stored tensors. pooling: the configuration of sentence-transformers' pooling
     module, empty without one. stated: what config.json says under `birchbark`, of models that read
-    more than a query and a text; None of others. Raises CheckpointError if there is none of these.
+    more than a query and a text; None of others. Raises UnknownHeadError if there is none of these.
     """
     if stated is not None:
         return _stated_head(family, shapes, stated, directory)
@@ -124,7 +128,7 @@ def find_head(
         return Pooling(_mode(pooling, directory))
     if not logits and _rows(shapes, family.next_sentence) == 2:
         return Classifier(family.transform, family.next_sentence, 2, 0)
-    raise CheckpointError(
+    raise UnknownHeadError(
         "unknown head",
         where=str(directory),
         wanted="a classifier of one or two logits, a next-sentence head, or a pooling "

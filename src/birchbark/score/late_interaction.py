@@ -25,7 +25,7 @@ class LateInteractionScorer(ApartScorer):
     are not remembered, unless they were read ahead: a segment has as many as tokens.
     """
 
-    kind = "late interaction"
+    kind = "late-interaction"
 
     def __init__(
         self, checkpoint: Checkpoint, threads: int | None = None, session: NewSession = Session

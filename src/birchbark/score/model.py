@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from birchbark.errors import CheckpointError, MissingPackageError
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.heads import Parade, Pooling, by_token
@@ -70,7 +70,7 @@ def open_model(
 
 def load_vocabulary(model: str | Path = DEFAULT_MODEL) -> list[str]:
     """The WordPieces of a model, in the order of their ids; errors as `load_scorer`."""
-    return Pieces(Checkpoint.open(locate(str(model)))).vocabulary()
+    return Pieces(open_any(locate(str(model)))).vocabulary()
 
 
 def locate(model: str) -> Path:

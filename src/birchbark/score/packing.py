@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from birchbark.artifact import new_directory
 from birchbark.errors import CheckpointError, InputError
-from birchbark.score.checkpoint import Checkpoint, read_modules
-from birchbark.score.heads import Pooling
+from birchbark.score.checkpoint import open_any, read_modules
 from birchbark.score.integers import quantised
 from birchbark.score.shards import INDEX, weight_files
 from birchbark.score.weights import SCALE, WEIGHTS, find_weights, read_tensors
@@ -29,9 +28,7 @@ BITS = (8, 16)
 COPIED = {".json", ".txt", ".md", ".model", ""}  # "": LICENSE
 
 
-def pack(
-    model: Path, bits: int, target: Path, pooling: Pooling | None = None, *, replace: bool = False
-) -> None:
+def pack(model: Path, bits: int, target: Path, *, replace: bool = False) -> None:
     """Write `model`'s directory to `target` with its matrices in `bits` bits, whole or not at all.
 
     Configuration and tokeniser are copied. Raises InputError if `target` exists, unless it is to be
@@ -39,7 +36,7 @@ def pack(
     """
     if bits not in BITS:
         raise InputError("unknown number of bits", wanted="8 or 16", found=str(bits))
-    where = str(Checkpoint.open(model, pooling=pooling).weights)
+    where = str(open_any(model).weights)
     with write_again(model, target, replace=replace) as (_, tensors):
         narrow = narrowed(tensors, bits, where)
         tensors.clear()

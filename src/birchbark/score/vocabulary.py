@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from birchbark.artifact import read_json, write_json
 from birchbark.errors import InputError
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.checkpoint import open_any
 from birchbark.score.packing import write_again
 from birchbark.score.tokenizer import Pieces
 
@@ -59,7 +59,7 @@ def extend(model: Path, words: Sequence[str], target: Path, *, replace: bool = F
     word the mean over its pieces. Raises InputError for words that the vocabulary has, for a
     vocabulary that is none of WordPieces, and if `target` exists unless it is to be replaced.
     """
-    checkpoint = Checkpoint.open(model)
+    checkpoint = open_any(model)
     pieces = Pieces(checkpoint)
     longer = pieces.with_words(words)
     own, size, rows = pieces.encode(words), pieces.size, checkpoint.shape.vocabulary

@@ -96,7 +96,7 @@ class HitShape(BaseModel):
 
 
 class Timings(BaseModel):
-    """In milliseconds. waited: for a turn; first_stage: until its hits were known; total: both."""
+    """In milliseconds since it was asked. waited: for a turn; first_stage: until its hits came."""
 
     waited: float
     first_stage: float

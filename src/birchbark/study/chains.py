@@ -12,13 +12,13 @@ from typing import Any
 
 from birchbark.collection.irds import fingerprint, place
 from birchbark.errors import InputError
+from birchbark.score.checkpoint import open_any
 from birchbark.score.model import locate
 from birchbark.section import Section
 from birchbark.study.bench import Bench
 from birchbark.train.config import Training, read_training
 from birchbark.train.curve import read_curve
 from birchbark.train.folder import CURVE, MODEL, STATE, TEACHERS
-from birchbark.train.shaping import open_base
 from birchbark.train.state import Progress, read_progress
 from birchbark.train.training import Talk, check_device, made_by, train
 
@@ -125,8 +125,8 @@ def _digest(training: Training, bench: Bench) -> str:
     parts = [
         training.values,
         [fingerprint(file) for file in files],
-        open_base(locate(training.base), training.base).fingerprint,
-        [open_base(locate(name), name).fingerprint for name in training.teachers],
+        open_any(locate(training.base), training.base).fingerprint,
+        [open_any(locate(name), name).fingerprint for name in training.teachers],
         bench.device,
         made_by(),
     ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from birchbark.score.checkpoint import open_any
 from birchbark.score.model import locate
 from birchbark.section import Section
 from birchbark.show.plot import Plot
@@ -21,7 +22,6 @@ from birchbark.study.chains import (
     settings_of,
     train_all,
 )
-from birchbark.train.shaping import open_base
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Models:
 
 def fingerprint_of(model: str) -> str:
     """Of its checkpoint, whatever head it has or lacks."""
-    return open_base(locate(model), model).fingerprint
+    return open_any(locate(model), model).fingerprint
 
 
 @dataclass(frozen=True, slots=True)

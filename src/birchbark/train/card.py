@@ -131,6 +131,8 @@ def _training(training: Mapping[str, Any]) -> list[str]:
         f"{d['name']} by {teacher['model']}" for d in training["data"] for teacher in _teachers(d)
     ]:
         parts.append(f"Taught by the scores of another model: {', '.join(teachers)}.")
+    if matched := training["settings"].get("match"):
+        parts.append(f"Taught by what {matched['teacher']} computes on the way.")
     if training.get("measures"):
         rows = [
             (name, f"{of['queries']:,}", f"{of['mean']:.4f} [{of['low']:.4f}, {of['high']:.4f}]")

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from birchbark.errors import InputError
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.model import locate
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.network import Inputs, Network, States
-from birchbark.train.shaping import SPREAD, Shaping, open_base, open_network
+from birchbark.train.shaping import SPREAD, Shaping, open_network
 
 PARTS = ("embeddings", "hidden", "attention")
 
@@ -75,7 +75,7 @@ class Matcher:
         """
         import torch
 
-        base = open_base(locate(matching.teacher), matching.teacher)
+        base = open_any(locate(matching.teacher), matching.teacher)
         _check(base, pieces, max_length, matching.teacher)
         device = next(iter(student.weights.values())).device
         self.teacher = open_network(base, Shaping(learns="head", dropout=0.0), 0, device)

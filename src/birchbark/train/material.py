@@ -224,7 +224,7 @@ def load_material(training: Training, root: Path, pieces: Pieces, tell: Tell) ->
         _read(data, root, partial(_fitting, room=room, pieces=pieces)) for data in training.data
     ]
     if training.masking and reads is not Reads.TEXT:
-        read = [(_relevant(pairs, intake), intake) for pairs, intake in read]
+        read = [(_relevant(pairs, intake, pieces), intake) for pairs, intake in read]
     sides = split([pairs for pairs, _ in read], training.data)
     for data, (pairs, intake), (learn, hold) in zip(training.data, read, sides, strict=True):
         if not learn:
@@ -327,32 +327,47 @@ def _tell_left(name: str, intake: Intake, aside: int, tell: Tell) -> None:
         tell(f"{name}: {note} ({times:,} times)")
 
 
-def _relevant(pairs: Sequence[Pair], intake: Intake) -> list[Pair]:
-    """Those that are; the others are noted."""
+def _relevant(pairs: Sequence[Pair], intake: Intake, pieces: Pieces) -> list[Pair]:
+    """Those that are, and of which either side has a token; the others are noted."""
     found = [pair for pair in pairs if pair.relevance]
     if left := len(pairs) - len(found):
         intake.notes["pair that is not relevant, left out"] += left
-    return found
+    texts = list(dict.fromkeys(text for pair in found for text in (pair.query, pair.text)))
+    empty = {t for t, ids in zip(texts, pieces.encode(texts), strict=True) if not len(ids)}
+    whole = [pair for pair in found if pair.query not in empty and pair.text not in empty]
+    if left := len(found) - len(whole):
+        intake.notes["pair of which a side has no token, left out"] += left
+    return whole
 
 
-def _fitting(documents: Iterable[Document], data: DataSet, room: int, pieces: Pieces) -> list[Pair]:
-    """Each document's segments, cut so that they fit; in the query's place stands the doc_id."""
+def _fitting(
+    documents: Iterable[Document], data: DataSet, intake: Intake, room: int, pieces: Pieces
+) -> list[Pair]:
+    """Each document's segments, cut so that they fit; in the query's place stands the doc_id.
+
+    Those of which no token is left (zero-width characters) are noted in `intake`, and left out.
+    """
     segmenter, found = parse_segmenter(data.segments), []
     for document in documents:
         for parts in fit(segmenter(document), room, pieces.encode, pieces.spans):
             name = document.doc_id
-            found += [Pair(name, name, name, segment.text, 1) for segment, _ in parts]
+            for segment, ids in parts:
+                if len(ids):
+                    found.append(Pair(name, name, name, segment.text, 1))
+                else:
+                    intake.note("text without a token, left out")
     return found
 
 
 def _read(
-    data: DataSet, root: Path, fitting: Callable[[Iterable[Document], DataSet], list[Pair]]
+    data: DataSet, root: Path, fitting: Callable[[Iterable[Document], DataSet, Intake], list[Pair]]
 ) -> tuple[list[Pair], Intake]:
     """The pairs of a set. fitting: makes pairs of texts that stand alone."""
     intake = Intake(skip_bad=data.skip_bad, remedy="skip_bad = true passes over it, and counts it")
     files = [place(root, name) for name in data.files]
     if data.texts:
-        return fitting(read_collection(str(files[0]), intake, data.format or None), data), intake
+        documents_read = read_collection(str(files[0]), intake, data.format or None)
+        return fitting(documents_read, data, intake), intake
     if data.judged:
         documents, queries, qrels = files
         judged = read_qrels(qrels)

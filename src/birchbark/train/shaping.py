@@ -9,13 +9,12 @@ from __future__ import annotations
 import string
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.errors import CheckpointError, InputError
+from birchbark.errors import InputError
 from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.families import Family
 from birchbark.score.heads import (
@@ -26,7 +25,6 @@ from birchbark.score.heads import (
     PARADE_WEIGHTS,
     Classifier,
     Parade,
-    Pooling,
 )
 from birchbark.score.shape import Shape
 from birchbark.score.weights import Tensors, sound
@@ -93,16 +91,6 @@ class Shaping:
         if self.from_layers:
             return tuple(layer - 1 for layer in self.from_layers)
         return tuple(range(most if self.layers is None else self.layers))
-
-
-def open_base(directory: Path, name: str) -> Checkpoint:
-    """The checkpoint that a training starts from, whatever head it has or lacks."""
-    try:
-        return Checkpoint.open(directory, name)
-    except CheckpointError as fault:
-        if fault.what != "unknown head":
-            raise
-        return Checkpoint.open(directory, name, Pooling("cls"))
 
 
 def open_network(base: Checkpoint, shaping: Shaping, seed: int, device: Any) -> Network:

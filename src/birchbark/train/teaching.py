@@ -22,7 +22,7 @@ from birchbark.train.course import Course
 from birchbark.train.examples import Numbers, Pairs
 from birchbark.train.material import Material, Tell
 
-TOGETHER = 4096  # texts that are scored before they are kept, or as many as one query has
+TOGETHER = 1 << 19  # characters of texts that are scored before they are kept, about
 Asked = Callable[[int, int], None]
 
 
@@ -125,16 +125,19 @@ def _together(pairs: Pairs, learnt: Numbers) -> Iterator[list[Numbers]]:
     """The numbers of each query's pairs among `learnt`, some queries at a time."""
     wanted = np.zeros(len(pairs), bool)
     wanted[learnt] = True
+    sizes = np.array([len(text) for text in pairs.texts], np.int64)[pairs.text[pairs.starts[:-1]]]
     waiting: list[Numbers] = []
-    count = 0
+    size = 0
     for of_query in pairs.by_query:
         some = of_query[wanted[of_query]]
-        for start in range(0, len(some), TOGETHER):
-            waiting.append(some[start : start + TOGETHER])
-            count += len(waiting[-1])
-            if count >= TOGETHER:
+        ends = np.cumsum(sizes[some])
+        for part in np.split(some, np.flatnonzero(np.diff(ends // TOGETHER)) + 1):
+            if len(part):
+                waiting.append(part)
+                size += int(sizes[part].sum())
+            if size >= TOGETHER:
                 yield waiting
-                waiting, count = [], 0
+                waiting, size = [], 0
     if waiting:
         yield waiting
 

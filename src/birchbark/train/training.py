@@ -12,7 +12,7 @@ from typing import Any
 from birchbark.artifact import origin
 from birchbark.device.session import on_device
 from birchbark.errors import InputError, MissingPackageError, TrainingError, first_line
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.model import locate
 from birchbark.score.tokenizer import Pieces
 from birchbark.train.card import begun, kind_of
@@ -35,7 +35,7 @@ from birchbark.train.masked import MaskedLearner
 from birchbark.train.masking import Hider
 from birchbark.train.matching import Matcher
 from birchbark.train.material import Material, load_material
-from birchbark.train.shaping import open_base, open_network
+from birchbark.train.shaping import open_network
 from birchbark.train.state import Progress, load_state, save_state
 from birchbark.train.teaching import Teachers, teach
 from birchbark.train.validate import check_validation, validate
@@ -215,7 +215,7 @@ class _Running:
 
 def _open_base(training: Training) -> Checkpoint:
     """The base; InputError if it cannot read inputs that are as long as is asked for."""
-    base = open_base(locate(training.base), training.base)
+    base = open_any(locate(training.base), training.base)
     if training.max_length > base.shape.longest:
         raise InputError(
             "max_length is more than the base can read",
@@ -237,7 +237,7 @@ def _identity(
     return {
         "settings": training.values,
         "base": base.fingerprint,
-        "teachers": [open_base(locate(name), name).fingerprint for name in training.teachers],
+        "teachers": [open_any(locate(name), name).fingerprint for name in training.teachers],
         "data": [material.facts for material in materials],
         "processes": world.size,
         "device": device,

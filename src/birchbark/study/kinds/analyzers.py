@@ -15,7 +15,7 @@ from birchbark.index.layout import CONTENTS
 from birchbark.index.reader import Index
 from birchbark.records import Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.checkpoint import open_any
 from birchbark.score.model import DEFAULT_MODEL, load_vocabulary, locate
 from birchbark.section import Section
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
@@ -130,7 +130,7 @@ class AnalyzerStudy:
             difference_dots(f"differences-{n}", group, recipe.measures, self.names[0])
             for n, group in enumerate(rows["measures"], 1)
         )
-        models = {m: Checkpoint.open(locate(m)).fingerprint for m in self.models}
+        models = {m: open_any(locate(m)).fingerprint for m in self.models}
         return Outcome(self._tables(recipe, groups, family), plots, runs, models)
 
     def _example(self, schemas: Mapping[str, Schema]) -> Group:

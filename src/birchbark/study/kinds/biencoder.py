@@ -14,6 +14,7 @@ from birchbark.index.build import Schema
 from birchbark.pipeline.dense import parse_near
 from birchbark.records import Run
 from birchbark.retrieve.first_stage import FirstStage, matching, rank_queries
+from birchbark.score.checkpoint import open_any
 from birchbark.score.heads import MODES, Pooling
 from birchbark.score.layers import LayerEncoder
 from birchbark.score.model import locate
@@ -198,6 +199,8 @@ class _Measured:
         models: Mapping[str, str],
     ) -> None:
         self._study, self._recipe, self._collection = study, recipe, collection
+        for one in study.ranked:
+            _check_layer(one, models[one.model])
         self._index = bench.index(collection, Schema("english"))
         stage = FirstStage(recipe.bm25)
         bm25 = rank_queries(
@@ -215,8 +218,8 @@ class _Measured:
                 bench.tell(f"{collection.name}: {model}, {field}")
                 found = cosines(encoder, self._index, parse_segmenter(words), collection.queries)
                 tell_left(bench, self._index, found, encoder)
-                pairs = JudgedPairs.of(found, collection.qrels, others)
                 try:
+                    pairs = JudgedPairs.of(found, collection.qrels, others)
                     self._auc[model, field] = {
                         pooling: auc(pairs.scores(found.of(pooling)), pairs.relevant)
                         for pooling in found.poolings
@@ -296,6 +299,18 @@ class _Measured:
                 *("share of relevant found", self._curves),
             ),
         ]
+
+
+def _check_layer(one: Chosen, model: str) -> None:
+    """Raise InputError, before anything is encoded, for a layer that the model has not."""
+    most = open_any(locate(model)).shape.layers
+    if (one.pooling.layer or 0) > most:
+        raise InputError(
+            "no such layer",
+            where=f"row {one.name}",
+            wanted=f"0 to {most}",
+            found=str(one.pooling.layer),
+        )
 
 
 def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[tuple[float, float], ...]:

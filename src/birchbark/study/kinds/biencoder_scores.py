@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.errors import InputError
 from birchbark.index.reader import Index
 from birchbark.records import Document, Float32s, Qrels, Query, Ranking, Run
 from birchbark.score.heads import Pooling
@@ -97,6 +98,8 @@ class JudgedPairs:
         for number, query_id in enumerate(found.queries):
             grades = {**dict.fromkeys(others.get(query_id, ()), 0), **qrels.grades[query_id]}
             rows += [(number, place[d], g > 0) for d, g in grades.items() if d in place]
+        if not rows:
+            raise InputError("no document that is judged, or found by BM25, has the field")
         query, document, relevant = (np.array(column) for column in zip(*rows, strict=True))
         return cls(query, document, relevant.astype(bool))
 

@@ -22,7 +22,7 @@ from birchbark.pipeline.stage_words import NEEDS, StageWords
 from birchbark.records import Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.score.checkpoint import open_any
 from birchbark.score.model import locate
 from birchbark.score.precision import Precision
 from birchbark.section import Section
@@ -221,7 +221,7 @@ class _Opener:
         """Of all models of a pipeline."""
         asked = {models[name] for words in stages for name in _models(words)}
         for model in asked - self._sizes.keys():
-            self._sizes[model] = Checkpoint.open(locate(model)).parameters
+            self._sizes[model] = open_any(locate(model)).parameters
         return sum(self._sizes[model] for model in asked)
 
 
