@@ -172,6 +172,23 @@ def test_a_teacher_is_asked_for_what_is_learnt_from(
     assert one.facts["teachers"][0]["cut"] == 0
 
 
+def test_one_teacher_of_two_losses_is_asked_once(tmp_path: Path) -> None:
+    """And named once."""
+    teacher = str(write_bert(tmp_path / "teacher"))
+    losses = [
+        {"kind": kind, "teacher": teacher, "pooling": "tokens"} for kind in ("soft", "soft-margin")
+    ]
+    training = prepare(tmp_path, objective=losses, lists={"each": "query", "texts": 3})
+    told: list[str] = []
+    pieces = Pieces(Checkpoint.open(tmp_path / "base"))
+    materials = list(load_material(training, tmp_path, pieces, told.append))
+    course = Course(materials, training.schedule, training.seed, 1)
+    (one,) = teach(materials, course, Teachers(tmp_path / "kept"), told.append)
+    assert sum(" scores " in line for line in told) == 1
+    assert [facts["pooling"] for facts in one.facts["teachers"]] == ["tokens"]
+    assert one.targets[0] is one.targets[1]
+
+
 def test_what_one_set_keeps_apart_no_other_learns(tmp_path: Path) -> None:
     """Nor does it matter which seed; of those kept apart, so many are validated on as are asked."""
     write_pairs(tmp_path / "pairs.tsv", some_pairs(40))

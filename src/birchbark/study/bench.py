@@ -50,6 +50,11 @@ class Bench:
             self.tell(f"note: {collection.name}: {note} ({times:,} times)")
         return index
 
+    def tell_device(self, what: str) -> None:
+        """Say of `what`, which runs on the processors alone, where another device was chosen."""
+        if self.device != "cpu":
+            self.tell(f"note: {what} run on the processors, not on {self.device}")
+
     @contextmanager
     def scorer(self, model: str, precision: Precision) -> Iterator[Scorer]:
         """The model, which keeps its scores where there is a place for them."""

@@ -128,9 +128,13 @@ def _training(training: Mapping[str, Any]) -> list[str]:
         + f"; {training['ended']}.",
     ]
     if teachers := [
-        f"{d['name']} by {teacher['model']}" for d in training["data"] for teacher in _teachers(d)
+        f"{d['name']} by {teacher['model']}"
+        + (f" ({teacher['pooling']})" if teacher.get("pooling") else "")
+        for d in training["data"]
+        for teacher in _teachers(d)
     ]:
-        parts.append(f"Taught by the scores of another model: {', '.join(teachers)}.")
+        once = ", ".join(dict.fromkeys(teachers))  # several losses may have one teacher
+        parts.append(f"Taught by the scores of another model: {once}.")
     if matched := training["settings"].get("match"):
         parts.append(f"Taught by what {matched['teacher']} computes on the way.")
     if training.get("measures"):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from birchbark.device.session import session_on
 from birchbark.errors import InputError
-from birchbark.records import Ids
+from birchbark.records import Float32s, Ids
 from birchbark.score.bert import ApartScorer
 from birchbark.score.model import load_scorer
 from birchbark.score.remembering import Remembering
@@ -58,14 +58,18 @@ def teach(
 
 def _taught(material: Material, learnt: Numbers, kept: Teachers, tell: Tell) -> Material:
     targets, said = list(material.targets), []
+    known: dict[Teacher, Float32s] = {}  # several losses may have one teacher
     for number, aim in enumerate(material.data.aims):
-        if aim.teacher:
+        if aim.teacher and aim.teacher not in known:
             answers = [
                 _answers(material, model, aim.teacher, learnt, kept, tell)
                 for model in aim.teacher.models
             ]
-            targets[number] = np.mean([values for values, _ in answers], axis=0, dtype=np.float32)
+            values = [values for values, _ in answers]
+            known[aim.teacher] = np.mean(values, axis=0, dtype=np.float32)
             said += [facts for _, facts in answers]
+        if aim.teacher:
+            targets[number] = known[aim.teacher]
     facts = {**material.facts, "teachers": said}
     return replace(material, targets=tuple(targets), facts=facts)
 
@@ -82,7 +86,8 @@ def _answers(
     targets, cut = taught(pairs, learnt, teacher, scorer, kept)
     if cut:
         tell(f"{name}: the teacher reads {cut:,} pairs without their end")
-    return targets, {"model": model, "fingerprint": scorer.fingerprint, "cut": cut}
+    facts: dict[str, object] = {"model": model, "fingerprint": scorer.fingerprint, "cut": cut}
+    return targets, facts | ({"pooling": teacher.pooling.mode} if teacher.pooling else {})
 
 
 def taught(

@@ -22,7 +22,7 @@ from birchbark.show.table import Cell, Column, Group, Row, Style, Table
 from birchbark.study.bench import Bench
 from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
 from birchbark.study.data import TestCollection
-from birchbark.study.outcome import Outcome
+from birchbark.study.outcome import Outcome, check_run_names
 from birchbark.study.recipe import Recipe
 from birchbark.text.analyzer import NAMES, WORDPIECE, Analyzer, analyzer
 
@@ -75,6 +75,7 @@ class AnalyzerStudy:
                     where=section.where("names"),
                     remedy=f"one of {', '.join(NAMES)}",
                 )
+        check_run_names(names, section.where("names"))
         found = cls(
             names,
             section.text("vocabulary", DEFAULT_MODEL),

@@ -27,7 +27,7 @@ from birchbark.study.comparison import FIGURES, compared, difference_dots, measu
 from birchbark.study.data import TestCollection
 from birchbark.study.kinds.biencoder_scores import Cosines, JudgedPairs, cosines, tell_left
 from birchbark.study.models import Models
-from birchbark.study.outcome import Outcome
+from birchbark.study.outcome import Outcome, check_run_names
 from birchbark.study.recipe import Recipe
 
 FIRST = "BM25"
@@ -103,6 +103,7 @@ class BiencoderStudy:
             tuple(ranked),
             section.texts("match", ()),
         )
+        check_run_names([FIRST, *(one.name for one in ranked)], section.where("ranked"))
         for word in found.match:
             try:
                 parse_near(word, dense=True)
@@ -211,6 +212,7 @@ class _Measured:
         self._auc: dict[tuple[str, str], dict[Pooling, float]] = {}
         self._curves: dict[str, tuple[tuple[float, float], ...]] = {}
         self._matched: dict[str, tuple[float, Run]] = {}
+        bench.tell_device("encoders of all layers")
         for model, place in models.items():
             encoder = LayerEncoder(locate(place))
             last = encoder.poolings[-1].layer

@@ -17,11 +17,11 @@ from birchbark.evaluate.tune import steps_of
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.named import parse_segmenter
+from birchbark.study.first_stages import FIRST_STAGES
 from birchbark.study.models import Models
 from birchbark.study.outcome import check_run_names
 
 MOST_POINTS = 200_000  # of a grid; the birch paper has 1,331 (benchmarks/RESULTS-TUNING.md)
-FIRST_STAGES = THEIRS, BM25, EXPANDED = "first stage", "BM25", "BM25+RM3"
 
 
 def pruned_row(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -25,19 +25,12 @@ from birchbark.pipeline.rerank import settle
 from birchbark.pipeline.stage import with_rest
 from birchbark.records import Qrels, Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
-from birchbark.retrieve.first_stage import FirstStage, rank_queries
-from birchbark.retrieve.rm3 import RM3
 from birchbark.score.scorer import Scorer
 from birchbark.segment.named import parse_segmenter
 from birchbark.study.bench import Bench
 from birchbark.study.data import TestCollection
-from birchbark.study.kinds.evidence_choices import (
-    BM25,
-    EXPANDED,
-    THEIRS,
-    EvidenceChoices,
-    pruned_row,
-)
+from birchbark.study.first_stages import first_stages
+from birchbark.study.kinds.evidence_choices import EvidenceChoices, pruned_row
 from birchbark.study.recipe import Recipe
 from birchbark.text.analyzer import analyzer
 
@@ -140,23 +133,6 @@ def rank_by_evidence(
         rows,
         best,
     )
-
-
-def first_stages(
-    recipe: Recipe, index: Callable[[], Index], collection: TestCollection, *, rm3: bool
-) -> dict[str, Run]:
-    """BM25, and RM3 if it is asked for; or the run that others made."""
-    if collection.run:
-        wanted = {query.query_id for query in collection.queries}
-        kept = {q: r for q, r in collection.run.rankings.items() if q in wanted}
-        return {THEIRS: Run(kept, THEIRS).head(recipe.depth)}
-    stages = {BM25: FirstStage(recipe.bm25)}
-    if rm3:
-        stages[EXPANDED] = FirstStage(recipe.bm25, expansion=RM3())
-    return {
-        tag: rank_queries(index(), collection.queries, stage, depth=recipe.depth, tag=tag)
-        for tag, stage in stages.items()
-    }
 
 
 def _ranker(choices: EvidenceChoices, collection: str, scorer: Scorer) -> Ranker:

@@ -10,6 +10,7 @@ from birchbark.evaluate.ranks import parse_rank_measure
 from birchbark.evaluate.tune import simplex
 from birchbark.retrieve.match import Match, parse_match
 from birchbark.section import Section
+from birchbark.study.outcome import check_run_names
 from birchbark.text.analyzer import NORMALISERS
 
 TUNED = "tuned weights"
@@ -61,6 +62,7 @@ class FieldChoices:
                 where=section.where("names"),
                 wanted=f"two or more, none of them called like another row: {', '.join(self.rows)}",
             )
+        check_run_names(self.rows, section.where("names"))
         section.one_of("baseline", self.rows, self.joint)
         try:
             parse_rank_measure(self.tune)

@@ -22,8 +22,8 @@ from birchbark.segment.named import parse_segmenter
 from birchbark.show.table import Column
 from birchbark.study.bench import Bench
 from birchbark.study.data import TestCollection
+from birchbark.study.first_stages import first_stages
 from birchbark.study.kinds.biencoder_scores import cosines, tell_left
-from birchbark.study.kinds.evidence_runs import first_stages
 from birchbark.study.kinds.reranking_runs import ToScore, by_chance, score
 from birchbark.study.kinds.reranking_tables import RANDOM, Reranked, Reranking, Telling, layout
 from birchbark.study.kinds.variants import read_variants
@@ -192,6 +192,7 @@ class RerankingStudy:
         index: Index,
     ) -> Run:
         """Documents by their cosine with a query, those that have the field."""
+        bench.tell_device("encoders of all layers")
         encoder = LayerEncoder(locate(near.model), (near.mode,))
         found = cosines(encoder, index, parse_segmenter(near.segments), collection.queries)
         tell_left(bench, index, found, encoder)

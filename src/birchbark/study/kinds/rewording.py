@@ -20,8 +20,7 @@ from birchbark.show.table import Column, Group, Table
 from birchbark.study.bench import Bench
 from birchbark.study.comparison import FIGURES, compared, difference_dots, measure_columns
 from birchbark.study.data import TestCollection
-from birchbark.study.kinds.evidence_choices import BM25, FIRST_STAGES
-from birchbark.study.kinds.evidence_runs import first_stages
+from birchbark.study.first_stages import BM25, FIRST_STAGES, first_stages
 from birchbark.study.models import Models
 from birchbark.study.outcome import Outcome, check_run_names
 from birchbark.study.recipe import Recipe
@@ -123,6 +122,7 @@ class RewordingStudy:
         runs = first_stages(recipe, lambda: index, collection, rm3=True)
         for name, model in models.items():
             bench.tell(f"{collection.name}: {name} rewords")
+            bench.tell_device("masked models")
             masked = MaskedModel(locate(model))
             check_rewording(masked, collection.queries)
             found = {
