@@ -46,13 +46,18 @@ def test_no_training_reads_what_is_measured(path: Path) -> None:
             assert not [name for name in data.files if forbidden(name)]
 
 
-def test_the_pool_holds_nothing_that_is_measured() -> None:
-    """By the files that the script names."""
-    lines = (ROOT / "training" / "default" / "pool.sh").read_text().splitlines()
+def test_the_pools_hold_nothing_that_is_measured() -> None:
+    """By the files that the scripts name."""
+    folder = ROOT / "training" / "default"
+    lines = (folder / "pool.sh").read_text().splitlines()
     assert any("trec-dl21-passage/" in line for line in lines)
     assert f"'^({'|'.join(LEFT_OUT)})\\t'" in "".join(lines)
     assert sum("scifact/queries.train.tsv" in line for line in lines) == 1  # to leave them out
-    assert not [line for line in lines if not line.startswith("#") and forbidden(line)]
+    later = (folder / "late-pool.sh").read_text().splitlines()
+    assert any("docstrings.py" in line for line in later)
+    assert not [line for line in later if "scifact/" in line or "pydocs" in line]
+    both = [*lines, *later]
+    assert not [line for line in both if not line.startswith("#") and forbidden(line)]
 
 
 @pytest.mark.parametrize("name", ["trec-dl19-passage", "time", "cacm", "cranfield", "scifact"])
