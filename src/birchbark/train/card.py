@@ -135,7 +135,7 @@ def _training(training: Mapping[str, Any]) -> list[str]:
     ]:
         once = ", ".join(dict.fromkeys(teachers))  # several losses may have one teacher
         parts.append(f"Taught by the scores of another model: {once}.")
-    if matched := training["settings"].get("match"):
+    if matched := training.get("settings", {}).get("match"):
         parts.append(f"Taught by what {matched['teacher']} computes on the way.")
     if training.get("measures"):
         rows = [
