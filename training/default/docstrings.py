@@ -1,7 +1,7 @@
 """Pairs of Python packages' documentation, as JSON lines: what a name does, and what is said of it.
 
 Each documented name asks with the first sentence of its docstring; its title and first sentences
-answer. Run: python training/default/docstrings.py numpy scipy sklearn > docstrings.jsonl
+answer. Standard error says how much was left out. late-pool.sh runs it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,18 @@ def pairs(package: str) -> Iterator[dict[str, str | int]]:
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         raise SystemExit(f"{package} is not installed")
+    bare = beyond = 0
     for _, document in read_pydocs(Path(spec.origin).parent, Intake()):
         name = f"{package}.{document.doc_id}"
         texts = [" ".join(one.text.split()) for one in sentences(document)]
-        for text in texts[: MOST + 1] if len(texts) > 1 else ():  # the title is the first
+        beyond += max(0, len(texts) - MOST - 1)
+        if len(texts) < 2:  # the title is the first
+            bare += 1
+            continue
+        for text in texts[: MOST + 1]:
             yield {"qid": name, "query": texts[1], "docid": name, "text": text, "label": 1}
+    left = f"{beyond:,} sentences after each one's first {MOST}, {bare:,} names without a sentence"
+    sys.stderr.write(f"{package}: left out {left}\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The pairs of the default model's third training, without tweets and with documentation of programs:
-# texts and queries, crops of texts as further queries, candidates by BM25. A minute on two cores.
+# texts and queries, crops of texts as further queries, candidates by BM25. Two minutes on two cores.
 # Needs the folder that pool.sh has made, and makes more in it.
 # Run: bash training/default/late-pool.sh ../shared/data pool
 set -euo pipefail

@@ -102,7 +102,7 @@ def together(session: NewSession = Session) -> NewSession:
     def made(
         checkpoint: Checkpoint, threads: int | None = None, *, precision: Precision = Precision.FP32
     ) -> Together:
-        made = session(checkpoint, threads, precision=precision)
-        return Together(made, by_token=by_token(checkpoint.head))
+        own = session(checkpoint, threads, precision=precision)
+        return Together(own, by_token=by_token(checkpoint.head))
 
     return made
