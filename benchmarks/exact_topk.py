@@ -34,10 +34,10 @@ from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
 from birchbark.collection.queries import read_queries
 from birchbark.combine.interpolate import Scale
+from birchbark.remember.remembering import Remembering
+from birchbark.remember.store import ScoreStore
 from birchbark.score.model import DEFAULT_MODEL
-from birchbark.score.remembering import Remembering
 from birchbark.score.scorer import Scorer
-from birchbark.score.store import ScoreStore
 
 WEIGHTS = ((1.0,), (1.0, 0.5, 0.25))
 FIRST_STAGE = tuple(i / 10 for i in range(1, 10))

@@ -97,8 +97,8 @@ def prepare_model(place: Path, engines: Sequence[str]) -> Path:
 
 def shape(model: Path, requests: Requests) -> Figures:
     """Number of pairs, their tokens, and what they ask of the processor."""
-    from birchbark.score.checkpoint import Checkpoint
-    from birchbark.score.tokenizer import Pieces
+    from birchbark.checkpoint.reader import Checkpoint
+    from birchbark.checkpoint.tokenizer import Pieces
 
     checkpoint = Checkpoint.open(model)
     pieces, of = Pieces(checkpoint), checkpoint.shape

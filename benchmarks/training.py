@@ -101,8 +101,8 @@ def write_pairs(place: Path, kind: str, requests: Requests) -> Path:
 
 def shape(model: Path, requests: Requests) -> Figures:
     """Number of pairs, mean tokens, and what they come to, padded in batches by chance."""
-    from birchbark.score.checkpoint import Checkpoint
-    from birchbark.score.tokenizer import Pieces
+    from birchbark.checkpoint.reader import Checkpoint
+    from birchbark.checkpoint.tokenizer import Pieces
 
     pieces = Pieces(Checkpoint.open(model))
     lengths: list[int] = []

@@ -80,8 +80,8 @@ def _birchbark(precision: str) -> Learn:
 
 def _learner(lesson: Lesson, precision: str) -> tuple[Any, Any]:
     """As `train` makes its own, without a folder to write to."""
-    from birchbark.score.checkpoint import open_any
-    from birchbark.score.tokenizer import Pieces
+    from birchbark.checkpoint.reader import open_any
+    from birchbark.checkpoint.tokenizer import Pieces
     from birchbark.train.config import read_training
     from birchbark.train.course import Course
     from birchbark.train.loop import Learner

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from birchbark.checkpoint.heads import Pooling, parse_pooling
 from birchbark.cli import group
 from birchbark.device.session import session_on
 from birchbark.errors import BirchbarkError, CheckpointError, InputError
-from birchbark.score.heads import Pooling, parse_pooling
 from birchbark.score.model import load_scorer
 from conftest import DOCUMENTS, write_bert
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from zoo import FAMILIES, LAYERS, write_family
 
+from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.device.operators import read_steps
 from birchbark.device.session import TorchSession, on_device
 from birchbark.errors import CheckpointError, InputError
-from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.heads import Pooling
 from birchbark.score.model import load_scorer
 from birchbark.score.scorer import score_texts
 from birchbark.score.session import Session

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.cli import group
 from birchbark.collection.runs import write_run
 from birchbark.combine.interpolate import Scale, scaled
@@ -29,15 +30,14 @@ from birchbark.pipeline.search import search
 from birchbark.pipeline.stage import _ranked, run_stages
 from birchbark.pipeline.stage_words import StageWords
 from birchbark.records import Document, Float32s, Ids, Query
+from birchbark.remember.remembering import Remembering
+from birchbark.remember.store import ScoreStore
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.duo import DuoScorer, load_duo
 from birchbark.score.model import load_scorer
 from birchbark.score.precision import Precision
-from birchbark.score.remembering import Remembering
-from birchbark.score.store import ScoreStore
 from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
 from conftest import WORDS, WordScorer, write_bert, write_duo

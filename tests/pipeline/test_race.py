@@ -20,8 +20,8 @@ from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids, Query, Ranking
-from birchbark.score.remembering import Remembering
-from birchbark.score.store import ScoreStore
+from birchbark.remember.remembering import Remembering
+from birchbark.remember.store import ScoreStore
 from birchbark.segment.windows import Windows
 from conftest import WordScorer
 

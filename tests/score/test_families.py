@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from zoo import FAMILIES, LAYERS, FamilyReference, write_family
 
+from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import CheckpointError
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
-from birchbark.score.heads import Pooling
 from birchbark.score.model import load_scorer
 from birchbark.score.scorer import score_texts
 from birchbark.score.session import Session
-from birchbark.score.tokenizer import Pieces
 
 RANDOM = np.random.default_rng(7)
 IDS = [RANDOM.integers(5, 25, n).tolist() for n in (3, 9, 9, 17, 31, 32, 9, 31)]

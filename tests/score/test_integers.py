@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from zoo import FAMILIES, write_family
 
+from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.score import integers
-from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.heads import Pooling
 from birchbark.score.integers import largest_weight, quantised
 from birchbark.score.model import EMBEDDING_MODEL, load_scorer, locate
 from birchbark.score.precision import Precision

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from reference import Reference
 
+from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.errors import CheckpointError, InputError
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.heads import Pooling
 from birchbark.score.late_interaction import LateInteractionScorer
 from birchbark.score.model import load_scorer
 from birchbark.score.session import Session

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from zoo import FAMILIES, give_tokenizer, write_family
 
+from birchbark.checkpoint.heads import MODES
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.heads import MODES
 from birchbark.score.layers import LayerEncoder
 from birchbark.score.model import load_scorer
 

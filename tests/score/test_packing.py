@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 from zoo import FAMILIES, write_family
 
+from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.weights import read_tensors
 from birchbark.errors import CheckpointError, InputError
 from birchbark.score.check import compared, kendall
-from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.heads import Pooling
 from birchbark.score.model import load_scorer
 from birchbark.score.packing import pack
 from birchbark.score.scorer import score_texts
 from birchbark.score.session import Session
-from birchbark.score.weights import read_tensors
 
 Bert = Callable[..., Path]
 IDS = [np.random.default_rng(7).integers(5, 25, n).tolist() for n in (3, 9, 17, 31)]

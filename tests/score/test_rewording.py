@@ -11,15 +11,15 @@ from tokenizers import Tokenizer
 from tokenizers.models import BPE
 from tokenizers.processors import BertProcessing
 
+from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import CheckpointError, InputError
 from birchbark.index.reader import Index
 from birchbark.records import Query, Rewording
 from birchbark.retrieve.first_stage import rank_query
 from birchbark.retrieve.query import query_terms, reworded_terms
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.masked import MaskedModel
 from birchbark.score.rewording import check_rewording, reword
-from birchbark.score.tokenizer import Pieces
 from birchbark.text.analyzer import analyzer
 from conftest import VOCABULARY, WORDS
 

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import Reference
 
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.errors import CheckpointError, InputError, MissingPackageError
 from birchbark.records import Float32s, Ids, Segment
 from birchbark.score import embedding
 from birchbark.score.batches import equal_lengths
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.model import DEFAULT_MODEL, EMBEDDING_MODEL, load_scorer, locate

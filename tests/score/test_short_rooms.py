@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from zoo import write_family
 
+from birchbark.checkpoint.heads import Pooling
 from birchbark.records import Segment
-from birchbark.score.heads import Pooling
 from birchbark.score.model import load_scorer
 from birchbark.score.scorer import Scorer
 from birchbark.segment.fit import fit

@@ -15,10 +15,10 @@ import pytest
 
 from birchbark.errors import CheckpointError
 from birchbark.records import Float32s, Ids
+from birchbark.remember.recent import KEY_BYTES, Recent
+from birchbark.remember.remembering import Remembering
 from birchbark.score.model import load_scorer
 from birchbark.score.precision import Precision
-from birchbark.score.recent import KEY_BYTES, Recent
-from birchbark.score.remembering import Remembering
 from birchbark.score.together import Together, together
 from conftest import WordScorer, write_bert
 

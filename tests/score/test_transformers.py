@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.heads import Pooling
+from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.score.session import Session
 
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")

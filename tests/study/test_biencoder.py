@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from birchbark.checkpoint.heads import MODES, Pooling
 from birchbark.collection.runs import read_run
 from birchbark.errors import InputError
 from birchbark.evaluate.roc import auc
@@ -18,7 +19,6 @@ from birchbark.records import Ranking
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.match import AND
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.heads import MODES, Pooling
 from birchbark.score.model import load_scorer
 from birchbark.segment.named import parse_segmenter
 from birchbark.study.recipe_file import read_recipe

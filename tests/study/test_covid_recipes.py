@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from birchbark.checkpoint.heads import MODES
 from birchbark.evaluate.roc import auc
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.heads import MODES
 from birchbark.score.model import load_scorer
 from birchbark.show.table import Table
 from birchbark.study.outcome import Outcome

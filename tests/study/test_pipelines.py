@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.cli import group
 from birchbark.collection.runs import read_run, write_run
 from birchbark.errors import CheckpointError, InputError
@@ -23,7 +24,6 @@ from birchbark.pipeline.stage_words import StageWords
 from birchbark.records import Document, Ids, Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.session import Session
 from birchbark.show.drawing import _ticks, draw
 from birchbark.show.plot import Curves, Plot, Scatter

@@ -10,13 +10,13 @@ import pytest
 from tiny_trainings import prepare, settings
 from zoo import FAMILIES, give_tokenizer, write_family
 
+from birchbark.checkpoint.heads import MODES
+from birchbark.checkpoint.reader import Checkpoint, open_any
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import InputError
 from birchbark.records import Pair
-from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.heads import MODES
 from birchbark.score.model import load_scorer
-from birchbark.score.tokenizer import Pieces
 from birchbark.train.config import read_training
 from birchbark.train.curve import read_curve
 from birchbark.train.examples import Pairs

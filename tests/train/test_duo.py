@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from tiny_trainings import prepare, some_pairs, write_pairs
 
+from birchbark.checkpoint.reader import open_any
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import CheckpointError, InputError
-from birchbark.score.checkpoint import open_any
 from birchbark.score.duo import DuoScorer, load_duo
 from birchbark.score.model import load_scorer
-from birchbark.score.tokenizer import Pieces
 from birchbark.train.course import Course
 from birchbark.train.folder import MODEL
 from birchbark.train.loop import Learner

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from tiny_trainings import prepare
 
+from birchbark.checkpoint.reader import open_any
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import TrainingError
-from birchbark.score.checkpoint import open_any
-from birchbark.score.tokenizer import Pieces
 from birchbark.train import loop
 from birchbark.train.course import Course
 from birchbark.train.loop import Learner, in_batches

@@ -14,14 +14,14 @@ from safetensors.numpy import load_file
 from tiny_trainings import one_thread, prepare, settings, some_pairs, toml, write_pairs
 from zoo import FAMILIES, give_tokenizer, write_family
 
+from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.reader import Checkpoint, open_any
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.cli import group
 from birchbark.errors import InputError
 from birchbark.records import Pair
-from birchbark.score.checkpoint import Checkpoint, open_any
-from birchbark.score.heads import Pooling
 from birchbark.score.masked import MaskedModel
 from birchbark.score.model import load_scorer
-from birchbark.score.tokenizer import Pieces
 from birchbark.segment.sentences import sentences
 from birchbark.train.config import read_training
 from birchbark.train.curve import read_curve

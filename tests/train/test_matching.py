@@ -12,11 +12,11 @@ from safetensors.numpy import load_file
 from tiny_trainings import prepare
 from zoo import FAMILIES, give_tokenizer, write_family
 
+from birchbark.checkpoint.reader import Checkpoint, open_any
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import BirchbarkError, InputError
-from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.model import load_scorer
 from birchbark.score.session import Session
-from birchbark.score.tokenizer import Pieces
 from birchbark.train.card import card, kind_of
 from birchbark.train.config import Training
 from birchbark.train.course import Course

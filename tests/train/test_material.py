@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_trainings import prepare, settings, some_pairs, write_pairs
 
+from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.reader import Checkpoint, open_any
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.collection.apart import held_apart
 from birchbark.errors import InputError
 from birchbark.records import Pair
-from birchbark.score.checkpoint import Checkpoint, open_any
-from birchbark.score.heads import Pooling
 from birchbark.score.model import load_scorer
-from birchbark.score.tokenizer import Pieces
 from birchbark.train import teaching
 from birchbark.train.config import Teacher, read_training
 from birchbark.train.course import Course

@@ -12,8 +12,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from zoo import FAMILIES, LAYERS, FamilyReference, write_family
 
+from birchbark.checkpoint.reader import Checkpoint, open_any
 from birchbark.errors import CheckpointError, InputError
-from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.session import Session
 from birchbark.train.network import Inputs, Network
 from birchbark.train.shaping import Shaping, open_network

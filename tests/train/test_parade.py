@@ -13,6 +13,9 @@ from safetensors.numpy import load_file, save_file
 from tiny_trainings import prepare, some_pairs, write_pairs
 from zoo import FAMILIES, give_tokenizer, write_family
 
+from birchbark.checkpoint.heads import HOWS
+from birchbark.checkpoint.reader import Checkpoint, open_any
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
 from birchbark.combine.interpolate import Interpolation
@@ -24,17 +27,14 @@ from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.pipeline.stage_words import StageWords
 from birchbark.records import Document, Pair, Query
+from birchbark.remember.remembering import Remembering
+from birchbark.remember.store import ScoreStore
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.score.check import compared
-from birchbark.score.checkpoint import Checkpoint, open_any
-from birchbark.score.heads import HOWS
 from birchbark.score.model import load_scorer
 from birchbark.score.parade import Aggregator, ParadeScorer
-from birchbark.score.remembering import Remembering
-from birchbark.score.store import ScoreStore
-from birchbark.score.tokenizer import Pieces
 from birchbark.segment.sentences import sentences
 from birchbark.segment.windows import Windows
 from birchbark.study.recipe_file import read_recipe

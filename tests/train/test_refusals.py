@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from tiny_trainings import prepare, some_pairs, write_pairs
 
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.errors import ArtifactError, BirchbarkError, InputError, TrainingError
 from birchbark.records import Pair
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import load_scorer
 from birchbark.train import export as export_room
 from birchbark.train import state as state_room

@@ -12,10 +12,10 @@ import pytest
 from tiny_trainings import prepare, settings
 from zoo import FAMILIES, give_tokenizer, write_family
 
-from birchbark.score.checkpoint import Checkpoint, open_any
+from birchbark.checkpoint.reader import Checkpoint, open_any
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.score.model import load_scorer
 from birchbark.score.session import Session
-from birchbark.score.tokenizer import Pieces
 from birchbark.train.config import read_training
 from birchbark.train.export import export
 from birchbark.train.network import Inputs

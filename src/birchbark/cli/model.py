@@ -43,9 +43,9 @@ def fetch(hub_id: str, revision: str, to: Path | None, replace: bool) -> None:
     """
     import os
 
+    from birchbark.checkpoint.shelf import is_hub_id, shelf
     from birchbark.hub.client import ENDPOINT, Hub
     from birchbark.hub.fetch import fetch as fetch_model
-    from birchbark.score.shelf import is_hub_id, shelf
 
     if not is_hub_id(hub_id):
         raise InputError("not a hub id", found=hub_id, wanted="owner/name")
@@ -77,9 +77,9 @@ def _megabytes(total: int) -> Iterator[Callable[[int], object]]:
 @command.command("list", epilog="Example: birchbark model list")
 def list_models() -> None:
     """Print the models that --model finds by name: ours, that of a package, and those fetched."""
+    from birchbark.checkpoint.shelf import models_folder, shelved
     from birchbark.score.describe import describe
     from birchbark.score.model import NAMED, PACKAGES, locate
-    from birchbark.score.shelf import models_folder, shelved
 
     found = dict(shelved())
     for name in NAMED:
@@ -103,7 +103,7 @@ def _told(describe: Callable[[Path, str], object], directory: Path, name: str) -
 def _commit(directory: Path) -> str:
     """The commit that was fetched, shortened as people write it; empty for a package's model."""
     from birchbark.artifact import read_json
-    from birchbark.score.shelf import SOURCE
+    from birchbark.checkpoint.shelf import SOURCE
 
     if not (directory / SOURCE).exists():
         return ""
@@ -131,7 +131,7 @@ def pack_command(model: str, bits: str, target: Path, replace: bool) -> None:
     They are widened when they are read and computed with in float32, as before: the file is
     smaller, the arithmetic is not worse.
     """
-    from birchbark.score.checkpoint import open_any
+    from birchbark.checkpoint.reader import open_any
     from birchbark.score.model import locate
     from birchbark.score.packing import pack
 

@@ -16,8 +16,8 @@ from birchbark.errors import InputError
 TOGETHER = 256  # documents that are tokenised at a time
 
 if TYPE_CHECKING:
+    from birchbark.checkpoint.tokenizer import Pieces
     from birchbark.records import Document
-    from birchbark.score.tokenizer import Pieces
 
 
 @click.command(
@@ -49,11 +49,11 @@ def extend_command(
     What it read as several pieces it then reads as one token, which begins as their mean. Prints
     the words with their frequencies; and what titles and texts take, in tokens, before and after.
     """
+    from birchbark.checkpoint.reader import open_any
+    from birchbark.checkpoint.tokenizer import Pieces
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
-    from birchbark.score.checkpoint import open_any
     from birchbark.score.model import locate
-    from birchbark.score.tokenizer import Pieces
     from birchbark.score.vocabulary import extend, new_words
 
     source = locate(model)

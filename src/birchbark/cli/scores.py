@@ -28,7 +28,7 @@ def command(store: Path, pruned: tuple[str, ...]) -> None:
 
     A checkpoint stands here once for each version of the arithmetic that it was run by.
     """
-    from birchbark.score.score_folder import entries, prune
+    from birchbark.remember.folder import entries, prune
 
     for checkpoint in pruned:
         gone = prune(store, checkpoint)

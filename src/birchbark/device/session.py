@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.checkpoint.heads import by_token
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.device.operators import Step, read_steps
 from birchbark.errors import InputError, MissingPackageError, first_line
 from birchbark.records import Ids
 from birchbark.score.batches import equal_lengths
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
-from birchbark.score.heads import by_token
 from birchbark.score.precision import Precision
 from birchbark.score.session import Floats, NewSession, numbers, row_starts
 

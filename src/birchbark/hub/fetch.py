@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 
 from birchbark.artifact import new_directory, origin, write_json
+from birchbark.checkpoint.model_json import read_object
+from birchbark.checkpoint.reader import FILES, known_family, read_modules
+from birchbark.checkpoint.shards import INDEX, shard_names
+from birchbark.checkpoint.shelf import SOURCE
+from birchbark.checkpoint.weights import WEIGHTS
 from birchbark.errors import CheckpointError
 from birchbark.hub.client import Hub, Listing
-from birchbark.score.checkpoint import FILES, known_family, read_modules
 from birchbark.score.describe import Description, describe
-from birchbark.score.model_json import read_object
-from birchbark.score.shards import INDEX, shard_names
-from birchbark.score.shelf import SOURCE
-from birchbark.score.weights import WEIGHTS
 
 BESIDE = (*FILES, "tokenizer_config.json", "sentence_bert_config.json")
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")

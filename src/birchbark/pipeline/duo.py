@@ -16,8 +16,8 @@ from birchbark.errors import InputError
 from birchbark.pipeline.answer import Hit, Work
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.scoring import AROUND, score_in_time
+from birchbark.remember.remembering import for_one_query
 from birchbark.score.duo import DuoScorer
-from birchbark.score.remembering import for_one_query
 from birchbark.score.scorer import Scorer
 
 

@@ -19,9 +19,9 @@ from birchbark.index.attachment_writer import Compute
 from birchbark.index.reader import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document, Segment
+from birchbark.remember.remembering import beneath
 from birchbark.retrieve.graphs import build_graphs, vectors_without
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.remembering import beneath
 from birchbark.score.rounding import pack, unpack
 from birchbark.score.scorer import Scorer
 from birchbark.segment.fit import fit

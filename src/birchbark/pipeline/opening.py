@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from birchbark.checkpoint.heads import parse_pooling
 from birchbark.combine.aggregate import parse_aggregation
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.pairwise import parse_pairwise
@@ -14,14 +15,13 @@ from birchbark.errors import InputError
 from birchbark.pipeline.duo import Duo
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.stage_words import StageWords
+from birchbark.remember.remembering import Remembering
+from birchbark.remember.store import ScoreStore
 from birchbark.score.duo import DuoScorer, load_duo
-from birchbark.score.heads import parse_pooling
 from birchbark.score.model import load_scorer
 from birchbark.score.precision import Precision
-from birchbark.score.remembering import Remembering
 from birchbark.score.scorer import Scorer
 from birchbark.score.session import NewSession
-from birchbark.score.store import ScoreStore
 from birchbark.segment.limit import Limit
 from birchbark.segment.named import parse_segmenter
 

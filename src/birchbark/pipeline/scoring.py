@@ -9,8 +9,8 @@ import numpy as np
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.reading import TOGETHER, Reader, Reading
 from birchbark.records import Document, Float32s, Ids, Segment
-from birchbark.score.remembering import Remembering, for_one_query
-from birchbark.score.score_file import shaped
+from birchbark.remember.file import shaped
+from birchbark.remember.remembering import Remembering, for_one_query
 
 CHARACTERS = 500_000  # of documents scored together, at most: what memory must hold
 HURRIED_CHARACTERS = 2_000  # the same under a deadline, so that some are settled when it comes

@@ -21,12 +21,12 @@ from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import Watch, deadline_in, search_by, warm_up
 from birchbark.records import Document, Query, Ranking
+from birchbark.remember.recent import Recent
+from birchbark.remember.remembering import Remembering
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.retrieve.graphs import installed
 from birchbark.score.model import DEFAULT_MODEL, load_scorer
-from birchbark.score.recent import Recent
-from birchbark.score.remembering import Remembering
 from birchbark.score.scorer import Scorer
 from birchbark.score.together import together
 

@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 
+from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.records import Ids
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.scorer import too_long
 from birchbark.score.session import NewSession, Session
-from birchbark.score.tokenizer import Pieces
 
 
 class BertScorer:

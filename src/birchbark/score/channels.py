@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.score.graph import build_graph
 from birchbark.score.graph_writer import Floats
 from birchbark.score.runtime import open_graph

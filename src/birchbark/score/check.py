@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.errors import InputError
 from birchbark.records import Float32s
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import load_scorer
 from birchbark.score.packing import pack
 from birchbark.score.precision import Precision

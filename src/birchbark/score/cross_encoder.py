@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.records import Float32s, Ids
 from birchbark.score.bert import BertScorer
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.scorer import check_room, too_long
 from birchbark.score.session import NewSession, Session
 

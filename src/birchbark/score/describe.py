@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from birchbark.score.checkpoint import Checkpoint
+from birchbark.checkpoint.heads import Classifier, Head, Parade, Pooling, UnknownHeadError
+from birchbark.checkpoint.model_json import read_object
+from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.score.graph import build_graph
-from birchbark.score.heads import Classifier, Head, Parade, Pooling, UnknownHeadError
-from birchbark.score.model_json import read_object
 from birchbark.score.parade import Aggregator
-from birchbark.score.tokenizer import Pieces
 
 
 @dataclass(frozen=True, slots=True)

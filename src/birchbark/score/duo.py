@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from birchbark.checkpoint.heads import Classifier
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
 from birchbark.score.cross_encoder import CrossEncoderScorer
-from birchbark.score.heads import Classifier
 from birchbark.score.model import open_model
 from birchbark.score.precision import Precision
 from birchbark.score.session import NewSession

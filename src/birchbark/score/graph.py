@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.families import Names
+from birchbark.checkpoint.families import Names
+from birchbark.checkpoint.heads import TOKENS, Classifier, Parade, Pooling, by_token
+from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.shape import Shape
 from birchbark.score.graph_writer import Floats, Graph
-from birchbark.score.heads import TOKENS, Classifier, Parade, Pooling, by_token
 from birchbark.score.integers import IntegerGraph
-from birchbark.score.shape import Shape
 
 OPSET = 20
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.score.weights import Tensors, sound
+from birchbark.checkpoint.weights import Tensors, sound
 
 Floats = NDArray[np.float32]
 

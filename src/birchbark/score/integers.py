@@ -18,8 +18,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.checkpoint.weights import Tensors
 from birchbark.score.graph_writer import Floats, Graph
-from birchbark.score.weights import Tensors
 
 CONTRIB = "com.microsoft"
 # Least values of activations: GELU's minimum is -.16997, its tanh approximation's -.17004. So their

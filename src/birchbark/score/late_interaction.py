@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.records import Float32s, Ids
 from birchbark.score.bert import ApartScorer
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.scorer import check_room
 from birchbark.score.session import NewSession, Session, row_starts
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from birchbark.checkpoint.heads import MODES, Pooling
+from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.records import Float32s
-from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.heads import MODES, Pooling
 from birchbark.score.session import Session
-from birchbark.score.tokenizer import Pieces
 
 
 class LayerEncoder:

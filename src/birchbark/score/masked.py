@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import CheckpointError
 from birchbark.records import Float32s, Ids
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import OPSET, embeddings, pool, transformer_layer
 from birchbark.score.graph_writer import Graph
-from birchbark.score.heads import Pooling
 from birchbark.score.runtime import open_graph
-from birchbark.score.tokenizer import Pieces
 
 MASKS = ("[MASK]", "<mask>")  # what tokenisers call the token that hides others
 

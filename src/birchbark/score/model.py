@@ -6,18 +6,18 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+from birchbark.checkpoint.heads import Parade, Pooling, by_token
+from birchbark.checkpoint.reader import Checkpoint, open_any
+from birchbark.checkpoint.shelf import is_hub_id, shelf
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import CheckpointError, MissingPackageError
-from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.heads import Parade, Pooling, by_token
 from birchbark.score.late_interaction import LateInteractionScorer
 from birchbark.score.parade import ParadeScorer
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 from birchbark.score.session import NewSession, Session
-from birchbark.score.shelf import is_hub_id, shelf
-from birchbark.score.tokenizer import Pieces
 
 DEFAULT_MODEL = "birchbark-minilm-l6"
 EMBEDDING_MODEL = "all-MiniLM-L6-v2"

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.artifact import new_directory
+from birchbark.checkpoint.reader import open_any, read_modules
+from birchbark.checkpoint.shards import INDEX, weight_files
+from birchbark.checkpoint.weights import SCALE, WEIGHTS, find_weights, read_tensors
 from birchbark.errors import CheckpointError, InputError
-from birchbark.score.checkpoint import open_any, read_modules
 from birchbark.score.integers import quantised
-from birchbark.score.shards import INDEX, weight_files
-from birchbark.score.weights import SCALE, WEIGHTS, find_weights, read_tensors
 
 BITS = (8, 16)
 COPIED = {".json", ".txt", ".md", ".model", ""}  # "": LICENSE

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.checkpoint.heads import PARADE_LAYERS, PARADE_NAMES, PARADE_WEIGHTS, Parade
+from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.shape import Shape
 from birchbark.errors import CheckpointError
 from birchbark.records import Float32s, Ids
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.graph import OPSET, transformer_layer
 from birchbark.score.graph_writer import Graph
-from birchbark.score.heads import PARADE_LAYERS, PARADE_NAMES, PARADE_WEIGHTS, Parade
 from birchbark.score.runtime import open_graph
 from birchbark.score.session import NewSession, Session
-from birchbark.score.shape import Shape
 
 Shares = NDArray[np.float64]
 

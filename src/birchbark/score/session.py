@@ -11,13 +11,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.checkpoint.heads import Pooling, by_token
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
 from birchbark.score.batches import TOKENS, equal_lengths
 from birchbark.score.channels import largest_channels
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.graph import build_graph
-from birchbark.score.heads import Pooling, by_token
 from birchbark.score.precision import Precision
 from birchbark.score.runtime import open_graph
 

@@ -11,9 +11,9 @@ from threading import Thread
 
 import numpy as np
 
+from birchbark.checkpoint.heads import by_token
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.records import Ids
-from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.heads import by_token
 from birchbark.score.precision import Precision
 from birchbark.score.session import Floats, NewSession, Runner, Session
 

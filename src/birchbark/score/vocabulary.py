@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.artifact import read_json, write_json
+from birchbark.checkpoint.reader import open_any
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import InputError
-from birchbark.score.checkpoint import open_any
 from birchbark.score.packing import write_again
-from birchbark.score.tokenizer import Pieces
 
 TOGETHER = 1024  # texts that are taken apart at a time
 

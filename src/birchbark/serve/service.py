@@ -20,10 +20,10 @@ from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import Watch
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.texts import RankedText, rank_texts
+from birchbark.remember.remembering import beneath
 from birchbark.score.attention import AttentionReader
 from birchbark.score.bert import BertScorer
 from birchbark.score.model import load_scorer
-from birchbark.score.remembering import beneath
 from birchbark.score.together import together
 from birchbark.serve.gate import BusyError, Gate, Visit
 from birchbark.serve.limits import Limits

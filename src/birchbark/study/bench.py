@@ -11,11 +11,11 @@ from birchbark.collection.intake import Intake
 from birchbark.device.session import session_on
 from birchbark.index.build import Schema, build_index
 from birchbark.index.reader import Index
+from birchbark.remember.remembering import Remembering
+from birchbark.remember.store import ScoreStore
 from birchbark.score.model import load_scorer
 from birchbark.score.precision import Precision
-from birchbark.score.remembering import Remembering
 from birchbark.score.scorer import Scorer
-from birchbark.score.store import ScoreStore
 from birchbark.study.data import CollectionFiles, TestCollection, open_collection
 
 

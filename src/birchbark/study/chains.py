@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from birchbark.checkpoint.reader import open_any
 from birchbark.collection.irds import fingerprint, place
 from birchbark.errors import InputError
-from birchbark.score.checkpoint import open_any
 from birchbark.score.model import locate
 from birchbark.section import Section
 from birchbark.study.bench import Bench

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from birchbark.score.checkpoint import open_any
+from birchbark.checkpoint.reader import open_any
 from birchbark.score.model import locate
 from birchbark.section import Section
 from birchbark.show.plot import Plot

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from birchbark.artifact import fingerprint, read_json
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.errors import ArtifactError
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.train.network import Form
 
 LINEAGE = "birchbark.json"

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.checkpoint.heads import Pooling, parse_pooling
 from birchbark.collection.pairs import Columns
 from birchbark.errors import InputError
-from birchbark.score.heads import Pooling, parse_pooling
 from birchbark.section import Section
 from birchbark.segment.named import parse_segmenter
 from birchbark.train.examples import Draw

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import new_directory, write_json
-from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.heads import MODES, PASSAGES, STATED, STATEMENT, TWO_TEXTS, Pooling
-from birchbark.score.model_json import read_object
-from birchbark.score.tokenizer import Pieces
+from birchbark.checkpoint.heads import MODES, PASSAGES, STATED, STATEMENT, TWO_TEXTS, Pooling
+from birchbark.checkpoint.model_json import read_object
+from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.train.card import LINEAGE, Kind, card, kind_of
 from birchbark.train.network import Network
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import InputError
 from birchbark.records import Ids
 from birchbark.score.masked import MASKS
-from birchbark.score.tokenizer import Pieces
 
 MASKED, SWAPPED = 0.8, 0.1
 LIKELIHOOD = "log-likelihood"  # of a hidden token: what is measured on texts kept apart

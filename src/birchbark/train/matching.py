@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from birchbark.checkpoint.reader import Checkpoint, open_any
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import InputError
-from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.model import locate
-from birchbark.score.tokenizer import Pieces
 from birchbark.train.network import Inputs, Network, States
 from birchbark.train.shaping import SPREAD, Shaping, open_network
 

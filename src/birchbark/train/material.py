@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.collection.apart import held_apart
 from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
@@ -21,7 +22,6 @@ from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError
 from birchbark.records import Document, Ids, Pair, Qrels
-from birchbark.score.tokenizer import Pieces
 from birchbark.segment.fit import fit
 from birchbark.segment.named import parse_segmenter
 from birchbark.train.config import DataSet, Training

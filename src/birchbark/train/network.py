@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from birchbark.checkpoint.families import Family, Names
+from birchbark.checkpoint.heads import PARADE_LAYERS, PARADE_NAMES, PARADE_WEIGHTS
+from birchbark.checkpoint.shape import Shape
 from birchbark.records import Ids
-from birchbark.score.families import Family, Names
-from birchbark.score.heads import PARADE_LAYERS, PARADE_NAMES, PARADE_WEIGHTS
-from birchbark.score.shape import Shape
 
 SCALE = 20.0  # log-odds of a cosine of 1; that of sentence-transformers' losses
 Weights = Mapping[str, Any]

@@ -1,7 +1,7 @@
 """How does a checkpoint become a network that learns, and which parts of it learn?
 
-Weights are read by score/, so all that ranks can be the base of a training as well: embeddings,
-packed weights, two logits, any family. A head that the base lacks is drawn by chance.
+Weights are read by checkpoint/, so all that ranks can be the base of a training as well:
+embeddings, packed weights, two logits, any family. A head that the base lacks is drawn by chance.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.errors import InputError
-from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.families import Family
-from birchbark.score.heads import (
+from birchbark.checkpoint.families import Family
+from birchbark.checkpoint.heads import (
     HOWS,
     MODES,
     PARADE_LAYERS,
@@ -26,8 +24,10 @@ from birchbark.score.heads import (
     Classifier,
     Parade,
 )
-from birchbark.score.shape import Shape
-from birchbark.score.weights import Tensors, sound
+from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.shape import Shape
+from birchbark.checkpoint.weights import Tensors, sound
+from birchbark.errors import InputError
 from birchbark.train.network import Form, Network
 
 PARTS = ("all", "encoder", "head")

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from birchbark.device.session import session_on
 from birchbark.errors import InputError
 from birchbark.records import Float32s, Ids
+from birchbark.remember.remembering import Remembering
+from birchbark.remember.store import ScoreStore
 from birchbark.score.bert import ApartScorer
 from birchbark.score.model import load_scorer
-from birchbark.score.remembering import Remembering
 from birchbark.score.scorer import Scorer
-from birchbark.score.store import ScoreStore
 from birchbark.train.config import Teacher
 from birchbark.train.course import Course
 from birchbark.train.examples import Numbers, Pairs

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import origin
+from birchbark.checkpoint.reader import Checkpoint, open_any
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.device.session import on_device
 from birchbark.errors import InputError, MissingPackageError, TrainingError, first_line
-from birchbark.score.checkpoint import Checkpoint, open_any
 from birchbark.score.model import locate
-from birchbark.score.tokenizer import Pieces
 from birchbark.train.card import begun, kind_of
 from birchbark.train.config import Training
 from birchbark.train.course import Course

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from birchbark.checkpoint.reader import open_any
 from birchbark.collection.intake import Intake
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
@@ -15,7 +16,6 @@ from birchbark.index.layout import CONTENTS
 from birchbark.index.reader import Index
 from birchbark.records import Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
-from birchbark.score.checkpoint import open_any
 from birchbark.score.model import DEFAULT_MODEL, load_vocabulary, locate
 from birchbark.section import Section
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from birchbark.checkpoint.heads import MODES, Pooling
+from birchbark.checkpoint.reader import open_any
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.evaluate.roc import auc, roc
@@ -14,8 +16,6 @@ from birchbark.index.build import Schema
 from birchbark.pipeline.dense import parse_near
 from birchbark.records import Run
 from birchbark.retrieve.first_stage import FirstStage, matching, rank_queries
-from birchbark.score.checkpoint import open_any
-from birchbark.score.heads import MODES, Pooling
 from birchbark.score.layers import LayerEncoder
 from birchbark.score.model import locate
 from birchbark.section import Section

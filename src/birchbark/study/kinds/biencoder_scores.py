@@ -9,10 +9,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.checkpoint.heads import Pooling
 from birchbark.errors import InputError
 from birchbark.index.reader import Index
 from birchbark.records import Document, Float32s, Qrels, Query, Ranking, Run
-from birchbark.score.heads import Pooling
 from birchbark.score.layers import LayerEncoder
 from birchbark.segment.named import Segmenter
 from birchbark.study.bench import Bench

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from birchbark.checkpoint.reader import open_any
 from birchbark.device.session import session_on
 from birchbark.errors import BirchbarkError, InputError
 from birchbark.index.build import Schema
@@ -22,7 +23,6 @@ from birchbark.pipeline.stage_words import NEEDS, StageWords
 from birchbark.records import Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
-from birchbark.score.checkpoint import open_any
 from birchbark.score.model import locate
 from birchbark.score.precision import Precision
 from birchbark.section import Section

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from birchbark.checkpoint.heads import MODES
 from birchbark.errors import InputError
 from birchbark.index.build import Schema
 from birchbark.index.reader import Index
 from birchbark.records import Run
-from birchbark.score.heads import MODES
 from birchbark.score.layers import LayerEncoder
 from birchbark.score.model import locate
 from birchbark.score.precision import Precision

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.records import Float32s, Ids
-from birchbark.score.score_file import Keys, keys_of, shaped
-from birchbark.score.score_lookup import Lookup
+from birchbark.remember.file import Keys, keys_of, shaped
+from birchbark.remember.lookup import Lookup
 from birchbark.score.scorer import DocumentScorer, Scorer
 
 

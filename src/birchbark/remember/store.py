@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from birchbark.errors import ArtifactError
 from birchbark.records import Float32s, Ids
-from birchbark.score.score_file import Head, Keys, keys_of, read_records, sealed
-from birchbark.score.score_folder import locked
-from birchbark.score.score_lookup import Lookup
+from birchbark.remember.file import FileHead, Keys, keys_of, read_records, sealed
+from birchbark.remember.folder import locked
+from birchbark.remember.lookup import Lookup
 from birchbark.score.scorer import Scorer
 
 SYNC_SECONDS = 1.0
@@ -48,7 +48,7 @@ class ScoreStore:
         InputError if the folder cannot be used, and ArtifactError if its file is damaged or another
         process is writing. The torn end that a kill left is cut off, with a warning.
         """
-        self._head = head = Head(scorer.fingerprint, scorer.name, scorer.kind, scorer.width)
+        self._head = head = FileHead(scorer.fingerprint, scorer.name, scorer.kind, scorer.width)
         self._path, self._fingerprint = head.path(Path(directory)), head.fingerprint
         self._lookup, self._out, self._end, self.not_kept = Lookup(scorer.width), -1, 0, 0
         self._changing = Lock()
@@ -64,7 +64,7 @@ class ScoreStore:
             self._held = stack.pop_all()
 
     def _open(self, write: bool, stack: ExitStack) -> None:
-        there, start = Head.read(self._path)
+        there, start = FileHead.read(self._path)
         if there.width != self._head.width:
             raise ArtifactError("damaged file of scores: wrong width", where=str(self._path))
         records, torn = read_records(self._path, start, there)

@@ -8,13 +8,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from birchbark.artifact import fingerprint
+from birchbark.checkpoint.families import FAMILIES, Family
+from birchbark.checkpoint.heads import STATEMENT, Head, Pooling, UnknownHeadError, find_head
+from birchbark.checkpoint.model_json import read_any, read_object
+from birchbark.checkpoint.shape import Shape, read_shape, whole
+from birchbark.checkpoint.shards import weight_files
+from birchbark.checkpoint.weights import Tensors, find_weights, read_shapes, read_tensors
 from birchbark.errors import CheckpointError
-from birchbark.score.families import FAMILIES, Family
-from birchbark.score.heads import STATEMENT, Head, Pooling, UnknownHeadError, find_head
-from birchbark.score.model_json import read_any, read_object
-from birchbark.score.shape import Shape, read_shape, whole
-from birchbark.score.shards import weight_files
-from birchbark.score.weights import Tensors, find_weights, read_shapes, read_tensors
 
 MODULES = {"Transformer", "Pooling", "Normalize"}
 FILES = ("config.json", "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")

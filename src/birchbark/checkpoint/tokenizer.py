@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.model_json import read_object
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
-from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.heads import Pooling
-from birchbark.score.model_json import read_object
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

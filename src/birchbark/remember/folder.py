@@ -12,7 +12,7 @@ from pathlib import Path
 
 from birchbark.artifact import TEMPORARY, flush, lock
 from birchbark.errors import InputError
-from birchbark.score.score_file import SUFFIX, Head
+from birchbark.remember.file import SUFFIX, FileHead
 
 LOCK = "write.lock"
 
@@ -22,7 +22,7 @@ class Entry:
     """One file of a store: whose scores, how many, and its bytes on disk."""
 
     path: Path
-    head: Head
+    head: FileHead
     pairs: int
     bytes: int
 
@@ -44,7 +44,7 @@ def entries(directory: Path | str) -> list[Entry]:
         )
     found = []
     for path in sorted(directory.glob("*" + SUFFIX)):
-        head, start = Head.read(path)
+        head, start = FileHead.read(path)
         size = path.stat().st_size
         found.append(Entry(path, head, (size - start) // head.record.itemsize, size))
     return found

@@ -27,18 +27,18 @@ from birchbark.pipeline.race import Race, Readers
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.records import Document, Float32s, Ids, Query, Ranking, Segment
+from birchbark.remember.file import LONGEST_TORN_END, FileHead, keys_of
+from birchbark.remember.folder import entries, prune
+from birchbark.remember.lookup import Lookup
+from birchbark.remember.remembering import Remembering
+from birchbark.remember.store import ScoreStore
 from birchbark.retrieve.first_stage import rank_queries
 from birchbark.score.model import load_scorer
-from birchbark.score.remembering import Remembering
-from birchbark.score.score_file import LONGEST_TORN_END, Head, keys_of
-from birchbark.score.score_folder import entries, prune
-from birchbark.score.score_lookup import Lookup
 from birchbark.score.scorer import score_texts
-from birchbark.score.store import ScoreStore
 from birchbark.segment.windows import Windows
 from conftest import DOCUMENTS, WordScorer
 
-RECORD = Head("", "", "").record.itemsize
+RECORD = FileHead("", "", "").record.itemsize
 
 QUERIES = [Query("1", "birch river"), Query("2", "iron engine"), Query("3", "zeppelin")]
 TEXTS = [f"birch {i}" + " river" * (i % 3) for i in range(40)]
@@ -173,7 +173,7 @@ def test_weights_depth_and_aggregation_change_without_bert(index: Index, tmp_pat
 
 
 def file_of(directory: Path) -> Path:
-    return Head("counting", "", "").path(directory)
+    return FileHead("counting", "", "").path(directory)
 
 
 def test_a_torn_end_is_cut_off_at_any_byte(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_damage_before_the_end_is_refused(tmp_path: Path) -> None:
     scored(tmp_path, "q", TEXTS[:3])
     path = file_of(tmp_path)
     whole = path.read_bytes()
-    start = Head.read(path)[1]
+    start = FileHead.read(path)[1]
     for bit in range(2 * RECORD * 8):
         bad = bytearray(whole)
         bad[start + bit // 8] ^= 1 << bit % 8
@@ -324,7 +324,7 @@ def test_a_checkpoint_is_forgotten_alone(tmp_path: Path) -> None:
     """By identifier or its beginning; a name that is no one's or several's changes nothing."""
     for fingerprint in ("one", "two"):
         scored(tmp_path, "q", TEXTS[:4], fingerprint)
-    one, two = (Head(f, "", "").path(tmp_path).stem for f in ("one", "two"))
+    one, two = (FileHead(f, "", "").path(tmp_path).stem for f in ("one", "two"))
     for wrong, said in (
         ("nobody", "no checkpoint"),
         ("", "no"),
@@ -367,7 +367,7 @@ import time
 from birchbark.cli import main
 from birchbark.pipeline import deadline
 from birchbark.score.session import Session
-from birchbark.score.store import ScoreStore
+from birchbark.remember.store import ScoreStore
 
 run, add = Session.run, ScoreStore.add
 deadline.BATCH_TOKENS = 12

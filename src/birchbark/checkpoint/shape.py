@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from birchbark.checkpoint.families import Family
 from birchbark.errors import CheckpointError
-from birchbark.score.families import Family
 
 ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "relu")
 LARGEST = 2**31

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.records import Float32s
-from birchbark.score.score_file import Keys, shaped
+from birchbark.remember.file import Keys, shaped
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ Records = NDArray[np.void]
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class FileHead:
     """Whose scores a file holds: the scorer's fingerprint, name, kind and width."""
 
     fingerprint: str
@@ -69,7 +69,7 @@ class Head:
             out.write(json.dumps({"form": self.form} | entries) + "\n")
 
     @classmethod
-    def read(cls, path: Path) -> tuple[Head, int]:
+    def read(cls, path: Path) -> tuple[FileHead, int]:
         """The head of the file at `path`, and the byte where its records start.
 
         Raises ArtifactError if the head is damaged or of another form.
@@ -123,7 +123,7 @@ def _framed(coded: bytes) -> bytes:
     return len(coded).to_bytes(8, "little") + coded
 
 
-def sealed(keys: Keys, scores: Float32s, head: Head) -> Records:
+def sealed(keys: Keys, scores: Float32s, head: FileHead) -> Records:
     """Records (n,) with their checksums."""
     records = np.empty(len(keys), head.record)
     records["key"], records["score"] = keys, scores
@@ -131,7 +131,7 @@ def sealed(keys: Keys, scores: Float32s, head: Head) -> Records:
     return records
 
 
-def read_records(path: Path, start: int, head: Head) -> tuple[Records, int]:
+def read_records(path: Path, start: int, head: FileHead) -> tuple[Records, int]:
     """All good records from byte `start` on, and how many bytes of a torn end follow them.
 
     Raises ArtifactError where a bad record stands before a good one, or too many are bad.

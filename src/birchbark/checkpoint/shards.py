@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from birchbark.checkpoint.model_json import read_object
+from birchbark.checkpoint.weights import read_shapes, todays_name
 from birchbark.errors import CheckpointError
-from birchbark.score.model_json import read_object
-from birchbark.score.weights import read_shapes, todays_name
 
 INDEX = ".index.json"  # transformers' name: model.safetensors.index.json
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.errors import CheckpointError
-from birchbark.score.checkpoint import Checkpoint
 from birchbark.score.model import load_scorer
 from birchbark.score.session import Session
 

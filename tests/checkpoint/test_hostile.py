@@ -14,12 +14,12 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from zoo import write_family
 
+from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import CheckpointError, InputError
-from birchbark.score.checkpoint import Checkpoint
-from birchbark.score.heads import Pooling
 from birchbark.score.model import load_scorer
 from birchbark.score.session import Session
-from birchbark.score.tokenizer import Pieces
 
 Bert = Callable[..., Path]
 IDS, TYPES = [np.array([2, 5, 6, 3, 7, 3])], [np.array([0, 0, 0, 0, 1, 1])]

@@ -14,8 +14,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from birchbark.checkpoint.families import Family, Names
 from birchbark.errors import CheckpointError, InputError
-from birchbark.score.families import Family, Names
 
 MODES = ("cls", "mean", "max")
 TOKENS = "tokens"  # no pooling: every token keeps its vector, for late interaction

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.records import Float32s, Ids
-from birchbark.score.remembering import Known
-from birchbark.score.score_file import Keys
+from birchbark.remember.file import Keys
+from birchbark.remember.remembering import Known
 
 MOST_BYTES = 100_000_000
 KEY_BYTES = 16

@@ -1,0 +1,1 @@
+"""Which scores are known already?"""
