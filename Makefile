@@ -37,17 +37,18 @@ test-adapters: .venv-adapters/ready
 test-page: .venv/ready-test-page .venv/ready-model
 	$(BIN)/python -m pytest -m slow tests/serve/test_page.py
 
-# Known faults of what the service is made of; asks PyPI's database of them.
+# Publicly known faults of what is installed; fails where anything could not be asked, too.
 audit: .venv/ready-audit
-	$(BIN)/pip-audit
+	$(BIN)/python .ci/audit.py --strict
 
 slow: .venv/ready-test .venv/ready-model
 	$(BIN)/python -m pytest -m slow
 
-lint: .venv/ready-dev
+lint: .venv/ready-dev .venv/ready-audit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python .ci/audit.py
 
 # A million documents, one core, about a quarter of an hour; BENCH="--documents 50000" for less.
 BENCH ?=
