@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
+from birchbark.collection.jsonl import ID_NAMES, TEXT_NAMES
 from birchbark.serve.limits import (
     ID_CHARACTERS,
     MOST_DEPTH,
@@ -21,6 +22,18 @@ GivenText = Annotated[str, StringConstraints(max_length=TEXT_CHARACTERS)]
 DocId = Annotated[str, StringConstraints(min_length=1, max_length=ID_CHARACTERS)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 By = Literal["bert", "embedding", "first_stage"]
+KNOWN_ID = {"type": ["string", "integer"], "minLength": 1, "maxLength": ID_CHARACTERS}
+DOCUMENT: dict[str, Any] = {  # what `document_of` asks for
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(ID_NAMES, KNOWN_ID),
+        **dict.fromkeys(("title", *TEXT_NAMES), {"type": "string"}),
+    },
+    "allOf": [
+        {"anyOf": [{"required": [name]} for name in ID_NAMES]},
+        {"anyOf": [{"required": [name]} for name in ("title", *TEXT_NAMES)]},
+    ],
+}
 
 
 class Asked(BaseModel):
@@ -136,6 +149,7 @@ class DocumentsRequest(Asked):
         max_length=MOST_DOCUMENTS,
         description="As lines of JSONL: id, title, text, and any further fields.",
         examples=[[{"id": "gifts", "title": "Gift cards", "text": "Valid for three years."}]],
+        json_schema_extra={"items": DOCUMENT},
     )
 
 
