@@ -27,7 +27,7 @@ DOCUMENT: dict[str, Any] = {  # what `document_of` asks for
     "type": "object",
     "properties": {
         **dict.fromkeys(ID_NAMES, KNOWN_ID),
-        **dict.fromkeys(("title", *TEXT_NAMES), {"type": "string"}),
+        **{name: {"type": "string"} for name in ("title", *TEXT_NAMES)},
     },
     "allOf": [
         {"anyOf": [{"required": [name]} for name in ID_NAMES]},
