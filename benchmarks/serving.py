@@ -3,8 +3,10 @@
     python -m benchmarks.serving --output benchmarks/RESULTS-SERVING.md
 
 The documentation in this Python's standard library is indexed. Each client asks, waits for the
-answer, and asks again; queries are words of documents, and none is asked twice, so that nothing is
-remembered. The plain service (serving_peer.py) is FastAPI with
+answer, and asks again: at once, which is more than any two processors can read for, and then as
+people do, who look at what they were given for some seconds (`--pause`, half as long to half as
+long again). Queries are words of documents, and none is asked twice, so that nothing is remembered.
+The plain service (serving_peer.py) is FastAPI with
 sentence-transformers' CrossEncoder: the same model, the same BM25 candidates, the same sentences.
 It has no budget; a client gives up after a minute. Clients run on the same processors.
 """
@@ -53,9 +55,9 @@ class Told:
     errors: int = 0
     memory: list[float] = field(default_factory=list)
 
-    def row(self, name: str, duration: float) -> str:
+    def row(self, name: str, pause: float, duration: float) -> str:
         """A row of the table."""
-        answers = len(self.seconds)
+        answers, name = len(self.seconds), f"{name} | {pause:g}"
         if not answers:
             return f"| {name} | 0 | – | – | – | – | – | – | {self.refused} | {self.errors} | – |"
         p50, p95, most = np.percentile(self.seconds, (50, 95, 100)) * 1000
@@ -72,20 +74,23 @@ class Told:
 @click.option("--clients", default=50, show_default=True)
 @click.option("--seconds", default=120.0, show_default=True, help="For each service.")
 @click.option("--budget", default=500, show_default=True, help="Milliseconds of a search.")
+@click.option("--pause", default=10.0, show_default=True, help="Seconds, where clients pause.")
 @click.option("--output", type=click.Path(path_type=Path), help="Markdown.  [default: stdout]")
-def main(clients: int, seconds: float, budget: int, output: Path | None) -> None:
+def main(clients: int, seconds: float, budget: int, pause: float, output: Path | None) -> None:
     """Ask birchbark serve, then the plain service, where sentence-transformers is installed."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="birchbark-serving-") as folder:
         place = Path(folder) / "index"
         index = build_index(read_collection("pydocs", Intake()), place)
         ours = [sys.executable, "-m", "birchbark", "serve", str(place), "--port", "0"]
-        load = Load(queries(index), clients, seconds)
+        words = queries(index)
         for name, command, asked in services(ours, place, budget):
-            with served(command) as (port, process):
-                told = asyncio.run(load.run(port, process, asked))
-            rows.append(told.row(name, seconds))
-            click.echo(rows[-1], err=True)
+            for each in (0.0, pause):
+                with served(command) as (port, process):
+                    load = Load(words, clients, seconds, each)
+                    told = asyncio.run(load.run(port, process, asked))
+                rows.append(told.row(name, each, seconds))
+                click.echo(rows[-1], err=True)
     text = report(rows, clients, seconds, budget)
     if output:
         output.write_text(text, "utf-8")
@@ -140,11 +145,12 @@ def served(command: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 @dataclass(slots=True)
 class Load:
-    """So many clients, for so long."""
+    """So many clients, for so long. pause: seconds between an answer and the next query."""
 
     queries: Sequence[str]
     clients: int
     seconds: float
+    pause: float = 0.0
 
     async def run(self, port: int, process: int, asked: dict[str, Any]) -> Told:
         """All of them at once; the first requests of a service are not counted."""
@@ -152,10 +158,13 @@ class Load:
         for _ in range(3):
             await _ask(port, {"query": next(waiting), **asked})
         end = time.monotonic() + self.seconds
+        chance = random.Random(1)
 
         async def client() -> None:
+            await asyncio.sleep(self.pause * chance.random())
             while time.monotonic() < end:
                 await self._once(port, {"query": next(waiting), **asked}, told)
+                await asyncio.sleep(self.pause * (0.5 + chance.random()))
 
         async def watch() -> None:
             while time.monotonic() < end:
@@ -214,14 +223,14 @@ def report(rows: Sequence[str], clients: int, seconds: float, budget: int) -> st
     lines = [
         "# Serving, as measured by `python -m benchmarks.serving`",
         "",
-        f"{clients} clients for {seconds:g} s each, who ask as soon as they are answered; budget "
-        f"{budget} ms; {where}. Exact: answers that are those of reading all 100 candidates. By "
-        "model: answers that the model had a part in, and how many documents it read for each. "
-        "Memory: the most, in the first and in the second half.",
+        f"{clients} clients for {seconds:g} s each, who pause after an answer for so many seconds "
+        f"on average, 0 for not at all; budget {budget} ms; {where}. Exact: answers that are those "
+        "of reading all 100 candidates. By model: answers that the model had a part in, and how "
+        "many documents it read for each. Memory: the most, in the first and in the second half.",
         "",
-        "| service | answers/s | p50 ms | p95 ms | slowest ms | exact | by model | read | refused "
-        "| errors | memory MB |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| service | pause s | answers/s | p50 ms | p95 ms | slowest ms | exact | by model | read "
+        "| refused | errors | memory MB |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
         *rows,
         "",
     ]
