@@ -41,7 +41,7 @@ test-page: .venv/ready-test-page .venv/ready-model
 audit: .venv/ready-audit
 	$(BIN)/python .ci/audit.py --strict
 
-slow: .venv/ready-test .venv/ready-model
+slow: .venv/ready-test-page .venv/ready-model
 	$(BIN)/python -m pytest -m slow
 
 lint: .venv/ready-dev .venv/ready-audit

@@ -30,13 +30,13 @@ from birchbark import (
     rank_queries,
     rerank,
 )
+from birchbark.checkpoint.named import DEFAULT_MODEL
 from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
 from birchbark.collection.queries import read_queries
 from birchbark.combine.interpolate import Scale
 from birchbark.remember.remembering import Remembering
 from birchbark.remember.store import ScoreStore
-from birchbark.score.model import DEFAULT_MODEL
 from birchbark.score.scorer import Scorer
 
 WEIGHTS = ((1.0,), (1.0, 0.5, 0.25))

@@ -22,7 +22,7 @@ def write_model(directory: Path) -> None:
     """A cross-encoder of one logit as transformers would save it."""
     from safetensors.numpy import load_file, save_file
 
-    from birchbark.score.model import locate
+    from birchbark.checkpoint.named import locate
 
     source = locate("all-MiniLM-L6-v2")
     directory.mkdir(parents=True, exist_ok=True)

@@ -34,9 +34,9 @@ import click
 import numpy as np
 
 from birchbark import Index, build_index
+from birchbark.checkpoint.named import EMBEDDING_MODEL
 from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
-from birchbark.score.model import EMBEDDING_MODEL
 
 WORDS, STEP = 8, 3  # of a query; from one to the next
 PATIENCE = 60.0  # seconds

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from sentence_transformers import CrossEncoder
 
 from birchbark import Index, IndexEngine, Top
-from birchbark.score.model import DEFAULT_MODEL, locate
+from birchbark.checkpoint.named import DEFAULT_MODEL, locate
 from birchbark.segment.sentences import sentences
 
 DEPTH, WEIGHT = 100, 0.4

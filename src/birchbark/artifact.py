@@ -15,7 +15,7 @@ import platform
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -28,13 +28,25 @@ _OPEN_STREAM = re.compile(r"/dev/stdout|/dev/stderr|/(?:dev|proc/self)/fd/(\d+)"
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 
 
+def refuse_existing(
+    target: Path, *, replace: bool = False, remedy: str = "choose another name, or --replace it"
+) -> None:
+    """Raise InputError if `target` exists and is not to be replaced: before any work is done."""
+    if target.exists() and not replace:
+        raise InputError("already exists", where=str(target), remedy=remedy)
+
+
 @contextmanager
-def new_directory(target: Path, *, replace: bool = False) -> Iterator[Path]:
+def new_directory(
+    target: Path, *, replace: bool = False, check: Callable[[Path], object] = lambda there: None
+) -> Iterator[Path]:
     """A directory to fill; it appears at `target` when the block ends well, else it is removed.
 
-    Raises InputError if `target` exists, before or after the block, and `replace` is false.
+    check: called with a directory that is to be replaced; raises unless it is one of the same kind,
+    so that nobody's other files are lost. Raises InputError if `target` exists, before or after the
+    block, and `replace` is false, or if it is no directory.
     """
-    _refuse_existing(target, replace)
+    _make_room(target, replace, check)
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=target.parent))
@@ -43,7 +55,7 @@ def new_directory(target: Path, *, replace: bool = False) -> Iterator[Path]:
         scratch.chmod(0o777 & ~_umask())
         for path in (*scratch.rglob("*"), scratch):
             flush(path)
-        _refuse_existing(target, replace)
+        _make_room(target, replace, check)
         if target.exists():
             _exchange(scratch, target)
             shutil.rmtree(scratch)
@@ -55,11 +67,14 @@ def new_directory(target: Path, *, replace: bool = False) -> Iterator[Path]:
         raise
 
 
-def _refuse_existing(target: Path, replace: bool) -> None:
-    if target.exists() and not replace:
-        raise InputError(
-            "already exists", where=str(target), remedy="choose another name, or ask to replace it"
-        )
+def _make_room(target: Path, replace: bool, check: Callable[[Path], object]) -> None:
+    refuse_existing(target, replace=replace)
+    if target.exists():
+        if not target.is_dir():
+            raise InputError(
+                "is no folder that could be replaced", where=str(target), remedy="name another"
+            )
+        check(target)
 
 
 def _exchange(one: Path, other: Path) -> None:
@@ -157,7 +172,11 @@ def read_json(path: Path, what: str) -> Any:
         raise InputError(
             f"no {what} here", where=str(path.parent), remedy=f"{path.name} is missing"
         ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as broken:
+    except IsADirectoryError:
+        raise ArtifactError(f"damaged {what}: a folder, not a file", where=str(path)) from None
+    except RecursionError:
+        raise ArtifactError(f"damaged {what}: nested too deeply", where=str(path)) from None
+    except ValueError as broken:  # of JSON, of UTF-8, or a number of thousands of digits
         raise ArtifactError(f"damaged {what}: {broken}", where=str(path)) from broken
 
 

@@ -4,13 +4,15 @@ BirchbarkError             every error raised on purpose; the command line print
 ├── InputError             a file, option or argument is not what was asked for (exit code 2)
 ├── ArtifactError          a stored directory is missing, damaged or from another version
 ├── CheckpointError        a model directory cannot be read, or is no model we know
+│   └── UnknownHeadError   its head is none, or none that we know
 ├── TrainingError          a training cannot go on: its state is damaged, a disk is full
 │   └── LossError          its loss is no number
 ├── LateError              a score is asked for that is not known when time is up
 ├── HubError               a model cannot be fetched: no network, no such model, a broken transfer
 └── MissingPackageError    an optional package is needed and not installed
 
-The service has three more of its own, for what is not there, too much at once, and its end.
+The service has three more of its own: for what is not there, what is too much at once, and what it
+was not started for.
 """
 
 from __future__ import annotations

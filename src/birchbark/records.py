@@ -1,4 +1,4 @@
-"""What are the nouns of the house? Document, Query, Segment, Pair, Ranking, Run, Qrels: frozen.
+"""What are the nouns of the house? Document, Query, Segment, Pair, Run, Qrels and the like: frozen.
 
 The one tie rule lives here too: higher scores first; equal scores in *descending* byte order of
 their doc_id, as trec_eval breaks ties. Scores are float32, as trec_eval holds them, so that the

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.combine import aggregate as aggregate_module
 from birchbark.combine.aggregate import (
     Aggregation,
     First,
@@ -49,7 +54,19 @@ def test_aggregations_are_what_their_names_say(scores: np.ndarray) -> None:
         weights = np.array([1, 0.5, 0.25])[: len(best)]
         assert score(Top(), scores) == pytest.approx((best[:3] * weights).sum())
     else:
-        assert [score(a, scores) for a in (First(), *ANY_ORDER)] == [0.0] * 7
+        assert [score(a, scores) for a in (First(), *ANY_ORDER)] == [0.0] * (1 + len(ANY_ORDER))
+
+
+def test_the_example_for_contributors_works() -> None:
+    """CONTRIBUTING.md's new aggregation is a whole one, and is what its name says."""
+    text = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text("utf-8")
+    known: dict[str, Any] = dict(vars(aggregate_module))
+    exec(textwrap.dedent(text.split("```python\n")[1].split("```")[0]), known)
+    median: Aggregation = known["Median"]()
+    scores = np.array([0.5, 0.125, 0.75, 0.25], np.float32)
+    for each in (scores, scores[:3], scores[:0]):
+        assert score(median, each) == (np.median(each) if len(each) else 0)
+        assert score(median, each) <= median.most(len(each)) <= median.most()
 
 
 @given(SCORES, st.integers(0, 11))

@@ -67,7 +67,7 @@ def test_activations_agree(activation: str, device: str, tmp_path: Path) -> None
 
 def test_real_weights_agree(device: str) -> None:
     """all-MiniLM-L6-v2: cosines to 1e-5."""
-    from birchbark.score.model import locate
+    from birchbark.checkpoint.named import locate
 
     checkpoint = Checkpoint.open(locate("all-MiniLM-L6-v2"))
     ids = [RANDOM.integers(1000, 30_000, n) for n in (5, 20, 20, 100)]

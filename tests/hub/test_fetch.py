@@ -17,13 +17,14 @@ import pytest
 from imitation import COMMIT, ID, Imitation, imitation
 from safetensors.numpy import load_file, save_file
 
+from birchbark.checkpoint.named import locate
 from birchbark.checkpoint.reader import Checkpoint
 from birchbark.checkpoint.shelf import SOURCE, is_hub_id, shelf, shelved
 from birchbark.errors import BirchbarkError, CheckpointError, HubError, InputError
 from birchbark.hub.client import Hub
 from birchbark.hub.fetch import fetch
 from birchbark.score.describe import Description
-from birchbark.score.model import load_scorer, locate
+from birchbark.score.model import load_scorer
 from conftest import write_bert
 
 SHARDS = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from zoo import FAMILIES, write_family
 
 from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.named import EMBEDDING_MODEL, locate
 from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.weights import quantised
 from birchbark.score import integers
-from birchbark.score.integers import largest_weight, quantised
-from birchbark.score.model import EMBEDDING_MODEL, load_scorer, locate
+from birchbark.score.integers import largest_weight
+from birchbark.score.model import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import score_texts
 from birchbark.score.session import Session

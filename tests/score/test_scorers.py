@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import Reference
 
+from birchbark.checkpoint.named import DEFAULT_MODEL, EMBEDDING_MODEL, locate
 from birchbark.checkpoint.reader import Checkpoint
 from birchbark.errors import CheckpointError, InputError, MissingPackageError
 from birchbark.records import Float32s, Ids, Segment
@@ -22,7 +23,7 @@ from birchbark.score import embedding
 from birchbark.score.batches import equal_lengths
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.model import DEFAULT_MODEL, EMBEDDING_MODEL, load_scorer, locate
+from birchbark.score.model import load_scorer
 from birchbark.score.scorer import score_texts
 from birchbark.score.session import Session
 from birchbark.segment.fit import fit

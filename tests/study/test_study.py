@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from birchbark.artifact import fingerprint
+from birchbark.checkpoint.named import load_vocabulary
 from birchbark.cli import group
 from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
@@ -23,7 +24,6 @@ from birchbark.index.build import Schema, build_index
 from birchbark.index.describe import describe
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
-from birchbark.score.model import load_vocabulary
 from birchbark.show.table import Table
 from birchbark.study import run as run_room
 from birchbark.study.kinds.evidence import EvidenceStudy
@@ -366,7 +366,7 @@ def test_list_tells_what_is_there(root: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_data_root_is_found_in_order(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """--data, then BIRCHBARK_DATA, then ../shared/data."""
-    from birchbark.study.data import find_root
+    from birchbark.collection.root import find_root
 
     (root.parent / "shared/data").mkdir(parents=True)
     monkeypatch.chdir(root)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from birchbark.checkpoint.named import load_vocabulary
 from birchbark.errors import InputError
 from birchbark.index.build import Schema, build_index
 from birchbark.index.describe import describe
@@ -13,7 +14,7 @@ from birchbark.index.reader import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import rank_query
-from birchbark.score.model import load_scorer, load_vocabulary
+from birchbark.score.model import load_scorer
 from birchbark.text.analyzer import NAMES, analyzer
 
 TEXT = "Orchestrating the U.S. fleet's Überfahrt: re-ranking, 3.5 % (naïve?)"

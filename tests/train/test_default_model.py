@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from birchbark.checkpoint.named import DEFAULT_MODEL, locate
 from birchbark.collection.intake import Intake
 from birchbark.collection.pairs import read_pairs
 from birchbark.collection.queries import read_queries
-from birchbark.score.model import DEFAULT_MODEL, locate
 from birchbark.train.grid import read_variants
 
 ROOT = Path(__file__).parents[2]

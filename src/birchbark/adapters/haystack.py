@@ -7,8 +7,9 @@ from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
 
+from birchbark.checkpoint.named import DEFAULT_MODEL
 from birchbark.pipeline.texts import rank_texts
-from birchbark.score.model import DEFAULT_MODEL, load_scorer
+from birchbark.score.model import load_scorer
 from birchbark.score.scorer import Scorer
 from birchbark.score.together import together
 

@@ -9,8 +9,9 @@ from langchain_core.callbacks.manager import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict, Field, PrivateAttr
 
+from birchbark.checkpoint.named import DEFAULT_MODEL
 from birchbark.pipeline.texts import rank_texts
-from birchbark.score.model import DEFAULT_MODEL, load_scorer
+from birchbark.score.model import load_scorer
 from birchbark.score.scorer import Scorer
 from birchbark.score.together import together
 

@@ -8,9 +8,10 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from pydantic import Field, PrivateAttr
 
+from birchbark.checkpoint.named import DEFAULT_MODEL
 from birchbark.errors import InputError
 from birchbark.pipeline.texts import rank_texts
-from birchbark.score.model import DEFAULT_MODEL, load_scorer
+from birchbark.score.model import load_scorer
 from birchbark.score.scorer import Scorer
 from birchbark.score.together import together
 

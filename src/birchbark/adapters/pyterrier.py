@@ -12,12 +12,12 @@ from pathlib import Path
 import pandas as pd
 import pyterrier as pt
 
+from birchbark.checkpoint.named import DEFAULT_MODEL
 from birchbark.errors import InputError
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Query, Ranking, Run
-from birchbark.score.model import DEFAULT_MODEL
 
 COLUMNS = ["qid", "query", "docno", "score", "rank"]
 

@@ -1,7 +1,7 @@
 """What does each family of BERT call its tensors, its sizes and the layers of its head?
 
 A family differs from BERT by names and by a few parts that it has or lacks; the table `FAMILIES`
-says how, and nothing else in this room knows a family by name.
+says how, and nothing else in the house knows a family by name.
 Sources: Devlin 2019 (BERT), Liu 2019 (RoBERTa), Conneau 2020 (XLM-R), Sanh 2019 (DistilBERT),
 Clark 2020 (ELECTRA), Lan 2020 (ALBERT); names as transformers stores them.
 """
@@ -58,10 +58,11 @@ class Family:
     token's number. transform: linear layer of the head and its activation, between [CLS] and
     `logits`. drops_first: a training drops values of [CLS] out before it too, not behind it alone.
     next_sentence: the layer of BERT's next-sentence head, empty if there is none. masked: the head
-    of a masked language model.
+    of a masked language model. classes: what the names of transformers' classes begin with.
     """
 
     prefix: str
+    classes: str
     names: Names = Names()
     keys: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, float] = field(default_factory=dict)
@@ -74,9 +75,10 @@ class Family:
     masked: MaskedHead = MaskedHead()
 
 
-_BERT = Family("bert.", next_sentence="cls.seq_relationship")
+_BERT = Family("bert.", "Bert", next_sentence="cls.seq_relationship")
 _ROBERTA = Family(
     "roberta.",
+    "Roberta",
     offset=True,
     transform=("classifier.dense", "tanh"),
     drops_first=True,
@@ -85,6 +87,7 @@ _ROBERTA = Family(
 )
 _DISTILBERT = Family(
     "distilbert.",
+    "DistilBert",
     names=Names(
         types="",
         query="transformer.layer.{i}.attention.q_lin",
@@ -109,6 +112,7 @@ _DISTILBERT = Family(
 )
 _ELECTRA = Family(
     "electra.",
+    "Electra",
     names=replace(Names(), widen="embeddings_project"),
     transform=("classifier.dense", "gelu"),
     drops_first=True,
@@ -120,6 +124,7 @@ _ELECTRA = Family(
 _SHARED = "encoder.albert_layer_groups.{group}.albert_layers.0"
 _ALBERT = Family(
     "albert.",
+    "Albert",
     names=Names(
         widen="encoder.embedding_hidden_mapping_in",
         query=f"{_SHARED}.attention.query",
@@ -139,8 +144,8 @@ _ALBERT = Family(
 FAMILIES: Mapping[str, Family] = {
     "bert": _BERT,
     "roberta": _ROBERTA,
-    "xlm-roberta": _ROBERTA,
-    "camembert": _ROBERTA,
+    "xlm-roberta": replace(_ROBERTA, classes="XLMRoberta"),
+    "camembert": replace(_ROBERTA, classes="Camembert"),
     "distilbert": _DISTILBERT,
     "electra": _ELECTRA,
     "albert": _ALBERT,

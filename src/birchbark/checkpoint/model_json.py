@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from birchbark.errors import CheckpointError
+from birchbark.artifact import read_json
+from birchbark.errors import ArtifactError, CheckpointError, InputError
 
 
 def read_any(path: Path) -> Any:
     """The JSON value at `path`; CheckpointError if it is missing or damaged."""
     try:
-        return json.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
+        return read_json(path, "JSON")
+    except InputError:
         raise CheckpointError(
             "not a model directory", where=str(path.parent), remedy=f"there is no {path.name} in it"
         ) from None
-    except IsADirectoryError:
-        raise CheckpointError("is a folder, not a file", where=str(path)) from None
-    except RecursionError:
-        raise CheckpointError("not valid JSON: nested too deeply", where=str(path)) from None
-    except ValueError as broken:  # of JSON, of UTF-8, or a number of thousands of digits
-        raise CheckpointError(f"not valid JSON: {broken}", where=str(path)) from broken
+    except ArtifactError as broken:
+        raise CheckpointError(broken.what, where=broken.where) from broken
 
 
 def read_object(path: Path) -> dict[str, Any]:

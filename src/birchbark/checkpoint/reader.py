@@ -14,7 +14,7 @@ from birchbark.checkpoint.model_json import read_any, read_object
 from birchbark.checkpoint.shape import Shape, read_shape, whole
 from birchbark.checkpoint.shards import weight_files
 from birchbark.checkpoint.weights import Tensors, find_weights, read_shapes, read_tensors
-from birchbark.errors import CheckpointError
+from birchbark.errors import CheckpointError, InputError
 
 MODULES = {"Transformer", "Pooling", "Normalize"}
 FILES = ("config.json", "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
@@ -105,6 +105,15 @@ def open_any(directory: Path | str, name: str | None = None) -> Checkpoint:
         return Checkpoint.open(directory, name)
     except UnknownHeadError:
         return Checkpoint.open(directory, name, Pooling("cls"))
+
+
+def check_model(directory: Path) -> None:
+    """Raise InputError if files in `directory` are no model's: they may not be replaced by one."""
+    names = {path.name for path in directory.iterdir()}
+    if names and not names & {"config.json", "modules.json"}:
+        raise InputError(
+            "holds something else than a model", where=str(directory), remedy="name another folder"
+        )
 
 
 def known_family(config: Mapping[str, Any], root: Path) -> Family:

@@ -1,7 +1,7 @@
 """How are weights read from safetensors, and why from nothing else?
 
-Those stored in 16 or 8 bits (float16, bfloat16, packing.py's int8) are widened to float32, so a
-small file is not a worse arithmetic.
+Those stored in 16 or 8 bits (float16, bfloat16, int8 as packing.py writes it) are widened to
+float32, so a small file is not a worse arithmetic.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import CheckpointError
+from birchbark.records import Float32s
 
 Tensors = Mapping[str, NDArray[np.float32]]
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 SCALE = ".scale"  # of the tensor that holds the scale of each row of an int8 tensor
+TINY = np.float32(1e-20)  # a row of zeros has a scale as well
 PICKLES = ("pytorch_model.bin", "model.pt", "model.ckpt")
 
 
@@ -138,6 +140,12 @@ def _widened(loaded: Tensors, name: str, path: Path) -> NDArray[Any]:
             remedy="pack the model again (birchbark model pack)",
         )
     return value * scale.astype(np.float32).reshape(-1, *[1] * (value.ndim - 1))
+
+
+def quantised(weight: Float32s, most: int = 127) -> tuple[NDArray[np.int8], Float32s]:
+    """int8 (out, inner), from -`most` to `most`, and the scale of each output, float32 (out,)."""
+    scale = np.maximum(np.abs(weight).max(axis=1), TINY) / np.float32(most)
+    return np.rint(weight / scale[:, None]).astype(np.int8), scale
 
 
 def todays_name(stored: str, prefix: str) -> str:

@@ -1,4 +1,4 @@
-"""How is birchbark used from a shell? One file a verb; strings become objects only here.
+"""How is birchbark used from a shell? One file a verb; options become arguments only here.
 
 Standard output is data, standard error is talk. Exit codes: 0 done, 1 failed, 2 wrong input.
 """

@@ -8,7 +8,6 @@ import click
 
 from birchbark.cli.options import DEFAULT_MODEL, FILE
 from birchbark.cli.talk import say
-from birchbark.errors import InputError
 
 
 @click.command(
@@ -22,14 +21,11 @@ from birchbark.errors import InputError
 @click.option("--replace", is_flag=True, help="Replace the file that is there.")
 def command(query: str, text: str, model: str, output: Path, replace: bool) -> None:
     """Draw the attention of MODEL, by layer and head, while it scores TEXT for QUERY."""
-    from birchbark.artifact import new_file
+    from birchbark.artifact import new_file, refuse_existing
     from birchbark.score.attention import attention
     from birchbark.show.attention import attention_page
 
-    if output.exists() and not replace:
-        raise InputError(
-            "already exists", where=str(output), remedy="choose another name, or --replace it"
-        )
+    refuse_existing(output, replace=replace)
     found = attention(model, query, text)
     page = attention_page(found, model, query, text)
     with new_file(output) as out:

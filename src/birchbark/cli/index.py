@@ -109,17 +109,14 @@ def build(
     cord19  metadata.csv of CORD-19, with the full texts beside it
     pydocs  the documentation inside this Python's standard library
     """
+    from birchbark.artifact import refuse_existing
+    from birchbark.checkpoint.named import load_vocabulary
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
     from birchbark.index.build import Schema, build_index
-    from birchbark.score.model import load_vocabulary
 
-    if directory.exists() and not replace:
-        raise InputError(
-            "already exists",
-            where=str(directory),
-            remedy="choose another name; or --replace it; or birchbark index add",
-        )
+    remedy = "choose another name; or --replace it; or birchbark index add"
+    refuse_existing(directory, replace=replace, remedy=remedy)
     keepings = keepings_of(tokens, vectors, int(vector_bits), segments)  # wrong models show
     if "vocabulary" in given() and "wordpiece" not in analyzer:
         raise InputError(f"--vocabulary does nothing with --analyzer {analyzer}")

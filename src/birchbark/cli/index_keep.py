@@ -47,6 +47,7 @@ KEPT = grouped(
 
 def keepings_of(tokens: str | None, vectors: str | None, bits: int, segments: str) -> list[Keeping]:
     """What is to be kept beside the postings; the models are loaded."""
+    from birchbark.checkpoint.named import lasting_name
     from birchbark.pipeline import keeping
     from birchbark.score.model import load_scorer
     from birchbark.segment.named import parse_segmenter
@@ -56,18 +57,12 @@ def keepings_of(tokens: str | None, vectors: str | None, bits: int, segments: st
         raise InputError("--segments does nothing without --tokens or --vectors")
     segmenter, keepings = parse_segmenter(segments), []
     if tokens:
-        keepings.append(keeping.tokens(load_scorer(tokens), segmenter, _anywhere(tokens)))
+        keepings.append(keeping.tokens(load_scorer(tokens), segmenter, lasting_name(tokens)))
     if vectors:
-        keepings.append(keeping.vectors(load_scorer(vectors), segmenter, _anywhere(vectors), bits))
+        keepings.append(
+            keeping.vectors(load_scorer(vectors), segmenter, lasting_name(vectors), bits)
+        )
     return keepings
-
-
-def _anywhere(model: str) -> str:
-    """The name by which `model` is found from any working directory, to be kept in an index."""
-    from birchbark.score.model import PACKAGES
-
-    is_path = model not in PACKAGES and Path(model).is_dir()
-    return str(Path(model).resolve()) if is_path else model
 
 
 def keep(index: Path, keepings: Sequence[Keeping]) -> None:

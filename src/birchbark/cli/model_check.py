@@ -41,8 +41,9 @@ def check(model: str, threads: int | None, pairs: Path | None) -> None:
     `--precision int8`. Agreement is Kendall's τ, the mean over queries, and the largest difference
     of scores between 0 and 1.
     """
+    from birchbark.checkpoint.named import locate
     from birchbark.score.check import compared
-    from birchbark.score.model import load_scorer, locate
+    from birchbark.score.model import load_scorer
 
     directory = locate(model)
     scorer = load_scorer(directory, threads)

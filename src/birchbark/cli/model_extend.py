@@ -11,7 +11,6 @@ import click
 
 from birchbark.cli.options import ENCODING, FILE, FORMAT, REMEDY, SKIP_BAD
 from birchbark.cli.talk import counted, progress, report_intake, say
-from birchbark.errors import InputError
 
 TOGETHER = 256  # documents that are tokenised at a time
 
@@ -49,17 +48,16 @@ def extend_command(
     What it read as several pieces it then reads as one token, which begins as their mean. Prints
     the words with their frequencies; and what titles and texts take, in tokens, before and after.
     """
+    from birchbark.artifact import refuse_existing
+    from birchbark.checkpoint.named import locate
+    from birchbark.checkpoint.new_words import extend, new_words
     from birchbark.checkpoint.reader import open_any
     from birchbark.checkpoint.tokenizer import Pieces
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
-    from birchbark.score.model import locate
-    from birchbark.score.vocabulary import extend, new_words
 
     source = locate(model)
-    if target.exists() and not replace:
-        remedy = "--replace it, or choose another"
-        raise InputError("already exists", where=str(target), remedy=remedy)
+    refuse_existing(target, replace=replace)
 
     def documents(intake: Intake) -> Iterator[Document]:
         with progress("reading") as advance:

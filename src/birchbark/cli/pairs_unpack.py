@@ -9,7 +9,6 @@ import click
 from birchbark.cli import pairs_parts as parts
 from birchbark.cli.options import FILE, REMEDY, SKIP_BAD
 from birchbark.cli.talk import counted, progress, report_intake, say
-from birchbark.errors import InputError
 
 CROP = (2, 10)  # words
 HIGHEST = 1000  # a grade that is higher is none
@@ -46,12 +45,12 @@ def unpack(
 
     So candidates can be retrieved for the queries, as `pairs judged --run` wants them.
     """
+    from birchbark.artifact import refuse_existing
     from birchbark.collection.intake import Intake
     from birchbark.collection.pairs import read_pairs
     from birchbark.pairs.unpack import Unpacked
 
-    if target.exists():
-        raise InputError("already exists", where=str(target), remedy="choose another name")
+    refuse_existing(target, remedy="choose another name")
     intake, found = Intake(skip_bad, encoding, REMEDY), Unpacked()
     with progress("reading pairs") as advance:
         for path in files:

@@ -49,10 +49,10 @@ def command(
     to the query, by the cosine of the model's vectors.
     """
     from birchbark.artifact import new_file
+    from birchbark.checkpoint.named import locate
     from birchbark.index.reader import Index
     from birchbark.retrieve.query import format_weighted, reworded_terms
     from birchbark.score.masked import MaskedModel
-    from birchbark.score.model import locate
     from birchbark.score.rewording import check_rewording, reword
 
     check_output(output, None)

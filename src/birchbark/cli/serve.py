@@ -199,13 +199,12 @@ def _key(path: Path | None) -> str | None:
 
 def _beside(model: str | None) -> str | None:
     """The embedding for the page; the usual one only where it is installed."""
-    from birchbark.score.model import EMBEDDING_MODEL, PACKAGES, locate
+    from birchbark.checkpoint.named import EMBEDDING_MODEL, is_installed, locate
 
     if model is not None:
         locate(model)
         return model
-    there = find_spec(PACKAGES[EMBEDDING_MODEL].replace("-", "_"))
-    return EMBEDDING_MODEL if there else None
+    return EMBEDDING_MODEL if is_installed(EMBEDDING_MODEL) else None
 
 
 def _in_address(host: str) -> str:

@@ -60,15 +60,13 @@ def run(
     The same recipe and data give the same runs and figures, byte for byte; times are in the
     manifest alone, and in what pipelines cost.
     """
+    from birchbark.artifact import refuse_existing
     from birchbark.cli.tables import show_study
-    from birchbark.study.data import find_root
+    from birchbark.collection.root import find_root
     from birchbark.study.recipe_file import read_recipe
     from birchbark.study.run import run_study
 
-    if output.exists() and not replace:
-        raise InputError(
-            "already exists", where=str(output), remedy="choose another name, or --replace it"
-        )
+    refuse_existing(output, replace=replace)
     read = read_recipe(recipe, larger)
     outcome = run_study(
         *(read, find_root(data), output),
@@ -86,7 +84,7 @@ def run(
 @DATA
 def list_recipes(folder: Path | None, data: Path | None) -> None:
     """List the recipes in FOLDER, what each needs, and whether it is there.  [default: studies]"""
-    from birchbark.study.data import VARIABLE, find_root
+    from birchbark.collection.root import VARIABLE, find_root
     from birchbark.study.recipe_file import read_recipe
 
     if folder is None and not USUAL_FOLDER.is_dir():
@@ -106,7 +104,7 @@ def list_recipes(folder: Path | None, data: Path | None) -> None:
 
 def _show(recipe: Recipe, root: Path | None) -> None:
     """A recipe, and each thing it needs."""
-    from birchbark.study.data import missing_files
+    from birchbark.collection.root import missing_files
 
     missing = missing_files(recipe.files, root)
     needs = {file: file not in missing for file in recipe.files}
@@ -118,7 +116,7 @@ def _show(recipe: Recipe, root: Path | None) -> None:
 
 
 def _is_here(model: str) -> bool:
-    from birchbark.score.model import locate
+    from birchbark.checkpoint.named import locate
 
     try:
         return locate(model).is_dir()

@@ -40,7 +40,7 @@ def command(config: Path, output: Path, data: Path | None, device: str, replace:
     its own, and prints a table at the end. torchrun -m birchbark train … learns in several
     processes, each with a batch of its own.
     """
-    from birchbark.study.data import find_root
+    from birchbark.collection.root import find_root
     from birchbark.train.folder import TEACHERS, remove
     from birchbark.train.grid import read_variants
     from birchbark.train.state import Progress

@@ -1,1 +1,1 @@
-"""How does a checkpoint come from the hub? The only room that touches the network."""
+"""How does a checkpoint come from the hub? The only room that fetches anything."""

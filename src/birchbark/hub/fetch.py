@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from birchbark.artifact import new_directory, origin, write_json
 from birchbark.checkpoint.model_json import read_object
-from birchbark.checkpoint.reader import FILES, known_family, read_modules
+from birchbark.checkpoint.reader import FILES, check_model, known_family, read_modules
 from birchbark.checkpoint.shards import INDEX, shard_names
 from birchbark.checkpoint.shelf import SOURCE
 from birchbark.checkpoint.weights import WEIGHTS
@@ -30,10 +30,11 @@ def fetch(
     Never a pickle, and nothing but what ranking needs; weights come last, when the rest is known to
     be of a family that can be read. watch: progress, given the number of bytes to come. Raises
     HubError if something does not arrive, CheckpointError if it is no model that can be opened,
-    InputError if `target` exists and `replace` is false. Then nothing is left behind.
+    InputError if `target` exists, unless it is a model and to be replaced. Then nothing is left
+    behind.
     """
     listing = hub.listing(hub_id, revision)
-    with new_directory(target, replace=replace) as scratch:
+    with new_directory(target, replace=replace, check=check_model) as scratch:
         try:
             fetched = _files(hub, listing, scratch, watch)
             described = describe(scratch, hub_id, whole=True)

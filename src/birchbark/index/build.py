@@ -70,10 +70,10 @@ def build_index(
     """
     manifest = schema.manifest()
     directory = Path(directory)
-    with ExitStack() as held, new_directory(directory, replace=replace) as scratch:
+    made = new_directory(directory, replace=replace, check=Manifest.read)
+    with ExitStack() as held, made as scratch:
         if directory.exists():
-            Manifest.read(directory)  # only an index may be replaced
-            held.enter_context(lock(directory / LOCK, "index"))  # and nobody may be writing to it
+            held.enter_context(lock(directory / LOCK, "index"))  # nobody may be writing to it
         if schema.vocabulary is not None:
             kept = scratch / VOCABULARY
             kept.write_text("\n".join(schema.vocabulary), "utf-8")

@@ -47,10 +47,7 @@ class Readers:
 
     def weighed(self, ranker: Ranker) -> Readers:
         """The same readers for a ranker that reads alike: depth and weights may differ."""
-        read = [
-            (r.scorer, r.embedding, r.precise, r.segmenter, r.limit) for r in (self.ranker, ranker)
-        ]
-        if read[0] != read[1]:
+        if self.ranker.reads != ranker.reads:
             raise InputError("this ranker reads otherwise than the one that readers were made for")
         other = copy(self)
         other.ranker = ranker

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Lock
 from types import EllipsisType
 
+from birchbark.checkpoint.named import DEFAULT_MODEL
 from birchbark.combine.aggregate import Mean
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import ArtifactError, InputError, LateError
@@ -26,7 +27,7 @@ from birchbark.remember.remembering import Remembering
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.retrieve.graphs import installed
-from birchbark.score.model import DEFAULT_MODEL, load_scorer
+from birchbark.score.model import load_scorer
 from birchbark.score.scorer import Scorer
 from birchbark.score.together import together
 

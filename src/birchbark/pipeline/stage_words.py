@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.checkpoint.heads import parse_pooling
+from birchbark.checkpoint.named import DEFAULT_MODEL
 from birchbark.combine.aggregate import parse_aggregation
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError
 from birchbark.pipeline.ranker import DEPTH
-from birchbark.score.model import DEFAULT_MODEL
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.named import parse_segmenter

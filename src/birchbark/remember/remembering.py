@@ -15,7 +15,7 @@ from birchbark.score.scorer import DocumentScorer, Scorer
 
 
 class Scores(Protocol):
-    """Scores by key: a ScoreStore, or Known ones in memory."""
+    """Scores by key: a ScoreStore on disk, or Recent or Known ones in memory."""
 
     def keys(self, query: str, pieces: Sequence[Ids]) -> Keys:
         """Keys (n, 2) of encoded texts for one query."""

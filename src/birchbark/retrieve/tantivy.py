@@ -47,9 +47,7 @@ class TantivyEngine:
         documents.
         """
         english, seen = analyzer("english"), set[str]()
-        if replace and Path(directory).exists():
-            cls(directory)  # only an index may be replaced
-        with new_directory(Path(directory), replace=replace) as scratch:
+        with new_directory(Path(directory), replace=replace, check=cls) as scratch:
             writer = _new_index(scratch).writer(num_threads=1)
             for document in documents:
                 if fault := document.fault or _fault(document.doc_id, seen):

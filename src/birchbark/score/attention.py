@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from birchbark.checkpoint.heads import Classifier, Pooling
+from birchbark.checkpoint.named import locate
 from birchbark.checkpoint.reader import Checkpoint
 from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import InputError
 from birchbark.records import Float32s, Ids
 from birchbark.score.channels import largest_channels
 from birchbark.score.graph import build_graph
-from birchbark.score.model import locate
 from birchbark.score.precision import Precision
 from birchbark.score.runtime import open_graph
 

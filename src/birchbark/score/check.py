@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from birchbark.checkpoint.packing import pack
 from birchbark.checkpoint.reader import Checkpoint
 from birchbark.errors import InputError
 from birchbark.records import Float32s
 from birchbark.score.model import load_scorer
-from birchbark.score.packing import pack
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer, score_texts
 

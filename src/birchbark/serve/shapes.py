@@ -19,7 +19,6 @@ from birchbark.serve.limits import (
 
 QueryText = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARACTERS)]
 GivenText = Annotated[str, StringConstraints(max_length=TEXT_CHARACTERS)]
-DocId = Annotated[str, StringConstraints(min_length=1, max_length=ID_CHARACTERS)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 By = Literal["bert", "embedding", "first_stage"]
 KNOWN_ID = {"type": ["string", "integer"], "minLength": 1, "maxLength": ID_CHARACTERS}

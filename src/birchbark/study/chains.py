@@ -10,10 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from birchbark.checkpoint.reader import open_any
+from birchbark.checkpoint.named import open_named
 from birchbark.collection.irds import fingerprint, place
 from birchbark.errors import InputError
-from birchbark.score.model import locate
 from birchbark.section import Section
 from birchbark.study.bench import Bench
 from birchbark.train.config import Training, read_training
@@ -125,8 +124,8 @@ def _digest(training: Training, bench: Bench) -> str:
     parts = [
         training.values,
         [fingerprint(file) for file in files],
-        open_any(locate(training.base), training.base).fingerprint,
-        [open_any(locate(name), name).fingerprint for name in training.teachers],
+        open_named(training.base).fingerprint,
+        [open_named(name).fingerprint for name in training.teachers],
         bench.device,
         made_by(),
     ]

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from birchbark.checkpoint.reader import open_any
-from birchbark.score.model import locate
+from birchbark.checkpoint.named import open_named
 from birchbark.section import Section
 from birchbark.show.plot import Plot
 from birchbark.show.table import Column, Table
@@ -66,7 +65,7 @@ class Models:
 
 def fingerprint_of(model: str) -> str:
     """Of its checkpoint, whatever head it has or lacks."""
-    return open_any(locate(model), model).fingerprint
+    return open_named(model).fingerprint
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,13 +31,13 @@ from birchbark.artifact import (
     read_json,
     write_json,
 )
+from birchbark.checkpoint.named import locate
 from birchbark.collection import irds
+from birchbark.collection.root import check_data
 from birchbark.collection.runs import write_run
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.records import Run
-from birchbark.score.model import locate
 from birchbark.study.bench import Bench
-from birchbark.study.data import check_data
 from birchbark.study.markdown import markdown
 from birchbark.study.outcome import Outcome, run_file_name
 from birchbark.study.published import with_published
@@ -75,11 +75,9 @@ def run_study(
     root = check_data(recipe.files, root, str(recipe.path))
     for model in recipe.experiment.models:
         locate(model)
-    if replace_output and output.exists():
-        _check_study(output)
     started = time.perf_counter()
     with (
-        new_directory(output, replace=replace_output) as folder,
+        new_directory(output, replace=replace_output, check=_check_study) as folder,
         tempfile.TemporaryDirectory(prefix="birchbark-study-") as scratch,
     ):
         found = recipe.experiment.run(recipe, Bench(root, Path(scratch), tell, kept, device))

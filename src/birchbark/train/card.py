@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from birchbark.artifact import fingerprint, read_json
+from birchbark.artifact import fingerprint
+from birchbark.checkpoint.model_json import read_object
 from birchbark.checkpoint.reader import Checkpoint
 from birchbark.errors import ArtifactError
 from birchbark.train.network import Form
@@ -70,8 +71,8 @@ def begun(base: Checkpoint, name: str) -> dict[str, Any]:
     """The lineage of `base`: its own, or the beginning of one."""
     path = base.directory / LINEAGE
     if path.exists():
-        lineage: dict[str, Any] = read_json(path, "lineage")
-        if not isinstance(lineage, dict) or not {"base", "trainings"} <= lineage.keys():
+        lineage = read_object(path)
+        if not {"base", "trainings"} <= lineage.keys():
             raise ArtifactError("no lineage", where=str(path), remedy="remove it, or put it right")
         return lineage
     weights = fingerprint(base.weights)

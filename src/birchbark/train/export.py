@@ -19,15 +19,6 @@ from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.train.card import LINEAGE, Kind, card, kind_of
 from birchbark.train.network import Network
 
-CLASSES = {
-    "bert": "BertForSequenceClassification",
-    "roberta": "RobertaForSequenceClassification",
-    "xlm-roberta": "XLMRobertaForSequenceClassification",
-    "camembert": "CamembertForSequenceClassification",
-    "distilbert": "DistilBertForSequenceClassification",
-    "electra": "ElectraForSequenceClassification",
-    "albert": "AlbertForSequenceClassification",
-}
 HEADS = ("classifier.", "pre_classifier.", "parade.")  # which have no prefix
 FOREIGN = (  # what a base says of itself alone; without the last two it is a sigmoid
     *("problem_type", "_name_or_path", "quantization_config"),
@@ -108,7 +99,7 @@ def _config(network: Network, base: Checkpoint) -> dict[str, Any]:
         sizes["num_hidden_groups"] = shape.groups
     for key in FOREIGN:
         config.pop(key, None)
-    classes, said = CLASSES[config["model_type"]], {}
+    classes, said = f"{base.family.classes}ForSequenceClassification", {}
     if form.parade:
         classes = classes.replace("ForSequenceClassification", "Model")
         said = {STATEMENT: {"reads": PASSAGES, "aggregation": form.parade}}

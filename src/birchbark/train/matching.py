@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from birchbark.checkpoint.reader import Checkpoint, open_any
+from birchbark.checkpoint.named import open_named
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import InputError
-from birchbark.score.model import locate
 from birchbark.train.network import Inputs, Network, States
 from birchbark.train.shaping import SPREAD, Shaping, open_network
 
@@ -75,7 +75,7 @@ class Matcher:
         """
         import torch
 
-        base = open_any(locate(matching.teacher), matching.teacher)
+        base = open_named(matching.teacher)
         _check(base, pieces, max_length, matching.teacher)
         device = next(iter(student.weights.values())).device
         self.teacher = open_network(base, Shaping(learns="head", dropout=0.0), 0, device)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import origin
-from birchbark.checkpoint.reader import Checkpoint, open_any
+from birchbark.checkpoint.named import open_named
+from birchbark.checkpoint.reader import Checkpoint
 from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.device.session import on_device
 from birchbark.errors import InputError, MissingPackageError, TrainingError, first_line
-from birchbark.score.model import locate
 from birchbark.train.card import begun, kind_of
 from birchbark.train.config import Training
 from birchbark.train.course import Course
@@ -215,7 +215,7 @@ class _Running:
 
 def _open_base(training: Training) -> Checkpoint:
     """The base; InputError if it cannot read inputs that are as long as is asked for."""
-    base = open_any(locate(training.base), training.base)
+    base = open_named(training.base)
     if training.max_length > base.shape.longest:
         raise InputError(
             "max_length is more than the base can read",
@@ -237,7 +237,7 @@ def _identity(
     return {
         "settings": training.values,
         "base": base.fingerprint,
-        "teachers": [open_any(locate(name), name).fingerprint for name in training.teachers],
+        "teachers": [open_named(name).fingerprint for name in training.teachers],
         "data": [material.facts for material in materials],
         "processes": world.size,
         "device": device,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from birchbark.checkpoint.reader import open_any
+from birchbark.checkpoint.named import DEFAULT_MODEL, load_vocabulary, open_named
 from birchbark.collection.intake import Intake
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
@@ -16,7 +16,6 @@ from birchbark.index.layout import CONTENTS
 from birchbark.index.reader import Index
 from birchbark.records import Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
-from birchbark.score.model import DEFAULT_MODEL, load_vocabulary, locate
 from birchbark.section import Section
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
 from birchbark.study.bench import Bench
@@ -131,7 +130,7 @@ class AnalyzerStudy:
             difference_dots(f"differences-{n}", group, recipe.measures, self.names[0])
             for n, group in enumerate(rows["measures"], 1)
         )
-        models = {m: open_any(locate(m)).fingerprint for m in self.models}
+        models = {m: open_named(m).fingerprint for m in self.models}
         return Outcome(self._tables(recipe, groups, family), plots, runs, models)
 
     def _example(self, schemas: Mapping[str, Schema]) -> Group:

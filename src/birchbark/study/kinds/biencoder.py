@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from birchbark.checkpoint.heads import MODES, Pooling
-from birchbark.checkpoint.reader import open_any
+from birchbark.checkpoint.named import locate, open_named
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.evaluate.roc import auc, roc
@@ -17,7 +17,6 @@ from birchbark.pipeline.dense import parse_near
 from birchbark.records import Run
 from birchbark.retrieve.first_stage import FirstStage, matching, rank_queries
 from birchbark.score.layers import LayerEncoder
-from birchbark.score.model import locate
 from birchbark.section import Section
 from birchbark.segment.named import parse_segmenter
 from birchbark.show.plot import Curves, Plot
@@ -305,7 +304,7 @@ class _Measured:
 
 def _check_layer(one: Chosen, model: str) -> None:
     """Raise InputError, before anything is encoded, for a layer that the model has not."""
-    most = open_any(locate(model)).shape.layers
+    most = open_named(model).shape.layers
     if (one.pooling.layer or 0) > most:
         raise InputError(
             "no such layer",

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from birchbark.checkpoint.reader import open_any
+from birchbark.checkpoint.named import open_named
 from birchbark.device.session import session_on
 from birchbark.errors import BirchbarkError, InputError
 from birchbark.index.build import Schema
@@ -23,7 +23,6 @@ from birchbark.pipeline.stage_words import NEEDS, StageWords
 from birchbark.records import Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
-from birchbark.score.model import locate
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.show.table import Column
@@ -221,7 +220,7 @@ class _Opener:
         """Of all models of a pipeline."""
         asked = {models[name] for words in stages for name in _models(words)}
         for model in asked - self._sizes.keys():
-            self._sizes[model] = open_any(locate(model)).parameters
+            self._sizes[model] = open_named(model).parameters
         return sum(self._sizes[model] for model in asked)
 
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from birchbark.checkpoint.heads import MODES
+from birchbark.checkpoint.named import locate
 from birchbark.errors import InputError
 from birchbark.index.build import Schema
 from birchbark.index.reader import Index
 from birchbark.records import Run
 from birchbark.score.layers import LayerEncoder
-from birchbark.score.model import locate
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.named import parse_segmenter

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from birchbark.checkpoint.named import locate
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.index.build import Schema
@@ -13,7 +14,6 @@ from birchbark.records import Query, Rewording, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.query import reworded_terms
 from birchbark.score.masked import MaskedModel
-from birchbark.score.model import locate
 from birchbark.score.rewording import check_rewording, reword
 from birchbark.section import Section
 from birchbark.show.table import Column, Group, Table

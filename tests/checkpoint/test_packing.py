@@ -13,12 +13,12 @@ from safetensors.numpy import load_file, save_file
 from zoo import FAMILIES, write_family
 
 from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.packing import pack
 from birchbark.checkpoint.reader import Checkpoint
 from birchbark.checkpoint.weights import read_tensors
 from birchbark.errors import CheckpointError, InputError
 from birchbark.score.check import compared, kendall
 from birchbark.score.model import load_scorer
-from birchbark.score.packing import pack
 from birchbark.score.scorer import score_texts
 from birchbark.score.session import Session
 

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.artifact import new_directory
-from birchbark.checkpoint.reader import open_any, read_modules
+from birchbark.artifact import new_directory, refuse_existing
+from birchbark.checkpoint.reader import check_model, open_any, read_modules
 from birchbark.checkpoint.shards import INDEX, weight_files
-from birchbark.checkpoint.weights import SCALE, WEIGHTS, find_weights, read_tensors
+from birchbark.checkpoint.shelf import SOURCE
+from birchbark.checkpoint.weights import SCALE, WEIGHTS, find_weights, quantised, read_tensors
 from birchbark.errors import CheckpointError, InputError
-from birchbark.score.integers import quantised
 
 BITS = (8, 16)
 COPIED = {".json", ".txt", ".md", ".model", ""}  # "": LICENSE
@@ -52,13 +52,15 @@ def write_again(
     The weights, by their stored names, widened, are written when the block ends; nothing is there
     if it raises. Raises InputError if `target` exists, unless it is to be replaced.
     """
+    refuse_existing(target, replace=replace)
     weights = find_weights(model / read_modules(model).get("Transformer", ""))
     tensors = {n: v for file in weight_files(weights) for n, v in read_tensors(file, "").items()}
-    with new_directory(target, replace=replace) as scratch:
+    with new_directory(target, replace=replace, check=check_model) as scratch:
         for path in sorted(model.rglob("*")):
             place = scratch / path.relative_to(model)
             hidden = any(part.startswith(".") for part in path.relative_to(model).parts)
             wanted = path.suffix in COPIED and not hidden  # .git may hold the weights again
+            wanted = wanted and path.name != SOURCE  # whose checksums are of other files
             if path.is_file() and wanted and not path.name.endswith(INDEX):
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, place)

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.artifact import read_json, write_json
+from birchbark.artifact import write_json
+from birchbark.checkpoint.model_json import read_object
+from birchbark.checkpoint.packing import write_again
 from birchbark.checkpoint.reader import open_any
 from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.errors import InputError
-from birchbark.score.packing import write_again
 
 TOGETHER = 1024  # texts that are taken apart at a time
 
@@ -73,7 +74,7 @@ def extend(model: Path, words: Sequence[str], target: Path, *, replace: bool = F
             if value.shape[:1] == (rows,):
                 tensors[name] = longer_table(value)
         home = scratch / checkpoint.directory.relative_to(model)
-        config = read_json(home / "config.json", "configuration of a model")
+        config = read_object(home / "config.json")
         write_json(home / "config.json", {**config, "vocab_size": size + len(words)})
         longer.save(str(home / "tokenizer.json"))
         if (plain := home / "vocab.txt").exists():

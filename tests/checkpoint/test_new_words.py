@@ -11,14 +11,14 @@ import pytest
 from click.testing import CliRunner
 
 from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.new_words import extend, new_words
+from birchbark.checkpoint.packing import pack
 from birchbark.checkpoint.reader import Checkpoint
 from birchbark.checkpoint.tokenizer import Pieces
 from birchbark.cli import group
 from birchbark.errors import InputError
 from birchbark.score.model import load_scorer
-from birchbark.score.packing import pack
 from birchbark.score.scorer import score_texts
-from birchbark.score.vocabulary import extend, new_words
 
 TEXTS = ["Rivers, rivers! Bridging honeys.", "The birch rivers of 12 rivering", "honeys and honeys"]
 
