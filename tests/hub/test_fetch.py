@@ -362,7 +362,7 @@ def test_the_command_line(hub: Imitation, tmp_path: Path) -> None:
     assert f"--model {ID}" in told.stderr
     again = birchbark(tmp_path, hub.url, "model", "fetch", ID)
     assert again.returncode == 2
-    assert "already exists (--replace" in again.stderr
+    assert "already exists (choose another name, or --replace it)" in again.stderr
     listed = birchbark(tmp_path, hub.url, "model", "list")
     assert f"{ID}\t{COMMIT[:12]}\tbert, 2 layers" in listed.stdout
     other = birchbark(tmp_path, hub.url, "model", "fetch", ID, "--to", str(tmp_path / "other"))

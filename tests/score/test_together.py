@@ -19,7 +19,7 @@ from birchbark.remember.recent import KEY_BYTES, Recent
 from birchbark.remember.remembering import Remembering
 from birchbark.score.model import load_scorer
 from birchbark.score.precision import Precision
-from birchbark.score.together import Together, together
+from birchbark.score.together import MOST_TOKENS, Together, together
 from conftest import WordScorer, write_bert
 
 
@@ -58,6 +58,24 @@ class _Slow:
         if any(len(one) == 99 for one in ids):
             raise CheckpointError("no number")
         return np.array([one[0] for one in ids], np.float32)
+
+
+def test_who_asks_for_much_lets_others_in_between() -> None:
+    """A thousand texts are run piece by piece; what is asked meanwhile comes after the first."""
+    slow = _Slow()
+    shared = Together(slow)
+    many = [np.full(100, n, np.int32) for n in range(200)]
+    with ThreadPoolExecutor(2) as pool:
+        long = pool.submit(shared.run, many)
+        assert slow.begun.wait(10)
+        short = pool.submit(shared.run, [np.array([7], np.int32)])
+        while shared._waiting.empty():
+            pass
+        slow.may_end.set()
+        assert short.result().tolist() == [7]
+        assert long.result().tolist() == list(range(200))
+    assert slow.sizes[0] == MOST_TOKENS // 100
+    assert sum(slow.sizes) == 201
 
 
 def test_what_waits_is_run_in_one_go() -> None:

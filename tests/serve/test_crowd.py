@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -10,12 +11,15 @@ from typing import Any
 
 import pytest
 from served import client, place
+from starlette.exceptions import HTTPException
 
 from birchbark.pipeline.answer import Answer, Work
 from birchbark.pipeline.ranker import Ranker
 from birchbark.records import Float32s, Ids
 from birchbark.serve.gate import BusyError, Gate
 from birchbark.serve.limits import Limits
+from birchbark.serve.presence import while_there
+from birchbark.serve.service import QUEUE, QUICK_THREADS
 from birchbark.serve.shapes import SearchRequest
 from birchbark.serve.told import GoneError, Told
 from conftest import WordScorer
@@ -190,7 +194,7 @@ def test_a_search_ends_when_nobody_waits_for_it() -> None:
         return Answer((), Work()), True
 
     async def leave() -> None:
-        told = Told("q", 0.0, 0.0, frames=True)
+        told = Told("q", 0.0, frames=True)
         with ThreadPoolExecutor(1) as pool:
             running = asyncio.wrap_future(pool.submit(told.run, search))
             answers = told.answers(running)
@@ -200,3 +204,92 @@ def test_a_search_ends_when_nobody_waits_for_it() -> None:
 
     asyncio.run(leave())
     assert ended.is_set()
+
+
+def test_of_many_answers_the_first_and_the_newest_are_told() -> None:
+    """The first is the first stage's, however fast the rest comes."""
+
+    def search(watch: Any) -> tuple[Answer, bool]:
+        for count in range(1, 4):
+            watch(lambda count=count: Answer((), Work(candidates=count, exact=False)))
+            Event().wait(0.15)  # longer than a frame
+        return Answer((), Work(candidates=9)), True
+
+    async def late() -> list[int]:
+        told = Told("q", 0.0, frames=True)
+        with ThreadPoolExecutor(1) as pool:
+            running = asyncio.wrap_future(pool.submit(told.run, search))
+            await asyncio.wait([running])
+            await asyncio.sleep(0.05)
+            return [answer.candidates async for answer in told.answers(running)]
+
+    assert asyncio.run(late()) == [1, 9]
+
+
+def test_work_ends_when_whoever_asked_goes_away() -> None:
+    """Its turn is for others; who stays has what it asked for."""
+
+    class Asked:
+        def __init__(self, seconds: float) -> None:
+            self.seconds = seconds
+
+        async def receive(self) -> dict[str, str]:
+            await asyncio.sleep(self.seconds)
+            return {"type": "http.disconnect"}
+
+    ended = []
+
+    async def work() -> int:
+        try:
+            await asyncio.sleep(0.1)
+        except asyncio.CancelledError:
+            ended.append(True)
+            raise
+        return 7
+
+    async def both() -> None:
+        stays: Any = Asked(60)
+        leaves: Any = Asked(0.01)
+        assert await while_there(stays, work()) == 7
+        with pytest.raises(HTTPException):
+            await while_there(leaves, work())
+        await asyncio.sleep(0)
+
+    asyncio.run(both())
+    assert ended == [True]
+
+
+def test_who_waited_too_long_for_a_thread_is_told_to_come_back(client: Any) -> None:
+    """Answers of the first stage have an end as well."""
+    service = client()
+    go = Event()
+    own = service.app.service
+    held = [own._quick.submit(go.wait, 20) for _ in range(QUICK_THREADS)]
+    with ThreadPoolExecutor(1) as pool:
+        ask = {"query": "birch", "by": "first_stage", "budget_ms": 1}
+        late = pool.submit(service.post, "/search", json=ask)
+        time.sleep(0.1 + QUEUE)
+        go.set()
+        answer = late.result()
+    assert all(one.result() for one in held)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert service.post("/search", json=ask).status_code == 200
+    own.gate.inside += own.limits.inside
+    assert service.post("/search", content=b"{").status_code == 503  # before a body is read
+    own.gate.inside -= own.limits.inside
+
+
+def test_what_can_never_be_read_in_time_is_too_much(client: Any) -> None:
+    """Clients ask again what is answered by 503; this would hold a turn each time."""
+
+    class Slow(WordScorer):
+        def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+            time.sleep(0.4)
+            return super().score(query, pieces)
+
+    service = client(Ranker(Slow()), Limits(budget=0.3, longest=0.3))
+    texts = [f"birch {n}" for n in range(200)]
+    answer = service.post("/v2/rerank", json={"query": "birch", "documents": texts})
+    assert answer.status_code == 413
+    assert "retry-after" not in answer.headers
+    assert answer.json()["wanted"] == "what can be read in 0.3 s"

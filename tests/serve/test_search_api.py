@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,10 +18,13 @@ from birchbark.combine.interpolate import Interpolation
 from birchbark.index.reader import Index
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import search
+from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Float32s, Ids
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
+from birchbark.serve.app import application
 from birchbark.serve.limits import MOST_HITS, QUERY_CHARACTERS, Limits
+from birchbark.serve.service import Service
 from conftest import WordScorer
 
 __all__ = ["client", "place"]
@@ -289,3 +293,25 @@ def test_limits_that_contradict_each_other_are_refused() -> None:
     for wrong in ({"budget": 0}, {"budget": 60}, {"at_work": 0}, {"inside": 0}, {"body": 0}):
         with pytest.raises(InputError):
             Limits(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_request_cannot_lift_the_filter_of_the_service(place: Path) -> None:
+    """It may ask for less, and not for other documents."""
+    only = FirstStage(filters={"kind": "water"})
+    service = Service(Searcher(place, Ranker(WordScorer()), only))
+    with TestClient(application(service)) as asked:
+        for more in ({}, {"filters": {"kind": "water"}}):
+            answer = asked.post("/search", json={"query": QUERY, **more}).json()
+            assert set(ids(answer)) == {"canoe", "bridge"}
+        refused = asked.post("/search", json={"query": QUERY, "filters": {"kind": "land"}})
+        assert refused.status_code == 422
+        assert "another kind" in refused.json()["message"]
+
+
+def test_an_index_that_is_gone_is_told_without_its_place(place: Path, client: Any) -> None:
+    """Nothing that was asked is to blame; where it lay is nobody's business."""
+    service = client()
+    shutil.rmtree(place)
+    answer = service.post("/search", json={"query": QUERY})
+    assert answer.status_code == 503
+    assert str(place.parent) not in answer.text

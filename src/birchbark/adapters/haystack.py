@@ -50,5 +50,5 @@ class BirchbarkRanker:
         self.warm_up()
         assert self._scorer
         texts = [one.content or "" for one in documents]
-        ranked = rank_texts(query, texts, self._scorer, top_k or self.top_k)
+        ranked = rank_texts(query, texts, self._scorer, self.top_k if top_k is None else top_k)
         return {"documents": [replace(documents[one.place], score=one.score) for one in ranked]}

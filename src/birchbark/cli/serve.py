@@ -69,7 +69,7 @@ KEY_VARIABLE = "BIRCHBARK_API_KEY"
     "--longest",
     default="30s",
     show_default=True,
-    help="What anything takes at most, whatever it says.",
+    help="What a search, a re-ranking or a document with its scores takes at most.",
 )
 @click.option(
     "--at-work",
@@ -120,6 +120,8 @@ def command(
 
     The page is at /, the API described at /openapi.json; /v1/rerank, /v2/rerank and /rerank speak
     as Cohere, Jina and text-embeddings-inference do. Changes of the index are seen at once.
+    --filter is for searches alone: every document can be had by its id. --scores keeps all that is
+    ever asked, in memory too; without it the last 100 MB of scores are remembered.
     """
     _check_installed()
     from birchbark.pipeline.searcher import Searcher
@@ -147,7 +149,8 @@ def command(
             loopback = ip_address(own).is_loopback
             hosts = names or ((_in_address(host), *LOOPBACK) if loopback else ())
             if not loopback and key is None:
-                say("note: anyone who reaches this address can search: --key-file asks for a key")
+                can = "search, and change documents" if writable else "search"
+                say(f"note: anyone who reaches this address can {can}: --key-file asks for a key")
             address = f"http://{_in_address(host)}:{port}/"
             say(f"{len(searcher.index):,} documents at {address}  (Ctrl-C ends)")
             run(application(service, key, hosts, reports), listening, limits.longest + 5)

@@ -85,10 +85,10 @@ class Race:
     ) -> None:
         """Settle documents until none can be among the best that is not, or time is up.
 
-        watch: called whenever some were settled.
+        watch: called whenever some were settled, or compared by the embedding.
         """
         deadline = deadline or Deadline(None)
-        if self._other and not self._compare(self._other, deadline):
+        if self._other and not self._compare(self._other, deadline, watch):
             return
         for position in range(len(self._doc_ids)):
             self._topk.lower(position, self._bound(position))
@@ -157,7 +157,7 @@ class Race:
             watch()
         return True
 
-    def _compare(self, scoring: Scoring, deadline: Deadline) -> bool:
+    def _compare(self, scoring: Scoring, deadline: Deadline, watch: Callable[[], object]) -> bool:
         """Find the embedding's evidence for all candidates; false where time did not suffice."""
         known = scoring.known(self._doc_ids)
         self._by_vectors += sum(scores is not None for scores in known)
@@ -170,6 +170,7 @@ class Race:
             for position, scores in zip(waiting, found, strict=False):
                 known[position] = scores
             del waiting[: len(found)]
+            watch()
         share = self._ranker.interpolation.evidence_weight * self._ranker.embedding_share
         how = self._ranker.aggregation
         evidence = [judged(scores, how).evidence for scores in known if scores is not None]

@@ -78,7 +78,7 @@ class Searcher:
             model = [Ranker(load_scorer(model, session=together()))]
         self.rankers = tuple(map(self.remember, model))
         self._first_stage, self._near = first_stage, near
-        self._opening, self._writing = Lock(), Lock()
+        self._opening, self._reading, self._writing = Lock(), Lock(), Lock()
         self._snapshot = self._open()
 
     @property
@@ -188,7 +188,7 @@ class Searcher:
                         self._snapshot = self._open()
                     except InputError as gone:  # nothing that was asked is to blame
                         raise ArtifactError(
-                            "the index has become another", found=str(gone), remedy="start anew"
+                            "the index has become another", found=gone.what, remedy="start anew"
                         ) from gone
         return self._snapshot
 
@@ -201,7 +201,7 @@ class Searcher:
 
     def _readers(self, now: _Snapshot, ranker: Ranker) -> Readers:
         """Those that read for this ranker, with what they remember."""
-        with self._opening:
+        with self._reading:
             for readers in now.readers:
                 if readers.ranker.reads == ranker.reads:
                     return readers.weighed(ranker)

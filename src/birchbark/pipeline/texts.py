@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from birchbark.combine.aggregate import Max
@@ -30,12 +30,15 @@ def rank_texts(
     scorer: Scorer,
     top: int | None = None,
     budget: float | None = None,
+    *,
+    watch: Callable[[], object] = lambda: None,
 ) -> list[RankedText]:
     """The texts by their relevance for `query`, best first; of equal ones the first given is first.
 
     A text is read whole; one that is longer than the model reads at once, in chunks, of which the
-    best counts: nothing is cut off. top: only the best so many. budget: seconds. Raises InputError
-    for a query that leaves no room for text, and LateError where time does not suffice.
+    best counts: nothing is cut off. top: only the best so many. budget: seconds. watch: called
+    whenever some were read. Raises InputError for a query that leaves no room for text, and
+    LateError where time does not suffice.
     """
     if top is not None and top < 1:
         raise InputError("top is out of range", wanted="1 or more", found=str(top))
@@ -48,7 +51,7 @@ def rank_texts(
         Ranking.of(names, [0.0] * len(names)),
         len(names),
     )
-    race.run(Deadline(budget))
+    race.run(Deadline(budget), watch)
     if not race.work.exact:
         raise LateError(
             "time does not suffice for all texts",

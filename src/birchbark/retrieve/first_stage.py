@@ -47,7 +47,10 @@ class FirstStage:
             raise InputError("weight of a field is out of range", wanted=wanted, found=str(bad[0]))
 
     def filtered(self, filters: Mapping[str, str]) -> FirstStage:
-        """The same, with these filters besides."""
+        """The same, with these filters besides; InputError for another value of a field."""
+        for name in self.filters.keys() & filters.keys():
+            if self.filters[name] != filters[name]:
+                raise InputError(f"documents are filtered by another {name} already")
         return dataclasses.replace(self, filters={**self.filters, **filters})
 
     @property

@@ -59,13 +59,21 @@ class Together:
     def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Floats:
         """See Session; waits until what others asked before is done.
 
-        types: given by all who ask, or by none.
+        types: given by all who ask, or by none. Who asks for much has it done piece by piece, so
+        that others come in between.
         """
         if not ids:
             return self._session.run(ids, types)
-        asked = _Asked(ids, types, Future())
-        self._waiting.put(asked)
-        return asked.found.result()
+        ends = np.cumsum([len(one) for one in ids])
+        found, at = [], 0
+        while at < len(ids):
+            done = ends[at - 1] if at else 0
+            end = max(at + 1, int(np.searchsorted(ends, done + MOST_TOKENS, side="right")))
+            asked = _Asked(ids[at:end], types and types[at:end], Future())
+            self._waiting.put(asked)
+            found.append(asked.found.result())
+            at = end
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
 
 def _serve(session: Runner, waiting: SimpleQueue[_Asked | None], by_token: bool) -> None:
@@ -80,6 +88,7 @@ def _serve(session: Runner, waiting: SimpleQueue[_Asked | None], by_token: bool)
             tokens += asked.tokens
         _run(session, group, by_token)
         del first, group  # not kept alive while nothing is asked
+        asked = None
 
 
 def _run(session: Runner, group: Sequence[_Asked], by_token: bool) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Collection
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from birchbark.serve.refusals import refusal
+from birchbark.serve.gate import BusyError
+from birchbark.serve.refusals import refusal, told
 from birchbark.serve.service import Service
 
 OPEN_PATHS = ("/", "/healthz", "/readyz")
@@ -102,9 +103,14 @@ class Guard:
         if self._may_enter(scope["path"], headers):
             most = self.service.limits.body
             length = headers.get("content-length", "0")
-            if not length.isdecimal() or int(length) <= most:
-                return None  # what says nothing of its length is measured while it comes
-            return refusal(413, "request is too large", wanted=f"{most:,} bytes at most")
+            if length.isdecimal() and int(length) > most:
+                return refusal(413, "request is too large", wanted=f"{most:,} bytes at most")
+            try:  # before a body is read, which is measured while it comes if it hides its length
+                if scope["method"] == "POST":
+                    self.service.gate.check()
+            except BusyError as busy:
+                return refusal(503, told(busy))
+            return None
         answer = refusal(401, "a key is needed", remedy="Authorization: Bearer KEY")
         answer.headers["WWW-Authenticate"] = "Bearer"
         return answer

@@ -51,6 +51,7 @@ def page_routes(service: Service, reports: Path | None, *, linked: bool) -> APIR
             "model": service.model,
             "embedding": service.embedding if rankers else None,
             "stages": len(rankers),
+            "attention": service.can_look,
             "depth": first.depth if first else None,
             "first_stage_weight": first.interpolation.first_stage_weight if first else None,
             "weights": list(how.by_rank) if isinstance(how, Top) else None,

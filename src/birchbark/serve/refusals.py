@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 
 from birchbark.errors import ArtifactError, BirchbarkError, InputError, LateError
 from birchbark.serve.gate import RETRY_AFTER, BusyError
-from birchbark.serve.service import ClosedError, NotFoundError
+from birchbark.serve.service import ClosedError, NotFoundError, TooMuchError
 
 LOG = logging.getLogger("birchbark.serve")
 REFUSALS = (400, 401, 403, 404, 408, 413, 421, 422, 503)
@@ -21,6 +21,7 @@ MOST_FAULTS = 5  # of one request that are told
 STATUS: dict[type[BirchbarkError], int] = {
     NotFoundError: 404,
     ClosedError: 403,
+    TooMuchError: 413,
     InputError: 422,
     BusyError: 503,
     LateError: 503,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from birchbark.errors import InputError
+from birchbark.serve.presence import while_there
 from birchbark.serve.service import Service
 from birchbark.serve.shapes import RerankRequest, TeiRequest
 
@@ -16,8 +17,8 @@ def rerank_routes(service: Service) -> APIRouter:
     """The three addresses that they ask."""
     routes = APIRouter(tags=["re-ranking"])
 
-    async def rerank(request: RerankRequest, version: str) -> dict[str, Any]:
-        ranked = await service.rerank(request.query, request.texts)
+    async def rerank(request: RerankRequest, asked: Request, version: str) -> dict[str, Any]:
+        ranked = await while_there(asked, service.rerank(request.query, request.texts))
         results: list[dict[str, Any]] = [
             {"index": one.place, "relevance_score": one.score} for one in ranked[: request.top_n]
         ]
@@ -33,18 +34,18 @@ def rerank_routes(service: Service) -> APIRouter:
         }
 
     @routes.post("/v1/rerank", summary="As Cohere's and Jina's first versions")
-    async def first(request: RerankRequest) -> dict[str, Any]:
-        return await rerank(request, "1")
+    async def first(request: RerankRequest, asked: Request) -> dict[str, Any]:
+        return await rerank(request, asked, "1")
 
     @routes.post("/v2/rerank", summary="As Cohere's second version")
-    async def second(request: RerankRequest) -> dict[str, Any]:
-        return await rerank(request, "2")
+    async def second(request: RerankRequest, asked: Request) -> dict[str, Any]:
+        return await rerank(request, asked, "2")
 
     @routes.post("/rerank", summary="As text-embeddings-inference")
-    async def tei(request: TeiRequest) -> list[dict[str, Any]]:
+    async def tei(request: TeiRequest, asked: Request) -> list[dict[str, Any]]:
         if request.raw_scores:
             raise InputError("raw scores are not given", wanted="raw_scores: false")
-        ranked = await service.rerank(request.query, request.texts)
+        ranked = await while_there(asked, service.rerank(request.query, request.texts))
         texts = request.texts
         return [
             {"index": one.place, "score": one.score}

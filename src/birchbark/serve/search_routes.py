@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
@@ -13,6 +13,7 @@ from birchbark.collection.jsonl import document_of
 from birchbark.errors import BirchbarkError, InputError
 from birchbark.serve.limits import ID_CHARACTERS, QUERY_CHARACTERS
 from birchbark.serve.metrics import CONTENT_TYPE
+from birchbark.serve.presence import while_there
 from birchbark.serve.refusals import REFUSALS, told
 from birchbark.serve.service import NotFoundError, Service
 from birchbark.serve.shapes import (
@@ -37,9 +38,9 @@ def search_routes(service: Service) -> APIRouter:
     routes = APIRouter()
 
     @routes.post("/search", tags=["search"])
-    async def search(request: SearchRequest) -> SearchAnswer:
+    async def search(request: SearchRequest, asked: Request) -> SearchAnswer:
         """The best hits, why they are there, and whether time sufficed."""
-        return await service.search(request)
+        return await while_there(asked, service.search(request))
 
     @routes.post(
         "/search/stream",

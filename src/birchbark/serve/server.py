@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import resource
 import socket
 from contextlib import suppress
 from typing import Any
@@ -14,14 +15,17 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from birchbark.errors import InputError
 
 HEAD_SECONDS = 10.0  # for a request's first lines to come
-FLUSH_SECONDS = 20.0  # for an answer to be taken
+FLUSH_SECONDS = 20.0  # for some of an answer to be taken
 CONNECTIONS = 2_000
+OTHER_FILES = 256  # that are open besides connections: parts of indexes, models
 
 
 class PatientProtocol(H11Protocol):
     """HTTP/1.1; a connection that does not begin a request in time is closed."""
 
     _head: asyncio.TimerHandle | None = None
+    _flow: asyncio.TimerHandle | None = None  # while something waits to be taken
+    _taken = False  # whether something was, since that timer began
 
     def connection_made(self, transport: Any) -> None:
         """See asyncio."""
@@ -39,17 +43,36 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
         self._calm()
+        if self._flow:
+            self._flow.cancel()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """See asyncio."""
+        super().pause_writing()
+        self._see_it_taken()
+
+    def resume_writing(self) -> None:
+        """See asyncio."""
+        super().resume_writing()
+        self._taken = True
 
     def on_response_complete(self) -> None:
         """See uvicorn."""
         super().on_response_complete()
-        self.loop.call_later(FLUSH_SECONDS, self._flushed)
+        self._see_it_taken()
 
-    def _flushed(self) -> None:
-        """Who does not take an answer is let go, and what is left of it forgotten."""
-        if self.transport.get_write_buffer_size():
+    def _see_it_taken(self) -> None:
+        if waiting := self.transport.get_write_buffer_size():
+            self._flow = self._flow or self.loop.call_later(FLUSH_SECONDS, self._flows, waiting)
+
+    def _flows(self, before: int) -> None:
+        """Who takes nothing of an answer is let go, and what is left of it forgotten."""
+        self._flow = None
+        if self.transport.get_write_buffer_size() >= before and not self._taken:
             self.transport.abort()
+        self._taken = False
+        self._see_it_taken()
 
     def _answering(self) -> bool:
         cycle: Any = self.cycle
@@ -85,11 +108,22 @@ def bound(host: str, port: int) -> socket.socket:
     return listening
 
 
+def _connections() -> int:
+    """How many this process may hold; its limit of open files is raised for them where it can."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS + OTHER_FILES
+    if soft < wanted:
+        soft = min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(1, min(CONNECTIONS, soft - OTHER_FILES))
+
+
 def run(application: Any, listening: socket.socket, grace: float) -> None:
     """Serve until told to stop (SIGTERM, SIGINT); what was accepted is answered before.
 
     grace: seconds, for that.
     """
+    connections = _connections()
     config = uvicorn.Config(
         application,
         http=PatientProtocol,
@@ -98,7 +132,7 @@ def run(application: Any, listening: socket.socket, grace: float) -> None:
         log_level="warning",
         access_log=False,
         server_header=False,
-        limit_concurrency=CONNECTIONS,
+        limit_concurrency=connections,
         backlog=CONNECTIONS,
         timeout_keep_alive=10,
         timeout_graceful_shutdown=math.ceil(grace),

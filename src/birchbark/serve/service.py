@@ -9,12 +9,13 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, TypeVar
 
+from birchbark.checkpoint.heads import Classifier
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
-from birchbark.errors import BirchbarkError, InputError
+from birchbark.errors import BirchbarkError, InputError, LateError
 from birchbark.pipeline.answer import Answer
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import Watch
@@ -30,18 +31,24 @@ from birchbark.serve.limits import Limits
 from birchbark.serve.metrics import Metrics
 from birchbark.serve.shapes import DocumentShape, SearchAnswer, SearchRequest
 from birchbark.serve.shown import document_shape
-from birchbark.serve.told import Told
+from birchbark.serve.told import GoneError, Told
 from birchbark.show.attention import attention_data
 
 MOST_WRITES = 16  # that wait for each other
 T = TypeVar("T")
 QUICK_THREADS = 4  # for what needs no BERT
 SCORING = 0.85  # share of a budget that scoring may take; then the answer is written and sent
+NEARLY = 0.9  # of the time that anything may take: as much as can be hoped for
+QUEUE = 0.25  # seconds that may pass before a thread begins, however small the budget
 PATIENCE = 0.5  # share of a budget that is waited for a turn: what is left must suffice to read
 
 
 class NotFoundError(BirchbarkError):
     """No such document."""
+
+
+class TooMuchError(BirchbarkError):
+    """More than can be read in the time that anything may take."""
 
 
 class ClosedError(BirchbarkError):
@@ -96,9 +103,11 @@ class Service:
         budget = min(budget, self.limits.longest)
         choose = self._chosen_rankers(request)
         visit = await self.gate.come(None if choose is None else PATIENCE * budget)
-        told = Told(request.query, begun, time.monotonic() - begun, frames=frames)
+        told = Told(request.query, begun, frames=frames)
 
         def search(watch: Watch) -> tuple[Answer, bool]:
+            if time.monotonic() > begun + max(budget, QUEUE):
+                raise self.gate.refusal()
             rankers = choose() if choose and visit.has_turn else ()
             left = begun + SCORING * budget - time.monotonic()
             reads = bool(rankers) and left > 0
@@ -148,11 +157,33 @@ class Service:
         if not self.searcher.rankers:
             raise InputError("this service has no model to rank by")
         scorer = self.searcher.rankers[0].scorer
-        return await self._with_turn(lambda left: rank_texts(query, texts, scorer, budget=left))
+        gone = Event()
+
+        def read(left: float) -> list[RankedText]:
+            def watch() -> None:
+                if gone.is_set():
+                    raise GoneError
+
+            return rank_texts(query, texts, scorer, budget=left, watch=watch)
+
+        try:
+            return await self._with_turn(read)
+        finally:
+            gone.set()
+
+    @property
+    def can_look(self) -> bool:
+        """Whether there is a model whose attention says something of a score."""
+        scorer = self._first_scorer
+        return isinstance(scorer, BertScorer) and isinstance(scorer.checkpoint.head, Classifier)
+
+    @property
+    def _first_scorer(self) -> object:
+        return beneath(self.searcher.rankers[0].scorer) if self.searcher.rankers else None
 
     async def attention(self, query: str, text: str) -> dict[str, Any]:
         """What the model looked at, as a page draws it; in float32, whatever it ranks in."""
-        scorer: object = beneath(self.searcher.rankers[0].scorer) if self.searcher.rankers else None
+        scorer = self._first_scorer
         if not isinstance(scorer, BertScorer):
             raise InputError("this service has no model to look into")
         checkpoint = scorer.checkpoint
@@ -188,13 +219,24 @@ class Service:
             pool.shutdown(wait=True)
 
     async def _with_turn(self, work: Callable[[float], T]) -> T:
-        """What `work` gives, which needs BERT, in the seconds that are left; or BusyError."""
-        end = time.monotonic() + self.limits.longest
-        visit = await self.gate.come(PATIENCE * self.limits.longest)
+        """What `work` gives, which needs BERT, in the seconds that are left; or BusyError.
+
+        TooMuchError takes the place of LateError where more time would not be had another time.
+        """
+        longest = self.limits.longest
+        end = time.monotonic() + longest
+        visit = await self.gate.come(PATIENCE * longest)
         if not visit.has_turn:
             visit.leave()
             raise self.gate.refusal()
-        return await self._begun(visit, self._at_work, lambda: work(end - time.monotonic()))
+        whole = end - time.monotonic() > NEARLY * longest
+        try:
+            return await self._begun(visit, self._at_work, lambda: work(end - time.monotonic()))
+        except LateError as late:
+            if not whole:
+                raise
+            wanted = f"what can be read in {longest:g} s"
+            raise TooMuchError(late.what, found=late.found, wanted=wanted) from None
 
     def _begun(self, visit: Visit, pool: Executor, work: Callable[[], T]) -> asyncio.Future[T]:
         """`work`, in a thread; the visit lasts until that has ended, whoever waits for it."""

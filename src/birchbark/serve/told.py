@@ -29,22 +29,25 @@ class Search(Protocol):
 
 
 class Told:
-    """What is told of one search; of answers that nobody took yet, the newest."""
+    """What is told of one search: the first answer, and of others the newest not taken yet."""
 
-    def __init__(self, query: str, begun: float, waited: float, *, frames: bool) -> None:
-        """begun: when it was asked for, by the monotonic clock. waited: seconds, for a turn.
+    def __init__(self, query: str, begun: float, *, frames: bool) -> None:
+        """begun: when it was asked for, by the monotonic clock.
 
         frames: whether answers are told before the last one. Made in the event loop.
         """
-        self._query, self._begun, self._waited, self._frames = query, begun, waited, frames
+        self._query, self._begun, self._frames = query, begun, frames
+        self._waited = 0.0
         self._loop, self._news = asyncio.get_running_loop(), asyncio.Event()
-        self._newest: SearchAnswer | None = None
+        self._untaken: list[SearchAnswer] = []
+        self._start: SearchAnswer | None = None
         self._first: float | None = None
         self._next = 0.0
         self._ended = self._gone = False
 
     def run(self, search: Search) -> None:
         """Search, in a thread; ends early where nobody waits any more."""
+        self._waited = time.monotonic() - self._begun
         try:
             with suppress(GoneError):
                 self._tell(self._shape(*search(watch=self._watch)))
@@ -57,12 +60,11 @@ class Told:
         running: `run`, in a thread.
         """
         try:
-            while not self._ended or self._newest:
+            while not self._ended or self._untaken:
                 await self._news.wait()
                 self._news.clear()
-                answer, self._newest = self._newest, None
-                if answer:
-                    yield answer
+                while self._untaken:
+                    yield self._untaken.pop(0)
             await running
         finally:
             self._gone = True
@@ -82,10 +84,13 @@ class Told:
             self._loop.call_soon_threadsafe(self._told, answer)
 
     def _told(self, answer: SearchAnswer | None) -> None:
-        if answer:
-            self._newest = answer
-        else:
+        if answer is None:
             self._ended = True
+        elif self._untaken and self._untaken[-1] is not self._start:
+            self._untaken[-1] = answer
+        else:
+            self._start = self._start or answer
+            self._untaken.append(answer)
         self._news.set()
 
     def _shape(self, answer: Answer, begun: bool) -> SearchAnswer:

@@ -35,6 +35,11 @@ function drawAttention(data, root) {
       return one;
     }));
   }
+  function heard(row) {
+    const shares = data.tokens.map((token, c) => [token, at(state.layer, state.head, row, c)]);
+    const best = shares.sort((a, b) => b[1] - a[1]).slice(0, 3);
+    return `${data.tokens[row]} looks at ${best.map(([token, share]) => `${token} ${Math.round(100 * share)} %`).join(", ")}`;
+  }
   function draw() {
     for (const [name, key] of [["layers", "layer"], ["heads", "head"]])
       for (const one of place(name).querySelectorAll("button"))
@@ -43,7 +48,7 @@ function drawAttention(data, root) {
       one.setAttribute("aria-pressed", Number(one.dataset.layer) === state.layer && Number(one.dataset.head) === state.head);
     const rows = data.layers[state.layer].rows;
     if (state.row >= rows) state.row = -1;
-    const svg = element("svg", { viewBox: `0 0 600 ${n * LINE + 8}`, width: 600, role: "img", "aria-label": "Lines from tokens to the tokens that they look at" });
+    const svg = element("svg", { viewBox: `0 0 600 ${n * LINE + 8}`, width: 600, role: "group", "aria-label": "Lines from tokens to the tokens that they look at" });
     for (let r = 0; r < rows; r++) {
       if (state.row >= 0 && r !== state.row) continue;
       for (let c = 0; c < n; c++) {
@@ -56,7 +61,7 @@ function drawAttention(data, root) {
     }
     data.tokens.forEach((token, number) => {
       const looks = number < rows, off = !looks || (state.row >= 0 && state.row !== number);
-      const left = element("text", { x: LEFT, y: number * LINE + 17, "text-anchor": "end", class: data.sides[number] + (off ? " off" : ""), tabindex: looks ? 0 : -1 }, token);
+      const left = element("text", { x: LEFT, y: number * LINE + 17, "text-anchor": "end", class: data.sides[number] + (off ? " off" : ""), tabindex: looks ? 0 : -1, ...(looks ? { role: "img", "aria-label": heard(number) } : {}) }, token);
       const alone = () => { if (state.row !== number) { state.row = number; draw(); return true; } return false; };
       if (looks) {
         left.addEventListener("mouseenter", alone);

@@ -7,7 +7,11 @@ export class Refused extends Error {
 }
 
 async function answered(path, options, again = false) {
-  const key = sessionStorage.getItem(KEY);
+  const key = sessionStorage.getItem(KEY);  // a key that no header holds is known to be wrong
+  if (key && !/^[\x21-\x7e]+$/.test(key)) {
+    sessionStorage.setItem(KEY, await keyAsked(true));
+    return answered(path, options, true);
+  }
   const headers = { ...options.headers, ...(key ? { authorization: `Bearer ${key}` } : {}) };
   let answer;
   try {

@@ -21,6 +21,11 @@ export function showBeside(section, columns, open) {
   drawLines(section);
 }
 
+export function clearBeside(section) {
+  section.querySelector(".lists").replaceChildren();
+  section.querySelector("svg").replaceChildren();
+}
+
 function places(hit, columns) {
   return columns.map(([name, answer]) => {
     const place = answer.hits.findIndex(one => one.doc_id === hit.doc_id);

@@ -7,17 +7,42 @@ const CONTEXT = 80;  // characters
 const MOST = 3;  // pieces of evidence that are shown of a hit
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
+let pressed = false, held = null;  // nothing is moved from under a finger
+addEventListener("pointerdown", event => { pressed = Boolean(event.target.closest?.("#hits")); });
+for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, () => setTimeout(() => {  // after the click
+  pressed = false;
+  const draw = held;
+  held = null;
+  draw?.();
+}));
+
 // first: doc_id → place in the first stage's ranking. open: called with a hit.
 export function showHits(list, answer, first, open) {
-  const focused = document.activeElement?.closest?.("#hits > li")?.dataset.id;
-  const old = new Map([...list.children].map(item => [item.dataset.id, item]));
+  if (pressed) held = () => drawHits(list, answer, first, open);
+  else drawHits(list, answer, first, open);
+}
+
+export function forgetHits(list) {
+  held = null;
+  list.replaceChildren();
+}
+
+// What stands in the list already is changed where it is, so that focus, clicks and selections last.
+function drawHits(list, answer, first, open) {
+  const focused = document.activeElement, old = new Map([...list.children].map(item => [item.dataset.id, item]));
   const before = new Map([...old].map(([id, item]) => [id, item.getBoundingClientRect().top]));
   const most = Math.max(...answer.hits.map(hit => hit.score), 1e-9);
-  const items = answer.hits.map((hit, place) => item(hit, place + 1, first, most, open));
-  list.replaceChildren(...items);
+  const items = answer.hits.map((hit, place) => filled(old.get(hit.doc_id) ?? blank(hit, open), hit, place + 1, first, most));
+  let at = list.firstElementChild;
+  for (const one of items) {
+    if (one === at) at = at.nextElementSibling;
+    else list.insertBefore(one, at);
+  }
+  for (const one of old.values()) if (!items.includes(one)) one.remove();
+  if (focused !== document.activeElement && list.contains(focused)) focused.focus({ preventScroll: true });
+  if (calm.matches) return;
   for (const one of items) {
     const from = before.get(one.dataset.id);
-    if (calm.matches) continue;
     if (from === undefined) {
       if (old.size) one.animate({ opacity: [0, 1] }, { duration: 250 });
       continue;
@@ -26,16 +51,22 @@ export function showHits(list, answer, first, open) {
     if (Math.abs(by) > 1)
       one.animate({ transform: [`translateY(${by}px)`, "none"] }, { duration: 350, easing: "ease-out" });
   }
-  if (focused) list.querySelector(`li[data-id="${CSS.escape(focused)}"] .title`)?.focus({ preventScroll: true });
 }
 
-function item(hit, place, first, most, open) {
-  const one = made("li", { "data-id": hit.doc_id, class: hit.settled ? "" : "unread" },
-    made("div", { class: "rank" }, String(place), moved(first.get(hit.doc_id), place)),
-    made("div", {},
-      made("button", { type: "button", class: "title", onclick: () => open(hit) }, named(hit)),
-      parts(hit, most),
-      hit.segments.length ? evidence(hit.segments) : made("p", { class: "evidence" }, hit.lead)));
+function blank(hit, open) {
+  const one = made("li", { "data-id": hit.doc_id }, made("div", { class: "rank" }), made("div", {},
+    made("button", { type: "button", class: "title", onclick: () => open(one.hit) }, named(hit)),
+    made("div", { class: "parts" }), made("p", { class: "evidence" })));
+  return one;
+}
+
+function filled(one, hit, place, first, most) {
+  const shown = JSON.stringify([hit, place, first.get(hit.doc_id), most]);
+  if (one.shown === shown) return one;
+  [one.shown, one.hit, one.className] = [shown, hit, hit.settled ? "" : "unread"];
+  one.querySelector(".rank").replaceChildren(String(place), moved(first.get(hit.doc_id), place));
+  one.querySelector(".parts").replaceChildren(...parts(hit, most));
+  one.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit.segments) : [hit.lead]));
   return one;
 }
 
@@ -51,11 +82,11 @@ function moved(was, place) {
 function parts(hit, most) {
   const named = [["first", "first stage", hit.first_stage], ["embedding", "embedding", hit.embedding], ["evidence-part", "evidence", hit.evidence]]
     .filter(([, , value]) => value > 0);
-  if (!hit.settled) return made("div", { class: "parts" }, "not read: where the first stage has it");
+  if (!hit.settled) return ["not read: where the first stage has it"];
   const told = `${figure(hit.score)}${named.length > 1 ? " = " + named.map(([, name, value]) => `${name} ${figure(value)}`).join(" + ") : ""}`;
   const bar = made("span", { class: "bar", "aria-hidden": "true" },
     ...named.map(([kind, , value]) => made("i", { class: kind, width: `${100 * value / most}%` })));
-  return made("div", { class: "parts" }, bar, made("span", {}, told));
+  return [bar, made("span", {}, told)];
 }
 
 // The best segments in the order of the text, with what stands between them where that is little.
@@ -73,7 +104,7 @@ function evidence(every) {
     [end, after] = [one.end, one.after];
   }
   const rest = more ? [made("small", {}, `and ${more} more that count${more > 1 ? "" : "s"}`)] : [];
-  return made("p", { class: "evidence" }, ...pieces, around(ended(after)), ...rest);
+  return [...pieces, around(ended(after)), ...rest];
 }
 
 // Context begins and ends between words.

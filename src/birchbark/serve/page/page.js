@@ -1,13 +1,13 @@
 // What happens on the page? Queries, weights, views and keys.
 
 import { got, streamed, asked } from "./ask.js";
-import { drawLines, showBeside } from "./beside.js";
-import { showHits } from "./hits.js";
+import { clearBeside, drawLines, showBeside } from "./beside.js";
+import { forgetHits, showHits } from "./hits.js";
 import { made } from "./made.js";
 import { readDocument } from "./reader.js";
 
 const id = name => document.getElementById(name);
-const field = id("query"), status = id("status"), bar = id("progress"), trouble = id("trouble");
+const field = id("query"), status = id("status"), said = id("said"), bar = id("progress"), trouble = id("trouble");
 const state = { query: "", view: "results", about: null, running: null, moved: false, first: new Map() };
 const PAUSE = 60;  // milliseconds after a slider moved
 const SLOW = 400;  // milliseconds after which the page says what it waits for
@@ -20,7 +20,7 @@ function weights() {
   return { first_stage_weight: Number(id("a").value), ...(state.about.weights ? { weights: each } : {}) };
 }
 
-const open = hit => readDocument(hit, state.query, Boolean(state.about?.model));
+const open = hit => readDocument(hit, state.query, state.about);
 
 async function run(work) {
   state.running?.abort();
@@ -40,30 +40,45 @@ async function run(work) {
   }
 }
 
+// What the service is like: asked for until it is known.
+async function learnt(signal) {
+  if (state.about) return;
+  const about = await got("/about", signal);
+  state.about = about;
+  id("reports").hidden = !about.reports;
+  id("weights").hidden = !about.model || about.stages > 1;
+  id("about").textContent = `${about.documents.toLocaleString("en")} documents, ` +
+    (about.model ? `read by ${about.model} as you ask.` : "ranked without BERT.");
+  if (about.model && about.stages === 1) usual();
+}
+
 function search({ anew }) {
   if (!state.query) return;
   id("welcome").hidden = true;
-  if (anew) id("hits").replaceChildren();
+  if (anew) { forgetHits(id("hits")); clearBeside(id("beside")); }
   if (state.view === "beside") { beside(); return; }
   run(async (signal, begun) => {
+    await learnt(signal);
     const query = state.query;
-    let answer;
+    let answer, drawn = false;
     for await (answer of streamed({ query, top: TOP, ...weights() }, signal)) {
       begun();
       if (anew) state.first = new Map(answer.hits.map((hit, place) => [hit.doc_id, place + 1]));
-      if (anew || answer.settled) showHits(id("hits"), answer, state.first, open);
+      if (anew || answer.settled || !answer.hits.length) { showHits(id("hits"), answer, state.first, open); drawn = true; }
+      tell(answer, anew);
       anew = false;
-      tell(answer);
     }
-    tell(answer, true);
+    if (drawn || answer.exact) tell(answer, true, true);
+    else again("Too much is asked of the service just now; these hits are as they were.", "Try again");
   });
 }
 
 function beside() {
-  const ways = [["First stage", "first_stage"]];
-  if (state.about?.embedding) ways.push(["Embedding", "embedding"]);
-  if (state.about?.model) ways.push([state.about.model, "bert"]);
   run(async (signal, begun) => {
+    await learnt(signal);
+    const { embedding, model } = state.about, ways = [["First stage", "first_stage"]];
+    if (embedding) ways.push(["Embedding", "embedding"]);
+    if (model) ways.push([model, "bert"]);
     const query = state.query, columns = [];
     for (const [name, by] of ways) {
       const request = { query, by, top: TOP, ...(by === "bert" ? weights() : {}) };
@@ -73,23 +88,29 @@ function beside() {
     }
     begun();
     status.textContent = columns[0][1].hits.length ? "" : nothing();
+    said.textContent = columns[0][1].hits.length ? `${columns.length} rankings side by side.` : nothing();
   });
 }
 
 const nothing = () => "No document holds a word of this query. Try other words, or fewer.";
 const seconds = ms => ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 
-function tell(answer, last = false) {
+function again(why, name) {
+  status.replaceChildren(why + " ", made("button", { type: "button", onclick: () => search({ anew: false }) }, name));
+  said.textContent = why;
+}
+
+// aloud: also to those who hear the page; not ten times a second.
+function tell(answer, aloud, last = false) {
   const { candidates, settled, exact, hits, timings_ms: times } = answer;
   bar.hidden = last || !candidates;
   bar.value = candidates ? settled / candidates : 0;
   if (!hits.length) status.textContent = nothing();
   else if (!last) status.textContent = `First hits after ${seconds(times.first_stage)}; ${settled} of ${candidates} documents read.`;
   else if (exact) status.textContent = `${candidates ? `${settled} of ${candidates} documents read: enough to know the best ${hits.length}. ` : ""}${seconds(times.total)}.`;
-  else if (candidates) status.replaceChildren(
-    `Time was up: ${settled} of ${candidates} documents read in ${seconds(times.total)}; the others are where the first stage has them. `,
-    made("button", { type: "button", onclick: () => search({ anew: false }) }, "Read on"));
-  else status.textContent = "The service is busy: these are the first stage’s hits, unread.";
+  else if (candidates) again(`Time was up: ${settled} of ${candidates} documents read in ${seconds(times.total)}; the others are where the first stage has them.`, "Read on");
+  else again("The service is busy: these are the first stage’s hits, unread.", "Read them");
+  if (aloud) said.textContent = `${hits.length} hits. ${status.firstChild?.textContent ?? ""}`;
 }
 
 function showWeights() {
@@ -99,7 +120,7 @@ function showWeights() {
   while (each.children.length > wanted) each.lastChild.remove();
   while (each.children.length < wanted) {
     const place = each.children.length + 1, usual = state.about.weights[place - 1] ?? 1 / 2 ** (place - 1);
-    const told = made("output");
+    const told = made("output", { "aria-live": "off" });
     each.append(made("label", {}, `Weight of sentence ${place} `, told,
       made("input", { type: "range", min: 0, max: 1, step: 0.01, value: usual, oninput: weigh })));
   }
@@ -142,6 +163,7 @@ function fromAddress() {
   status.textContent = "";
   id("results").hidden = id("beside").hidden = true;
   id("welcome").hidden = false;
+  run(learnt);
 }
 
 function toAddress() {
@@ -166,12 +188,4 @@ addEventListener("keydown", event => {
   else if (up && now === 0) { event.preventDefault(); field.focus(); }
 });
 
-run(async signal => {
-  const about = state.about = await got("/about", signal);
-  id("reports").hidden = !about.reports;
-  id("weights").hidden = !about.model || about.stages > 1;
-  id("about").textContent = `${about.documents.toLocaleString("en")} documents, ` +
-    (about.model ? `read by ${about.model} as you ask.` : "ranked without BERT.");
-  if (about.model && about.stages === 1) usual();
-  fromAddress();
-});
+fromAddress();

@@ -6,12 +6,13 @@ import { figure, made, unseen } from "./made.js";
 const dialog = document.getElementById("reader"), contents = document.getElementById("contents");
 const note = document.getElementById("reader-note"), attention = document.getElementById("attention");
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
-let reading = null, opened = null;
+let reading = null, opener = null;
 
-export async function readDocument(hit, query, looks) {
+// about: what the service is like; null while that is not known.
+export async function readDocument(hit, query, about) {
   reading?.abort();
   reading = new AbortController();
-  opened = hit.doc_id;
+  opener = { element: document.activeElement, doc: hit.doc_id };
   const { signal } = reading, path = `/documents/${encodeURIComponent(hit.doc_id)}`;
   document.getElementById("reader-title").textContent = hit.title || hit.doc_id;
   note.textContent = "Opening…";
@@ -21,19 +22,20 @@ export async function readDocument(hit, query, looks) {
   try {
     const plain = await got(path, signal);
     contents.textContent = plain.contents;
-    note.textContent = query && looks ? "Reading…" : "";
-    if (!query || !looks) return;
+    note.textContent = query && about?.model ? "Reading…" : "";
+    if (!query || !about?.model) return;
     const read = await got(`${path}?query=${encodeURIComponent(query)}`, signal);
-    tint(read, query, signal);
+    tint(read, about.attention && query, signal);
     const best = Math.max(0, ...read.segments.map(one => one.score));
     note.textContent = read.segments.length
-      ? `${read.segments.length} pieces; the best has ${figure(best)}. Choose one to see what the model looked at.`
+      ? `${read.segments.length} pieces; the best has ${figure(best)}.${about.attention ? " Choose one to see what the model looked at." : ""}`
       : "There is no text to read.";
   } catch (fault) {
     if (fault.name !== "AbortError") note.textContent = fault.message;
   }
 }
 
+// query: where a piece can be chosen, to see what the model looked at for it; else false.
 function tint(read, query, signal) {
   const pieces = [];
   let at = 0;
@@ -44,10 +46,12 @@ function tint(read, query, signal) {
     if (start >= one.end) continue;
     pieces.push(between(at, start));
     const press = event => look(event.currentTarget, one, query, signal);
-    pieces.push(made("span", {
-      class: "segment", role: "button", tabindex: "0", "aria-pressed": "false", share: one.score,
-      title: `probability of relevance ${figure(one.score)}`, onclick: press,
+    const chosen = query ? {
+      role: "button", tabindex: "0", "aria-pressed": "false", onclick: press,
       onkeydown: event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); press(event); } },
+    } : {};
+    pieces.push(made("span", {
+      class: "segment", share: one.score, title: `probability of relevance ${figure(one.score)}`, ...chosen,
     }, between(start, one.end), unseen(` (relevance ${figure(one.score)}) `)));
     at = one.end;
   }
@@ -71,5 +75,6 @@ async function look(segment, one, query, signal) {
 
 dialog.addEventListener("close", () => {
   reading?.abort();  // hits may have been drawn anew meanwhile
-  document.querySelector(`main section:not([hidden]) li[data-id="${CSS.escape(opened)}"] .title`)?.focus();
+  const there = `main section:not([hidden]) li[data-id="${CSS.escape(opener.doc)}"] .title`;
+  (opener.element.isConnected ? opener.element : document.querySelector(there))?.focus();
 });
