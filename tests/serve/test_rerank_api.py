@@ -24,6 +24,7 @@ def test_cohere_and_jina(client: Any, path: str) -> None:
     answer = service.post(path, json=ask).json()
     assert [(r["index"], r["relevance_score"]) for r in answer["results"]] == EXPECTED
     assert answer["id"]
+    assert answer["usage"]["total_tokens"] == 9
     assert answer["meta"]["api_version"]["version"] == path[2]
     objects = [{"text": text, "id": n} for n, text in enumerate(TEXTS)]
     more = {"top_n": 2, "return_documents": True, "max_tokens_per_doc": 4096, "priority": 0}

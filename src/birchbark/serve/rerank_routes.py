@@ -18,7 +18,8 @@ def rerank_routes(service: Service) -> APIRouter:
     routes = APIRouter(tags=["re-ranking"])
 
     async def rerank(request: RerankRequest, asked: Request, version: str) -> dict[str, Any]:
-        ranked = await while_there(asked, service.rerank(request.query, request.texts))
+        found = service.rerank(request.query, request.texts)
+        ranked, tokens = await while_there(asked, found)
         results: list[dict[str, Any]] = [
             {"index": one.place, "relevance_score": one.score} for one in ranked[: request.top_n]
         ]
@@ -30,6 +31,7 @@ def rerank_routes(service: Service) -> APIRouter:
             "object": "list",
             "model": service.model,
             "results": results,
+            "usage": {"total_tokens": tokens},
             "meta": {"api_version": {"version": version}, "billed_units": {"search_units": 1}},
         }
 
@@ -45,7 +47,7 @@ def rerank_routes(service: Service) -> APIRouter:
     async def tei(request: TeiRequest, asked: Request) -> list[dict[str, Any]]:
         if request.raw_scores:
             raise InputError("raw scores are not given", wanted="raw_scores: false")
-        ranked = await while_there(asked, service.rerank(request.query, request.texts))
+        ranked, _ = await while_there(asked, service.rerank(request.query, request.texts))
         texts = request.texts
         return [
             {"index": one.place, "score": one.score}

@@ -16,6 +16,7 @@ from birchbark.errors import InputError
 
 HEAD_SECONDS = 10.0  # for a request's first lines to come
 FLUSH_SECONDS = 20.0  # for some of an answer to be taken
+UNSENT = 1 << 17  # bytes that the system may hold back, so that what is taken is seen soon
 CONNECTIONS = 2_000
 OTHER_FILES = 256  # that are open besides connections: parts of indexes, models
 
@@ -30,6 +31,9 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """See asyncio."""
         super().connection_made(transport)
+        own = transport.get_extra_info("socket")
+        if own.family in (socket.AF_INET, socket.AF_INET6) and hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
         self._head = self.loop.call_later(HEAD_SECONDS, self._too_slow)
 
     def data_received(self, data: bytes) -> None:

@@ -152,19 +152,23 @@ class Service:
 
         return await self._with_turn(tinted)
 
-    async def rerank(self, query: str, texts: list[str]) -> list[RankedText]:
-        """All texts, best first; LateError, or BusyError, rather than scores that are made up."""
+    async def rerank(self, query: str, texts: list[str]) -> tuple[list[RankedText], int]:
+        """All texts, best first, and how many tokens they have.
+
+        LateError, TooMuchError or BusyError rather than scores that are made up.
+        """
         if not self.searcher.rankers:
             raise InputError("this service has no model to rank by")
         scorer = self.searcher.rankers[0].scorer
         gone = Event()
 
-        def read(left: float) -> list[RankedText]:
+        def read(left: float) -> tuple[list[RankedText], int]:
             def watch() -> None:
                 if gone.is_set():
                     raise GoneError
 
-            return rank_texts(query, texts, scorer, budget=left, watch=watch)
+            ranked = rank_texts(query, texts, scorer, budget=left, watch=watch)
+            return ranked, sum(map(len, scorer.encode([query, *texts])))
 
         try:
             return await self._with_turn(read)
