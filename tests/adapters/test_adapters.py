@@ -106,5 +106,13 @@ def test_pyterrier(bert: Path, tmp_path: Path) -> None:
         both[["qid", "docno"]].to_numpy().tolist()
         == whole.transform(topics)[["qid", "docno"]].to_numpy().tolist()
     )
+    topics["topic"] = ["boats", "insects", "beasts"]  # what else is in a frame is kept
+    for found in (bm25.transform(topics), (bm25 >> BirchbarkReranker(searcher)).transform(topics)):
+        assert found.groupby("qid")["topic"].unique().map(list).to_dict() == {
+            "1": ["boats"],
+            "2": ["insects"],
+        }
+    none = bm25.transform(topics[topics["qid"] == "3"])
+    assert (len(none), list(none.columns)) == (0, [*both.columns, "topic"])
     with pytest.raises(InputError, match="without the column query"):
         whole.transform(pd.DataFrame({"qid": ["1"]}))

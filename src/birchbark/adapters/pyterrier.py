@@ -43,7 +43,7 @@ class BirchbarkRetriever(pt.Transformer):
             rankers = None if self._first_stage_only else ...
             hits = self._searcher.search(query, self._top, rankers=rankers).hits
             rows += [(qid, query, h.document.doc_id, h.score, n) for n, h in enumerate(hits)]
-        return pd.DataFrame(rows, columns=COLUMNS)
+        return _with_others(pd.DataFrame(rows, columns=COLUMNS), topics, ["qid"])
 
 
 class BirchbarkReranker(pt.Transformer):
@@ -65,7 +65,16 @@ class BirchbarkReranker(pt.Transformer):
             rankings[str(qid)] = Ranking.of(some["docno"].tolist(), some["score"].tolist())
         run = Run(rankings, "pyterrier")
         found = rerank(self._searcher.index, run, list(queries.values()), self._searcher.rankers)
-        return pd.DataFrame(_rows(queries.items(), found), columns=COLUMNS)
+        frame = pd.DataFrame(_rows(queries.items(), found), columns=COLUMNS)
+        return _with_others(frame, ranked, ["qid", "docno"])
+
+
+def _with_others(frame: pd.DataFrame, given: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """`frame` with the further columns of what was given, which later stages may need."""
+    others = [name for name in given.columns if name not in COLUMNS]
+    if frame.empty:  # whose keys are of no type
+        return frame.reindex(columns=[*COLUMNS, *others])
+    return frame.merge(given[[*keys, *others]].drop_duplicates(keys), on=keys, how="left")
 
 
 def _rows(queries: Iterable[tuple[object, Query]], run: Run) -> list[tuple[object, ...]]:
