@@ -96,4 +96,4 @@ bench-serve: .venv/ready-bench-score .venv/ready-bench-serve .venv/ready-model
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-train .venv-adapters birchbark-demo
+	rm -rf .venv .venv-train .venv-adapters birchbark-demo bench-work
