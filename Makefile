@@ -77,7 +77,7 @@ bench-tune: .venv/ready-test
 bench-nearest: .venv/ready-bench-nearest .venv/ready-model
 	$(BIN)/python -m benchmarks.nearest --data ../shared/data --output benchmarks/RESULTS-NEAREST.md $(BENCH)
 
-# Fifty clients at once, beside FastAPI with sentence-transformers, a quarter of an hour.
+# Fifty clients, beside FastAPI with sentence-transformers; twenty minutes.
 bench-serve: .venv/ready-bench-score .venv/ready-bench-serve .venv/ready-model
 	$(BIN)/python -m benchmarks.serving --output benchmarks/RESULTS-SERVING.md $(BENCH)
 
