@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-train test-adapters test-page audit slow lint bench bench-score bench-topk bench-train bench-tune bench-nearest bench-serve clean
+.PHONY: demo test test-train test-adapters test-page audit fuzz slow lint bench bench-score bench-topk bench-train bench-tune bench-nearest bench-serve clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -40,6 +40,11 @@ test-page: .venv/ready-test-page .venv/ready-model
 # Publicly known faults of what is installed; fails where anything could not be asked, too.
 audit: .venv/ready-audit
 	$(BIN)/python .ci/audit.py --strict
+
+# Ten thousand requests made of the service's own description; FUZZ="--max-examples 50" for less.
+FUZZ ?=
+fuzz: .venv/ready-fuzz .venv/ready-model
+	$(BIN)/python .ci/fuzz.py $(FUZZ)
 
 slow: .venv/ready-test-page .venv/ready-model
 	$(BIN)/python -m pytest -m slow
