@@ -10,6 +10,7 @@ verdict = runpy.run_path(str(Path(__file__).parents[1] / ".ci" / "audit.py"))["v
 FAULT = {"id": "CVE-1", "fix_versions": ["2.0"], "aliases": [], "description": ""}
 SOUND = {"name": "sound", "version": "1.0", "vulns": []}
 FAULTY = {"name": "faulty", "version": "1.0", "vulns": [FAULT]}
+OWN = {"name": "birchbark", "skip_reason": "distribution marked as editable"}
 UNKNOWN = {"name": "unknown", "skip_reason": "not found"}
 
 
@@ -44,5 +45,6 @@ def test_no_answer_is_no_fault_and_no_audit() -> None:
 
 
 def test_sound_packages_are_sound() -> None:
-    """The one case in which nothing is to be said but the count."""
-    assert told(SOUND) == (["audited: 1, with known faults: 0"], False, True)
+    """Nothing is to be said but the count; birchbark itself is not asked for."""
+    for packages in ((SOUND,), (SOUND, OWN)):
+        assert told(*packages) == (["audited: 1, with known faults: 0"], False, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -64,7 +65,10 @@ def here(tmp_path: Path) -> Path:
 def started(here: Path, output: str, kept: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "birchbark", "study", "run", here / "recipe.toml"]
     command += ["--data", here, "--output", here / output, "--keep", here / kept]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    quiet = subprocess.DEVNULL
+    # what a killed one leaves behind goes with the test's folder
+    environment = {**os.environ, "TMPDIR": str(here)}
+    return subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
