@@ -29,7 +29,10 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 
 
 def refuse_existing(
-    target: Path, *, replace: bool = False, remedy: str = "choose another name, or --replace it"
+    target: Path,
+    *,
+    replace: bool = False,
+    remedy: str = "choose another name, or ask to replace it",
 ) -> None:
     """Raise InputError if `target` exists and is not to be replaced: before any work is done."""
     if target.exists() and not replace:

@@ -71,6 +71,22 @@ def test_a_packed_model_ranks(here: Path) -> None:
     assert "model cross-encoder\n" in rows
 
 
+def test_only_a_model_is_replaced_by_one(here: Path) -> None:
+    """Other programs have a config.json, too; nothing of theirs is lost."""
+    Path("app").mkdir()
+    asked = ["model", "pack", "model", "--bits", "8", "--to", "app"]
+    with pytest.raises(InputError, match="app: already exists"):
+        birchbark(*asked)
+    for text in ('{"port": 80}', "[]", "{", ""):
+        Path("app/config.json").write_text(text)
+        with pytest.raises(InputError, match="app: holds something else than a model"):
+            birchbark(*asked, "--replace")
+    assert [path.name for path in Path("app").iterdir()] == ["config.json"]
+    Path("app/config.json").unlink()
+    for _ in range(2):  # what is empty, then what is one
+        birchbark(*asked, "--replace")
+
+
 def test_a_model_without_a_head_is_taken(here: Path) -> None:
     """To be packed, to get words, and to give an index its pieces."""
     shutil.copytree("model", "bare")

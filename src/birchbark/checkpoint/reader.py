@@ -109,8 +109,14 @@ def open_any(directory: Path | str, name: str | None = None) -> Checkpoint:
 
 def check_model(directory: Path) -> None:
     """Raise InputError if files in `directory` are no model's: they may not be replaced by one."""
-    names = {path.name for path in directory.iterdir()}
-    if names and not names & {"config.json", "modules.json"}:
+    if not any(directory.iterdir()):
+        return
+    try:
+        home = directory / read_modules(directory).get("Transformer", "")
+        known = "model_type" in read_object(home / "config.json")
+    except CheckpointError:
+        known = False
+    if not known:
         raise InputError(
             "holds something else than a model", where=str(directory), remedy="name another folder"
         )

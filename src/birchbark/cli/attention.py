@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from birchbark.cli.options import DEFAULT_MODEL, FILE
+from birchbark.cli.options import DEFAULT_MODEL, FILE, OR_REPLACE
 from birchbark.cli.talk import say
 
 
@@ -25,7 +25,7 @@ def command(query: str, text: str, model: str, output: Path, replace: bool) -> N
     from birchbark.score.attention import attention
     from birchbark.show.attention import attention_page
 
-    refuse_existing(output, replace=replace)
+    refuse_existing(output, replace=replace, remedy=OR_REPLACE)
     found = attention(model, query, text)
     page = attention_page(found, model, query, text)
     with new_file(output) as out:

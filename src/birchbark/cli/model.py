@@ -10,7 +10,7 @@ import click
 
 from birchbark.cli.model_check import check
 from birchbark.cli.model_extend import extend_command
-from birchbark.cli.options import FILE
+from birchbark.cli.options import FILE, OR_REPLACE
 from birchbark.cli.talk import progress, say
 from birchbark.errors import BirchbarkError, InputError
 
@@ -51,7 +51,7 @@ def fetch(hub_id: str, revision: str, to: Path | None, replace: bool) -> None:
     if not is_hub_id(hub_id):
         raise InputError("not a hub id", found=hub_id, wanted="owner/name")
     target = to or shelf(hub_id)
-    refuse_existing(target, replace=replace)
+    refuse_existing(target, replace=replace, remedy=OR_REPLACE)
     hub = Hub(os.environ.get("HF_ENDPOINT") or ENDPOINT, os.environ.get("HF_TOKEN") or None)
     described = fetch_model(hub, hub_id, revision, target, _megabytes, replace=replace)
     say(f"{hub_id}: {described}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.options import ENCODING, FILE, FORMAT, REMEDY, SKIP_BAD
+from birchbark.cli.options import ENCODING, FILE, FORMAT, OR_REPLACE, REMEDY, SKIP_BAD
 from birchbark.cli.talk import counted, progress, report_intake, say
 
 TOGETHER = 256  # documents that are tokenised at a time
@@ -57,7 +57,7 @@ def extend_command(
     from birchbark.collection.intake import Intake
 
     source = locate(model)
-    refuse_existing(target, replace=replace)
+    refuse_existing(target, replace=replace, remedy=OR_REPLACE)
 
     def documents(intake: Intake) -> Iterator[Document]:
         with progress("reading") as advance:

@@ -56,6 +56,7 @@ DATA = click.option(
     help="Folder that paths of data start from.  [default: $BIRCHBARK_DATA, or ../shared/data if "
     "it is there]",
 )
+OR_REPLACE = "choose another name, or --replace it"
 REMEDY = "mend it, or leave out bad records with --skip-bad"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.options import DATA, FILE
+from birchbark.cli.options import DATA, FILE, OR_REPLACE
 from birchbark.cli.talk import say
 from birchbark.errors import BirchbarkError, InputError
 
@@ -66,7 +66,7 @@ def run(
     from birchbark.study.recipe_file import read_recipe
     from birchbark.study.run import run_study
 
-    refuse_existing(output, replace=replace)
+    refuse_existing(output, replace=replace, remedy=OR_REPLACE)
     read = read_recipe(recipe, larger)
     outcome = run_study(
         *(read, find_root(data), output),
