@@ -11,8 +11,8 @@ BirchbarkError             every error raised on purpose; the command line print
 ├── HubError               a model cannot be fetched: no network, no such model, a broken transfer
 └── MissingPackageError    an optional package is needed and not installed
 
-The service has three more of its own: for what is not there, what is too much at once, and what it
-was not started for.
+The service has four more of its own: for what is not there, what is too much at once, what can
+never be read in time, and what it was not started for.
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from birchbark.pipeline.answer import Answer, Work
 from birchbark.pipeline.ranker import Ranker
-from birchbark.records import Float32s, Ids
+from birchbark.records import Document, Float32s, Ids
 from birchbark.serve.gate import BusyError, Gate
 from birchbark.serve.limits import Limits
 from birchbark.serve.presence import while_there
@@ -200,10 +201,38 @@ def test_a_search_ends_when_nobody_waits_for_it() -> None:
             answers = told.answers(running)
             await anext(answers)
             await answers.aclose()
-            await running  # what ended it is told to nobody
+            with pytest.raises(asyncio.CancelledError):  # what ended it is told to nobody
+                await running
 
     asyncio.run(leave())
     assert ended.is_set()
+
+
+def test_who_leaves_while_a_thread_is_waited_for_is_inside_no_more(client: Any) -> None:
+    """And what the search would have ended with is lost to nobody's log."""
+    service = client(Ranker(WordScorer())).app.service
+    go, unheard = Event(), []
+
+    async def leave() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda loop, context: unheard.append(context))
+        held = [service._quick.submit(go.wait, 20) for _ in range(QUICK_THREADS)]
+        asked = SearchRequest(query="birch", by="first_stage", budget_ms=1)
+        task = asyncio.create_task(service.search(asked))
+        await asyncio.sleep(0.05)
+        assert service.gate.inside == 1
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.05)
+        assert service.gate.inside == 0
+        go.set()
+        assert all(one.result() for one in held)
+        await asyncio.sleep(0.05)
+
+    asyncio.run(leave())
+    gc.collect()
+    assert not unheard
 
 
 def test_of_many_answers_the_first_and_the_newest_are_told() -> None:
@@ -259,6 +288,39 @@ def test_work_ends_when_whoever_asked_goes_away() -> None:
     assert ended == [True]
 
 
+def test_reading_ends_when_nobody_waits_for_it(client: Any) -> None:
+    """Texts that are ranked and a document that is read: at the next batch the turn is free."""
+
+    class Slow(WordScorer):
+        batches = 0
+
+        def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+            self.batches += 1
+            time.sleep(0.05)
+            return super().score(query, pieces)
+
+    scorer = Slow()
+    service = client(Ranker(scorer), Limits(budget=20, longest=20)).app.service
+    long = ". ".join(f"birch {n}" for n in range(4_000))
+    service.searcher.add([Document("long", {"text": long})])
+
+    async def leave(work: Any) -> int:
+        service.gate, scorer.batches = Gate(service.limits), 0
+        task = asyncio.create_task(work)
+        async with asyncio.timeout(15):
+            while scorer.batches < 2:
+                await asyncio.sleep(0.005)
+            task.cancel()
+            while service.gate.inside:
+                await asyncio.sleep(0.005)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return scorer.batches
+
+    assert asyncio.run(leave(service.document("long", "birch"))) < 6
+    assert asyncio.run(leave(service.rerank("birch", [long]))) < 6
+
+
 def test_who_waited_too_long_for_a_thread_is_told_to_come_back(client: Any) -> None:
     """Answers of the first stage have an end as well."""
     service = client()
@@ -268,7 +330,9 @@ def test_who_waited_too_long_for_a_thread_is_told_to_come_back(client: Any) -> N
     with ThreadPoolExecutor(1) as pool:
         ask = {"query": "birch", "by": "first_stage", "budget_ms": 1}
         late = pool.submit(service.post, "/search", json=ask)
-        time.sleep(0.1 + QUEUE)
+        while not own.gate.inside:
+            time.sleep(0.01)
+        time.sleep(2 * QUEUE)
         go.set()
         answer = late.result()
     assert all(one.result() for one in held)
@@ -283,13 +347,23 @@ def test_what_can_never_be_read_in_time_is_too_much(client: Any) -> None:
     """Clients ask again what is answered by 503; this would hold a turn each time."""
 
     class Slow(WordScorer):
+        meets: Barrier | None = None
+
         def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+            if self.meets:
+                self.meets.wait(10)
             time.sleep(0.4)
             return super().score(query, pieces)
 
-    service = client(Ranker(Slow()), Limits(budget=0.3, longest=0.3))
+    scorer = Slow()
+    service = client(Ranker(scorer), Limits(budget=0.3, longest=0.3, at_work=2))
     texts = [f"birch {n}" for n in range(200)]
     answer = service.post("/v2/rerank", json={"query": "birch", "documents": texts})
     assert answer.status_code == 413
     assert "retry-after" not in answer.headers
     assert answer.json()["wanted"] == "what can be read in 0.3 s"
+    scorer.meets = Barrier(2)
+    with ThreadPoolExecutor(2) as pool:  # each might have sufficed without the other
+        asked = {"query": "birch", "documents": texts}
+        both = [pool.submit(service.post, "/v2/rerank", json=asked) for _ in range(2)]
+        assert {one.result().status_code for one in both} == {503}

@@ -12,13 +12,14 @@ from birchbark.serve.limits import Limits
 
 __all__ = ["client", "place"]
 SEARCH = {"query": "birch"}
+BEARER = {"authorization": "Bearer s3cret"}
 
 
 def test_with_a_key_only_its_bearers_are_let_in(client: Any) -> None:
     """Everything but the page's own files and the health of the process."""
     service = client(key="s3cret")
     paths = ("/search", "/search/stream", "/documents/canoe", "/metrics", "/about", "/openapi.json")
-    for path in (*paths, "/v2/rerank", "/attention", "/reports", "/nowhere"):
+    for path in (*paths, "/v2/rerank", "/attention", "/nowhere", "/reportsx"):
         answer = service.get(path)
         assert answer.status_code == 401, path
         assert answer.headers["www-authenticate"] == "Bearer"
@@ -33,6 +34,30 @@ def test_with_a_key_only_its_bearers_are_let_in(client: Any) -> None:
         service.post("/search", json=SEARCH, headers={"authorization": b"Bearer \xff"}).status_code
         == 401
     )
+
+
+def test_a_browser_asks_for_the_key_of_reports(client: Any) -> None:
+    """A link brings no bearer's token; a password opens reports, and nothing else."""
+    service = client(key="s3cret")
+    for path in ("/reports", "/reports/one"):
+        assert service.get(path).headers["www-authenticate"].startswith("Basic realm=")
+        assert service.get(path, headers=BEARER).status_code in (200, 404)
+    assert service.get("/reports", auth=("any", "s3cret")).status_code == 200
+    for wrong in ("s3cre", "", "x:s3cret"):
+        assert service.get("/reports", auth=("any", wrong)).status_code == 401
+    for odd in (b"Basic s3cret", b"Basic \xff", b"Basic", b"Basic czNjcmV0"):
+        assert service.get("/reports", headers={"authorization": odd}).status_code == 401
+    assert service.get("/about", auth=("any", "s3cret")).status_code == 401
+    assert service.get("/about", headers=BEARER).json()["reports"] is False
+
+
+def test_the_description_tells_of_the_key(client: Any) -> None:
+    """So that clients made of it bring one; the service without a key asks for none."""
+    described = client(key="s3cret").get("/openapi.json", headers=BEARER).json()
+    assert described["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
+    assert described["paths"]["/search"]["post"]["security"] == [{"HTTPBearer": []}]
+    assert "security" not in described["paths"]["/healthz"]["get"]
+    assert "securitySchemes" not in client().get("/openapi.json").json()["components"]
 
 
 def test_only_its_own_names_are_answered_to(client: Any) -> None:

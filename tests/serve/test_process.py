@@ -10,8 +10,9 @@ import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from http.client import HTTPConnection, HTTPException
+from contextlib import ExitStack, closing, suppress
+from functools import partial
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +55,14 @@ def test_a_folder_of_ones_own_is_served(tmp_path: Path, bert: Path) -> None:
 
 
 def test_a_killed_service_has_kept_what_it_acknowledged(tmp_path: Path, bert: Path) -> None:
-    """Whenever the kill comes; the client sees a broken connection, not half an answer."""
+    """What was added and what was deleted, whenever the kill comes.
+
+    The client sees a broken connection, not half an answer, which would be an IncompleteRead.
+    """
     build_index(DOCUMENTS, tmp_path / "index")
     for round_ in range(4):
-        acknowledged = []
+        added: list[str] = []
+        deleted: list[str] = []
         with (
             ThreadPoolExecutor(1) as pool,
             running("index", "--model", bert, "--writable", cwd=tmp_path) as (port, process),
@@ -66,46 +71,76 @@ def test_a_killed_service_has_kept_what_it_acknowledged(tmp_path: Path, bert: Pa
             number = 0
             while True:
                 number += 1
-                name = f"{round_}-{number}"
+                goes = number % 3 == 0  # the one before
+                name = f"{round_}-{number - goes}"
                 body = {"documents": [{"id": name, "text": f"zebra {name}"}]}
-                if time.monotonic() > end:
-                    asked = pool.submit(ask, port, "POST", "/documents", body)
+                words = ("DELETE", f"/documents/{name}") if goes else ("POST", "/documents", body)
+                last = time.monotonic() > end
+                asked = pool.submit(ask, port, *words)
+                if last:
                     time.sleep(0.01 * round_)
                     os.kill(process.pid, signal.SIGKILL)
-                    try:
-                        if asked.result()[0] == 200:
-                            acknowledged.append(name)
-                    except (OSError, HTTPException):
-                        pass
+                try:
+                    assert asked.result()[0] == 200
+                    (deleted if goes else added).append(name)
+                except ConnectionError:
+                    assert last
+                    added = [one for one in added if one != name]  # gone or not: nobody was told
+                if last:
                     break
-                assert ask(port, "POST", "/documents", body)[0] == 200
-                acknowledged.append(name)
         kept = Index(tmp_path / "index")
-        assert {d.doc_id for d in kept.documents(acknowledged)} == set(acknowledged)
+        there = set(added) - set(deleted)
+        assert {d.doc_id for d in kept.documents(sorted(there))} == there
+        assert deleted
+        assert all(kept.find(name) is None for name in deleted)
     shutil.rmtree(tmp_path / "index")
 
 
 def test_a_stopped_service_answers_what_it_accepted(tmp_path: Path, bert: Path) -> None:
-    """SIGTERM while eight clients ask: who was let in is answered; then it ends by itself."""
+    """SIGTERM: a search, a stream and a write that have begun to come in are answered, whole.
+
+    Eight who ask all the time get no wrong answer; whoever comes later finds nobody who listens.
+    """
     build_index(DOCUMENTS, tmp_path / "index")
+    begun = {
+        "/search": ({"query": "birch"}, b'"hits":[{"doc_id":'),
+        "/search/stream": ({"query": "birch"}, b"event: done"),
+        "/documents": ({"documents": [{"id": "zebra", "text": "zebra"}]}, b'"added":1'),
+    }
 
     def client(port: int) -> list[tuple[int, Any]]:
         found = []
         while True:
             try:
                 found.append(ask(port, "POST", "/search", {"query": "birch"}))
-            except ConnectionError:  # came after the door was shut
+            except ConnectionError:
                 return found
 
-    with running("index", "--model", bert, cwd=tmp_path) as (port, process):
-        with ThreadPoolExecutor(8) as pool:
+    with running("index", "--model", bert, "--writable", cwd=tmp_path) as (port, process):
+        with ThreadPoolExecutor(8) as pool, ExitStack() as stack:
+            halves = {}
+            for path, (body, _) in begun.items():
+                half = socket.create_connection(("127.0.0.1", port), timeout=20)
+                halves[path] = stack.enter_context(half)
+                text = json.dumps(body).encode()
+                half.sendall(
+                    f"POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
+                    f"content-type: application/json\r\ncontent-length: {len(text)}\r\n\r\n"
+                    f"{text[:9].decode()}".encode()
+                )
             clients = [pool.submit(client, port) for _ in range(8)]
             time.sleep(1)
             process.send_signal(signal.SIGTERM)
             answers = [answer for one in clients for answer in one.result()]
+            for path, (body, wanted) in begun.items():
+                halves[path].sendall(json.dumps(body).encode()[9:])
+                answer = b"".join(iter(partial(halves[path].recv, 1 << 16), b""))
+                assert answer.startswith(b"HTTP/1.1 200 "), path
+                assert wanted in answer, path
         assert answers
         assert all(status == 200 and answer["hits"] for status, answer in answers)
         assert process.wait(20) == 0
+    assert Index(tmp_path / "index").find("zebra") is not None
 
 
 @pytest.mark.slow
@@ -173,3 +208,41 @@ def test_the_readmes_command_works(tmp_path: Path) -> None:
         assert answer["hits"][0]["doc_id"] == "returns.txt"
         best = max(answer["hits"][0]["segments"], key=lambda one: one["score"])
         assert best["text"] == "Parcels can be sent back within thirty days."
+
+
+def test_what_no_client_should_send_is_refused(tmp_path: Path, bert: Path) -> None:
+    """As bytes on a connection: ten million of them, a length that is a lie, paths to the disk."""
+    build_index(DOCUMENTS, tmp_path / "index")
+    (tmp_path / "secret.txt").write_text("s3cret")
+    head = "host: localhost\r\ncontent-type: application/json\r\nconnection: close\r\n"
+
+    def sent(first: str, *rest: bytes) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+            connection.sendall(f"{first} HTTP/1.1\r\n{head}".encode())
+            with suppress(ConnectionError):  # let go before all was sent
+                for one in rest or (b"\r\n",):
+                    connection.sendall(one)
+            return b"".join(iter(partial(connection.recv, 1 << 16), b""))
+
+    large = b'{"query": "' + b"x" * 10_000_000 + b'"}'
+    pieces = [b"%x\r\n%b\r\n" % (len(p), p) for p in (large[:5_000_000], large[5_000_000:])]
+    with running("index", "--model", bert, "--reports", ".", cwd=tmp_path) as (port, _):
+        for path in ("/search", "/search/stream", "/v2/rerank", "/attention", "/documents"):
+            told = sent(f"POST {path}", b"content-length: %d\r\n\r\n" % len(large), large[:9])
+            assert told.startswith(b"HTTP/1.1 413 "), path
+        told = sent("POST /search", b"transfer-encoding: chunked\r\n\r\n", *pieces, b"0\r\n\r\n")
+        assert told.startswith(b"HTTP/1.1 413 ")
+        for length in (b"-1", b"1e9", b"ten", b"9" * 400):
+            told = sent("POST /search", b"content-length: " + length + b"\r\n\r\n{}")
+            assert told[9:12] in (b"400", b"413"), length
+        for path in (
+            "/page/../../secret.txt", "/reports/../secret.txt", "/reports/..%2fsecret.txt",
+            "/page/%2e%2e%2f%2e%2e%2fsecret.txt", "/documents/../secret.txt", "//secret.txt",
+            "/documents/%2e%2e/secret.txt", "/reports/%00", "/../secret.txt", "/page//secret.txt",
+            "http://localhost/secret.txt", "/documents//etc/passwd", "/page/..\\secret.txt",
+        ):  # fmt: skip
+            told = sent(f"GET {path}")
+            assert told[9:12] in (b"400", b"404"), path
+            assert b"s3cret" not in told
+            assert b"root:" not in told
+        assert ask(port, "POST", "/search", {"query": "birch"})[0] == 200

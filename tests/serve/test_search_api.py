@@ -315,3 +315,5 @@ def test_an_index_that_is_gone_is_told_without_its_place(place: Path, client: An
     answer = service.post("/search", json={"query": QUERY})
     assert answer.status_code == 503
     assert str(place.parent) not in answer.text
+    assert service.get("/readyz").status_code == 503
+    assert service.get("/healthz").status_code == 200

@@ -55,6 +55,39 @@ async def seconds_held(taken: int, most: float) -> float:
     return held
 
 
+async def told_beside_others(others: int, most: int) -> bytes:
+    """What one is answered who comes when so many are there."""
+    loop, state = asyncio.get_running_loop(), ServerState()
+    config = uvicorn.Config(
+        endless, http=PatientProtocol, ws="none", log_level="critical", limit_concurrency=most
+    )
+    config.load()
+    listening = await loop.create_server(
+        lambda: PatientProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+    )
+    port = listening.sockets[0].getsockname()[1]
+    async with listening:
+        there = [await asyncio.open_connection("127.0.0.1", port) for _ in range(others)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(REQUEST)
+        said = await reader.read(2_000)
+        for _, one in (*there, (reader, writer)):
+            one.transport.abort()
+        while state.connections or state.tasks:
+            await asyncio.sleep(0.01)
+    return said
+
+
+def test_more_than_can_be_held_are_told_when_to_come_back() -> None:
+    """In the words and with the headers of every refusal; then they are let go."""
+    assert asyncio.run(told_beside_others(2, most=3)).startswith(b"HTTP/1.1 200 ")
+    head, _, body = asyncio.run(told_beside_others(3, most=3)).lower().partition(b"\r\n\r\n")
+    assert head.startswith(b"http/1.1 503 ")
+    for line in (b"retry-after: 1", b"connection: close", b"content-security-policy: default-src"):
+        assert b"\r\n" + line in head
+    assert b"too many connections" in body
+
+
 def test_who_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the middle of an answer, too; the connection is gone, and what was to be sent."""
     monkeypatch.setattr(server, "FLUSH_SECONDS", 0.3)

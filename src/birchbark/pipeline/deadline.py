@@ -21,9 +21,18 @@ Clock = Callable[[], float]
 class Deadline:
     """A point in time, and what can be scored before it, by the speed seen so far."""
 
-    def __init__(self, budget: float | None, clock: Clock = time.monotonic) -> None:
-        """budget: seconds from now; None for no deadline."""
-        self._clock = clock
+    def __init__(
+        self,
+        budget: float | None,
+        clock: Clock = time.monotonic,
+        *,
+        watch: Callable[[], object] = lambda: None,
+    ) -> None:
+        """budget: seconds from now; None for no deadline.
+
+        watch: called before each batch; what it raises ends the scoring.
+        """
+        self._clock, self._watch = clock, watch
         self._end = math.inf if budget is None else clock() + budget * (1 - RESERVE)
         self._begun = 0.0
         self._seconds_a_token = 0.0
@@ -40,6 +49,7 @@ class Deadline:
 
     def allows(self, lengths: NDArray[np.intp]) -> int:
         """How many of the next inputs, of so many tokens each, to score now; 0 when time is up."""
+        self._watch()
         self._begun = self._clock()
         left = self._end - self._begun
         if not self.exists:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -116,12 +116,19 @@ class Searcher:
         engine = now.engine.filtered(filters) if filters else now.engine
         return search_by(engine, text, readers, top, deadline, watch=watch)
 
-    def evidence(self, doc_id: str, text: str, budget: float | None = None) -> Hit:
+    def evidence(
+        self,
+        doc_id: str,
+        text: str,
+        budget: float | None = None,
+        *,
+        watch: Callable[[], object] = lambda: None,
+    ) -> Hit:
         """A document with the score of each of its segments for `text`, by the first ranker.
 
-        Each has the same weight; the highest score comes first. Raises InputError for a document
-        that is not there and where there is no ranker, and LateError where `budget` seconds do not
-        suffice.
+        Each has the same weight; the highest score comes first. watch: called before each
+        batch; what it raises is raised. Raises InputError for a document that is not there and
+        where there is no ranker, and LateError where `budget` seconds do not suffice.
         """
         if not self.rankers:
             raise InputError("no model to read the document by", remedy="Searcher(index, model)")
@@ -131,7 +138,7 @@ class Searcher:
         )
         readers = self._readers(now, every)
         race = Race(readers, Query("", text), Ranking.of([doc_id], [0.0]), 1)
-        race.run(Deadline(budget))
+        race.run(Deadline(budget, watch=watch))
         if not race.work.exact:
             raise LateError("time does not suffice for the document", where=doc_id)
         return race.hits()[0]

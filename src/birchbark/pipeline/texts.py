@@ -37,8 +37,8 @@ def rank_texts(
 
     A text is read whole; one that is longer than the model reads at once, in chunks, of which the
     best counts: nothing is cut off. top: only the best so many. budget: seconds. watch: called
-    whenever some were read. Raises InputError for a query that leaves no room for text, and
-    LateError where time does not suffice.
+    before each batch; what it raises is raised. Raises InputError for a query that leaves no room
+    for text, and LateError where time does not suffice.
     """
     if top is not None and top < 1:
         raise InputError("top is out of range", wanted="1 or more", found=str(top))
@@ -51,7 +51,7 @@ def rank_texts(
         Ranking.of(names, [0.0] * len(names)),
         len(names),
     )
-    race.run(Deadline(budget), watch)
+    race.run(Deadline(budget, watch=watch))
     if not race.work.exact:
         raise LateError(
             "time does not suffice for all texts",

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
-from starlette.responses import Response
+from fastapi import Depends, FastAPI
+from fastapi.security import HTTPBearer
 
 from birchbark._version import __version__
 from birchbark.serve.guard import Guard
@@ -55,16 +55,13 @@ def application(
         return {"status": "ok"}
 
     @app.get("/readyz", tags=["service"])
-    async def ready() -> Response:
-        """Whether a request would be taken in: 503 where too many are inside."""
-        service.gate.check()
-        return Response('{"status": "ready"}', media_type="application/json")
+    async def ready() -> dict[str, str]:
+        """Whether a search would be answered: 503 where too many are inside, or the index gone."""
+        await service.quickly(lambda: service.searcher.index)
+        return {"status": "ready"}
 
-    for routes in (
-        search_routes(service),
-        rerank_routes(service),
-        page_routes(service, reports, linked=key is None),
-    ):
-        app.include_router(routes)
+    asked_for = [] if key is None else [Depends(HTTPBearer(auto_error=False))]  # for /openapi.json
+    for routes in (search_routes(service), rerank_routes(service), page_routes(service, reports)):
+        app.include_router(routes, dependencies=asked_for)
     tell_errors(app)
     return Guard(app, service, key, hosts)

@@ -27,6 +27,7 @@ class Gate:
         self._turns = asyncio.Semaphore(limits.at_work)
         self._seconds = 0.0  # that a turn takes, of late
         self._waiting = 0
+        self._visits: set[Visit] = set()  # those with a turn
         self.inside = 0
 
     def check(self) -> None:
@@ -57,7 +58,13 @@ class Gate:
         except BaseException:
             self.inside -= 1
             raise
-        return Visit(self, has_turn)
+        visit = Visit(self, has_turn)
+        if has_turn:
+            self._visits.add(visit)
+            if len(self._visits) > 1:
+                for one in self._visits:
+                    one.alone = False
+        return visit
 
     def _wait(self) -> float:
         """Seconds until the next one to come has a turn, as turns go of late."""
@@ -79,15 +86,20 @@ class Gate:
         """One goes."""
         self.inside -= 1
         if visit.has_turn:
+            self._visits.remove(visit)
             self._seconds += RECENT * (time.monotonic() - visit.begun - self._seconds)
             self._turns.release()
 
 
 class Visit:
-    """One who is inside. has_turn: whether BERT may be asked. begun: when, by monotonic clock."""
+    """One who is inside. has_turn: whether BERT may be asked. begun: when, by monotonic clock.
+
+    alone: whether no other had a turn meanwhile.
+    """
 
     def __init__(self, gate: Gate, has_turn: bool) -> None:
         self._gate, self.has_turn = gate, has_turn
+        self.alone = True
         self.begun = time.monotonic()
 
     def leave(self) -> None:

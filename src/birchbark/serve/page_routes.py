@@ -21,11 +21,8 @@ KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg":
 REPORT = "report.html"
 
 
-def page_routes(service: Service, reports: Path | None, *, linked: bool) -> APIRouter:
-    """The page, its files, what it must know of the service, and reports of studies.
-
-    linked: whether the page leads to the reports; where a key is needed a link cannot bring it.
-    """
+def page_routes(service: Service, reports: Path | None) -> APIRouter:
+    """The page, its files, what it must know of the service, and reports of studies."""
     routes = APIRouter(include_in_schema=False)
     own = files(__package__).joinpath("page")
     texts = {one.name: one.read_text("utf-8") for one in own.iterdir() if "." in one.name}
@@ -56,7 +53,7 @@ def page_routes(service: Service, reports: Path | None, *, linked: bool) -> APIR
             "first_stage_weight": first.interpolation.first_stage_weight if first else None,
             "weights": list(how.by_rank) if isinstance(how, Top) else None,
             "budget_ms": 1000 * service.limits.budget,
-            "reports": linked and reports is not None,
+            "reports": reports is not None,
         }
 
     @routes.get("/reports")

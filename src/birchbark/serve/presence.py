@@ -16,7 +16,7 @@ GONE = 499  # as nginx counts those; nobody reads the answer
 async def while_there(request: Request, work: Coroutine[Any, Any, T]) -> T:
     """What `work` gives; it is cancelled where the other side goes away, so that turns are freed.
 
-    request: one whose body has been read.
+    request: one whose body has been read, or has none.
     """
     working = asyncio.create_task(work)
     leaving = asyncio.create_task(_left(request))

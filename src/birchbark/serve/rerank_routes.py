@@ -47,8 +47,8 @@ def rerank_routes(service: Service) -> APIRouter:
     async def tei(request: TeiRequest, asked: Request) -> list[dict[str, Any]]:
         if request.raw_scores:
             raise InputError("raw scores are not given", wanted="raw_scores: false")
-        ranked, _ = await while_there(asked, service.rerank(request.query, request.texts))
         texts = request.texts
+        ranked, _ = await while_there(asked, service.rerank(request.query, texts, counted=False))
         return [
             {"index": one.place, "score": one.score}
             | ({"text": texts[one.place]} if request.return_text else {})

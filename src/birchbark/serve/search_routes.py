@@ -62,9 +62,9 @@ def search_routes(service: Service) -> APIRouter:
             yield ServerSentEvent(event="error", data={"message": told(error)})
 
     @routes.get("/documents/{doc_id:path}", tags=["documents"])
-    async def document(doc_id: Id, query: Asked = None) -> DocumentShape:
+    async def document(doc_id: Id, asked: Request, query: Asked = None) -> DocumentShape:
         """A document; with a query, every segment with its score."""
-        return await service.document(doc_id, query)
+        return await while_there(asked, service.document(doc_id, query))
 
     @routes.post("/documents", tags=["documents"])
     async def add(request: DocumentsRequest) -> Written:
@@ -85,9 +85,9 @@ def search_routes(service: Service) -> APIRouter:
         return Written(deleted=deleted)
 
     @routes.post("/attention", tags=["search"])
-    async def attention(request: AttentionRequest) -> dict[str, Any]:
+    async def attention(request: AttentionRequest, asked: Request) -> dict[str, Any]:
         """What the model's tokens look at in a text, by layer and head."""
-        return await service.attention(request.query, request.text)
+        return await while_there(asked, service.attention(request.query, request.text))
 
     @routes.get("/metrics", tags=["service"], response_class=PlainTextResponse)
     async def metrics() -> Response:

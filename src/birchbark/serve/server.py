@@ -10,13 +10,17 @@ from contextlib import suppress
 from typing import Any
 
 import uvicorn
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from birchbark.errors import InputError
+from birchbark.serve.gate import RETRY_AFTER
+from birchbark.serve.guard import HEADERS
+from birchbark.serve.refusals import refusal
 
 HEAD_SECONDS = 10.0  # for a request's first lines to come
 FLUSH_SECONDS = 20.0  # for some of an answer to be taken
-UNSENT = 1 << 17  # bytes that the system may hold back, so that what is taken is seen soon
+UNSENT = 1 << 14  # bytes that the system may hold back, so that what is taken is seen soon
 CONNECTIONS = 2_000
 OTHER_FILES = 256  # that are open besides connections: parts of indexes, models
 
@@ -31,6 +35,9 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """See asyncio."""
         super().connection_made(transport)
+        most, self.limit_concurrency = self.limit_concurrency, None  # its refusal says too little
+        if most is not None and len(self.connections) > most:
+            self.app = _no_more
         own = transport.get_extra_info("socket")
         if own.family in (socket.AF_INET, socket.AF_INET6) and hasattr(socket, "TCP_NOTSENT_LOWAT"):
             own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
@@ -38,6 +45,9 @@ class PatientProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio."""
+        if self._flow and not self.transport.get_write_buffer_size():  # all was taken
+            self._flow.cancel()
+            self._flow = None
         super().data_received(data)
         if self._answering():
             self._calm()
@@ -93,6 +103,13 @@ class PatientProtocol(H11Protocol):
             self.transport.close()
 
 
+async def _no_more(scope: Scope, receive: Receive, send: Send) -> None:
+    """What more connections than can be held are told."""
+    answer = refusal(503, "too many connections at once", remedy=f"try again in {RETRY_AFTER} s")
+    answer.headers.update({**HEADERS, "connection": "close"})
+    await answer(scope, receive, send)
+
+
 def bound(host: str, port: int) -> socket.socket:
     """A socket that listens there; port 0 for any free one. InputError where that cannot be."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -114,8 +131,9 @@ def bound(host: str, port: int) -> socket.socket:
 
 def _connections() -> int:
     """How many this process may hold; its limit of open files is raised for them where it can."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = CONNECTIONS + OTHER_FILES
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = (wanted if each == resource.RLIM_INFINITY else each for each in limits)
     if soft < wanted:
         soft = min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -145,35 +145,29 @@ class Service:
         if not self.searcher.rankers:
             raise InputError("this service has no model", remedy="ask without a query")
 
-        def tinted(left: float) -> DocumentShape:
+        def tinted(left: float, watch: Callable[[], None]) -> DocumentShape:
             check()
-            hit = self.searcher.evidence(doc_id, query, left)
+            hit = self.searcher.evidence(doc_id, query, left, watch=watch)
             return document_shape(hit.document, hit.segments)
 
         return await self._with_turn(tinted)
 
-    async def rerank(self, query: str, texts: list[str]) -> tuple[list[RankedText], int]:
-        """All texts, best first, and how many tokens they have.
+    async def rerank(
+        self, query: str, texts: list[str], *, counted: bool = True
+    ) -> tuple[list[RankedText], int]:
+        """All texts, best first, and how many tokens they have, 0 unless they are to be counted.
 
         LateError, TooMuchError or BusyError rather than scores that are made up.
         """
         if not self.searcher.rankers:
             raise InputError("this service has no model to rank by")
         scorer = self.searcher.rankers[0].scorer
-        gone = Event()
 
-        def read(left: float) -> tuple[list[RankedText], int]:
-            def watch() -> None:
-                if gone.is_set():
-                    raise GoneError
-
+        def read(left: float, watch: Callable[[], None]) -> tuple[list[RankedText], int]:
             ranked = rank_texts(query, texts, scorer, budget=left, watch=watch)
-            return ranked, sum(map(len, scorer.encode([query, *texts])))
+            return ranked, sum(map(len, scorer.encode([query, *texts]))) if counted else 0
 
-        try:
-            return await self._with_turn(read)
-        finally:
-            gone.set()
+        return await self._with_turn(read)
 
     @property
     def can_look(self) -> bool:
@@ -192,7 +186,7 @@ class Service:
             raise InputError("this service has no model to look into")
         checkpoint = scorer.checkpoint
 
-        def read(left: float) -> dict[str, Any]:
+        def read(left: float, watch: Callable[[], None]) -> dict[str, Any]:
             with self._loading:
                 if self._attention is None:
                     self._attention = AttentionReader(checkpoint)
@@ -222,11 +216,19 @@ class Service:
         for pool in (self._at_work, self._quick, self._writing):
             pool.shutdown(wait=True)
 
-    async def _with_turn(self, work: Callable[[float], T]) -> T:
-        """What `work` gives, which needs BERT, in the seconds that are left; or BusyError.
+    async def _with_turn(self, work: Callable[[float, Callable[[], None]], T]) -> T:
+        """What `work` gives, which needs BERT; or BusyError.
 
-        TooMuchError takes the place of LateError where more time would not be had another time.
+        work: hears how many seconds are left, and asks again and again whether to go on: its second
+        argument ends it where nobody waits any more.
+        TooMuchError takes the place of LateError where a turn by itself had all the time there is.
         """
+        gone = Event()
+
+        def watch() -> None:
+            if gone.is_set():
+                raise GoneError
+
         longest = self.limits.longest
         end = time.monotonic() + longest
         visit = await self.gate.come(PATIENCE * longest)
@@ -235,12 +237,16 @@ class Service:
             raise self.gate.refusal()
         whole = end - time.monotonic() > NEARLY * longest
         try:
-            return await self._begun(visit, self._at_work, lambda: work(end - time.monotonic()))
+            return await self._begun(
+                visit, self._at_work, lambda: work(end - time.monotonic(), watch)
+            )
         except LateError as late:
-            if not whole:
+            if not (whole and visit.alone):
                 raise
             wanted = f"what can be read in {longest:g} s"
             raise TooMuchError(late.what, found=late.found, wanted=wanted) from None
+        finally:
+            gone.set()
 
     def _begun(self, visit: Visit, pool: Executor, work: Callable[[], T]) -> asyncio.Future[T]:
         """`work`, in a thread; the visit lasts until that has ended, whoever waits for it."""

@@ -21,17 +21,18 @@ QueryText = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHAR
 GivenText = Annotated[str, StringConstraints(max_length=TEXT_CHARACTERS)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 By = Literal["bert", "embedding", "first_stage"]
-KNOWN_ID = {"type": ["string", "integer"], "minLength": 1, "maxLength": ID_CHARACTERS}
+KNOWN_ID = {"type": ["string", "integer", "null"], "minLength": 1, "maxLength": ID_CHARACTERS}
+
+
+def _one_of(names: tuple[str, ...]) -> dict[str, Any]:
+    given = {"not": {"type": "null"}}
+    return {"anyOf": [{"required": [name], "properties": {name: given}} for name in names]}
+
+
 DOCUMENT: dict[str, Any] = {  # what `document_of` asks for
     "type": "object",
-    "properties": {
-        **dict.fromkeys(ID_NAMES, KNOWN_ID),
-        **{name: {"type": "string"} for name in ("title", *TEXT_NAMES)},
-    },
-    "allOf": [
-        {"anyOf": [{"required": [name]} for name in ID_NAMES]},
-        {"anyOf": [{"required": [name]} for name in ("title", *TEXT_NAMES)]},
-    ],
+    "properties": dict.fromkeys(ID_NAMES, KNOWN_ID),
+    "allOf": [_one_of(ID_NAMES), _one_of(("title", *TEXT_NAMES))],
 }
 
 

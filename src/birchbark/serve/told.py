@@ -68,6 +68,7 @@ class Told:
             await running
         finally:
             self._gone = True
+            running.cancel()  # where it waits for a thread still
 
     def _watch(self, answer: Callable[[], Answer]) -> None:
         if self._gone:

@@ -8,8 +8,8 @@ const MOST = 3;  // pieces of evidence that are shown of a hit
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 let pressed = false, held = null;  // nothing is moved from under a finger
-addEventListener("pointerdown", event => { pressed = Boolean(event.target.closest?.("#hits")); });
-for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, () => setTimeout(() => {  // after the click
+addEventListener("pointerdown", event => { pressed = event.button === 0 && Boolean(event.target.closest?.("#hits")); });
+for (const kind of ["pointerup", "pointercancel", "contextmenu", "dragend", "blur"]) addEventListener(kind, () => setTimeout(() => {  // after the click
   pressed = false;
   const draw = held;
   held = null;
@@ -23,7 +23,7 @@ export function showHits(list, answer, first, open) {
 }
 
 export function forgetHits(list) {
-  held = null;
+  [pressed, held] = [false, null];
   list.replaceChildren();
 }
 
@@ -55,7 +55,7 @@ function drawHits(list, answer, first, open) {
 
 function blank(hit, open) {
   const one = made("li", { "data-id": hit.doc_id }, made("div", { class: "rank" }), made("div", {},
-    made("button", { type: "button", class: "title", onclick: () => open(one.hit) }, named(hit)),
+    made("button", { type: "button", class: "title", onclick: () => open(one.hit) }),
     made("div", { class: "parts" }), made("p", { class: "evidence" })));
   return one;
 }
@@ -64,6 +64,8 @@ function filled(one, hit, place, first, most) {
   const shown = JSON.stringify([hit, place, first.get(hit.doc_id), most]);
   if (one.shown === shown) return one;
   [one.shown, one.hit, one.className] = [shown, hit, hit.settled ? "" : "unread"];
+  const title = one.querySelector(".title"), name = named(hit);
+  if (title.textContent !== name) title.textContent = name;
   one.querySelector(".rank").replaceChildren(String(place), moved(first.get(hit.doc_id), place));
   one.querySelector(".parts").replaceChildren(...parts(hit, most));
   one.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit.segments) : [hit.lead]));

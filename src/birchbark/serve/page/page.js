@@ -26,7 +26,7 @@ async function run(work) {
   state.running?.abort();
   const own = state.running = new AbortController();
   trouble.hidden = true;
-  const slow = setTimeout(() => { status.textContent = "Searching…"; bar.hidden = false; bar.removeAttribute("value"); }, SLOW);
+  const slow = setTimeout(() => { status.textContent = said.textContent = "Searching…"; bar.hidden = false; bar.removeAttribute("value"); }, SLOW);
   try {
     await work(own.signal, () => clearTimeout(slow));
   } catch (fault) {
@@ -163,7 +163,11 @@ function fromAddress() {
   status.textContent = "";
   id("results").hidden = id("beside").hidden = true;
   id("welcome").hidden = false;
-  run(learnt);
+  run(async (signal, begun) => {
+    await learnt(signal);
+    begun();
+    status.textContent = "";
+  });
 }
 
 function toAddress() {

@@ -12,7 +12,8 @@ let reading = null, opener = null;
 export async function readDocument(hit, query, about) {
   reading?.abort();
   reading = new AbortController();
-  opener = { element: document.activeElement, doc: hit.doc_id };
+  const active = document.activeElement;  // not every browser focuses what is clicked
+  opener = { element: active.matches(".title, #beside button") ? active : null, doc: hit.doc_id };
   const { signal } = reading, path = `/documents/${encodeURIComponent(hit.doc_id)}`;
   document.getElementById("reader-title").textContent = hit.title || hit.doc_id;
   note.textContent = "Opening…";
@@ -76,5 +77,5 @@ async function look(segment, one, query, signal) {
 dialog.addEventListener("close", () => {
   reading?.abort();  // hits may have been drawn anew meanwhile
   const there = `main section:not([hidden]) li[data-id="${CSS.escape(opener.doc)}"] .title`;
-  (opener.element.isConnected ? opener.element : document.querySelector(there))?.focus();
+  (opener.element?.isConnected ? opener.element : document.querySelector(there))?.focus();
 });
