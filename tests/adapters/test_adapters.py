@@ -32,7 +32,9 @@ def expected(bert: Path) -> list[tuple[int, float]]:
 def test_langchain(bert: Path, expected: list[tuple[int, float]]) -> None:
     """As a compressor, alone and behind a retriever; documents that came in stay as they are."""
     core = pytest.importorskip("langchain_core")
+    from langchain_classic.retrievers import ContextualCompressionRetriever
     from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
 
     from birchbark.adapters.langchain import BirchbarkRerank
 
@@ -46,6 +48,13 @@ def test_langchain(bert: Path, expected: list[tuple[int, float]]) -> None:
         len(BirchbarkRerank(model=str(bert), top_n=None).compress_documents(documents, QUERY)) == 5
     )
     assert compressor.compress_documents([], QUERY) == []
+
+    class All(BaseRetriever):
+        def _get_relevant_documents(self, query: str, **more: object) -> list[Document]:
+            return documents
+
+    both = ContextualCompressionRetriever(base_compressor=compressor, base_retriever=All())
+    assert [d.metadata["n"] for d in both.invoke(QUERY)] == [n for n, _ in expected[:2]]
     with pytest.raises(ValueError, match="top_n"):
         BirchbarkRerank(model=str(bert), top_n=0)
 
@@ -82,7 +91,7 @@ def test_haystack(bert: Path, expected: list[tuple[int, float]]) -> None:
 
 def test_pyterrier(bert: Path, tmp_path: Path) -> None:
     """As transformers, alone and one behind the other; an experiment runs with them."""
-    pytest.importorskip("pyterrier")
+    pt = pytest.importorskip("pyterrier")
     import pandas as pd
 
     from birchbark.adapters.pyterrier import BirchbarkReranker, BirchbarkRetriever
@@ -112,6 +121,15 @@ def test_pyterrier(bert: Path, tmp_path: Path) -> None:
             "1": ["boats"],
             "2": ["insects"],
         }
+    judged = pd.DataFrame([["1", "canoe", 1], ["2", "bees", 1]], columns=["qid", "docno", "label"])
+    measured = pt.Experiment(
+        [bm25, whole],
+        topics[["qid", "query"]],
+        judged,
+        ["map", "recip_rank"],
+        names=["BM25", "BERT"],
+    ).set_index("name")
+    assert measured.loc["BM25", "map"] == measured.loc["BM25", "recip_rank"] > 0  # one is relevant
     none = bm25.transform(topics[topics["qid"] == "3"])
     assert (len(none), list(none.columns)) == (0, [*both.columns, "topic"])
     with pytest.raises(InputError, match="without the column query"):

@@ -6,6 +6,7 @@ import gc
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from served import running
@@ -73,10 +74,28 @@ def test_langchains_cohere_compressor(address: str, expected: list[tuple[int, fl
     assert [(d.metadata["n"], d.metadata["relevance_score"]) for d in found] == expected[:3]
 
 
-def test_the_inference_client_of_the_hub(address: str, expected: list[tuple[int, float]]) -> None:
-    """text-embeddings-inference is asked by plain requests: here those of httpx."""
-    httpx = pytest.importorskip("httpx")
-    ask = {"query": QUERY, "texts": TEXTS, "raw_scores": False, "return_text": True}
-    key = {"authorization": "Bearer secret"}
-    found = httpx.post(f"{address}/rerank", json=ask, headers=key, timeout=20).json()
-    assert [(one["index"], one["score"]) for one in found] == expected
+def nodes() -> list[Any]:
+    """The texts, as LlamaIndex has them."""
+    from llama_index.core.schema import NodeWithScore, TextNode
+
+    return [NodeWithScore(node=TextNode(text=t, id_=str(n)), score=0) for n, t in enumerate(TEXTS)]
+
+
+def test_a_client_of_text_embeddings_inference(
+    address: str, expected: list[tuple[int, float]]
+) -> None:
+    """LlamaIndex's, of PyPI."""
+    tei = pytest.importorskip("llama_index.postprocessor.tei_rerank")
+    client = tei.TextEmbeddingInference(base_url=address, top_n=3, auth_token="Bearer secret")
+    found = client.postprocess_nodes(nodes(), query_str=QUERY)
+    assert [(int(one.node.node_id), one.score) for one in found] == expected[:3]
+
+
+def test_a_client_of_jina(address: str, expected: list[tuple[int, float]]) -> None:
+    """LlamaIndex's, of PyPI; what is wrong reaches whoever uses it."""
+    jina = pytest.importorskip("llama_index.postprocessor.jinaai_rerank")
+    client = jina.JinaRerank(base_url=f"{address}/v1", top_n=3, api_key="secret")
+    found = client.postprocess_nodes(nodes(), query_str=QUERY)
+    assert [(int(one.node.node_id), one.score) for one in found] == expected[:3]
+    with pytest.raises(RuntimeError, match="query is too long"):
+        client.postprocess_nodes(nodes(), query_str="birch " * 300)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +70,21 @@ def client(place: Path) -> Iterator[Client]:
         yield made
 
 
+def asked(port: int, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
+    """Status and body of an answer, by a connection of its own."""
+    with closing(HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+        head = {"content-type": "application/json"}
+        connection.request(method, path, None if body is None else json.dumps(body), head)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+
 @contextmanager
-def running(*words: str | Path, cwd: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+def running(
+    *words: str | Path, cwd: Path, python: str | Path = sys.executable
+) -> Iterator[tuple[int, subprocess.Popen[str]]]:
     """Port and process of `birchbark serve`, once it listens."""
-    command = [sys.executable, "-m", "birchbark", "serve", "--port", "0", *map(str, words)]
+    command = [python, "-m", "birchbark", "serve", "--port", "0", *map(str, words)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=cwd)
     try:
         assert process.stderr

@@ -49,9 +49,15 @@ class Searcher:
     through the model together, and scores are remembered (100 MB for each model), so that nothing
     is scored twice while it is asked for again and again; neither changes a score.
 
+        from dataclasses import replace
+        from birchbark import Searcher, Top
+
         searcher = Searcher("notes.index")
         for hit in searcher.search("can I get my money back", top=3).hits:
             print(hit.document.doc_id, hit.score)
+        hurried = replace(searcher.rankers[0], depth=50, aggregation=Top((1.0, 0.5)))
+        answer = searcher.search("can I get my money back", budget=0.2, rankers=hurried)
+        print(answer.work.exact, [part.segment.text for part in answer.hits[0].segments])
     """
 
     def __init__(

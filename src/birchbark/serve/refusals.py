@@ -30,10 +30,10 @@ STATUS: dict[type[BirchbarkError], int] = {
 
 
 def refusal(status: int, message: str, **parts: str) -> JSONResponse:
-    """An answer that says what is wrong; `message` is where Cohere's clients look for it."""
+    """An answer that says what is wrong, where clients of Cohere (message) and Jina look for it."""
     given = {name: _safe(part) for name, part in parts.items() if part}
     headers = {"Retry-After": str(RETRY_AFTER)} if status == 503 else None
-    return JSONResponse({"message": message, **given}, status, headers)
+    return JSONResponse({"message": message, "detail": message, **given}, status, headers)
 
 
 def tell_errors(app: FastAPI) -> None:

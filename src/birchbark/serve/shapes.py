@@ -46,6 +46,7 @@ class Refusal(BaseModel):
     """What is wrong with a request, or with the service."""
 
     message: str = Field(description="All of it, in one line.")
+    detail: str = Field(description="The same, where Jina's clients look for it.")
     what: str = ""
     found: str = ""
     wanted: str = ""
