@@ -47,7 +47,7 @@ def main(words: list[str]) -> int:
             asked = ["run", f"{found[0]}openapi.json", "--seed", "1", "--continue-on-failure"]
             asked += ["--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing"]
             asked += ["--max-examples", str(EXAMPLES), "--request-timeout", "20"]
-            status = subprocess.run([SCHEMATHESIS, *asked, *words]).returncode
+            status = subprocess.run([SCHEMATHESIS, *asked, *words], cwd=folder).returncode
             if service.poll() is not None:
                 sys.stderr.write(f"the service ended: {log.read_text()}")
             return status or int(service.poll() is not None)

@@ -128,14 +128,18 @@ def test_no_address_leads_to_the_disk(tmp_path: Path, client: Any) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "report.html").write_text("secret")
     service = client(reports=tmp_path / "studies")
-    assert 'href="/reports/one"' in service.get("/reports").text
+    assert 'href="/reports/one/"' in service.get("/reports").text
     assert "<b>" not in service.get("/reports").text
     assert "<li>1 more: " in service.get("/reports").text
     report = service.get("/reports/one")
     assert "<h1>One</h1>" in report.text
     assert "sandbox allow-scripts" in report.headers["content-security-policy"]
     assert "'sha256-" in report.headers["content-security-policy"]
+    (study / "looked.html").write_text("<h1>What it looked at</h1>")
+    assert service.get("/reports/one/looked.html").text == "<h1>What it looked at</h1>"
     for path in (
+        "/reports/one/..%2f..%2fsecret%2freport.html", "/reports/one/manifest.json",
+        "/reports/one/../../secret/report.html", "/reports/%2e%2e/secret", "/reports//evil.example",
         "/reports/..%2fsecret", "/reports/../secret", "/reports/%2e%2e%2fsecret", "/reports/two",
         "/reports/one%2fmanifest.json", "/page/..%2fapp.py", "/page/%2e%2e/app.py", "/page/",
         "/page/page.js%00", "/reports/one%00", "/page/..\\app.py", "//etc/passwd",

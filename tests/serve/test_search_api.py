@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Sequence
@@ -257,6 +258,34 @@ def test_what_happens_is_counted(client: Any) -> None:
     assert 'birchbark_searches_total{exact="true"} 1.0' in text
     assert 'birchbark_searches_total{exact="false"} 1.0' in text
     assert "canoe" not in text
+
+
+def test_weights_are_moved_without_reading(client: Any) -> None:
+    """What was read is remembered, whatever it counts for next."""
+    service = client()
+
+    def scored() -> str:
+        (line,) = re.findall(
+            r"^birchbark_pairs_scored_total .+$", service.get("/metrics").text, re.M
+        )
+        return line
+
+    def moved(**weights: Any) -> dict[str, Any]:
+        return service.post("/search", json={"query": QUERY, **weights}).json()
+
+    first, before = moved(), scored()
+    assert before.split()[1] == f"{first['pairs']}.0"
+    for weights in (
+        {"first_stage_weight": 0.9},
+        {"weights": [0.2, 1, 0.5]},
+        {"first_stage_weight": 0},
+    ):
+        assert [hit["score"] for hit in moved(**weights)["hits"]] != [
+            h["score"] for h in first["hits"]
+        ]
+        assert scored() == before
+    moved(query="iron")
+    assert scored() != before
 
 
 def test_every_address_is_described(client: Any) -> None:

@@ -192,6 +192,11 @@ class Searcher:
 
         return ranker.by(kept)
 
+    @property
+    def scored(self) -> int:
+        """Segments that models have read so far; what was remembered is not counted again."""
+        return sum(one.scored for one in list(self._remembered.values()))
+
     def _now(self) -> _Snapshot:
         """The snapshot of the last change."""
         if self._snapshot.index.outdated:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Protocol, cast
 
 import numpy as np
@@ -61,6 +62,7 @@ class Remembering:
         self.room, self.spans, self.encode = scorer.room, scorer.spans, scorer.encode
         self.scorer, self._scores, self._whole = scorer, scores, whole
         self.scored = self.known = 0
+        self._counting = Lock()
 
     def apart(self) -> Remembering:
         """The same, with counts of its own: those of one query, while others run beside it."""
@@ -106,7 +108,8 @@ class Remembering:
         return scores[place.reshape(-1)]
 
     def _count(self, scored: int, known: int) -> None:
-        self.scored += scored
-        self.known += known
+        with self._counting:
+            self.scored += scored
+            self.known += known
         if self._whole:
             self._whole._count(scored, known)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
 from birchbark.serve.shapes import SearchAnswer
 
@@ -13,7 +17,8 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 class Metrics:
     """Counts of one service, apart from any other in this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, scored: Callable[[], int]) -> None:
+        """scored: how many segments were read so far."""
         self._registry = own = CollectorRegistry()
         self.requests = Counter(
             "birchbark_requests", "Requests answered.", ["route", "status"], registry=own
@@ -35,6 +40,7 @@ class Metrics:
         self._pairs = Counter(
             "birchbark_pairs", "Segments read for queries, or remembered.", registry=own
         )
+        own.register(_Scored(scored))
 
     def searched(self, answer: SearchAnswer) -> None:
         """A search was answered."""
@@ -44,3 +50,17 @@ class Metrics:
     def written(self) -> bytes:
         """All of it, as text."""
         return generate_latest(self._registry)
+
+
+class _Scored(Collector):
+    """Counted elsewhere, asked when it is told."""
+
+    def __init__(self, scored: Callable[[], int]) -> None:
+        self._scored = scored
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """See prometheus_client."""
+        told = (
+            "Segments that models read: those of searches and re-rankings, none twice while known."
+        )
+        yield CounterMetricFamily("birchbark_pairs_scored", told, value=self._scored())

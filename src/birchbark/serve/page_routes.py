@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from birchbark.combine.aggregate import Top
 from birchbark.serve.service import NotFoundError, Service
@@ -58,19 +58,25 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
 
     @routes.get("/reports")
     def listed() -> Response:  # looks at the disk: in a thread
-        names, others = _reports(reports)
-        rows = "".join(f'<li><a href="/reports/{n}">{n}</a></li>' for n in sorted(names))
+        names, others = _studies(reports)
+        rows = "".join(f'<li><a href="/reports/{n}/">{n}</a></li>' for n in sorted(names))
         if others:
             rows += f"<li>{others} more: an address holds letters, digits, . - _ alone</li>"
         text = texts["reports.html"].replace("{{ rows }}", rows or "<li>none yet</li>")
         return _file("reports.html", text)
 
     @routes.get("/reports/{name}")
+    def moved(name: str) -> Response:  # links in a report begin at its folder
+        _page(reports, name, REPORT)
+        return RedirectResponse(f"/reports/{name}/")
+
+    @routes.get("/reports/{name}/")
     def report(name: str) -> Response:
-        found = _reports(reports)[0].get(name)
-        if found is None:
-            raise NotFoundError("no such report")
-        text = found.read_text("utf-8")
+        return report_page(name, REPORT)
+
+    @routes.get("/reports/{name}/{page}")
+    def report_page(name: str, page: str) -> Response:
+        text = _page(reports, name, page).read_text("utf-8")
         policy = (
             f"sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
             f"img-src data:; script-src {_hashes(text)}"
@@ -84,12 +90,20 @@ def _file(name: str, text: str) -> Response:
     return Response(text, media_type=KINDS[name.rpartition(".")[2]])
 
 
-def _reports(folder: Path | None) -> tuple[dict[str, Path], int]:
-    """Name → report of each study in the folder; how many have names that no address holds."""
-    found = [one / REPORT for one in folder.iterdir()] if folder else []
-    there = [path for path in found if path.is_file()]
-    plain = {p.parent.name: p for p in there if re.fullmatch(r"[\w.-]+", p.parent.name, re.ASCII)}
+def _studies(folder: Path | None) -> tuple[dict[str, Path], int]:
+    """Name → each study in the folder; how many have names that no address holds."""
+    there = [one for one in folder.iterdir() if (one / REPORT).is_file()] if folder else []
+    plain = {one.name: one for one in there if re.fullmatch(r"[\w.-]+", one.name, re.ASCII)}
     return plain, len(there) - len(plain)
+
+
+def _page(reports: Path | None, name: str, page: str) -> Path:
+    """A page of a study: its report, or what that leads to; found by listed names alone."""
+    study = _studies(reports)[0].get(name)
+    pages = {one.name: one for one in study.iterdir() if one.suffix == ".html"} if study else {}
+    if page not in pages:
+        raise NotFoundError("no such report")
+    return pages[page]
 
 
 def _hashes(page: str) -> str:

@@ -72,7 +72,7 @@ class Service:
     ) -> None:
         self.searcher, self.embedding = searcher, embedding
         self.limits, self.writable = limits, writable
-        self.gate, self.metrics = Gate(limits), Metrics()
+        self.gate, self.metrics = Gate(limits), Metrics(lambda: searcher.scored)
         self._at_work = ThreadPoolExecutor(limits.at_work, "birchbark-bert")
         self._quick = ThreadPoolExecutor(QUICK_THREADS, "birchbark-quick")
         self._writing = ThreadPoolExecutor(1, "birchbark-write")

@@ -120,11 +120,11 @@ function showWeights() {
   while (each.children.length > wanted) each.lastChild.remove();
   while (each.children.length < wanted) {
     const place = each.children.length + 1, usual = state.about.weights[place - 1] ?? 1 / 2 ** (place - 1);
-    const told = made("output", { "aria-live": "off" });
+    const told = made("span", { class: "value", "aria-hidden": "true" });  // an output would take the label from the slider
     each.append(made("label", {}, `Weight of sentence ${place} `, told,
       made("input", { type: "range", min: 0, max: 1, step: 0.01, value: usual, oninput: weigh })));
   }
-  for (const one of each.children) one.querySelector("output").textContent = Number(one.querySelector("input").value).toFixed(2);
+  for (const one of each.children) one.querySelector(".value").textContent = Number(one.querySelector("input").value).toFixed(2);
 }
 
 let pausing = 0;
