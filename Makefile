@@ -82,7 +82,7 @@ bench-tune: .venv/ready-test
 bench-nearest: .venv/ready-bench-nearest .venv/ready-model
 	$(BIN)/python -m benchmarks.nearest --data ../shared/data --output benchmarks/RESULTS-NEAREST.md $(BENCH)
 
-# Fifty clients, beside FastAPI with sentence-transformers; twenty minutes.
+# Fifty clients, beside FastAPI with sentence-transformers; half an hour.
 bench-serve: .venv/ready-bench-score .venv/ready-bench-serve .venv/ready-model
 	$(BIN)/python -m benchmarks.serving --output benchmarks/RESULTS-SERVING.md $(BENCH)
 

@@ -288,6 +288,22 @@ def test_weights_are_moved_without_reading(client: Any) -> None:
     assert scored() != before
 
 
+def test_every_model_is_opened_in_one_way(place: Path) -> None:
+    """Once, as the operator said: on so many processors, on that device."""
+    opened = []
+
+    def load(model: str) -> WordScorer:
+        opened.append(model)
+        return WordScorer()
+
+    service = Service(Searcher(place, "first", load=load), "second")
+    with TestClient(application(service)) as asked:
+        for by in ("bert", "embedding", "embedding"):
+            answer = asked.post("/search", json={"query": QUERY, "by": by})
+            assert answer.status_code == 200
+    assert opened == ["first", "second"]
+
+
 def test_every_address_is_described(client: Any) -> None:
     """/openapi.json knows them, and is the only description: none comes from elsewhere."""
     service = client()

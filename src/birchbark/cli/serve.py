@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from birchbark.cli.chosen import keeping_scores, near_and_stage, rankers
+from birchbark.cli.chosen import keeping_scores, near_and_stage, opener, rankers
 from birchbark.cli.options import (
     FILE,
     FIRST_STAGE_OPTIONS,
@@ -139,9 +139,10 @@ def command(
     of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     near, stage = near_and_stage(**of_first_stage)
     directory = indexed(index)
-    chosen = () if first_stage_only else rankers(**choices, sessions=together)
+    models = opener(choices.pop("device"), choices.pop("threads"), together)
+    chosen = () if first_stage_only else rankers(models, **choices)
     with keeping_scores(chosen, scores) as kept:
-        searcher = Searcher(directory, kept, stage, near)
+        searcher = Searcher(directory, kept, stage, near, models.scorer)
         searcher.warm_up()
         service = Service(searcher, _beside(beside), limits, writable=writable)
         with bound(host, port) as listening:

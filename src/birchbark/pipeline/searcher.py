@@ -32,6 +32,11 @@ from birchbark.score.scorer import Scorer
 from birchbark.score.together import together
 
 
+def _shared(model: str) -> Scorer:
+    """The scorer of a model, to be asked by many at once."""
+    return load_scorer(model, session=together())
+
+
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
     """The index as it was at one time, and what ranks and reads it."""
@@ -66,25 +71,27 @@ class Searcher:
         model: Path | str | Ranker | Sequence[Ranker] = DEFAULT_MODEL,
         first_stage: FirstStage = FirstStage(),
         near: Near | None = None,
+        load: Callable[[str], Scorer] = _shared,
     ) -> None:
         """Open the index in the folder `index`.
 
         model: the name or directory of a model, with the usual choices (`Ranker`), or Rankers with
         choices of one's own, one for each stage; none for the first stage alone. first_stage: how
-        candidates are found; near: by vectors that the index keeps, too. Raises InputError if there
+        candidates are found; near: by vectors that the index keeps, too. load: opens models by
+        their names. Raises InputError if there
         is no index or it keeps no such vectors, ArtifactError if it is damaged, CheckpointError if
         the model cannot be read.
         """
         self.directory = Path(index)
-        self._scorers: dict[str, Scorer] = {}
+        self._opening, self._reading, self._writing, self._loading = (Lock() for _ in range(4))
+        self._load, self._scorers = load, dict[str, Scorer]()
         self._remembered: dict[str, Remembering] = {}
         if isinstance(model, Ranker):
             model = [model]
         elif isinstance(model, (str, Path)):
-            model = [Ranker(load_scorer(model, session=together()))]
+            model = [Ranker(self.load(str(model)))]
         self.rankers = tuple(map(self.remember, model))
         self._first_stage, self._near = first_stage, near
-        self._opening, self._reading, self._writing = Lock(), Lock(), Lock()
         self._snapshot = self._open()
 
     @property
@@ -163,7 +170,7 @@ class Searcher:
         writes.
         """
         with self._writing, IndexWriter(self.directory) as writer:
-            kept = kept_by(writer, self._load)  # what would fail fails before any change
+            kept = kept_by(writer, self.load)  # what would fail fails before any change
             before, count = len(writer), 0
             for document in documents:
                 writer.add(document)
@@ -179,6 +186,13 @@ class Searcher:
         """Delete documents, and return how many were there; on disk when this returns."""
         with self._writing, IndexWriter(self.directory) as writer:
             return sum([writer.delete(doc_id) for doc_id in doc_ids])
+
+    def load(self, model: str) -> Scorer:
+        """The scorer of a model by its name, opened once; errors as `load_scorer`."""
+        with self._loading:
+            if model not in self._scorers:
+                self._scorers[model] = self._load(model)
+            return self._scorers[model]
 
     def remember(self, ranker: Ranker) -> Ranker:
         """The ranker with scorers whose scores this searcher remembers."""
@@ -214,7 +228,7 @@ class Searcher:
         index = Index(self.directory)
         if self._near is None or not self._near.used:
             return _Snapshot(index, IndexEngine(index, self._first_stage), [])
-        engine = DenseEngine(index, self._load, self._near, self._first_stage)
+        engine = DenseEngine(index, self.load, self._near, self._first_stage)
         return _Snapshot(index, engine, [])
 
     def _readers(self, now: _Snapshot, ranker: Ranker) -> Readers:
@@ -225,9 +239,3 @@ class Searcher:
                     return readers.weighed(ranker)
             now.readers.append(Readers(now.engine, ranker))
             return now.readers[-1]
-
-    def _load(self, model: str) -> Scorer:
-        """The scorer of a model that the index names."""
-        if model not in self._scorers:
-            self._scorers[model] = load_scorer(model, session=together())
-        return self._scorers[model]

@@ -24,8 +24,6 @@ from birchbark.pipeline.texts import RankedText, rank_texts
 from birchbark.remember.remembering import beneath
 from birchbark.score.attention import AttentionReader
 from birchbark.score.bert import BertScorer
-from birchbark.score.model import load_scorer
-from birchbark.score.together import together
 from birchbark.serve.gate import BusyError, Gate, Visit
 from birchbark.serve.limits import Limits
 from birchbark.serve.metrics import Metrics
@@ -290,7 +288,7 @@ class Service:
             if self._embedding_ranker is None:
                 alone = replace(
                     self.searcher.rankers[0],
-                    scorer=load_scorer(self.embedding, session=together()),
+                    scorer=self.searcher.load(self.embedding),
                     embedding=None,
                     precise=None,
                     duo=None,
