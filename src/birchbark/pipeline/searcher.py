@@ -78,9 +78,8 @@ class Searcher:
         model: the name or directory of a model, with the usual choices (`Ranker`), or Rankers with
         choices of one's own, one for each stage; none for the first stage alone. first_stage: how
         candidates are found; near: by vectors that the index keeps, too. load: opens models by
-        their names. Raises InputError if there
-        is no index or it keeps no such vectors, ArtifactError if it is damaged, CheckpointError if
-        the model cannot be read.
+        their names. Raises InputError if there is no index or it keeps no such vectors,
+        ArtifactError if it is damaged, CheckpointError if the model cannot be read.
         """
         self.directory = Path(index)
         self._opening, self._reading, self._writing, self._loading = (Lock() for _ in range(4))
