@@ -24,7 +24,7 @@ CHECKS = (
     "response_schema_conformance",
 )
 SERVE = ("serve", "notes", "--port", "0", "--writable", "--budget", "200ms", "--longest", "1s")
-EXAMPLES = 900  # of each operation; with those that its examples and limits call for
+EXAMPLES = 1_200  # of each operation; with those that its examples and limits call for
 
 
 def main(words: list[str]) -> int:

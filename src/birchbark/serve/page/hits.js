@@ -99,7 +99,7 @@ function evidence(every) {
   for (const one of segments.toSorted((a, b) => a.start - b.start)) {
     const before = Array.from(one.before), gap = end === null ? Infinity : one.start - end;
     if (gap <= before.length) pieces.push(around(before.slice(before.length - Math.max(0, gap)).join("")));
-    else pieces.push(...(end === null ? [] : [around(ended(after))]), around(begun(one.before)));
+    else pieces.push(around(((end === null ? "" : ended(after)) + begun(one.before)).replace("… … ", "… ")));
     pieces.push(made("mark", { share: one.score, title: `probability of relevance ${figure(one.score)}, weight ${figure(one.weight)}` },
       one.text, made("small", { "aria-hidden": "true" }, ` ${figure(one.score)} × ${figure(one.weight)}`),
       unseen(` (relevance ${figure(one.score)}) `)));
