@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-train test-adapters test-page audit fuzz slow lint bench bench-score bench-topk bench-train bench-tune bench-nearest bench-serve clean
+.PHONY: demo test test-train test-adapters test-page audit fuzz from-zero slow lint bench bench-score bench-topk bench-train bench-tune bench-nearest bench-serve clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -45,6 +45,10 @@ audit: .venv/ready-audit
 FUZZ ?=
 fuzz: .venv/ready-fuzz .venv/ready-model
 	$(BIN)/python .ci/fuzz.py $(FUZZ)
+
+# What others install leads to a page: in an environment of its own, from the package registry.
+from-zero: .venv/ready-test
+	$(BIN)/python -m pytest -m registry
 
 slow: .venv/ready-test-page .venv/ready-model
 	$(BIN)/python -m pytest -m slow

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.registry
 def test_the_readmes_three_commands_lead_to_a_page(tmp_path: Path) -> None:
     """In an environment of its own, by what the package brings, far from its source."""
     (section,) = re.findall(r"^## As a service$(.*?)^## ", README, re.S | re.M)

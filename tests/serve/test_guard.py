@@ -25,6 +25,7 @@ def test_with_a_key_only_its_bearers_are_let_in(client: Any) -> None:
         assert answer.headers["www-authenticate"] == "Bearer"
     for path in ("/", "/page/page.js", "/healthz", "/readyz"):
         assert service.get(path).status_code == 200
+    assert service.get("/reports").status_code == 401  # where it leads
     right = {"authorization": b"Bearer s3cret"}
     assert service.post("/search", json=SEARCH, headers=right).status_code == 200
     for wrong in (b"Bearer s3cre", b"Bearer ", b"Bearer s3cret \xff", b"Basic x", b"s3cret", b""):
@@ -39,14 +40,14 @@ def test_with_a_key_only_its_bearers_are_let_in(client: Any) -> None:
 def test_a_browser_asks_for_the_key_of_reports(client: Any) -> None:
     """A link brings no bearer's token; a password opens reports, and nothing else."""
     service = client(key="s3cret")
-    for path in ("/reports", "/reports/one"):
+    for path in ("/reports/", "/reports/one"):
         assert service.get(path).headers["www-authenticate"].startswith("Basic realm=")
         assert service.get(path, headers=BEARER).status_code in (200, 404)
-    assert service.get("/reports", auth=("any", "s3cret")).status_code == 200
+    assert service.get("/reports/", auth=("any", "s3cret")).status_code == 200
     for wrong in ("s3cre", "", "x:s3cret"):
-        assert service.get("/reports", auth=("any", wrong)).status_code == 401
+        assert service.get("/reports/", auth=("any", wrong)).status_code == 401
     for odd in (b"Basic s3cret", b"Basic \xff", b"Basic", b"Basic czNjcmV0"):
-        assert service.get("/reports", headers={"authorization": odd}).status_code == 401
+        assert service.get("/reports/", headers={"authorization": odd}).status_code == 401
     assert service.get("/about", auth=("any", "s3cret")).status_code == 401
     assert service.get("/about", headers=BEARER).json()["reports"] is False
 
@@ -135,6 +136,9 @@ def test_no_address_leads_to_the_disk(tmp_path: Path, client: Any) -> None:
     assert "<h1>One</h1>" in report.text
     assert "sandbox allow-scripts" in report.headers["content-security-policy"]
     assert "'sha256-" in report.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in report.headers["content-security-policy"]
+    (study / "folder.html").mkdir()
+    assert service.get("/reports/one/folder.html").status_code == 404
     (study / "looked.html").write_text("<h1>What it looked at</h1>")
     assert service.get("/reports/one/looked.html").text == "<h1>What it looked at</h1>"
     for path in (

@@ -235,7 +235,7 @@ def test_the_front_page_waits_for_nothing(desk: Any) -> None:
     desk.route("**/about", slowly)
     desk.reload()
     desk.wait_for_selector("#about:not(:empty)")
-    assert desk.text_content("#status") == ""
+    assert desk.text_content("#status") == desk.text_content("#said") == ""
     assert desk.locator("#progress").is_hidden()
 
 

@@ -17,6 +17,7 @@ from served import client, place
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.index.reader import Index
+from birchbark.pipeline.opening import remembering
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
@@ -288,8 +289,17 @@ def test_weights_are_moved_without_reading(client: Any) -> None:
     assert scored() != before
 
 
+def test_what_a_store_remembers_is_not_read_again(place: Path, tmp_path: Path) -> None:
+    """And counted as read where it is."""
+    for expected in (True, False):
+        with remembering([Ranker(WordScorer())], tmp_path / "scores") as kept:
+            searcher = Searcher(place, kept.rankers)
+            assert searcher.search(QUERY).work.pairs
+            assert bool(searcher.scored) is expected
+
+
 def test_every_model_is_opened_in_one_way(place: Path) -> None:
-    """Once, as the operator said: on so many processors, on that device."""
+    """Once, as the searcher was told to."""
     opened = []
 
     def load(model: str) -> WordScorer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from birchbark.errors import BirchbarkError, InputError
 if TYPE_CHECKING:
     from birchbark.index.reader import Index
     from birchbark.pipeline.dense import DenseEngine, Near
-    from birchbark.pipeline.opening import Opener
     from birchbark.pipeline.ranker import Ranker
     from birchbark.records import Query
     from birchbark.retrieve.engine import IndexEngine
@@ -26,16 +26,21 @@ if TYPE_CHECKING:
 
 
 def open_engine(
-    index: Index, models: Opener, first_stage_model: str, match: str | None, **words: Any
+    index: Index,
+    first_stage_model: str,
+    match: str | None,
+    threads: int | None = None,
+    **words: Any,
 ) -> IndexEngine | DenseEngine:
-    """What ranks `index` as the options of the first stage say."""
+    """What ranks `index` as the options of the first stage say; threads: of the vectors' model."""
     from birchbark.pipeline.dense import DenseEngine
     from birchbark.retrieve.engine import IndexEngine
+    from birchbark.score.model import load_scorer
 
     near, stage = near_and_stage(first_stage_model, match, **words)
     if not near.used:
         return IndexEngine(index, stage)
-    engine = DenseEngine(index, models.scorer, near, stage)
+    engine = DenseEngine(index, partial(load_scorer, threads=threads), near, stage)
     if engine.missing:
         say(f"note: {engine.missing:,} documents have no vectors yet: birchbark index attach")
     return engine
@@ -132,31 +137,28 @@ def parse_filters(filters: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def opener(
-    device: str = "cpu",
-    threads: int | None = None,
+def rankers(
+    stages: Path | None,
+    device: str,
+    threads: int | None,
     sessions: Callable[[NewSession], NewSession] = lambda session: session,
-) -> Opener:
-    """What opens models, to run as --device and --threads say.
+    **words: Any,
+) -> list[Ranker]:
+    """The Ranker that the options describe; or one for each stage of the file.
 
-    sessions: what is made of those that run them.
+    sessions: what is made of those that run the models.
     """
     from birchbark.device.session import session_on
     from birchbark.pipeline.opening import Opener
+    from birchbark.pipeline.stage_words import NEEDS, StageWords, read_stages
     from birchbark.score.session import Session
 
-    return Opener(threads, sessions(session_on(device) or Session))
-
-
-def rankers(models: Opener, stages: Path | None, **words: Any) -> list[Ranker]:
-    """The Ranker that the options describe; or one for each stage of the file."""
-    from birchbark.pipeline.stage_words import NEEDS, StageWords, read_stages
-
     refuse_void()
-    usual, said = StageWords(**words), given()
+    session = sessions(session_on(device) or Session)
+    usual, opener, said = StageWords(**words), Opener(threads, session), given()
     if stages is None:
         usual.check(said, spelled)
-        return [models.ranker(usual)]
+        return [opener.ranker(usual)]
     named = read_stages(stages, usual)
     for name in said:
         if (needed := NEEDS.get(name)) and not any(getattr(own, needed) for own in named):
@@ -164,7 +166,7 @@ def rankers(models: Opener, stages: Path | None, **words: Any) -> list[Ranker]:
     found = []
     for number, own in enumerate(named, 1):
         try:
-            found.append(models.ranker(own))
+            found.append(opener.ranker(own))
         except BirchbarkError as fault:
             raise fault.at(f"{stages}: stage[{number}]") from None
     return found

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from birchbark.cli.chosen import check_output, keeping_scores, load_queries, opener, rankers
+from birchbark.cli.chosen import check_output, keeping_scores, load_queries, rankers
 from birchbark.cli.options import FILE, query_options, ranker_options
 from birchbark.cli.talk import progress, say, tell_work
 from birchbark.errors import InputError
@@ -68,8 +68,7 @@ def command(
         if report.absolute() == output.absolute():
             raise InputError("--report and --output are one file", where=str(report))
     opened, asked = Index(index), load_queries(queries, topic_fields, encoding)
-    models = opener(ranker_choices.pop("device"), ranker_choices.pop("threads"))
-    run, chosen = read_run(run_file), rankers(models, **ranker_choices)
+    run, chosen = read_run(run_file), rankers(**ranker_choices)
     with keeping_scores(chosen, scores) as scoring:
         works: dict[str, Work] = {}
         with progress("scoring", len(asked)) as advance:

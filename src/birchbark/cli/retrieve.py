@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from birchbark.cli.chosen import check_output, load_queries, open_engine, opener
+from birchbark.cli.chosen import check_output, load_queries, open_engine
 from birchbark.cli.options import FILE, first_stage_options, query_options
 from birchbark.cli.talk import progress, say
 from birchbark.errors import InputError
@@ -61,7 +61,7 @@ def command(
     if report:
         check_output(report, None)
     asked = load_queries(queries, topic_fields, encoding)
-    engine = open_engine(Index(index), opener(), **first_stage_choices)
+    engine = open_engine(Index(index), **first_stage_choices)
     if isinstance(engine, IndexEngine):
         rankings, lines = _by_terms(engine, asked, depth, weighted, bool(report))
     elif weighted:

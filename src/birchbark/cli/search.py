@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from birchbark.cli.chosen import keeping_scores, open_engine, opener, rankers
+from birchbark.cli.chosen import keeping_scores, open_engine, rankers
 from birchbark.cli.options import (
     FILE,
     FIRST_STAGE_OPTIONS,
@@ -58,15 +58,14 @@ def command(
     if first_stage_only:
         refuse_of_bert("--first-stage-only", "text", "top", "as_json")
     of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    models = opener(choices.pop("device"), choices.pop("threads"))
-    engine = open_engine(Index(index), models, **of_first_stage)
+    engine = open_engine(Index(index), threads=choices["threads"], **of_first_stage)
     if not engine.index.analyzer.terms(text):
         say("the query has no terms: nothing is left after stop words")
     with progress("searching") as advance:
         if first_stage_only:
             answer = search(engine, text, None, top)
         else:
-            with keeping_scores(rankers(models, **choices), scores) as chosen:
+            with keeping_scores(rankers(**choices), scores) as chosen:
                 if budget is not None:
                     warm_up(engine, chosen, text)
                 answer = search(engine, text, chosen, top, budget)

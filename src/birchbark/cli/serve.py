@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from birchbark.cli.chosen import keeping_scores, near_and_stage, opener, rankers
+from birchbark.cli.chosen import keeping_scores, near_and_stage, rankers
 from birchbark.cli.options import (
     FILE,
     FIRST_STAGE_OPTIONS,
@@ -125,6 +126,7 @@ def command(
     """
     _check_installed()
     from birchbark.pipeline.searcher import Searcher
+    from birchbark.score.model import load_scorer
     from birchbark.score.together import together
     from birchbark.serve.app import application
     from birchbark.serve.server import bound, run
@@ -139,10 +141,11 @@ def command(
     of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     near, stage = near_and_stage(**of_first_stage)
     directory = indexed(index)
-    models = opener(choices.pop("device"), choices.pop("threads"), together)
-    chosen = () if first_stage_only else rankers(models, **choices)
+    # as vectors were made that an index keeps, whatever the device
+    load = partial(load_scorer, threads=choices["threads"], session=together())
+    chosen = () if first_stage_only else rankers(**choices, sessions=together)
     with keeping_scores(chosen, scores) as kept:
-        searcher = Searcher(directory, kept, stage, near, models.scorer)
+        searcher = Searcher(directory, kept, stage, near, load)
         searcher.warm_up()
         service = Service(searcher, _beside(beside), limits, writable=writable)
         with bound(host, port) as listening:

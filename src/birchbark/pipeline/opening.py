@@ -64,10 +64,6 @@ class Opener:
             duo=self._duo(words, precision) if words.duo else None,
         )
 
-    def scorer(self, model: str) -> Scorer:
-        """The model of this name, in float32."""
-        return self._scorer(model, None, Precision.FP32)
-
     def _scorer(self, model: str, pooling: str | None, precision: Precision) -> Scorer:
         key = model, pooling, precision
         if key not in self._scorers:

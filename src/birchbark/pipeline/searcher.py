@@ -12,6 +12,7 @@ from birchbark.checkpoint.named import DEFAULT_MODEL
 from birchbark.combine.aggregate import Mean
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import ArtifactError, InputError, LateError
+from birchbark.index.layout import is_index
 from birchbark.index.reader import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answer import Answer, Hit
@@ -198,7 +199,7 @@ class Searcher:
 
         def kept(scorer: Scorer) -> Scorer:
             if isinstance(scorer, Remembering):
-                return scorer
+                return self._remembered.setdefault(scorer.fingerprint, scorer)
             if scorer.fingerprint not in self._remembered:
                 self._remembered[scorer.fingerprint] = Remembering(scorer, Recent(scorer.width))
             return self._remembered[scorer.fingerprint]
@@ -206,8 +207,13 @@ class Searcher:
         return ranker.by(kept)
 
     @property
+    def is_there(self) -> bool:
+        """Whether an index lies still where this one was opened."""
+        return is_index(self.directory)
+
+    @property
     def scored(self) -> int:
-        """Segments that models have read so far; what was remembered is not counted again."""
+        """Segments that rankers' models have read so far; what was remembered is not counted."""
         return sum(one.scored for one in list(self._remembered.values()))
 
     def _now(self) -> _Snapshot:

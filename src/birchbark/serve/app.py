@@ -55,9 +55,9 @@ def application(
         return {"status": "ok"}
 
     @app.get("/readyz", tags=["service"])
-    async def ready() -> dict[str, str]:
+    def ready() -> dict[str, str]:
         """Whether a search would be answered: 503 where too many are inside, or the index gone."""
-        await service.quickly(lambda: service.searcher.index)
+        service.check()
         return {"status": "ready"}
 
     asked_for = [] if key is None else [Depends(HTTPBearer(auto_error=False))]  # for /openapi.json

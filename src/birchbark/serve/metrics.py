@@ -60,7 +60,5 @@ class _Scored(Collector):
 
     def collect(self) -> Iterator[CounterMetricFamily]:
         """See prometheus_client."""
-        told = (
-            "Segments that models read: those of searches and re-rankings, none twice while known."
-        )
+        told = "Segments that the models read; what was remembered is not counted."
         yield CounterMetricFamily("birchbark_pairs_scored", told, value=self._scored())

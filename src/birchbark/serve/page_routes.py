@@ -57,6 +57,10 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
         }
 
     @routes.get("/reports")
+    async def reports_folder() -> Response:
+        return RedirectResponse("/reports/")
+
+    @routes.get("/reports/")
     def listed() -> Response:  # looks at the disk: in a thread
         names, others = _studies(reports)
         rows = "".join(f'<li><a href="/reports/{n}/">{n}</a></li>' for n in sorted(names))
@@ -79,7 +83,8 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
         text = _page(reports, name, page).read_text("utf-8")
         policy = (
             f"sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
-            f"img-src data:; script-src {_hashes(text)}"
+            f"img-src data:; script-src {_hashes(text)}; "
+            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
         return Response(text, media_type="text/html", headers={"content-security-policy": policy})
 
@@ -100,7 +105,8 @@ def _studies(folder: Path | None) -> tuple[dict[str, Path], int]:
 def _page(reports: Path | None, name: str, page: str) -> Path:
     """A page of a study: its report, or what that leads to; found by listed names alone."""
     study = _studies(reports)[0].get(name)
-    pages = {one.name: one for one in study.iterdir() if one.suffix == ".html"} if study else {}
+    every = study.iterdir() if study else ()
+    pages = {one.name: one for one in every if one.suffix == ".html" and one.is_file()}
     if page not in pages:
         raise NotFoundError("no such report")
     return pages[page]

@@ -132,10 +132,11 @@ def bound(host: str, port: int) -> socket.socket:
 def _connections() -> int:
     """How many this process may hold; its limit of open files is raised for them where it can."""
     wanted = CONNECTIONS + OTHER_FILES
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    soft, hard = (wanted if each == resource.RLIM_INFINITY else each for each in limits)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return CONNECTIONS
     if soft < wanted:
-        soft = min(wanted, hard)
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return max(1, min(CONNECTIONS, soft - OTHER_FILES))
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from birchbark.checkpoint.heads import Classifier
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
-from birchbark.errors import BirchbarkError, InputError, LateError
+from birchbark.errors import ArtifactError, BirchbarkError, InputError, LateError
 from birchbark.pipeline.answer import Answer
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import Watch
@@ -83,6 +83,12 @@ class Service:
     def model(self) -> str | None:
         """What the model that ranks first is called."""
         return self.searcher.rankers[0].scorer.name if self.searcher.rankers else None
+
+    def check(self) -> None:
+        """Raise BusyError or ArtifactError where a search would not be answered."""
+        self.gate.check()
+        if not self.searcher.is_there:
+            raise ArtifactError("the index is gone")
 
     async def search(self, request: SearchRequest) -> SearchAnswer:
         """The answer; where time or capacity do not suffice, the best ranking that is known."""
@@ -239,7 +245,7 @@ class Service:
                 visit, self._at_work, lambda: work(end - time.monotonic(), watch)
             )
         except LateError as late:
-            if not (whole and visit.alone):
+            if not (whole and visit.alone) or self._writes:
                 raise
             wanted = f"what can be read in {longest:g} s"
             raise TooMuchError(late.what, found=late.found, wanted=wanted) from None

@@ -22,16 +22,16 @@ function weights() {
 
 const open = hit => readDocument(hit, state.query, state.about);
 
-async function run(work) {
+async function run(work, waiting = "Searching…") {
   state.running?.abort();
   const own = state.running = new AbortController();
   trouble.hidden = true;
-  const slow = setTimeout(() => { status.textContent = said.textContent = "Searching…"; bar.hidden = false; bar.removeAttribute("value"); }, SLOW);
+  const slow = setTimeout(() => { status.textContent = said.textContent = waiting; bar.hidden = false; bar.removeAttribute("value"); }, SLOW);
   try {
     await work(own.signal, () => clearTimeout(slow));
   } catch (fault) {
     if (fault.name === "AbortError") return;
-    status.textContent = "";
+    status.textContent = said.textContent = "";
     trouble.textContent = fault.message;
     trouble.hidden = false;
   } finally {
@@ -166,8 +166,8 @@ function fromAddress() {
   run(async (signal, begun) => {
     await learnt(signal);
     begun();
-    status.textContent = "";
-  });
+    status.textContent = said.textContent = "";
+  }, "Asking the service…");
 }
 
 function toAddress() {
