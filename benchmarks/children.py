@@ -1,4 +1,4 @@
-"""How is a process that measures one engine started, asked, and ended?"""
+"""How is the process that measures an engine started, sent requests, and ended?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Child:
     """A process that measures one engine (worker.py, score_worker.py)."""
 
     def __init__(self, *arguments: str, module: str = "worker") -> None:
-        """Start the process for an engine (or one of the readers), `module` saying how."""
+        """Start benchmarks.`module` with `arguments`, the first of which names an engine."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", f"benchmarks.{module}", *arguments],
             stdin=subprocess.PIPE,
@@ -27,26 +27,26 @@ class Child:
         )
 
     def ask(self, **request: object) -> Any:
-        """Send a request and wait for its answer."""
+        """Send a request and return its answer."""
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise click.ClickException(f"the process died at {request}; its talk is above")
+            raise click.ClickException(f"the process died at {request}; see its output above")
         return json.loads(line)
 
     def last(self, **request: object) -> Any:
-        """As `ask`, and then the process ends."""
+        """Send a request, end the process, and return the answer."""
         answer = self.ask(**request)
         self.end()
         return answer
 
     def end(self) -> None:
-        """Ask for nothing more."""
+        """End the process."""
         self._process.communicate()
 
 
 def say(text: str) -> None:
-    """Progress, on standard error."""
+    """Print progress on standard error."""
     click.echo(text, err=True)

@@ -1,4 +1,4 @@
-"""How long does one query take from the shell, everything started anew?"""
+"""How long does a single query take from the shell, including the start of Python?"""
 
 from __future__ import annotations
 
@@ -11,24 +11,31 @@ import time
 from pathlib import Path
 from typing import Any
 
-FIRST_STAGE_ONLY = "--first-stage-only"  # of `birchbark search`; measured where it exists
+FIRST_STAGE_ONLY = "--first-stage-only"  # option of `birchbark search`; measured if it exists
 
 
 def measure(index: Path, queries: Path, runs: int) -> dict[str, Any]:
-    """Milliseconds of each command, the median of `runs` runs; the files are in the cache."""
+    """Return command → median milliseconds over `runs` runs, with cached files."""
     words = " ".join(json.loads(queries.read_text())[0]["five"])
     with tempfile.TemporaryDirectory() as scratch:
-        asked = Path(scratch) / "query.tsv"
-        asked.write_text(f"1\t{words}\n")
-        found = {
+        query_file = Path(scratch) / "query.tsv"
+        query_file.write_text(f"1\t{words}\n")
+        times = {
             "retrieve": _median(
-                ["retrieve", str(index), "--queries", str(asked), "--output", f"{scratch}/run"],
+                [
+                    "retrieve",
+                    str(index),
+                    "--queries",
+                    str(query_file),
+                    "--output",
+                    f"{scratch}/run",
+                ],
                 runs,
             )
         }
     if FIRST_STAGE_ONLY in _birchbark(["search", "--help"]).stdout:
-        found["search first stage"] = _median(["search", str(index), words, FIRST_STAGE_ONLY], runs)
-    return found | {"help": _median(["--help"], runs)}
+        times["search first stage"] = _median(["search", str(index), words, FIRST_STAGE_ONLY], runs)
+    return times | {"help": _median(["--help"], runs)}
 
 
 def _median(arguments: list[str], runs: int) -> float:

@@ -1,8 +1,8 @@
-"""Which engines are measured, and how does each build, open and search?
+"""Which first-stage engines are measured, and how does each build, open and search?
 
-An engine is a value of two functions. `build` takes (id, text) pairs, does the whole analysis of
-raw text itself, and returns when the index is on disk; `open` gives functions that search. Peers
-are imported when they are used, so that birchbark can be measured where they are not installed.
+An engine consists mainly of two functions. `build` takes (id, text) pairs, analyzes the raw text,
+and returns when the index is on disk. `open` returns search functions. Peers are imported on use,
+so that birchbark can be measured without them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Search = Callable[[Weights, int], list[tuple[Any, float]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """An index that is open.
+class OpenIndex:
+    """An open index.
 
-    analyse: a word of a query → its terms. searches: name → search; they differ in what stands for
-    a document in the hits, the first one being the fastest. Hits are Python objects, best first.
+    analyse: a word of a query → its terms. searches: name → search function. The functions differ
+    in how hits identify documents; the first is the fastest. Hits are Python objects, best first.
     """
 
     analyse: Callable[[str], list[str]]
@@ -36,46 +36,47 @@ class Opened:
 class Engine:
     """A way to build and open an index.
 
-    build: directory, pairs → facts worth keeping. load: imports what `build` and `open` need, so
-    that this is not counted. weighted: whether terms of a query can have weights.
+    package: the name of the Python package. load: imports the modules that `build` and `open` need,
+    so that imports are not timed. build: directory, pairs → figures to record. searches: the names
+    of the search functions. weighted: whether query terms can have weights.
     """
 
     name: str
     package: str
     load: Callable[[], object]
     build: Callable[[Path, Pairs], dict[str, Any]]
-    open: Callable[[Path], Opened]
+    open: Callable[[Path], OpenIndex]
     searches: tuple[str, ...]
     weighted: bool = True
 
     @property
     def installed(self) -> bool:
-        """Whether it can be measured here."""
+        """Whether its package is installed."""
         return find_spec(self.package) is not None
 
     @property
     def version(self) -> str:
-        """Of its package."""
+        """The version of its package."""
         return version(self.package)
 
 
 def _birchbark_load() -> object:
-    import birchbark.index.build
+    import birchbark.index.build_index
     import birchbark.retrieve.first_stage
 
     return birchbark.retrieve.first_stage
 
 
 def _birchbark_build(directory: Path, pairs: Pairs) -> dict[str, Any]:
-    from birchbark.index.build import Schema, build_index
+    from birchbark.index.build_index import Schema, build_index
     from birchbark.records import Document
 
     build_index((Document(i, {"text": text}) for i, text in pairs), directory, Schema("english"))
     return {}
 
 
-def _birchbark_open(directory: Path) -> Opened:
-    from birchbark.index.reader import Index
+def _birchbark_open(directory: Path) -> OpenIndex:
+    from birchbark.index.index import Index
     from birchbark.retrieve.first_stage import FirstStage, rank_query
 
     index, stage = Index(directory), FirstStage()
@@ -83,7 +84,7 @@ def _birchbark_open(directory: Path) -> Opened:
     def search(weights: Weights, k: int) -> list[tuple[Any, float]]:
         return list(rank_query(index, weights, stage, k))
 
-    return Opened(lambda word: index.analyzer.terms(word), {"doc_ids": search})
+    return OpenIndex(lambda word: index.analyzer.terms(word), {"doc_ids": search})
 
 
 def _tantivy_load() -> object:
@@ -102,13 +103,13 @@ def _tantivy_analyzer() -> Any:
         Filter.stemmer("english"),
     ]
     builder = TextAnalyzerBuilder(Tokenizer.simple())
-    for each in filters:
-        builder = builder.filter(each)
+    for token_filter in filters:
+        builder = builder.filter(token_filter)
     return builder.build()
 
 
 def _tantivy_build(directory: Path, pairs: Pairs) -> dict[str, Any]:
-    """Frequencies without positions, the id stored, a number as a fast field; one thread."""
+    """Index frequencies without positions, stored ids, and numbers as a fast field; one thread."""
     import tantivy
 
     schema = tantivy.SchemaBuilder()
@@ -127,7 +128,7 @@ def _tantivy_build(directory: Path, pairs: Pairs) -> dict[str, Any]:
     return {"segments": index.searcher().num_segments}
 
 
-def _tantivy_open(directory: Path) -> Opened:
+def _tantivy_open(directory: Path) -> OpenIndex:
     import tantivy
     from tantivy import Occur, Query
 
@@ -139,24 +140,24 @@ def _tantivy_open(directory: Path) -> Opened:
         for term, weight in weights.items():
             clause = Query.term_query(schema, "body", term, "freq")
             clauses.append((Occur.Should, _boosted(clause, weight)))
-        found: list[tuple[float, Any]] = searcher.search(
+        result: list[tuple[float, Any]] = searcher.search(
             Query.boolean_query(clauses), k, count=False
         ).hits
-        return found
+        return result
 
     def addresses(weights: Weights, k: int) -> list[tuple[Any, float]]:
         return [(address, score) for score, address in hits(weights, k)]
 
     def numbers(weights: Weights, k: int) -> list[tuple[Any, float]]:
-        found = hits(weights, k)
-        read = searcher.fast_field_values("number", [address for _, address in found])
-        return [(number, score) for number, (score, _) in zip(read, found, strict=True)]
+        ranked = hits(weights, k)
+        values = searcher.fast_field_values("number", [address for _, address in ranked])
+        return [(number, score) for number, (score, _) in zip(values, ranked, strict=True)]
 
     def doc_ids(weights: Weights, k: int) -> list[tuple[Any, float]]:
         return [(searcher.doc(a).get_first("id"), score) for score, a in hits(weights, k)]
 
     searches = {"addresses": addresses, "fast numbers": numbers, "stored ids": doc_ids}
-    return Opened(analyzer.analyze, searches)
+    return OpenIndex(analyzer.analyze, searches)
 
 
 def _boosted(clause: Any, weight: float) -> Any:
@@ -177,7 +178,7 @@ def _bm25s_load() -> object:
 
 
 def _bm25s_build(directory: Path, pairs: Pairs) -> dict[str, Any]:
-    """Its own Tokenizer and stop words with PyStemmer; k1 and b as birchbark's; no texts kept."""
+    """Index with bm25s's tokeniser and stop words, PyStemmer, and our k1 and b; store no texts."""
     import bm25s
     import numpy as np
     import Stemmer
@@ -189,17 +190,19 @@ def _bm25s_build(directory: Path, pairs: Pairs) -> dict[str, Any]:
     retriever.index((ids, tokenizer.get_vocab_dict()), show_progress=False)
     retriever.save(str(directory), show_progress=False)
     frequencies = np.sort(np.diff(retriever.scores["indptr"]))
-    held = frequencies[frequencies > 0]
+    nonzero = frequencies[frequencies > 0]
     return {
-        "terms": len(held),
-        "postings": int(held.sum()),
-        "singletons": float((held == 1).mean()),
-        "df_quantiles": {q: int(np.quantile(held, float(q))) for q in (".5", ".9", ".99", ".999")},
-        "df_most": int(held[-1]),
+        "terms": len(nonzero),
+        "postings": int(nonzero.sum()),
+        "singletons": float((nonzero == 1).mean()),
+        "df_quantiles": {
+            q: int(np.quantile(nonzero, float(q))) for q in (".5", ".9", ".99", ".999")
+        },
+        "df_most": int(nonzero[-1]),
     }
 
 
-def _bm25s_open(directory: Path) -> Opened:
+def _bm25s_open(directory: Path) -> OpenIndex:
     import bm25s
     import Stemmer
 
@@ -208,18 +211,18 @@ def _bm25s_open(directory: Path) -> Opened:
     stop_words = set(bm25s.stopwords.STOPWORDS_EN)
 
     def analyse(word: str) -> list[str]:
-        found = _BM25S_WORD.findall(word.lower())
-        return [stem(token) for token in found if token not in stop_words]
+        tokens = _BM25S_WORD.findall(word.lower())
+        return [stem(token) for token in tokens if token not in stop_words]
 
     def search(weights: Weights, k: int) -> list[tuple[Any, float]]:
         terms = retriever.get_tokens_ids(list(weights))
         if not terms:
             return []
-        most = min(k, retriever.scores["num_docs"])
-        hits = retriever.retrieve([terms], k=most, show_progress=False)
+        limit = min(k, retriever.scores["num_docs"])
+        hits = retriever.retrieve([terms], k=limit, show_progress=False)
         return list(zip(hits.documents[0].tolist(), hits.scores[0].tolist(), strict=True))
 
-    return Opened(analyse, {"numbers": search})
+    return OpenIndex(analyse, {"numbers": search})
 
 
 ENGINES = {

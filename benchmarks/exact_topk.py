@@ -1,10 +1,11 @@
-"""How much of BERT's work does the exact search for the best k save, and is it exact?
+"""How many scores does exact top-k re-ranking save, and is it exact?
 
     python -m benchmarks.exact_topk --data ../shared/data/time
 
-For each a, weights, scale and k, all queries are ranked from one store of scores, in full and then
-without what cannot be among the best. Both must be equal, or the run fails. The share of work is
-pairs of query and segment that had to be scored, of all pairs.
+For each first-stage weight a, segment weights, scale and k, all queries are ranked with the same
+stored scores: first in full, then skipping segments that cannot affect the best k documents. The
+rankings must be equal, or the benchmark fails. The share of pairs is the number of query–segment
+pairs scored, divided by the number of all pairs.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ from birchbark import (
     Query,
     Ranker,
     Run,
+    SearchStats,
     Top,
-    Work,
     build_index,
+    defaults,
     load_scorer,
     rank_queries,
     rerank,
 )
-from birchbark.checkpoint.named import DEFAULT_MODEL
 from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
 from birchbark.collection.queries import read_queries
 from birchbark.combine.interpolate import Scale
-from birchbark.remember.remembering import Remembering
-from birchbark.remember.store import ScoreStore
 from birchbark.score.scorer import Scorer
+from birchbark.score_cache.cached_scorer import CachedScorer
+from birchbark.score_cache.store import ScoreStore
 
 WEIGHTS = ((1.0,), (1.0, 0.5, 0.25))
 FIRST_STAGE = tuple(i / 10 for i in range(1, 10))
@@ -45,9 +46,11 @@ FIRST_STAGE = tuple(i / 10 for i in range(1, 10))
 
 @click.command()
 @click.option("--data", type=click.Path(path_type=Path, exists=True), required=True)
-@click.option("--model", default=DEFAULT_MODEL, show_default=True)
+@click.option("--model", default=defaults.MODEL, show_default=True)
 @click.option(
-    "--scores", type=click.Path(path_type=Path), help="Folder that keeps them.  [default: none]"
+    "--scores",
+    type=click.Path(path_type=Path),
+    help="Score store to use.  [default: a temporary one]",
 )
 @click.option("--depth", default=100, show_default=True)
 @click.option("--top", "tops", multiple=True, type=int, default=(10, 20), show_default=True)
@@ -60,7 +63,7 @@ def main(
     tops: Sequence[int],
     output: Path | None,
 ) -> None:
-    """Rank a collection in full and by the exact search for the best, and compare."""
+    """Compare exact top-k with full re-ranking of a collection."""
     queries = read_queries(data / "queries.tsv")
     scorer = load_scorer(model)
     with (
@@ -70,9 +73,9 @@ def main(
         documents = read_collection(str(data / "corpus.jsonl"), Intake())
         index = build_index(documents, Path(folder) / "index")
         first = rank_queries(index, queries, depth=depth)
-        known = Remembering(scorer, store)
-        rows = list(_rows(index, first, queries, known, tops))
-    head = "<!-- Made by benchmarks/exact_topk.py; not to be edited. -->\n"
+        cached = CachedScorer(scorer, store)
+        rows = list(_rows(index, first, queries, cached, tops))
+    head = "<!-- Made by benchmarks/exact_topk.py; do not edit. -->\n"
     head += f"# Exact top-k: {data.name}, {len(queries)} queries, {depth} candidates, {scorer.name}"
     text = "\n".join([head, "", *_table(rows, tops)]) + "\n"
     if output is None:
@@ -84,24 +87,24 @@ def main(
 def _rows(
     index: Index, first: Run, queries: Sequence[Query], scorer: Scorer, tops: Sequence[int]
 ) -> Iterator[tuple[Scale, tuple[float, ...], float, list[float]]]:
-    choices = list(product((Scale.MAX, Scale.RAW), WEIGHTS, FIRST_STAGE))
-    with click.progressbar(choices, label="rankings", file=sys.stderr) as bar:
+    settings = list(product((Scale.MAX, Scale.RAW), WEIGHTS, FIRST_STAGE))
+    with click.progressbar(settings, label="rankings", file=sys.stderr) as bar:
         for scale, weights, a in bar:
             ranker = Ranker(scorer, aggregation=Top(weights), interpolation=Interpolation(a, scale))
-            full, whole = _ranked(index, first, queries, ranker, None)
+            full, all_stats = _rank(index, first, queries, ranker, None)
             shares = []
             for top in tops:
-                best, some = _ranked(index, first, queries, ranker, top)
-                if not some.exact or best.rankings != full.head(top).rankings:
+                best, stats = _rank(index, first, queries, ranker, top)
+                if not stats.exact or best.rankings != full.head(top).rankings:
                     raise SystemExit(f"not exact: {scale} {weights} a={a} top {top}")
-                shares.append(some.pairs / whole.pairs)
+                shares.append(stats.pairs / all_stats.pairs)
             yield scale, weights, a, shares
 
 
-def _ranked(
+def _rank(
     index: Index, first: Run, queries: Sequence[Query], ranker: Ranker, top: int | None
-) -> tuple[Run, Work]:
-    works = [Work()]
+) -> tuple[Run, SearchStats]:
+    totals = [SearchStats()]
     run = rerank(
         index,
         first,
@@ -109,9 +112,9 @@ def _ranked(
         ranker,
         top=top,
         tag="t",
-        report=lambda _, work: works.append(works.pop() + work),
+        on_query=lambda _, stats: totals.append(totals.pop() + stats),
     )
-    return run, works[0]
+    return run, totals[0]
 
 
 def _table(
@@ -125,8 +128,8 @@ def _table(
     for (scale, weights), (i, top) in product(
         product((Scale.MAX, Scale.RAW), WEIGHTS), enumerate(tops)
     ):
-        found = [shares[i] for s, w, _, shares in rows if (s, w) == (scale, weights)]
-        cells = " | ".join(f"{share:.0%}" for share in found)
+        column = [shares[i] for s, w, _, shares in rows if (s, w) == (scale, weights)]
+        cells = " | ".join(f"{share:.0%}" for share in column)
         name = "÷ highest" if scale is Scale.MAX else "raw"
         yield f"| {name} | {', '.join(f'{w:g}' for w in weights)} | {top} | {cells} |"
 

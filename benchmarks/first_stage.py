@@ -1,10 +1,10 @@
-"""How does birchbark's first stage stand beside tantivy and bm25s, in one run on one core?
+"""How does birchbark's first stage compare with tantivy and bm25s, on one core?
 
     python -m benchmarks.first_stage --documents 20000 --work bench-work
 
-Each engine builds in a process of its own, is opened in fresh ones, and answers the same queries in
-rounds that take turns. Figures go to WORK/N/figures.json, a table to standard output or --output.
-Text, indexes and figures of builds stay in WORK; --reuse takes an engine's build from there.
+Each engine builds its index in a separate process, is opened in new processes, and answers the same
+queries in interleaved rounds. Figures are written to WORK/N/figures.json, and a table to standard
+output or --output. Text, indexes and build figures remain in WORK, and --reuse uses them again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.children import Child
 from benchmarks.engines import ENGINES, Engine
 from benchmarks.prepare import build, prepare_queries, prepare_text
 from benchmarks.report import report
-from benchmarks.rounds import in_turns, opening, spread
+from benchmarks.rounds import measure_opening, run_rounds, spread
 
 PEERS = ("tantivy", "bm25s")
 Figures = dict[str, Any]
@@ -35,7 +35,10 @@ Figures = dict[str, Any]
 @click.option("--queries", "count", default=200, show_default=True)
 @click.option("--rounds", default=3, show_default=True)
 @click.option(
-    "--opens", default=5, show_default=True, help="Fresh starts, for opening and from the shell."
+    "--opens",
+    default=5,
+    show_default=True,
+    help="How often to start a process to measure opening and the shell command.",
 )
 @click.option("--seed", default=1, show_default=True)
 @click.option(
@@ -52,12 +55,17 @@ Figures = dict[str, Any]
     type=click.Choice(PEERS),
     default=PEERS,
     show_default=True,
-    help="Engine to measure beside birchbark; repeat for several.",
+    help="Engine to measure besides birchbark; repeat for several.",
 )
 @click.option(
-    "--reuse", multiple=True, type=click.Choice(list(ENGINES)), help="Engine not built anew."
+    "--reuse",
+    multiple=True,
+    type=click.Choice(list(ENGINES)),
+    help="Engine whose earlier build to use; repeat for several.",
 )
-@click.option("--core", type=int, help="The core all processes share.  [default: the last one]")
+@click.option(
+    "--core", type=int, help="The core that all processes share.  [default: the last one]"
+)
 @click.option("--output", type=click.Path(path_type=Path), help="Markdown.  [default: stdout]")
 def main(
     documents: int,
@@ -72,11 +80,11 @@ def main(
     core: int | None,
     output: Path | None,
 ) -> None:
-    """Measure birchbark's first stage beside its peers."""
+    """Measure birchbark's first stage and its peers."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0)) if core is None else core})
     os.environ.update(NUMBA_NUM_THREADS="1", OMP_NUM_THREADS="1")
-    place = (work / str(documents)).resolve()
-    place.mkdir(parents=True, exist_ok=True)
+    folder = (work / str(documents)).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
     missing = [name for name in peers if not ENGINES[name].installed]
     engines = [
         engine
@@ -84,8 +92,8 @@ def main(
         if name not in missing and name in ("birchbark", *peers)
     ]
     text, made = prepare_text(work, documents, seed, source)
-    built = {e.name: build(e, text, place, made, e.name in reuse) for e in engines}
-    queries = prepare_queries(text, place, documents, count, seed)
+    built = {e.name: build(e, text, folder, made, e.name in reuse) for e in engines}
+    queries = prepare_queries(text, folder, documents, count, seed)
     figures = {
         "machine": machine(),
         "text": made | {"documents": documents, "bytes": text.stat().st_size},
@@ -93,10 +101,10 @@ def main(
         "read": Child("read").last(do="read", text=str(text)),
         "read_collection": Child("read_collection").last(do="read", text=str(text)),
         "queries": spread(queries),
-        "engines": searched(engines, built, place, queries, rounds, opens),
-        "cold": cold.measure(place / "birchbark", queries, opens),
+        "engines": measure_engines(engines, built, folder, queries, rounds, opens),
+        "cold": cold.measure(folder / "birchbark", queries, opens),
     }
-    (place / "figures.json").write_text(json.dumps(figures, indent=1))
+    (folder / "figures.json").write_text(json.dumps(figures, indent=1))
     table = report(figures)
     if output:
         output.write_text(table)
@@ -104,13 +112,18 @@ def main(
         click.echo(table, nl=False)
 
 
-def searched(
-    engines: Sequence[Engine], built: Figures, place: Path, queries: Path, rounds: int, opens: int
+def measure_engines(
+    engines: Sequence[Engine],
+    built: Figures,
+    folder: Path,
+    queries: Path,
+    rounds: int,
+    opens: int,
 ) -> Figures:
-    """Everything about each engine: its build, opening, memory and times."""
-    opened = {e.name: opening(e, place, queries, opens) for e in engines}
+    """Return engine → version and figures of building, opening, memory and query times."""
+    opened = {e.name: measure_opening(e, folder, queries, opens) for e in engines}
     children = {name: child for name, (child, _) in opened.items()}
-    times = in_turns({e: children[e.name] for e in engines}, rounds)
+    times = run_rounds({e: children[e.name] for e in engines}, rounds)
     return {
         e.name: {
             "version": e.version,
@@ -124,7 +137,7 @@ def searched(
 
 
 def machine() -> Figures:
-    """What the figures were measured on."""
+    """Describe the machine."""
     cpu = Path("/proc/cpuinfo").read_text()
     model = next(
         (line.split(":")[1].strip() for line in cpu.splitlines() if "model name" in line), ""

@@ -1,11 +1,11 @@
-"""Which library builds HNSW graphs best, and what does an index of ours make of it?
+"""Which library is best for HNSW graphs, and how fast is vector search in our index?
 
     python -m benchmarks.nearest --data ../shared/data
 
-Vectors are those of sentences of real collections, by all-MiniLM-L6-v2; queries are sentences that
-are not among them. Each library gets the same vectors and parameters, and one thread. Recall is
-that of the exact nearest ten. Then an index of as many documents, with graphs and without, before
-and after a thousand deletions and additions.
+The vectors are embeddings by all-MiniLM-L6-v2 of sentences from real collections; queries are other
+sentences. Each library gets the same vectors and parameters, and one thread. Recall is relative to
+the exact nearest ten. Then an index of the same number of documents is measured, with and without
+graphs, before and after a thousand deletions and additions.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from birchbark import Document, Index, IndexWriter, build_index, load_scorer
 from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm
-from birchbark.retrieve.graphs import Shape, build_graphs
-from birchbark.retrieve.nearest import KeptVectors, filtered
+from birchbark.retrieve.hnsw import GraphSettings, build_graphs
+from birchbark.retrieve.vector_search import StoredVectors, filter_masks
 from birchbark.segment.sentences import sentences
 
 Floats = NDArray[np.float32]
@@ -45,15 +45,16 @@ SOURCES = (
 MODEL = "all-MiniLM-L6-v2"
 COUNT, QUERIES, CHANGED, TOP = 100_000, 500, 1_000, 10
 SEARCHES = (64, 128, 256)
-USUAL = Shape()
+SETTINGS = GraphSettings()
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A way to find near vectors.
+    """A library for approximate nearest neighbours.
 
-    packages: what it brings. build: writes the vectors' graph to a file. open: a file, the size of
-    vectors, and how many are looked at → the places of the nearest.
+    packages: the packages that it installs. build: writes a graph of the vectors to a file. open:
+    file, dimension, candidates examined per search → a function that takes a query and a count and
+    returns the positions of the nearest vectors.
     """
 
     name: str
@@ -66,8 +67,8 @@ def _usearch_build(vectors: Floats, path: Path) -> None:
     from usearch.index import Index as Usearch
 
     graph = Usearch(
-        ndim=vectors.shape[1], metric="cos", dtype="f16", connectivity=USUAL.links,
-        expansion_add=USUAL.build,
+        ndim=vectors.shape[1], metric="cos", dtype="f16", connectivity=SETTINGS.links,
+        expansion_add=SETTINGS.build,
     )  # fmt: skip
     graph.add(np.arange(len(vectors)), vectors, threads=1)
     graph.save(str(path))
@@ -85,7 +86,7 @@ def _hnswlib_build(vectors: Floats, path: Path) -> None:
     import hnswlib
 
     graph = hnswlib.Index("cosine", vectors.shape[1])
-    graph.init_index(len(vectors), M=USUAL.links, ef_construction=USUAL.build)
+    graph.init_index(len(vectors), M=SETTINGS.links, ef_construction=SETTINGS.build)
     graph.add_items(vectors, num_threads=1)
     graph.save_index(str(path))
 
@@ -105,9 +106,9 @@ def _faiss_build(vectors: Floats, path: Path) -> None:
 
     faiss.omp_set_num_threads(1)
     graph = faiss.IndexHNSWSQ(
-        vectors.shape[1], faiss.ScalarQuantizer.QT_fp16, USUAL.links, faiss.METRIC_INNER_PRODUCT
+        vectors.shape[1], faiss.ScalarQuantizer.QT_fp16, SETTINGS.links, faiss.METRIC_INNER_PRODUCT
     )
-    graph.hnsw.efConstruction = USUAL.build
+    graph.hnsw.efConstruction = SETTINGS.build
     graph.train(vectors[:1000])
     graph.add(vectors)
     faiss.write_index(graph, str(path))
@@ -131,42 +132,47 @@ LIBRARIES = (
 
 @click.command()
 @click.option("--data", type=click.Path(path_type=Path, exists=True), required=True)
-@click.option("--kept", type=click.Path(path_type=Path), help="File that keeps the vectors (.npy).")
+@click.option("--vectors", "cache", type=click.Path(path_type=Path), help="Cache of vectors, .npy.")
 @click.option("--count", default=COUNT, show_default=True)
 @click.option("--output", type=click.Path(path_type=Path), help="Markdown.  [default: stdout]")
-def main(data: Path, kept: Path | None, count: int, output: Path | None) -> None:
-    """Measure the libraries that are installed, then an index of ours."""
-    vectors = embedded(data, kept, count + QUERIES + CHANGED)
+def main(data: Path, cache: Path | None, count: int, output: Path | None) -> None:
+    """Measure the installed libraries, then our index."""
+    vectors = embed_sentences(data, cache, count + QUERIES + CHANGED)
     stored, queries = vectors[:count], vectors[count : count + QUERIES]
-    right = exact(stored, queries)
+    answers = exact(stored, queries)
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        measured = (library(one, stored, queries, right, place) for one in LIBRARIES)
-        rows = [row for found in measured for row in found]
-        own = list(index_of_ours(vectors, count, queries, right, place))
-    text = "\n".join(report(rows, own, count, vectors.shape[1])) + "\n"
+        directory = Path(folder)
+        rows = [
+            row
+            for library in LIBRARIES
+            for row in measure_library(library, stored, queries, answers, directory)
+        ]
+        index_rows = list(measure_index(vectors, count, queries, answers, directory))
+    text = "\n".join(report(rows, index_rows, count, vectors.shape[1])) + "\n"
     if output is None:
         click.echo(text, nl=False)
     else:
         output.write_text(text, "utf-8")
 
 
-def embedded(data: Path, kept: Path | None, count: int) -> Floats:
-    """Unit vectors of so many distinct sentences, shuffled by a seed."""
-    if kept and kept.exists():
-        found: Floats = np.load(kept)[:count]
-        return found
+def embed_sentences(data: Path, cache: Path | None, count: int) -> Floats:
+    """Return unit vectors of `count` distinct sentences, shuffled with a fixed seed."""
+    if cache and cache.exists():
+        cached: Floats = np.load(cache)[:count]
+        return cached
     texts = list(islice(_texts(data), 2 * count))
     chosen = [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[:count]]
     if len(chosen) < count:
-        raise click.ClickException(f"{len(chosen):,} sentences, {count:,} are needed")
+        raise click.ClickException(f"{len(chosen):,} sentences found, {count:,} needed")
     say(f"embedding {count:,} sentences")
     scorer: Any = load_scorer(MODEL)
     blocks = (scorer.encode(chosen[i : i + 8192]) for i in range(0, count, 8192))
-    room = scorer.room("")
-    vectors = np.concatenate([scorer.embed([ids[:room] for ids in block]) for block in blocks])
-    if kept:
-        np.save(kept, vectors)
+    token_budget = scorer.token_budget("")
+    vectors = np.concatenate(
+        [scorer.embed([ids[:token_budget] for ids in block]) for block in blocks]
+    )
+    if cache:
+        np.save(cache, vectors)
     return vectors
 
 
@@ -182,68 +188,68 @@ def _texts(data: Path) -> Iterator[str]:
 
 
 def exact(vectors: Floats, queries: Floats) -> NDArray[Any]:
-    """Places of the nearest ten, (queries, 10)."""
+    """Return the positions of the exactly nearest ten vectors, (queries, 10)."""
     return np.argsort(-(queries @ vectors.T), axis=1, kind="stable")[:, :TOP]
 
 
-def recall(found: Sequence[NDArray[Any]], right: NDArray[Any]) -> float:
-    """Share of the nearest ten that are found, mean over queries."""
+def recall(found: Sequence[NDArray[Any]], answers: NDArray[Any]) -> float:
+    """Return the share of the nearest ten vectors that were found, averaged over the queries."""
     return float(np.mean([len(set(f.tolist()) & set(r.tolist())) / TOP
-                          for f, r in zip(found, right, strict=True)]))  # fmt: skip
+                          for f, r in zip(found, answers, strict=True)]))  # fmt: skip
 
 
-def library(
-    one: Library, vectors: Floats, queries: Floats, right: NDArray[Any], folder: Path
+def measure_library(
+    library: Library, vectors: Floats, queries: Floats, answers: NDArray[Any], folder: Path
 ) -> Iterator[list[str]]:
-    """A row of the table for each number of vectors that are looked at."""
-    module = {"faiss-cpu": "faiss"}.get(one.packages[0], one.packages[0])
+    """Yield a row of the table for each number of candidates examined."""
+    module = {"faiss-cpu": "faiss"}.get(library.packages[0], library.packages[0])
     if not find_spec(module):
-        say(f"{one.name} is not installed")
+        say(f"{library.name} is not installed")
         return
-    say(f"building with {one.name}")
-    path, start = folder / one.name, time.perf_counter()
-    one.build(vectors, path)
+    say(f"building with {library.name}")
+    path, start = folder / library.name, time.perf_counter()
+    library.build(vectors, path)
     built = time.perf_counter() - start
     for search in SEARCHES:
         start = time.perf_counter()
-        ask = one.open(path, vectors.shape[1], search)
+        ask = library.open(path, vectors.shape[1], search)
         opened = time.perf_counter() - start
-        found, times = timed(partial(ask, count=TOP), queries)
+        results, times = timed(partial(ask, count=TOP), queries)
         yield [
-            f"{one.name} {version(one.packages[0])}",
-            f"{sum(map(installed_size, one.packages)):.0f}",
+            f"{library.name} {version(library.packages[0])}",
+            f"{sum(map(installed_size, library.packages)):.0f}",
             f"{built:.0f}",
             f"{path.stat().st_size / 1e6:.0f}",
             f"{1000 * opened:.0f}",
             str(search),
             f"{times:.2f}",
-            f"{recall(found, right):.4f}",
+            f"{recall(results, answers):.4f}",
         ]
 
 
 def timed(ask: Callable[[Floats], Any], queries: Floats) -> tuple[list[Any], float]:
-    """What is found for each query, and the median of milliseconds; the first round warms up."""
+    """Return the result of each query, and the median milliseconds, after a warm-up."""
     for query in queries[:50]:
         ask(query)
-    found, times = [], []
+    results, times = [], []
     for query in queries:
         start = time.perf_counter()
-        found.append(ask(query))
+        results.append(ask(query))
         times.append(1000 * (time.perf_counter() - start))
-    return found, statistics.median(times)
+    return results, statistics.median(times)
 
 
 def installed_size(package: str) -> float:
-    """Megabytes of a package's files."""
+    """Return the size of a package's files in MB."""
     paths = [Path(str(file.locate())) for file in files(package) or ()]
     return sum(path.stat().st_size for path in paths if path.is_file()) / 1e6
 
 
-def index_of_ours(
-    vectors: Floats, count: int, queries: Floats, right: NDArray[Any], folder: Path
+def measure_index(
+    vectors: Floats, count: int, queries: Floats, answers: NDArray[Any], folder: Path
 ) -> Iterator[list[str]]:
-    """Rows: how an index finds the nearest ten, without graphs, with them, and after changes."""
-    place = folder / "index"
+    """Yield rows for our index: without graphs, with graphs, and after changes."""
+    path = folder / "index"
     rows = {f"d{n}": vector for n, vector in enumerate(vectors)}
     schema = AttachmentSchema(
         {"of": "benchmark"}, {"vectors": RowForm("float16", vectors.shape[1:])}
@@ -252,83 +258,84 @@ def index_of_ours(
     def compute(documents: Sequence[Document]) -> Iterable[Mapping[str, NDArray[Any]]]:
         return ({"vectors": rows[d.doc_id][None].astype(np.float16)} for d in documents)
 
-    def unpack(packed: Mapping[str, NDArray[Any]]) -> Floats:
-        return packed["vectors"].astype(np.float32)
+    def decode(stored: Mapping[str, NDArray[Any]]) -> Floats:
+        return stored["vectors"].astype(np.float32)
 
     def attach() -> None:
-        with IndexWriter(place) as writer:
+        with IndexWriter(path) as writer:
             writer.attach("vectors", schema, compute)
 
-    def opened() -> KeptVectors:
-        index = Index(place)
+    def open_vectors() -> StoredVectors:
+        index = Index(path)
         attachment = index.attachment("vectors")
         assert attachment is not None
-        return KeptVectors.of(index, attachment, unpack)
+        return StoredVectors.of(index, attachment, decode)
 
-    def found(exactly: bool, answers: NDArray[Any]) -> tuple[str, str, str]:
+    def measure(exactly: bool, answers: NDArray[Any]) -> tuple[str, str, str]:
         start = time.perf_counter()
-        kept = opened()
+        stored = open_vectors()
         seconds = time.perf_counter() - start
-        allowed = filtered(kept.index, {})
-        search = partial(kept.near, allowed=allowed, count=TOP, exactly=exactly)
+        allowed = filter_masks(stored.index, {})
+        search = partial(stored.nearest_documents, allowed=allowed, count=TOP, exactly=exactly)
         masks, times = timed(search, queries)
         names = [
-            np.array([int(name[1:]) for part, mask in zip(kept.index.parts, one, strict=True)
+            np.array([int(name[1:]) for part, mask in zip(stored.index.parts, of_query, strict=True)
                       for name in part.doc_ids.take(np.flatnonzero(mask))])
-            for one in masks
+            for of_query in masks
         ]  # fmt: skip
         return f"{1000 * seconds:.0f}", f"{times:.2f}", f"{recall(names, answers):.4f}"
 
     def link() -> str:
-        kept, start = opened(), time.perf_counter()
-        made = build_graphs(kept.index, kept.attachment, unpack)
-        return f"{time.perf_counter() - start:.0f} s for {made}"
+        stored, start = open_vectors(), time.perf_counter()
+        graphs = build_graphs(stored.index, stored.attachment, decode)
+        return f"{time.perf_counter() - start:.0f} s for {graphs}"
 
-    say("an index of ours")
-    build_index((Document(f"d{n}", {"text": "x"}) for n in range(count)), place)
+    say("our index")
+    build_index((Document(f"d{n}", {"text": "x"}) for n in range(count)), path)
     attach()
-    yield ["exact, no graph", "–", *found(True, right)]
-    yield ["graphs", link(), *found(False, right)]
-    with IndexWriter(place) as writer:
+    yield ["exact, no graph", "–", *measure(True, answers)]
+    yield ["graphs", link(), *measure(False, answers)]
+    with IndexWriter(path) as writer:
         for n in range(CHANGED):
             writer.delete(f"d{n}")
         for n in range(count + QUERIES, count + QUERIES + CHANGED):
             writer.add(Document(f"d{n}", {"text": "x"}))
     attach()
-    now = np.concatenate([np.arange(CHANGED, count), np.arange(count + QUERIES, len(vectors))])
-    answers = now[exact(vectors[now], queries)]
+    current = np.concatenate([np.arange(CHANGED, count), np.arange(count + QUERIES, len(vectors))])
+    answers = current[exact(vectors[current], queries)]
     changed = f"after {CHANGED:,} deleted and {CHANGED:,} added"
-    yield [changed, "–", *found(False, answers)]
-    with IndexWriter(place) as writer:
+    yield [changed, "–", *measure(False, answers)]
+    with IndexWriter(path) as writer:
         writer.merge()
-    yield ["merged, graphs anew", link(), *found(False, answers)]
+    yield ["merged, graphs rebuilt", link(), *measure(False, answers)]
 
 
 def report(
-    rows: Sequence[list[str]], own: Sequence[list[str]], count: int, hidden: int
+    rows: Sequence[list[str]], index_rows: Sequence[list[str]], count: int, hidden: int
 ) -> Iterator[str]:
-    """Markdown."""
+    """Yield the lines of the report in Markdown."""
     here = machine()
-    yield "<!-- Made by benchmarks/nearest.py; not to be edited. -->"
+    yield "<!-- Made by benchmarks/nearest.py; do not edit. -->"
     yield "# The nearest of many vectors"
     yield ""
     yield (
         f"{here['processor']}, {here['memory_gb']} GB; Python {here['python']}, numpy "
-        f"{here['numpy']}. {count:,} sentences of real collections as vectors of {hidden} numbers "
-        f"by {MODEL}, {QUERIES} others as queries. One thread. {USUAL.links} links a vector, "
-        f"{USUAL.build} looked at to add one. Recall is that of the exact nearest {TOP}."
+        f"{here['numpy']}. {count:,} sentences of real collections as vectors of {hidden} "
+        f"numbers by {MODEL}, {QUERIES} others as queries. One thread. {SETTINGS.links} links a "
+        f"vector (M), {SETTINGS.build} candidates examined to add one (efConstruction). Recall is "
+        f"relative to the exact nearest {TOP}."
     )
     yield ""
     head = ["library", "MB installed", "built in s", "MB on disk", "opened in ms"]
-    yield from _table([*head, "looked at", "ms a query", f"recall@{TOP}"], rows)
+    yield from _table([*head, "examined (efSearch)", "ms a query", f"recall@{TOP}"], rows)
     yield ""
     yield (
-        f"An index of ours with the same vectors in 16 bits, a document each, {USUAL.search} "
-        "looked at. Opening reads every byte of the graphs once, to check them."
+        f"Our index with the same vectors in 16 bits, one document each, efSearch "
+        f"{SETTINGS.search}. Opening reads every byte of the graphs once, to verify the checksum."
     )
     yield ""
     yield from _table(
-        ["index", "graphs made in", "opened in ms", "ms a query", f"recall@{TOP}"], own
+        ["index", "graphs built in", "opened in ms", "ms a query", f"recall@{TOP}"], index_rows
     )
 
 

@@ -1,8 +1,8 @@
-"""Which queries are asked? Words of the collection itself, once as they are, once after RM3.
+"""Which queries are timed: words drawn from the collection, without and with RM3 expansion?
 
-Run as `python -m benchmarks.queries INDEX TEXT DOCUMENTS COUNT SEED OUTPUT`, INDEX being
-birchbark's. The words are kept as they stand in documents, so that each engine can put them through
-its own analysis.
+Run as `python -m benchmarks.queries INDEX TEXT DOCUMENTS COUNT SEED OUTPUT`, where INDEX is
+birchbark's index. Words are written as they occur in documents, so that each engine can analyze
+them itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from birchbark.index.reader import Index
+from birchbark.index.index import Index
 from birchbark.retrieve.first_stage import FirstStage, expanded_query, rank_query
 from birchbark.retrieve.rm3 import RM3
 
@@ -27,56 +27,56 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def main() -> None:
-    """Write the queries, and how frequent their terms are, as JSON."""
+    """Write the queries, with the document frequencies of their terms, as JSON."""
     directory, text, documents, count, seed, output = sys.argv[1:]
-    index, chance = Index(directory), random.Random(int(seed))
-    asked = []
-    for source in _sources(Path(text), int(documents), int(count), chance):
-        query = make_query(index, source, chance)
+    index, rng = Index(directory), random.Random(int(seed))
+    queries = []
+    for source in _sources(Path(text), int(documents), int(count), rng):
+        query = make_query(index, source, rng)
         if query:
-            asked.append(query)
-    Path(output).write_text(json.dumps(asked, indent=1, ensure_ascii=False))
+            queries.append(query)
+    Path(output).write_text(json.dumps(queries, indent=1, ensure_ascii=False))
 
 
-def _sources(text: Path, documents: int, count: int, chance: random.Random) -> list[str]:
-    """Texts of `count` documents drawn from the collection, in random order."""
-    wanted = set(chance.sample(range(documents), min(count, documents)))
+def _sources(text: Path, documents: int, count: int, rng: random.Random) -> list[str]:
+    """Draw the texts of `count` documents, in random order."""
+    wanted = set(rng.sample(range(documents), min(count, documents)))
     with text.open(encoding="utf-8") as lines:
-        found = [json.loads(line)["text"] for n, line in enumerate(lines) if n in wanted]
-    chance.shuffle(found)
-    return found
+        texts = [json.loads(line)["text"] for n, line in enumerate(lines) if n in wanted]
+    rng.shuffle(texts)
+    return texts
 
 
-def make_query(index: Index, source: str, chance: random.Random) -> dict[str, Any] | None:
-    """Five words of `source` drawn by tf · idf, and the 26 heaviest terms of their expansion.
+def make_query(index: Index, source: str, rng: random.Random) -> dict[str, Any] | None:
+    """Draw five words of `source` by tf · idf; add the 26 heaviest terms of their expansion.
 
-    None where `source` has too few terms. A drawn term is in two documents at least, as a user
-    knows the word from elsewhere. `df`: share of documents with each of the terms.
+    Drawn terms occur in at least two documents. `df` in the result is the share of documents that
+    contain each term. Returns None if `source` has too few terms.
     """
     words = surfaces(index, [source])
     counts = Counter(index.analyzer.terms(source))
     frequency = index.document_frequencies(tuple(words), FIELD)
-    likely = {
+    tf_idf = {
         term: counts[term] * math.log(len(index) / frequency[term])
         for term in words
         if LEAST_DF <= frequency.get(term, 0) < len(index)
     }
-    if len(likely) < TERMS:
+    if len(tf_idf) < TERMS:
         return None
-    drawn = sorted(likely, key=lambda t: chance.random() ** (1 / likely[t]), reverse=True)[:TERMS]
+    drawn = sorted(tf_idf, key=lambda t: rng.random() ** (1 / tf_idf[t]), reverse=True)[:TERMS]
     expanded = _expand(index, drawn, words)
     added = [term for word in expanded for term in index.analyzer.terms(word)]
-    held = index.document_frequencies(tuple(added), FIELD)
+    expanded_df = index.document_frequencies(tuple(added), FIELD)
     return {
         "five": {words[term]: 1.0 for term in drawn},
         "weighted": expanded,
         "df": [frequency[term] / len(index) for term in drawn],
-        "weighted_df": [held.get(term, 0) / len(index) for term in added],
+        "weighted_df": [expanded_df.get(term, 0) / len(index) for term in added],
     }
 
 
 def _expand(index: Index, terms: list[str], words: dict[str, str]) -> dict[str, float]:
-    """Word → weight of the expanded query's heaviest terms."""
+    """Return word → weight for the heaviest terms of the expanded query."""
     plain = dict.fromkeys(terms, 1.0)
     model = RM3(documents=10, terms=EXPANDED)
     expanded = expanded_query(index, plain, FirstStage(expansion=model))
@@ -87,14 +87,14 @@ def _expand(index: Index, terms: list[str], words: dict[str, str]) -> dict[str, 
 
 
 def surfaces(index: Index, texts: Iterable[str]) -> dict[str, str]:
-    """Term → a word of `texts` that it stands for, of letters or digits alone."""
-    found: dict[str, str] = {}
+    """Return term → a word of `texts` with this term, of ASCII letters and digits only."""
+    words: dict[str, str] = {}
     for text in texts:
         for token in index.analyzer.tokens(text):
             terms = index.analyzer.normalise(token)
             if len(terms) == 1 and len(token) > 1 and token.isascii() and token.isalnum():
-                found.setdefault(terms[0], token)
-    return found
+                words.setdefault(terms[0], token)
+    return words
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How long do opening and queries take, the engines taking turns?"""
+"""How long does it take to open an index and to answer queries, in interleaved rounds?"""
 
 from __future__ import annotations
 
@@ -14,28 +14,31 @@ KINDS = (("five", 1000), ("five", 10), ("weighted", 1000), ("weighted", 10))
 Figures = dict[str, Any]
 
 
-def opening(engine: Engine, place: Path, queries: Path, opens: int) -> tuple[Child, Figures]:
-    """Open in `opens` fresh processes with the files in the system's cache; the last one stays."""
+def measure_opening(
+    engine: Engine, folder: Path, queries: Path, opens: int
+) -> tuple[Child, Figures]:
+    """Open an index in `opens` new processes, with cached files; return the last, and figures."""
     say(f"opening with {engine.name}")
-    directory = (place / engine.name).resolve()
+    directory = (folder / engine.name).resolve()
     for path in directory.rglob("*"):
         if path.is_file():
             path.read_bytes()
-    seen: list[Figures] = []
-    for left in reversed(range(opens)):
+    openings: list[Figures] = []
+    for remaining in reversed(range(opens)):
         child = Child(engine.name)
-        found = child.ask(do="open", directory=str(directory), queries=str(queries))
-        seen.append(found | {"first_ms": (child.ask if not left else child.last)(do="first")})
-    middle = {
-        name: statistics.median(f[name] for f in seen)
+        opening = child.ask(do="open", directory=str(directory), queries=str(queries))
+        first_ms = (child.last if remaining else child.ask)(do="first")
+        openings.append(opening | {"first_ms": first_ms})
+    medians = {
+        name: statistics.median(opening[name] for opening in openings)
         for name in ("import_ms", "open_ms", "first_ms")
     }
-    return child, middle | {"before": seen[-1]["before"], "after": seen[-1]["after"]}
+    return child, medians | {"before": openings[-1]["before"], "after": openings[-1]["after"]}
 
 
-def in_turns(children: dict[Engine, Child], rounds: int) -> Figures:
-    """Engine → search → kind → p50, p95 of each round and hits. One round more warms up."""
-    found: Figures = {engine.name: {} for engine in children}
+def run_rounds(children: dict[Engine, Child], rounds: int) -> Figures:
+    """Return engine → search → kind → p50, p95 and hits per round, after a warm-up round."""
+    times: Figures = {engine.name: {} for engine in children}
     for number in range(rounds + 1):
         say(f"round {number} of {rounds}" if number else "warming up")
         for kind, k in KINDS:
@@ -44,14 +47,16 @@ def in_turns(children: dict[Engine, Child], rounds: int) -> Figures:
                     continue
                 for search in engine.searches:
                     answer = child.ask(do="round", kind=kind, search=search, k=k)
-                    at = found[engine.name].setdefault(search, {}).setdefault(f"{kind} {k}", [])
+                    of_kind = (
+                        times[engine.name].setdefault(search, {}).setdefault(f"{kind} {k}", [])
+                    )
                     if number:
-                        at.append(quantiles(answer["ms"]) | {"hits": answer["hits"]})
-    return found
+                        of_kind.append(quantiles(answer["ms"]) | {"hits": answer["hits"]})
+    return times
 
 
 def quantiles(times: list[float]) -> Figures:
-    """Of milliseconds."""
+    """Return p50, p95 and mean."""
     ordered = sorted(times)
     return {
         "p50": statistics.median(ordered),
@@ -61,11 +66,13 @@ def quantiles(times: list[float]) -> Figures:
 
 
 def spread(queries: Path) -> Figures:
-    """How frequent the queries' terms are: quantiles of the share of documents with a term."""
-    asked = json.loads(queries.read_text())
-    found: Figures = {"count": len(asked)}
+    """Return quantiles of the share of documents that contain a query term."""
+    loaded = json.loads(queries.read_text())
+    figures: Figures = {"count": len(loaded)}
     for kind in ("df", "weighted_df"):
-        shares = sorted(share for query in asked for share in query[kind])
-        found[kind] = {q: shares[int(q * (len(shares) - 1))] for q in (0.05, 0.25, 0.5, 0.75, 0.95)}
-        found[f"{kind}_terms"] = len(shares) / len(asked)
-    return found
+        shares = sorted(share for query in loaded for share in query[kind])
+        figures[kind] = {
+            q: shares[int(q * (len(shares) - 1))] for q in (0.05, 0.25, 0.5, 0.75, 0.95)
+        }
+        figures[f"{kind}_terms"] = len(shares) / len(loaded)
+    return figures

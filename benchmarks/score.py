@@ -1,9 +1,9 @@
-"""How fast are pairs scored, beside sentence-transformers, FlashRank and plain ONNX Runtime?
+"""How fast are pairs scored, compared with sentence-transformers, FlashRank and ONNX Runtime?
 
     python -m benchmarks.score --output benchmarks/RESULTS-SCORE.md
 
-Every engine loads the same weights in a process of its own, and goes from strings to scores; the
-processes take turns, one at a time, so that a busy machine is busy for all alike.
+Every engine loads the same weights in a separate process, and turns strings into scores. Rounds are
+interleaved, one process at a time, so that other load on the machine affects all engines equally.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ FOLDER = click.Path(path_type=Path)
 
 @click.command()
 @click.option("--rounds", default=5, show_default=True)
-@click.option("--share", default=1.0, show_default=True, help="Of the texts, for a quick look.")
+@click.option(
+    "--share", default=1.0, show_default=True, help="Share of the texts to use; less is faster."
+)
 @click.option("--seed", default=1, show_default=True)
-@click.option("--data", type=FOLDER, default=DATA, show_default=True, help="Collections.")
+@click.option("--data", type=FOLDER, default=DATA, show_default=True, help="Folder of collections.")
 @click.option("--work", type=FOLDER, default="bench-work", show_default=True)
 @click.option(
     "--engine",
-    "chosen",
+    "names",
     multiple=True,
     type=click.Choice(list(SCORE_ENGINES)),
     help="Repeat for several.  [default: all]",
@@ -50,31 +52,31 @@ def main(
     seed: int,
     data: Path,
     work: Path,
-    chosen: Sequence[str],
+    names: Sequence[str],
     output: Path | None,
 ) -> None:
-    """Measure how fast birchbark scores, beside its peers."""
-    place = (work / "score").resolve()
-    place.mkdir(parents=True, exist_ok=True)
+    """Measure how fast birchbark and its peers score pairs."""
+    folder = (work / "score").resolve()
+    folder.mkdir(parents=True, exist_ok=True)
     workloads = load_workloads(data, share, seed)
-    pairs = place / "pairs.json"
+    pairs = folder / "pairs.json"
     pairs.write_text(json.dumps(workloads.requests))
-    wanted = [name for name in SCORE_ENGINES if name in (chosen or SCORE_ENGINES)]
-    engines = [name for name in wanted if SCORE_ENGINES[name].installed]
-    model = prepare_model(place, engines)
-    last = sorted(os.sched_getaffinity(0))[-2:]
+    requested = [name for name in SCORE_ENGINES if name in (names or SCORE_ENGINES)]
+    engines = [name for name in requested if SCORE_ENGINES[name].installed]
+    model = prepare_model(folder, engines)
+    last_cores = sorted(os.sched_getaffinity(0))[-2:]
     figures = {
         "machine": machine(),
         "source": workloads.source,
-        "missing": [name for name in wanted if name not in engines],
+        "missing": [name for name in requested if name not in engines],
         "versions": {name: SCORE_ENGINES[name].version for name in engines},
         "workloads": {k: shape(model, r) for k, r in workloads.requests.items()},
         "times": {
-            str(len(cores)): in_turns(engines, model, pairs, cores, rounds)
-            for cores in (last[-1:], last)[: len(last)]
+            str(len(cores)): run_rounds(engines, model, pairs, cores, rounds)
+            for cores in (last_cores[-1:], last_cores)[: len(last_cores)]
         },
     }
-    (place / "figures.json").write_text(json.dumps(figures))
+    (folder / "figures.json").write_text(json.dumps(figures))
     table = report(figures)
     if output:
         output.write_text(table)
@@ -82,9 +84,9 @@ def main(
         click.echo(table, nl=False)
 
 
-def prepare_model(place: Path, engines: Sequence[str]) -> Path:
-    """The model's directory, with a plain export where a peer needs one."""
-    model = place / "model"
+def prepare_model(folder: Path, engines: Sequence[str]) -> Path:
+    """Return the model's directory, with a plain ONNX export if a peer needs one."""
+    model = folder / "model"
     write_model(model)
     if any("ONNX" in name or name == "FlashRank" for name in engines):
         say("exporting")
@@ -96,45 +98,51 @@ def prepare_model(place: Path, engines: Sequence[str]) -> Path:
 
 
 def shape(model: Path, requests: Requests) -> Figures:
-    """Number of pairs, their tokens, and what they ask of the processor."""
-    from birchbark.checkpoint.reader import Checkpoint
-    from birchbark.checkpoint.tokenizer import Pieces
+    """Return the number of pairs, their mean length in tokens, and the GFLOP to score them."""
+    from birchbark.checkpoint.checkpoint import Checkpoint
+    from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 
     checkpoint = Checkpoint.open(model)
-    pieces, of = Pieces(checkpoint), checkpoint.shape
+    tokenizer, config = CheckpointTokenizer(checkpoint), checkpoint.config
     lengths = []
     for query, texts in requests:
-        head, *others = pieces.encode([query, *texts])
-        lengths += [len(head) + len(other) + pieces.extra_pair for other in others]
-    dense, inner = of.hidden**2, of.hidden * of.intermediate
-    work = 0.0
+        query_ids, *text_ids = tokenizer.encode([query, *texts])
+        lengths += [len(query_ids) + len(ids) + tokenizer.pair_overhead for ids in text_ids]
+    hidden = config.hidden
+    dense, inner = hidden**2, hidden * config.intermediate
+    flop = 0.0
     for n in lengths:
-        whole = n * (4 * dense + 2 * inner + 2 * n * of.hidden)
-        first = n * (2 * dense + 2 * of.hidden) + 2 * dense + 2 * inner  # [CLS] alone
-        work += 2 * ((of.layers - 1) * whole + first)
-    return {"pairs": len(lengths), "tokens": sum(lengths) / len(lengths), "gflop": work / 1e9}
+        layer = n * (4 * dense + 2 * inner + 2 * n * hidden)
+        last = n * (2 * dense + 2 * hidden) + 2 * dense + 2 * inner  # [CLS] only
+        flop += 2 * ((config.layers - 1) * layer + last)
+    return {"pairs": len(lengths), "tokens": sum(lengths) / len(lengths), "gflop": flop / 1e9}
 
 
-def in_turns(
+def run_rounds(
     engines: Sequence[str], model: Path, pairs: Path, cores: Sequence[int], rounds: int
 ) -> Figures:
-    """Workload → engine → seconds of each round and the scores; and the cores' peak."""
-    where = (str(model), str(pairs), ",".join(map(str, cores)))
-    children = {name: Child(name, *where, module="score_worker") for name in [*engines, "peak"]}
-    found: Figures = {}
+    """Return workload → engine → seconds per round, and `scores` → workload → engine → scores.
+
+    The engine `peak` has GFLOP/s instead of seconds.
+    """
+    arguments = (str(model), str(pairs), ",".join(map(str, cores)))
+    children = {name: Child(name, *arguments, module="score_worker") for name in [*engines, "peak"]}
+    figures: Figures = {}
     for number in range(rounds + 1):
         for kind in ("A", "B"):
             say(f"{len(cores)} core(s), round {number} of {rounds}, workload {kind}")
-            at = found.setdefault(kind, {name: [] for name in children})
+            seconds = figures.setdefault(kind, {name: [] for name in children})
             for name, child in children.items():
                 answer = child.ask(kind=kind, limit=None if number else 1)  # the first warms up
                 if number:
-                    at[name].append(answer if name == "peak" else answer["seconds"])
+                    seconds[name].append(answer if name == "peak" else answer["seconds"])
                     if name != "peak":
-                        found.setdefault("scores", {}).setdefault(kind, {})[name] = answer["scores"]
+                        figures.setdefault("scores", {}).setdefault(kind, {})[name] = answer[
+                            "scores"
+                        ]
     for child in children.values():
         child.end()
-    return found
+    return figures
 
 
 if __name__ == "__main__":

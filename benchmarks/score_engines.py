@@ -1,8 +1,8 @@
-"""Which engines score pairs, and how does each get from strings to scores?
+"""Which engines score pairs, and how does each turn strings into scores?
 
-An engine is a function: model directory and threads → a function of a query and its texts, which
-gives a score for each, by probability or log-odds. Peers are used as their documentation says, and
-imported where they are used.
+An engine's `load` takes the model directory and the number of threads, and returns a function that
+takes a query and texts and returns a score per text (a probability or log-odds). Peers are used as
+documented, and imported on use.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ import numpy as np
 from benchmarks.score_model import PLAIN, QUANTISED
 
 Score = Callable[[str, Sequence[str]], Any]
-BUDGET = 512  # padded tokens a batch, of the plain export: the fastest of 256 to 4096
-FLASHRANK = "ms-marco-TinyBERT-L-2-v2"  # the name that stands for our file; its weights are ours
+BUDGET = 512  # padded tokens in a batch of the plain export; the fastest of 256 to 4096
+FLASHRANK = "ms-marco-TinyBERT-L-2-v2"  # a name that FlashRank accepts; the weights are ours
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreEngine:
-    """A way to score. packages: what must be installed; the first one's version is shown."""
+    """A way to score. packages: required packages; the version of the first one is reported."""
 
     packages: tuple[str, ...]
     load: Callable[[Path, int], Score]
 
     @property
     def installed(self) -> bool:
-        """Whether it can be measured here."""
+        """Whether its packages are installed."""
         return all(find_spec(name.replace("-", "_")) for name in self.packages)
 
     @property
     def version(self) -> str:
-        """Of its first package."""
+        """The version of its first package."""
         return version(self.packages[0])
 
 
 def _birchbark(precision: str) -> Callable[[Path, int], Score]:
     def load(directory: Path, threads: int) -> Score:
-        from birchbark.score.model import load_scorer
+        from birchbark.score.load_scorer import load_scorer
         from birchbark.score.precision import Precision
         from birchbark.score.scorer import score_texts
 
@@ -78,35 +78,35 @@ def _session(path: Path, threads: int) -> Any:
 
 
 def _flashrank(directory: Path, threads: int) -> Score:
-    """One request a query; its session gets the number of threads, for which it has no option."""
+    """Send one request per query; set threads on the session, since FlashRank has no option."""
     from importlib import import_module
 
     import onnxruntime
 
     code = import_module("flashrank.Ranker")
-    place = directory / "flashrank" / FLASHRANK
-    place.mkdir(parents=True, exist_ok=True)
+    folder = directory / "flashrank" / FLASHRANK
+    folder.mkdir(parents=True, exist_ok=True)
     for path in directory.iterdir():
-        if path.is_file() and not (place / path.name).exists():
-            (place / path.name).symlink_to(path)
-    model = place / code.model_file_map[FLASHRANK]
+        if path.is_file() and not (folder / path.name).exists():
+            (folder / path.name).symlink_to(path)
+    model = folder / code.model_file_map[FLASHRANK]
     if not model.exists():
         model.symlink_to(directory / PLAIN)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     code.ort.InferenceSession = partial(onnxruntime.InferenceSession, sess_options=options)
-    ranker = code.Ranker(FLASHRANK, str(place.parent), log_level="WARNING")
+    ranker = code.Ranker(FLASHRANK, str(folder.parent), log_level="WARNING")
 
     def score(query: str, texts: Sequence[str]) -> Any:
         passages = [{"id": i, "text": text} for i, text in enumerate(texts)]
-        found = ranker.rerank(code.RerankRequest(query, passages))
-        return [p["score"] for p in sorted(found, key=lambda p: p["id"])]
+        ranked = ranker.rerank(code.RerankRequest(query, passages))
+        return [p["score"] for p in sorted(ranked, key=lambda p: p["id"])]
 
     return score
 
 
 def _plain(name: str) -> Callable[[Path, int], Score]:
-    """The plain export with care: sorted by length, batches of a budget of padded tokens."""
+    """Run a plain export on texts sorted by length, in batches of at most BUDGET padded tokens."""
 
     def load(directory: Path, threads: int) -> Score:
         from tokenizers import Tokenizer
@@ -119,7 +119,7 @@ def _plain(name: str) -> Callable[[Path, int], Score]:
         def score(query: str, texts: Sequence[str]) -> Any:
             encoded = tokenizer.encode_batch_fast([(query, text) for text in texts])
             out = np.empty(len(encoded), np.float32)
-            for rows in _budgeted([len(e.ids) for e in encoded]):
+            for rows in _batches([len(e.ids) for e in encoded]):
                 out[rows] = session.run(None, _padded([encoded[i] for i in rows]))[0][:, 0]
             return out
 
@@ -128,7 +128,7 @@ def _plain(name: str) -> Callable[[Path, int], Score]:
     return load
 
 
-def _budgeted(lengths: Sequence[int]) -> list[list[int]]:
+def _batches(lengths: Sequence[int]) -> list[list[int]]:
     batches: list[list[int]] = [[]]
     for i in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batches[-1] and (len(batches[-1]) + 1) * lengths[i] > BUDGET:

@@ -1,7 +1,7 @@
-"""Which weights does every engine load? MiniLM's encoder, with a head drawn once from a seed.
+"""Which model does every engine load: how is MiniLM's encoder written with a random head?
 
-A head of real use needs training; time does not depend on its numbers. Peers read what
-transformers writes, or a plain export of it.
+Speed does not depend on the weights of the head, so it is not trained. Peers read files in the
+format of transformers, or a plain ONNX export.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ TOKENISER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json
 
 
 def write_model(directory: Path) -> None:
-    """A cross-encoder of one logit as transformers would save it."""
+    """Write a cross-encoder with one logit, in the format of transformers."""
     from safetensors.numpy import load_file, save_file
 
-    from birchbark.checkpoint.named import locate
+    from birchbark.checkpoint.locate import locate
 
     source = locate("all-MiniLM-L6-v2")
     directory.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def _normal(random: np.random.Generator, *shape: int) -> Any:
 
 
 def export(directory: Path) -> None:
-    """The same model through torch's exporter, and that in ONNX Runtime's dynamic int8."""
+    """Export the model with torch, and quantise the export with ONNX Runtime (dynamic int8)."""
     import torch
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from transformers import AutoModelForSequenceClassification

@@ -1,7 +1,7 @@
-"""Which texts are scored? Real queries with real sentences (A) and passages of 150 words (B).
+"""Which queries and texts are scored: sentences (A) and passages of 150 words (B)?
 
-From the collections in a data folder where it is, else from this Python's documentation and the
-questions about it that birchbark brings.
+They come from collections in the data folder if it exists, otherwise from the docstrings of this
+Python and the questions about them that are part of birchbark.
 """
 
 from __future__ import annotations
@@ -20,62 +20,66 @@ from birchbark.segment.sentences import sentences
 from birchbark.segment.windows import Windows
 
 QUERIES, SHORT, LONG, WORDS = 10, 200, 20, 150
-LETTERS = 8  # of a word and its blank, at most, on average
+LETTERS = 8  # maximum of the mean number of bytes per word, including the blank
 SHORT_FROM, LONG_FROM = "trec-dl19-passage", "cmuqa-long"
 Requests = list[tuple[str, list[str]]]  # a query with its texts
 
 
 @dataclass(frozen=True, slots=True)
 class Workloads:
-    """Name → requests, and where their texts are from."""
+    """The workloads. requests: name → queries with their texts. source: where they come from."""
 
     requests: dict[str, Requests]
     source: str
 
 
 def load_workloads(data: Path, share: float, seed: int) -> Workloads:
-    """A and B; share: of the texts, for a quick look."""
-    here = all((data / name / "corpus.jsonl").exists() for name in (SHORT_FROM, LONG_FROM))
-    if here:
-        asked = read_queries(data / SHORT_FROM / "queries.tsv")
+    """Draw the workloads A and B. share: the share of the texts to use."""
+    available = all((data / name / "corpus.jsonl").exists() for name in (SHORT_FROM, LONG_FROM))
+    if available:
+        queries = read_queries(data / SHORT_FROM / "queries.tsv")
         short, long = (_documents(str(data / n / "corpus.jsonl")) for n in (SHORT_FROM, LONG_FROM))
     else:
-        asked, short, long = pydocs_queries(), _documents("pydocs"), _documents("pydocs")
-    chance = random.Random(seed)
+        queries, short, long = pydocs_queries(), _documents("pydocs"), _documents("pydocs")
+    rng = random.Random(seed)
     windows = Windows(WORDS, 0)
     requests = {
-        "A": _requests(asked, short, sentences, max(1, int(SHORT * share)), chance),
+        "A": _requests(queries, short, sentences, max(1, int(SHORT * share)), rng),
         "B": _requests(
-            asked, long, lambda d: _whole(windows(d)), max(1, int(LONG * share)), chance
+            queries, long, lambda d: _full_windows(windows(d)), max(1, int(LONG * share)), rng
         ),
     }
-    return Workloads(requests, f"{SHORT_FROM}, {LONG_FROM}" if here else "this Python's manuals")
+    return Workloads(
+        requests, f"{SHORT_FROM}, {LONG_FROM}" if available else "this Python's manuals"
+    )
 
 
 def _documents(name: str) -> list[Document]:
-    return [found for found, _ in zip(read_collection(name, Intake()), range(6000), strict=False)]
+    return [
+        document for document, _ in zip(read_collection(name, Intake()), range(6000), strict=False)
+    ]
 
 
-def _whole(windows: Iterable[Segment]) -> Iterator[Segment]:
-    """Those of full length, but for formulas and foreign names, which no model reads whole."""
+def _full_windows(windows: Iterable[Segment]) -> Iterator[Segment]:
+    """Yield windows of full length, except those whose long words a model would truncate."""
     for window in windows:
         if len(window.text.split()) == WORDS and len(window.text.encode()) <= LETTERS * WORDS:
             yield window
 
 
 def _requests(
-    asked: list[Query],
+    queries: list[Query],
     documents: list[Document],
     cut: Callable[[Document], Iterable[Segment]],
     count: int,
-    chance: random.Random,
+    rng: random.Random,
 ) -> Requests:
-    """`QUERIES` queries with `count` texts each, drawn from all documents."""
-    queries = chance.sample([query.text for query in asked], QUERIES)
+    """Draw `QUERIES` queries with `count` texts each."""
+    chosen = rng.sample([query.text for query in queries], QUERIES)
     drawn: list[str] = []
-    for document in chance.sample(documents, len(documents)):
+    for document in rng.sample(documents, len(documents)):
         drawn += [segment.text.strip() for segment in cut(document)]
         if len(drawn) >= 4 * count * QUERIES:
             break
-    texts = chance.sample(list(dict.fromkeys(drawn)), count * QUERIES)
-    return [(query, texts[i * count : (i + 1) * count]) for i, query in enumerate(queries)]
+    texts = rng.sample(list(dict.fromkeys(drawn)), count * QUERIES)
+    return [(query, texts[i * count : (i + 1) * count]) for i, query in enumerate(chosen)]

@@ -1,7 +1,8 @@
-"""How long does one engine take to score, in a process of its own? Requests are lines of JSON.
+"""How long does an engine take to score pairs, measured in a separate process?
 
-Run as `python -m benchmarks.score_worker ENGINE MODEL PAIRS CORES`; ENGINE is also `peak`, for the
-products of matrices that the same cores reach in float32; CORES are numbers with commas.
+Run as `python -m benchmarks.score_worker ENGINE MODEL PAIRS CORES`. ENGINE may be `peak`, for the
+speed of a float32 matrix product on the same cores. CORES are numbers separated by commas. Requests
+and answers are lines of JSON.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 def main() -> None:
     """Answer the requests on standard input until it ends."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever an engine prints is no answer
+    os.dup2(2, 1)  # so that output of an engine is not taken for an answer
     name, model, pairs, cores = sys.argv[1:]
     os.sched_setaffinity(0, map(int, cores.split(",")))
     threads = len(cores.split(","))
@@ -37,17 +38,17 @@ def _engine(name: str, model: Path, pairs: Path, threads: int) -> Callable[..., 
     requests = json.loads(pairs.read_text())
 
     def run(kind: str, limit: int | None = None) -> dict[str, Any]:
-        """Seconds from strings to scores; the scores follow. limit: of queries."""
+        """Return the seconds from strings to scores, and the scores. limit: number of queries."""
         start = time.perf_counter()
-        found = [score(query, texts) for query, texts in requests[kind][:limit]]
+        scores = [score(query, texts) for query, texts in requests[kind][:limit]]
         seconds = time.perf_counter() - start
-        return {"seconds": seconds, "scores": np.concatenate(found).astype(float).tolist()}
+        return {"seconds": seconds, "scores": np.concatenate(scores).astype(float).tolist()}
 
     return run
 
 
 def _peak(threads: int) -> Callable[..., Any]:
-    """GFLOP/s of ONNX Runtime's product of the shape that most of MiniLM's have, best of many."""
+    """Measure GFLOP/s of ONNX Runtime's matrix product in MiniLM's largest shape, best of 100."""
     import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 

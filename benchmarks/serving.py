@@ -1,15 +1,14 @@
-"""What do fifty people get who all search at once, of birchbark serve and of a plain service?
+"""How do birchbark serve and a simple service respond to fifty concurrent clients?
 
     python -m benchmarks.serving --output benchmarks/RESULTS-SERVING.md
 
-The documentation in this Python's standard library is indexed. Each client asks, waits for the
-answer, and asks again: at once, which is more than any two processors can read for, and then as
-people do, who look at what they were given for some seconds (`--pause`, half as long to half as
-long again). Then one client alone asks for all that can be read, without a budget. Queries are
-words of documents, and none is asked twice, so that nothing is remembered. The plain service
-(serving_peer.py) is FastAPI with sentence-transformers' CrossEncoder: the same model, the same BM25
-candidates, the same sentences. It has no budget; a client gives up after a minute. Clients run on
-the same processors.
+The documentation of this Python's standard library is indexed. Each client sends a query, waits for
+the answer, and sends the next: first immediately, which overloads two processors, then after a
+pause like a user's (`--pause`, ± 50 %). Then a single client with a budget of a minute has all
+candidates re-ranked. Queries are words of documents, and each is sent once, so that no cache helps.
+The simple service (serving_peer.py) is FastAPI with sentence-transformers' CrossEncoder, with the
+same model, BM25 candidates and sentences. It has no budget; a client gives up after a minute.
+Clients run on the same processors.
 """
 
 from __future__ import annotations
@@ -34,37 +33,36 @@ from typing import Any
 import click
 import numpy as np
 
-from birchbark import Index, build_index
-from birchbark.checkpoint.named import EMBEDDING_MODEL
+from birchbark import Index, build_index, defaults
 from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
 
-WORDS, STEP = 8, 3  # of a query; from one to the next
-PATIENCE = 60.0  # seconds
-SAMPLE = 5.0  # seconds between two looks at a process's memory
+WORDS, STEP = 8, 3  # words of a query; words from one query to the next
+PATIENCE = 60.0  # seconds until a client gives up
+SAMPLE = 5.0  # seconds between two measurements of memory
 
 
 @dataclass(slots=True)
-class Told:
-    """What the clients of one service saw. seconds: of each answer; memory: MB, as time went by."""
+class Observations:
+    """Observations of one service's clients. seconds: time per answer. memory: MB over time."""
 
     seconds: list[float] = field(default_factory=list)
     exact: int = 0
-    settled: int = 0
+    scored: int = 0
     read: int = 0
     refused: int = 0
     errors: int = 0
     memory: list[float] = field(default_factory=list)
 
     def row(self, name: str, load: Load, budget: float) -> str:
-        """A row of the table. budget: milliseconds."""
+        """Format a row of the table. budget: milliseconds."""
         answers, half = len(self.seconds), len(self.memory) // 2
         cells = [name, str(load.clients), f"{load.pause:g}", f"{answers / load.seconds:.1f}"]
         if answers:
             milliseconds = np.array(self.seconds) * 1000
-            cells += [f"{one:.0f}" for one in np.percentile(milliseconds, (50, 95, 100))]
+            cells += [f"{value:.0f}" for value in np.percentile(milliseconds, (50, 95, 100))]
             cells += [f"{np.mean(milliseconds > budget):.1%}", f"{self.exact / answers:.1%}"]
-            cells += [f"{self.read / answers:.1%}", f"{self.settled / max(1, self.read):.0f}"]
+            cells += [f"{self.read / answers:.1%}", f"{self.scored / max(1, self.read):.0f}"]
         else:
             cells += ["–"] * 7
         cells += [str(self.refused), str(self.errors)]
@@ -74,26 +72,36 @@ class Told:
 
 @click.command()
 @click.option("--clients", default=50, show_default=True)
-@click.option("--seconds", default=120.0, show_default=True, help="For each service.")
-@click.option("--budget", default=500, show_default=True, help="Milliseconds of a search.")
-@click.option("--pause", default=10.0, show_default=True, help="Seconds, where clients pause.")
+@click.option("--seconds", default=120.0, show_default=True, help="Duration for each service.")
+@click.option(
+    "--budget", default=500, show_default=True, help="Time budget of a search, in milliseconds."
+)
+@click.option(
+    "--pause",
+    default=10.0,
+    show_default=True,
+    help="Mean pause between answer and next query, in seconds.",
+)
 @click.option("--output", type=click.Path(path_type=Path), help="Markdown.  [default: stdout]")
 def main(clients: int, seconds: float, budget: int, pause: float, output: Path | None) -> None:
-    """Ask birchbark serve, then the plain service, where sentence-transformers is installed."""
+    """Measure birchbark serve, then the simple service if sentence-transformers is installed."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="birchbark-serving-") as folder:
-        place = Path(folder) / "index"
-        index = build_index(read_collection("pydocs", Intake()), place)
-        ours = [sys.executable, "-m", "birchbark", "serve", str(place), "--port", "0"]
-        ours += ["--longest", f"{PATIENCE:g}s"]
-        words = queries(index)
-        for name, command, asked in services(ours, place, budget):
-            loads = (Load(words, clients, seconds), Load(words, clients, seconds, pause))
-            alone = {**asked, "budget_ms": PATIENCE * 1000} if asked else asked
-            for load, more in (*((one, asked) for one in loads), (Load(words, 1, seconds), alone)):
-                with served(command) as (port, process):
-                    told = asyncio.run(load.run(port, process, more))
-                rows.append(told.row(name, load, budget))
+        directory = Path(folder) / "index"
+        index = build_index(read_collection("pydocs", Intake()), directory)
+        ours = [sys.executable, "-m", "birchbark", "serve", str(directory), "--port", "0"]
+        ours += ["--max-time", f"{PATIENCE:g}s"]
+        texts = queries(index)
+        for name, command, options in services(ours, directory, budget):
+            unhurried = {**options, "budget_ms": PATIENCE * 1000} if options else options
+            for load, request in (
+                (Load(texts, clients, seconds), options),
+                (Load(texts, clients, seconds, pause), options),
+                (Load(texts, 1, seconds), unhurried),
+            ):
+                with run_service(command) as (port, process):
+                    observations = asyncio.run(load.run(port, process, request))
+                rows.append(observations.row(name, load, budget))
                 click.echo(rows[-1], err=True)
     text = report(rows, clients, seconds, budget)
     if output:
@@ -103,102 +111,104 @@ def main(clients: int, seconds: float, budget: int, pause: float, output: Path |
 
 
 def services(
-    ours: Sequence[str], place: Path, budget: int
+    ours: Sequence[str], directory: Path, budget: int
 ) -> Iterator[tuple[str, list[str], dict[str, object]]]:
-    """Name, command and further words of a request."""
-    hurried: dict[str, object] = {"budget_ms": budget}
-    yield "birchbark serve", list(ours), hurried
-    yield "the same in int8", [*ours, "--precision", "int8"], hurried
-    attach = ["index", "attach", str(place), "--vectors", EMBEDDING_MODEL]
+    """Yield the name, the command and the additional request fields of each service."""
+    options: dict[str, object] = {"budget_ms": budget}
+    yield "birchbark serve", list(ours), options
+    yield "the same in int8", [*ours, "--precision", "int8"], options
+    attach = ["index", "attach", str(directory), "--vectors", defaults.EMBEDDING_MODEL]
     subprocess.run([sys.executable, "-m", "birchbark", *attach], check=True)
-    by_vectors = [*ours, "--model", EMBEDDING_MODEL]
-    yield "the same by kept vectors", by_vectors, hurried
+    with_vectors = [*ours, "--model", defaults.EMBEDDING_MODEL]
+    yield "the same with stored vectors", with_vectors, options
     if find_spec("sentence_transformers"):
-        peer = [sys.executable, "-m", "benchmarks.serving_peer", str(place)]
+        peer = [sys.executable, "-m", "benchmarks.serving_peer", str(directory)]
         yield "FastAPI + CrossEncoder", peer, {}
 
 
 def queries(index: Index) -> list[str]:
-    """A few words in a row out of all texts, each once, in an order that looks like chance."""
-    texts = (re.findall(r"\w+", one.text) for one in index)
-    pieces = (" ".join(t[at : at + WORDS]) for t in texts for at in range(0, len(t), STEP))
-    found = list(dict.fromkeys(pieces))
-    random.Random(0).shuffle(found)
-    return found
+    """Return distinct runs of WORDS words from all texts, shuffled with a fixed seed."""
+    texts = (re.findall(r"\w+", document.text) for document in index)
+    runs = (" ".join(t[at : at + WORDS]) for t in texts for at in range(0, len(t), STEP))
+    shuffled = list(dict.fromkeys(runs))
+    random.Random(0).shuffle(shuffled)
+    return shuffled
 
 
 @contextmanager
-def served(command: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Port and process number of a service that has begun to listen; it is stopped afterwards."""
+def run_service(command: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Start a service, yield its port and process id when it listens, and stop it afterwards."""
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr
         for line in process.stderr:
-            if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
-                yield int(found[1]), process.pid
+            if match := re.search(r"http://127\.0\.0\.1:(\d+)", line):
+                yield int(match[1]), process.pid
                 return
-        raise click.ClickException(f"{command} did not begin to listen")
+        raise click.ClickException(f"{command} did not start to listen")
     finally:
         process.terminate()
         try:
             process.wait(10)
-        except subprocess.TimeoutExpired:  # it works on what nobody waits for any more
+        except subprocess.TimeoutExpired:  # still busy with requests that clients have abandoned
             process.kill()
             process.wait(10)
 
 
 @dataclass(slots=True)
 class Load:
-    """So many clients, for so long. pause: seconds between an answer and the next query."""
+    """Concurrent clients. pause: mean seconds between an answer and the next query."""
 
     queries: Sequence[str]
     clients: int
     seconds: float
     pause: float = 0.0
 
-    async def run(self, port: int, process: int, asked: dict[str, Any]) -> Told:
-        """All of them at once; the first requests of a service are not counted."""
-        told, waiting = Told(), iter(self.queries)
+    async def run(self, port: int, process: int, options: dict[str, Any]) -> Observations:
+        """Run all clients; three requests that warm up the service are not counted."""
+        observations, queries = Observations(), iter(self.queries)
         for _ in range(3):
-            await _ask(port, {"query": next(waiting), **asked})
+            await _search(port, {"query": next(queries), **options})
         end = time.monotonic() + self.seconds
-        chance = random.Random(1)
+        rng = random.Random(1)
 
         async def client() -> None:
-            await asyncio.sleep(self.pause * chance.random())
+            await asyncio.sleep(self.pause * rng.random())
             while time.monotonic() < end:
-                await self._once(port, {"query": next(waiting), **asked}, told)
-                await asyncio.sleep(self.pause * (0.5 + chance.random()))
+                await self._send(port, {"query": next(queries), **options}, observations)
+                await asyncio.sleep(self.pause * (0.5 + rng.random()))
 
         async def watch() -> None:
             while time.monotonic() < end:
-                told.memory.append(_memory(process))
+                observations.memory.append(_memory(process))
                 await asyncio.sleep(SAMPLE)
 
         await asyncio.gather(watch(), *(client() for _ in range(self.clients)))
-        return told
+        return observations
 
-    async def _once(self, port: int, request: dict[str, object], told: Told) -> None:
-        begun = time.monotonic()
+    async def _send(
+        self, port: int, request: dict[str, object], observations: Observations
+    ) -> None:
+        started = time.monotonic()
         try:
-            status, answer = await asyncio.wait_for(_ask(port, request), PATIENCE)
+            status, answer = await asyncio.wait_for(_search(port, request), PATIENCE)
         except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError):
-            told.errors += 1
+            observations.errors += 1
             return
         if status == 503:
-            told.refused += 1
+            observations.refused += 1
             await asyncio.sleep(1)  # as Retry-After says
         elif status != 200:
-            told.errors += 1
+            observations.errors += 1
         else:
-            told.seconds.append(time.monotonic() - begun)
-            told.exact += bool(answer.get("exact"))
-            told.settled += answer["settled"]
-            told.read += answer["settled"] > 0
+            observations.seconds.append(time.monotonic() - started)
+            observations.exact += bool(answer.get("exact"))
+            observations.scored += answer["scored"]
+            observations.read += answer["scored"] > 0
 
 
-async def _ask(port: int, request: dict[str, object]) -> tuple[int, dict[str, Any]]:
-    """Status and JSON of an answer, by a connection of its own."""
+async def _search(port: int, request: dict[str, object]) -> tuple[int, dict[str, Any]]:
+    """Send a request on a new connection; return the status and JSON of the answer."""
     body = json.dumps(request).encode()
     head = "POST /search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     head += f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
@@ -206,33 +216,35 @@ async def _ask(port: int, request: dict[str, object]) -> tuple[int, dict[str, An
     try:
         writer.write(head.encode() + body)
         await writer.drain()
-        whole = await reader.read()
+        response = await reader.read()
     finally:
         writer.close()
-    first, _, rest = whole.partition(b"\r\n\r\n")
-    return int(first.split()[1]), json.loads(rest)
+    head_bytes, _, content = response.partition(b"\r\n\r\n")
+    return int(head_bytes.split()[1]), json.loads(content)
 
 
 def _memory(process: int) -> float:
-    """Resident MB."""
+    """Return the resident memory of a process in MB."""
     status = Path(f"/proc/{process}/status").read_text()
-    found = re.search(r"VmRSS:\s+(\d+) kB", status)
-    return int(found[1]) / 1024 if found else 0.0
+    match = re.search(r"VmRSS:\s+(\d+) kB", status)
+    return int(match[1]) / 1024 if match else 0.0
 
 
 def report(rows: Sequence[str], clients: int, seconds: float, budget: int) -> str:
-    """The table, and where it was measured."""
+    """Return the report in Markdown."""
     processors = len(os.sched_getaffinity(0))
-    where = f"{processors} processors, shared with the clients; Python {platform.python_version()}"
+    machine = (
+        f"{processors} processors, shared with the clients; Python {platform.python_version()}"
+    )
     lines = [
-        "# Serving, as measured by `python -m benchmarks.serving`",
+        "# Serving, measured by `python -m benchmarks.serving`",
         "",
-        f"{clients} clients for {seconds:g} s each, who pause after an answer for so many seconds "
-        f"on average, 0 for not at all, and ask with a budget of {budget} ms; then one without. "
-        f"{where}. Late: answers after more than {budget} ms. Exact: those of reading all 100 "
-        "candidates. By model: answers that the model had a part in, and how many documents it "
-        "read for each. Errors: no answer within a minute, or a wrong one. Memory: the most, in "
-        "the first and in the second half.",
+        f"{clients} clients for {seconds:g} s each, with a budget of {budget} ms and a pause after "
+        f"each answer (mean, 0 for none); then a single client with a budget of a minute. "
+        f"{machine}. Late: answers after more than {budget} ms. Exact: answers for which all 100 "
+        "candidates were re-ranked. By model: answers for which the model scored documents; read: "
+        "the mean number of documents that it scored for these. Errors: no answer within a minute, "
+        "or an invalid one. Memory: the maximum in the first and in the second half.",
         "",
         "| service | clients | pause s | answers/s | p50 ms | p95 ms | slowest ms | late | exact "
         "| by model | read | refused | errors | memory MB |",

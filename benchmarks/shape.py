@@ -1,8 +1,8 @@
-"""Does the made text behave like a real collection? Vocabulary, document frequencies, lengths.
+"""Does the synthetic text resemble a real collection in vocabulary, frequencies and lengths?
 
     python -m benchmarks.shape bench-work/text-1000000.jsonl articles.jsonl …
 
-Each file is cut to as many documents as the shortest one has.
+Each file is truncated to the number of documents in the shortest.
 """
 
 from __future__ import annotations
@@ -22,41 +22,42 @@ BANDS = (0, 0.0005, 0.002, 0.01, 0.05, 0.2, 1.01)
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-@click.option("--documents", type=int, help="How many of each.  [default: as the shortest has]")
+@click.option("--documents", type=int, help="Documents per file.  [default: as in the shortest]")
 def main(files: tuple[Path, ...], documents: int | None) -> None:
-    """Compare the shapes of collections."""
-    most = documents or min(map(_lines, files))
+    """Compare collections."""
+    limit = documents or min(map(_lines, files))
     bands = " | ".join(f"{100 * low:g}–{100 * min(1, high):g} %" for low, high in _bands())
-    click.echo(f"First {most:,} documents; the bands say which share of all postings is of terms")
-    click.echo("in such a share of the documents.\n")
+    click.echo(f"First {limit:,} documents. The bands are the share of all postings that belong to")
+    click.echo("terms with a document frequency in that range.\n")
     click.echo(f"| text | tokens a document | distinct terms | once | most frequent | {bands} |")
     click.echo("| --- " + "| ---: " * (len(BANDS) + 3) + "|")
     for path in files:
-        click.echo(f"| {path.parent.name}/{path.name} | {' | '.join(shape(path, most))} |")
+        click.echo(f"| {path.parent.name}/{path.name} | {' | '.join(shape(path, limit))} |")
 
 
 def shape(path: Path, documents: int) -> list[str]:
-    """The cells of one row of the table."""
+    """Return the cells of one row of the table."""
     frequency: Counter[str] = Counter()
-    chosen, tokens = analyzer("english"), 0
-    normalise = cache(chosen.normalise)
+    english, tokens = analyzer("english"), 0
+    normalise = cache(english.normalise)
     with path.open(encoding="utf-8") as lines:
         for line in islice(lines, documents):
             values = json.loads(line)
             text = f"{values.get('title') or ''}\n{values['text']}"
-            terms = [term for token in chosen.tokens(text) for term in normalise(token)]
+            terms = [term for token in english.tokens(text) for term in normalise(token)]
             frequency.update(set(terms))
             tokens += len(terms)
-    found = list(frequency.values())
-    postings = sum(found)
+    frequencies = list(frequency.values())
+    postings = sum(frequencies)
     shares = [
-        sum(df for df in found if low <= df / documents < high) / postings for low, high in _bands()
+        sum(df for df in frequencies if low <= df / documents < high) / postings
+        for low, high in _bands()
     ]
     return [
         f"{tokens / documents:.0f}",
-        f"{len(found):,}",
-        f"{100 * sum(df == 1 for df in found) / len(found):.0f} %",
-        f"{100 * max(found) / documents:.0f} %",
+        f"{len(frequencies):,}",
+        f"{100 * sum(df == 1 for df in frequencies) / len(frequencies):.0f} %",
+        f"{100 * max(frequencies) / documents:.0f} %",
         *(f"{100 * share:.0f} %" for share in shares),
     ]
 

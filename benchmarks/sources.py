@@ -1,8 +1,8 @@
-"""Which English prose lies on this machine, and which of it reads like text?
+"""Where does the English prose for synthetic documents come from?
 
-Without a name from the user: the docstrings, read-mes, manuals and licences of the running Python
-and of what is installed beside it. That is real English with topics (a file is about something),
-and every machine that runs the benchmark has some.
+By default, it comes from the docstrings, readmes, manuals and licences of the running Python and of
+installed packages. They are real English, with about one topic per file, and exist on every machine
+that runs the benchmark.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ _WORD = re.compile(r"[(\"“]?[A-Za-z]+(?:['’-][A-Za-z]+)*[)\"”]?[.,;:!?]?[)
 
 
 def paragraphs(source: Path | None) -> Iterator[list[str]]:
-    """The words of each paragraph of prose, in the order of the files; each paragraph once.
+    """Yield the words of each distinct paragraph of prose, in the order of the files.
 
-    source: a text, Markdown, JSONL (`text`) or Python file, or a folder of such. None: this Python.
+    source: a text, Markdown, JSONL (`text`) or Python file, or a folder of them; None for this
+    Python.
     """
     seen: set[int] = set()
     for text in _texts(_files(source)):
@@ -30,9 +31,9 @@ def paragraphs(source: Path | None) -> Iterator[list[str]]:
             words = [word for word in paragraph.split() if _WORD.fullmatch(word)]
             total = len(paragraph.split())
             if len(words) >= FEWEST_WORDS and len(words) >= 0.85 * total:
-                mark = hash(tuple(words))
-                if mark not in seen:
-                    seen.add(mark)
+                digest = hash(tuple(words))
+                if digest not in seen:
+                    seen.add(digest)
                     yield words
 
 
@@ -44,11 +45,11 @@ def _files(source: Path | None) -> list[Path]:
 
 
 def _below(root: Path, library: bool) -> list[Path]:
-    """Files with text in them below `root`. library: without the packages installed there."""
-    wanted = PLAIN | {".py", ".jsonl"}
-    found = (p for p in root.rglob("*") if p.suffix in wanted or p.name == "METADATA")
-    kept = (p for p in found if not (library and "site-packages" in p.parts))
-    return sorted(p for p in kept if p.is_file())
+    """Return the text files below `root`. library: whether to leave out installed packages."""
+    suffixes = PLAIN | {".py", ".jsonl"}
+    paths = (p for p in root.rglob("*") if p.suffix in suffixes or p.name == "METADATA")
+    wanted = (p for p in paths if not (library and "site-packages" in p.parts))
+    return sorted(p for p in wanted if p.is_file())
 
 
 def _texts(paths: Iterable[Path]) -> Iterator[str]:

@@ -1,14 +1,14 @@
-"""How are a million documents made that behave like text, quickly and the same each time?
+"""How is a realistic collection of a million documents generated, quickly and reproducibly?
 
-Real prose is cut into spans, and a document is drawn from spans around one place in it: so
-documents have topics, and the common words their natural frequencies. A pool of prose has too few
-rare words, though; so one word in 25 gives way to a name, number or id whose rank is drawn from
-a Zipf–Mandelbrot law without end. It makes the number of distinct terms grow as in real
-collections (Heaps' law), most of the new ones occurring once. How near this comes is for
-`python -m benchmarks.shape` to say: terms in 0.2 % to 20 % of the documents, which cost the time,
-have 76 % of the postings, as they have 75 % in SciFact and 80 % in passages of TREC DL 2019; but
-there are twice as many distinct terms in the first few thousand documents, because the prose they
-are drawn from is of many kinds.
+Real prose is split into spans, and a document is drawn from spans around one position, so documents
+have topics, and common words have their natural frequencies. Since a pool of prose has too few
+rare words, one word in 25 is replaced by a name, number or id whose rank is drawn from an unbounded
+Zipf–Mandelbrot distribution. The number of distinct terms then grows as in real collections (Heaps'
+law), and most new terms occur once. `python -m benchmarks.shape` compares the result with real
+collections: terms in 0.2 % to 20 % of the documents, which determine the query time, have 76 % of
+the postings, compared with 75 % in SciFact and 80 % in passages of TREC DL 2019. But there are
+twice as many distinct terms in the first few thousand documents, because the prose is of many
+kinds.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from numpy.typing import NDArray
 from benchmarks.sources import paragraphs
 
 BLOCK = 1000
-MEAN_WORDS, SPREAD, FEWEST, MOST = 156, 0.6, 10, 1500  # lognormal lengths, in words
-SPAN_WORDS = 16  # on average, spans being geometric
+MEAN_WORDS, SPREAD, MIN_WORDS, MAX_WORDS = 156, 0.6, 10, 1500  # lognormal lengths
+SPAN_WORDS = 16  # mean; the distribution is geometric
 NEIGHBOURHOOD = 2000  # words of the pool: scale of the Laplace distribution around a topic
-OFF_TOPIC = 0.25  # share of spans from anywhere
-RARE, REPEATED = 0.04, 0.4  # share of rare words, and of those that repeat the last one
+OFF_TOPIC = 0.25  # share of spans from random positions
+RARE, REPEATED = 0.04, 0.4  # share of rare words, and share of those that repeat the last one
 EXPONENT, SHIFT = 1.25, 500.0  # rank r is drawn with probability ∝ (r + SHIFT)^-EXPONENT
 BEYOND = 2**32
-TYPOGRAPHIC = 0.2  # share of documents with quotation marks beyond ASCII
+TYPOGRAPHIC = 0.2  # share of documents with non-ASCII quotation marks
 _SYLLABLES = [a + b for a in "bdfghjklmnprstvz" for b in "aeiou"][:64]
 _ASCII = str.maketrans("“”’", '""\'')
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """Prose to draw from. words: (n,) numbers into `vocabulary`, an object array of strings."""
+    """Prose to draw from. words: (n,), indices into `vocabulary`, an array of strings."""
 
     words: NDArray[np.int32]
     vocabulary: NDArray[Any]
@@ -49,7 +49,7 @@ class Pool:
 
 
 def load_pool(source: Path | None) -> Pool:
-    """All prose of `source` (sources.py) end to end."""
+    """Load all prose of `source` (sources.py), end to end."""
     numbers: dict[str, int] = {}
     words: list[int] = []
     for paragraph in paragraphs(source):
@@ -58,8 +58,8 @@ def load_pool(source: Path | None) -> Pool:
     if len(words) < SPAN_WORDS:
         raise ValueError(f"no prose found in {source or 'this Python'}")
     flat = np.array(words, np.int32)
-    mark = hashlib.sha256("\n".join(numbers).encode() + flat.tobytes()).hexdigest()
-    return Pool(flat, np.array(list(numbers), object), mark)
+    digest = hashlib.sha256("\n".join(numbers).encode() + flat.tobytes()).hexdigest()
+    return Pool(flat, np.array(list(numbers), object), digest)
 
 
 def write_text(path: Path, documents: int, seed: int, pool: Pool) -> None:
@@ -72,34 +72,34 @@ def write_text(path: Path, documents: int, seed: int, pool: Pool) -> None:
 
 
 def texts(documents: int, seed: int, pool: Pool) -> Iterator[str]:
-    """The texts of `documents` documents, made a block at a time."""
+    """Generate the texts of `documents` documents, a block at a time."""
     for block in range(-(-documents // BLOCK)):
-        made = _block(np.random.default_rng([seed, block]), pool)
-        yield from made[: documents - block * BLOCK]
+        of_block = _block(np.random.default_rng([seed, block]), pool)
+        yield from of_block[: documents - block * BLOCK]
 
 
 def _block(random: np.random.Generator, pool: Pool) -> list[str]:
     drawn = random.lognormal(np.log(MEAN_WORDS) - SPREAD**2 / 2, SPREAD, BLOCK)
-    lengths = np.clip(drawn, FEWEST, MOST).astype(np.int64)
+    lengths = np.clip(drawn, MIN_WORDS, MAX_WORDS).astype(np.int64)
     ends = np.cumsum(lengths)
-    words = pool.vocabulary[pool.words[_places(random, lengths, len(pool.words))]]
+    words = pool.vocabulary[pool.words[_positions(random, lengths, len(pool.words))]]
     at, ranks = _rare(random, lengths)
     words[at] = [rare_word(rank) for rank in ranks.tolist()]
     flat = words.tolist()
     marked = random.random(BLOCK) < TYPOGRAPHIC
-    made = []
+    documents = []
     for end, length, typographic in zip(
         ends.tolist(), lengths.tolist(), marked.tolist(), strict=True
     ):
         text = " ".join(flat[end - length : end])
-        made.append(f"“{text.replace(chr(39), '’')}”" if typographic else text)
-    return made
+        documents.append(f"“{text.replace(chr(39), '’')}”" if typographic else text)
+    return documents
 
 
-def _places(
+def _positions(
     random: np.random.Generator, lengths: NDArray[np.int64], pool_words: int
 ) -> NDArray[np.int64]:
-    """Where in the pool each word of all documents lies."""
+    """Return the position in the pool of each word of all documents, (words,)."""
     total = int(lengths.sum())
     begins = random.random(total) < 1 / SPAN_WORDS
     begins[np.cumsum(lengths) - lengths] = True
@@ -110,14 +110,14 @@ def _places(
     far = random.integers(pool_words, size=len(first))
     start = np.where(random.random(len(first)) < OFF_TOPIC, far, near)
     span = np.cumsum(begins) - 1
-    places: NDArray[np.int64] = (start[span] + np.arange(total) - first[span]) % pool_words
-    return places
+    positions: NDArray[np.int64] = (start[span] + np.arange(total) - first[span]) % pool_words
+    return positions
 
 
 def _rare(
     random: np.random.Generator, lengths: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Positions of the rare words among all, and their ranks; some repeat within a document."""
+    """Return positions and ranks of the rare words; some repeat within a document."""
     at = np.flatnonzero(random.random(int(lengths.sum())) < RARE)
     document = np.searchsorted(np.cumsum(lengths), at, side="right")
     uniform = 1 - random.random(len(at))
@@ -126,24 +126,24 @@ def _rare(
     new[1:] |= document[1:] != document[:-1]
     new[:1] = True
     last = np.maximum.accumulate(np.where(new, np.arange(len(at)), 0))
-    unique = random.integers(BEYOND, size=len(at))  # so far out, two are never the same
+    unique = random.integers(BEYOND, size=len(at))  # beyond this rank, all are distinct
     drawn = np.where(ranks < BEYOND, np.minimum(ranks, BEYOND).astype(np.int64), unique)
     return at, drawn[last]
 
 
 @lru_cache(maxsize=1 << 18)
 def rare_word(rank: int) -> str:
-    """A number, an id or a name; different for different ranks."""
+    """Return a number, an id or a name, distinct for each rank."""
     kind = rank % 8
     if kind == 0:
         return str(1000 + rank)
     if kind == 1:
         return f"{chr(97 + rank % 26)}{rank}x"
-    letters, left = "", rank
+    letters, remaining = "", rank
     for _ in range(3):
-        letters += _SYLLABLES[(left * 37 + len(letters)) % 64]
-        left >>= 6
-    while left:
-        letters += _SYLLABLES[left % 64]
-        left >>= 6
+        letters += _SYLLABLES[(remaining * 37 + len(letters)) % 64]
+        remaining >>= 6
+    while remaining:
+        letters += _SYLLABLES[remaining % 64]
+        remaining >>= 6
     return letters.capitalize() + "nkmr"[kind % 4]

@@ -1,8 +1,8 @@
-"""Which loops train a cross-encoder, and how is each given the same lesson?
+"""Which loops train a cross-encoder, and how does each receive the same task?
 
-An engine is a function: lesson → seconds of its steps, from the first forward pass to the last
-change of the weights; the losses; the order of the pairs. Reading, tokenising and loading the model
-come before, in both. The peer is used as its documentation says, and imported where it is used.
+An engine is a function: task → the seconds of its steps, from the first forward pass to the last
+update of the weights; the losses; the order of the pairs. Reading, tokenising and loading the model
+are not timed. The peer is used as documented, and imported on use.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-SEED, BATCH, LONGEST = 1, 32, 512  # LONGEST: tokens of an input, special ones included
-RATE, DECAY, CLIP = 2e-5, 0.01, 1.0  # falls linearly to 0 from the first step on
+SEED, BATCH = 1, 32
+MAX_TOKENS = 512  # per input, including special tokens
+RATE, DECAY, CLIP = 2e-5, 0.01, 1.0  # the learning rate decays linearly to 0 without warm-up
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
-    """What is learnt: the pairs of a file, JSONL with query, text and label, one epoch of them.
+class TrainingTask:
+    """One epoch on the pairs of a JSONL file with query, text and label.
 
-    dropout: of hidden values and of attention. steps: so many, in an epoch's stead. order: numbers
-    of pairs, as they are to be taken; birchbark draws its own, and others by chance without one.
+    dropout: the dropout probability of hidden states and of attention. steps: the number of steps,
+    instead of an epoch. order: the numbers of the pairs in the order of training; None for a random
+    order, which birchbark always uses.
     """
 
     model: Path
@@ -37,78 +39,77 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
-    """What came of a lesson. losses: one a step, and order: of the pairs, where they are told."""
+class TrainingResult:
+    """The result of a task. losses: one per step, or empty. order: the pairs' order, or empty."""
 
     seconds: float
     losses: tuple[float, ...] = ()
     order: tuple[int, ...] = ()
 
 
-Learn = Callable[[Lesson], Learnt]
+Train = Callable[[TrainingTask], TrainingResult]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingEngine:
-    """A way to train. packages: what must be installed; the first one's version is shown."""
+    """A way to train. packages: required packages; the version of the first one is reported."""
 
     packages: tuple[str, ...]
-    learn: Learn
+    train: Train
 
     @property
     def installed(self) -> bool:
-        """Whether it can be measured here."""
+        """Whether its packages are installed."""
         return all(find_spec(name) for name in self.packages)
 
     @property
     def version(self) -> str:
-        """Of its first package."""
+        """The version of its first package."""
         return version(self.packages[0])
 
 
-def _birchbark(precision: str) -> Learn:
-    def learn(lesson: Lesson) -> Learnt:
-        learner, course = _learner(lesson, precision)
+def _birchbark(precision: str) -> Train:
+    def train(task: TrainingTask) -> TrainingResult:
+        learner, sampler = _learner(task, precision)
         start = time.perf_counter()
-        losses = tuple(learner.step(number, SEED) for number in range(course.steps))
+        losses = tuple(learner.step(number, SEED) for number in range(sampler.steps))
         seconds = time.perf_counter() - start
-        tasks = [task for number in range(course.steps) for task in course.tasks(number)]
-        return Learnt(seconds, losses, tuple(number for _, one in tasks for number in one))
+        drawn = [lists for number in range(sampler.steps) for lists in sampler.lists_at(number)]
+        order = tuple(number for _, numbers in drawn for number in numbers)
+        return TrainingResult(seconds, losses, order)
 
-    return learn
+    return train
 
 
-def _learner(lesson: Lesson, precision: str) -> tuple[Any, Any]:
-    """As `train` makes its own, without a folder to write to."""
-    from birchbark.checkpoint.reader import open_any
-    from birchbark.checkpoint.tokenizer import Pieces
-    from birchbark.train.config import read_training
-    from birchbark.train.course import Course
+def _learner(task: TrainingTask, precision: str) -> tuple[Any, Any]:
+    """Return the learner and sampler that `birchbark train` would use, without an output folder."""
+    from birchbark.checkpoint.checkpoint import open_any_head
+    from birchbark.checkpoint.tokenizer import CheckpointTokenizer
+    from birchbark.train.dataset import load_datasets
+    from birchbark.train.distributed import ProcessGroup
+    from birchbark.train.initialise import open_network
     from birchbark.train.loop import Learner
-    from birchbark.train.material import load_material
-    from birchbark.train.shaping import open_network
-    from birchbark.train.world import World
+    from birchbark.train.read_config import read_training
+    from birchbark.train.sampler import Sampler
 
-    training = read_training(_configuration(lesson, precision), lesson.pairs)
-    base = open_any(lesson.model, training.base)
-    root = lesson.pairs.parent
-    materials = list(load_material(training, root, Pieces(base), lambda text: None))
-    course = Course(materials, training.schedule, SEED, 1)
-    network = open_network(base, training.shaping, SEED, "cpu")
-    return Learner(network, materials, course, World()), course
+    training = read_training(_configuration(task, precision), task.pairs)
+    base = open_any_head(task.model, training.base)
+    root = task.pairs.parent
+    datasets = list(load_datasets(training, root, CheckpointTokenizer(base), lambda text: None))
+    sampler = Sampler(datasets, training.schedule, SEED, 1)
+    network = open_network(base, training.initialisation, SEED, "cpu")
+    return Learner(network, datasets, sampler, ProcessGroup()), sampler
 
 
-def _configuration(lesson: Lesson, precision: str) -> dict[str, Any]:
-    """The file that `birchbark train` would be given."""
+def _configuration(task: TrainingTask, precision: str) -> dict[str, Any]:
+    """Return the configuration that `birchbark train` would read."""
     return {
         "title": "speed",
-        "base": str(lesson.model),
+        "base": str(task.model),
         "seed": SEED,
-        "max_length": LONGEST,
-        "model": {"dropout": lesson.dropout},
-        "data": [
-            {"name": "pairs", "files": [lesson.pairs.name], "objective": {"kind": "pointwise"}}
-        ],
+        "max_length": MAX_TOKENS,
+        "model": {"dropout": task.dropout},
+        "data": [{"name": "pairs", "files": [task.pairs.name], "objective": {"kind": "pointwise"}}],
         "schedule": {
             "batch": BATCH,
             "learning_rate": RATE,
@@ -116,15 +117,15 @@ def _configuration(lesson: Lesson, precision: str) -> dict[str, Any]:
             "weight_decay": DECAY,
             "clip": CLIP,
             "precision": precision,
-            **({"steps": lesson.steps} if lesson.steps else {"epochs": 1}),
+            **({"steps": task.steps} if task.steps else {"epochs": 1}),
         },
     }
 
 
-def _trainer(bf16: bool = False, sampling: str = "random") -> Learn:
-    """The loop of transformers at its defaults, but for what both share, and by its own clock."""
+def _trainer(bf16: bool = False, sampling: str = "random") -> Train:
+    """Train with the Trainer of transformers: its defaults, the shared settings, its own timer."""
 
-    def learn(lesson: Lesson) -> Learnt:
+    def train(task: TrainingTask) -> TrainingResult:
         from transformers import (
             AutoModelForSequenceClassification,
             AutoTokenizer,
@@ -135,13 +136,13 @@ def _trainer(bf16: bool = False, sampling: str = "random") -> Learn:
         )
 
         model = AutoModelForSequenceClassification.from_pretrained(
-            lesson.model,
+            task.model,
             problem_type="multi_label_classification",  # its name for BCE of each logit
-            hidden_dropout_prob=lesson.dropout,
-            attention_probs_dropout_prob=lesson.dropout,
+            hidden_dropout_prob=task.dropout,
+            attention_probs_dropout_prob=task.dropout,
         )
-        tokenizer = AutoTokenizer.from_pretrained(lesson.model)
-        ordered = lesson.order is not None
+        tokenizer = AutoTokenizer.from_pretrained(task.model)
+        ordered = task.order is not None
         with tempfile.TemporaryDirectory() as folder:
             trainer = Trainer(
                 model,
@@ -153,7 +154,7 @@ def _trainer(bf16: bool = False, sampling: str = "random") -> Learn:
                     weight_decay=DECAY,
                     max_grad_norm=CLIP,
                     num_train_epochs=1,
-                    max_steps=lesson.steps or -1,
+                    max_steps=task.steps or -1,
                     train_sampling_strategy="sequential" if ordered else sampling,
                     bf16=bf16,
                     use_cpu=True,
@@ -164,27 +165,27 @@ def _trainer(bf16: bool = False, sampling: str = "random") -> Learn:
                     disable_tqdm=True,
                     seed=SEED,
                 ),
-                train_dataset=_tokenised(lesson, tokenizer),
+                train_dataset=_tokenised(task, tokenizer),
                 data_collator=DataCollatorWithPadding(tokenizer),
             )
             trainer.remove_callback(PrinterCallback)
             seconds = trainer.train().metrics["train_runtime"]
-        told = trainer.state.log_history
-        return Learnt(seconds, tuple(entry["loss"] for entry in told if "loss" in entry))
+        log = trainer.state.log_history
+        return TrainingResult(seconds, tuple(entry["loss"] for entry in log if "loss" in entry))
 
-    return learn
+    return train
 
 
-def _tokenised(lesson: Lesson, tokenizer: Any) -> list[dict[str, Any]]:
-    """The pairs as the Trainer takes them, in the lesson's order where it has one."""
-    pairs = [json.loads(line) for line in lesson.pairs.read_text().splitlines()]
-    if lesson.order is not None:
-        pairs = [pairs[number] for number in lesson.order]
+def _tokenised(task: TrainingTask, tokenizer: Any) -> list[dict[str, Any]]:
+    """Return the pairs as token ids for the Trainer, in the order of the task if it has one."""
+    pairs = [json.loads(line) for line in task.pairs.read_text().splitlines()]
+    if task.order is not None:
+        pairs = [pairs[number] for number in task.order]
     encoded = tokenizer(
         [pair["query"] for pair in pairs],
         [pair["text"] for pair in pairs],
         truncation="only_second",
-        max_length=LONGEST,
+        max_length=MAX_TOKENS,
     )
     return [
         {name: values[i] for name, values in encoded.items()} | {"labels": [float(pair["label"])]}

@@ -1,4 +1,4 @@
-"""How do the figures of training read as tables, and is the target met?"""
+"""How are the figures of the training benchmark reported, and are the targets met?"""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from benchmarks.score_report import WORDS, ratios, spread
 from benchmarks.training_engines import BASE, BATCH, CLIP, DECAY, OURS, RATE
 
 Figures = dict[str, Any]
-# Engine → the one it is held against, and what is aimed at, in times its speed.
+# Engine → the engine it is compared with, and the target for the ratio of their speeds.
 TARGETS = {OURS: (BASE, 1.5), "birchbark bf16": ("Trainer bf16", 1.5)}
-EQUAL = 1e-4  # a larger difference of losses is not rounding
+EQUAL = 1e-4  # a larger difference of losses is not due to rounding
 
 
 def report(figures: Figures) -> str:
-    """Markdown."""
+    """Return the report in Markdown."""
     lines = [
-        "<!-- Made by benchmarks/training.py; not to be edited. -->",
+        "<!-- Made by benchmarks/training.py; do not edit. -->",
         "# Training a cross-encoder",
         "",
         *_conditions(figures),
@@ -36,18 +36,18 @@ def _conditions(figures: Figures) -> Iterator[str]:
     yield (
         f"{machine['processor']}, {figures['cores']} cores, all used, {machine['memory_gb']} GB; "
         f"Python {machine['python']}, numpy {machine['numpy']}, torch {figures['torch']}. Texts: "
-        f"{figures['source']}; every other pair is called relevant. Weights: all-MiniLM-L6-v2's "
-        "encoder with a head of one logit drawn from a seed, the same for all; all of them learn. "
-        f"Batches of {BATCH}, dropout 0.1, binary cross-entropy; AdamW with rate {RATE:g} that "
-        f"falls linearly, decay {DECAY:g}, gradients clipped at {CLIP:g}. A round is one epoch "
-        "from the same start. Rounds take turns; speed is the median (least–most), a ratio that of "
-        "one round, the median of them."
+        f"{figures['source']}; every other pair is relevant. Weights: all-MiniLM-L6-v2's "
+        "encoder with a random head of one logit, the same for all; all weights are trained. "
+        f"Batches of {BATCH}, dropout 0.1, binary cross-entropy; AdamW with rate {RATE:g} and "
+        f"linear decay, weight decay {DECAY:g}, gradients clipped at {CLIP:g}. A round is one "
+        "epoch from the same start. Rounds are interleaved; speed is the median (min–max), a ratio "
+        "is the median of the ratios in each round."
     )
-    for kind, found in figures["workloads"].items():
+    for kind, workload in figures["workloads"].items():
         yield ""
         yield (
-            f"{kind}: {found['pairs']:,} pairs of query and {WORDS[kind]}, mean "
-            f"{found['tokens']:.0f} tokens; {found['padded']:.0f} where batches drawn by chance "
+            f"{kind}: {workload['pairs']:,} pairs of query and {WORDS[kind]}, mean "
+            f"{workload['tokens']:.0f} tokens, or {workload['padded']:.0f} when random batches "
             "are padded."
         )
 
@@ -59,34 +59,35 @@ def _table(figures: Figures, kind: str) -> Iterator[str]:
     yield f"| loop | pairs/s | × {BASE} |"
     yield "| --- | ---: | ---: |"
     for name, seconds in times.items():
-        speeds = sorted(pairs / one for one in seconds)
+        speeds = sorted(pairs / duration for duration in seconds)
         per_round = ratios(times, name, BASE)
         version = figures["versions"][name]
         yield f"| {name} ({version}) | {spread(speeds, 1)} | {spread(per_round)} |"
 
 
 def _targets(figures: Figures) -> Iterator[str]:
-    yield "| target, all cores | aim | found | |"
+    yield "| target, all cores | at least | measured | |"
     yield "| --- | ---: | ---: | --- |"
-    for name, (base, aim) in TARGETS.items():
+    for name, (base, target) in TARGETS.items():
         for kind, times in figures["times"].items():
             if name in times and base in times:
-                found = statistics.median(ratios(times, name, base))
-                verdict = "met" if found >= aim else "missed"
-                yield f"| {name} beside {base}, {kind} | {aim:.1f} × | {found:.2f} × | {verdict} |"
+                ratio = statistics.median(ratios(times, name, base))
+                verdict = "met" if ratio >= target else "missed"
+                pair = f"{name} / {base}, {kind}"
+                yield f"| {pair} | {target:.1f} × | {ratio:.2f} × | {verdict} |"
 
 
 def _losses(figures: Figures) -> Iterator[str]:
-    """Losses of both loops, step by step, and how far they are apart."""
+    """Yield the losses of both loops, step by step, and their largest difference."""
     for kind, losses in figures["losses"].items():
         if not losses:
             continue
         ours, theirs = losses[OURS], losses[BASE]
-        apart = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
+        difference = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
         steps = len(ours)
         yield (
             f"Workload {kind}, the same batches without dropout: losses differ by at most "
-            f"{apart:.1e} (wanted: {EQUAL:g}; {'met' if apart <= EQUAL else 'missed'})."
+            f"{difference:.1e} (target: {EQUAL:g}; {'met' if difference <= EQUAL else 'missed'})."
         )
         yield ""
         yield "| loss at step | " + " | ".join(str(step + 1) for step in range(steps)) + " |"
@@ -97,16 +98,14 @@ def _losses(figures: Figures) -> Iterator[str]:
 
 
 NOTES = """
-Counted are all steps of an epoch: putting batches together, forward pass, backward pass, clipping
-and the optimiser's step. Both loops get texts that were turned into token ids before, which is not
-counted, nor is loading the model; nothing is validated or saved. birchbark reads the loss of each
-step, as it does to refuse one that is no number; the Trainer logs nothing.
+The time covers all steps of an epoch: collating batches, forward pass, backward pass, clipping and
+the optimiser's step. Tokenising and loading the model are not included; nothing is validated or
+saved. birchbark reads the loss of each step, to stop on NaN; the Trainer logs nothing.
 
-birchbark puts no padding between inputs, and computes the last layer for [CLS] alone; its attention
-is in float32 in bf16 too. Trainer is transformers' at its defaults (fused AdamW, SDPA) on a list of
-token ids with DataCollatorWithPadding, which pads each batch to its longest input; bf16 is its
-bf16=True. "Grouped by length" is its train_sampling_strategy="group_by_length", which leaves less
-to pad and makes batches less random; birchbark's stay random. Time is the Trainer's own
-train_runtime, which begins when all is prepared. Losses are compared in float32, in the order that
-birchbark drew.
+birchbark does not pad, and computes the last layer only for [CLS]; its attention is in float32 with
+bf16 too. Trainer is that of transformers with its defaults (fused AdamW, SDPA) on a list of token
+ids with DataCollatorWithPadding, which pads each batch to its longest input; bf16 is its bf16=True.
+"Grouped by length" is its train_sampling_strategy="group_by_length", which reduces padding and
+makes batches less random; birchbark's remain random. Its time is its own train_runtime, which
+starts after preparation. Losses are compared in float32, in the order that birchbark drew.
 """

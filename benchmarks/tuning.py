@@ -1,12 +1,12 @@
-"""How long does it take to choose the weights of a mixture by cross-validation, beside trec_eval?
+"""How fast are interpolation weights chosen by cross-validation, compared with trec_eval?
 
     python -m benchmarks.tuning --output benchmarks/RESULTS-TUNING.md
 
-The setting of the birch paper at Robust04's size, on scores drawn by chance: 250 queries, 1,000
+The experiment of the birch paper at the size of Robust04, with random scores: 250 queries, 1,000
 candidates each, the grid of a, w2 and w3 in steps of .1 (1,331 points), AP, five folds, one core.
-The peer is trec_eval's own code, called in this process by pytrec_eval for each point of the grid,
-as the paper's programs call trec_eval; it is timed on some of the points. Values at these must
-agree, or the run fails.
+The peer is trec_eval's code, called in this process through pytrec_eval for each point of the grid,
+as the paper's programs call trec_eval. It is timed on a sample of the points. The values at these
+points must agree, or the benchmark fails.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from birchbark.evaluate.tune import Candidates, tune
 from birchbark.records import Qrels, Ranking
 
 LEVELS = np.arange(11) / 10
-RELEVANT, PARTS, FOLDS = 70, 3, 5  # Robust04 has 17,412 relevant documents for 249 topics
+RELEVANT, SEGMENTS, FOLDS = 70, 3, 5  # Robust04 has 17,412 relevant documents for 249 topics
 SAME = 1e-9
 
 
 @click.command()
 @click.option("--queries", default=250, show_default=True)
 @click.option("--depth", default=1000, show_default=True)
-@click.option("--points", default=20, show_default=True, help="That trec_eval is timed on.")
+@click.option("--points", default=20, show_default=True, help="Points that trec_eval is timed on.")
 @click.option("--output", type=click.Path(path_type=Path), help="Markdown.  [default: stdout]")
 def main(queries: int, depth: int, points: int, output: Path | None) -> None:
-    """Time both, and compare their values."""
+    """Time birchbark and trec_eval, and compare their values."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     candidates, qrels = _collection(queries, depth)
     grid = np.array(
@@ -50,43 +50,44 @@ def main(queries: int, depth: int, points: int, output: Path | None) -> None:
     started = time.perf_counter()
     tuning = tune(candidates, qrels, grid, "AP", folds, depth)
     ours = time.perf_counter() - started
-    some = np.linspace(0, len(grid) - 1, points).astype(int)
+    sample = np.linspace(0, len(grid) - 1, points).astype(int)
     started = time.perf_counter()
-    theirs = [_by_trec_eval(candidates, qrels, grid[point].tolist()) for point in some]
+    theirs = [_by_trec_eval(candidates, qrels, grid[point].tolist()) for point in sample]
     each = (time.perf_counter() - started) / points
-    off = max(
-        abs(values[query_id] - tuning.values[point, place])
-        for point, values in zip(some, theirs, strict=True)
-        for place, query_id in enumerate(tuning.query_ids)
+    difference = max(
+        abs(values[query_id] - tuning.values[point, position])
+        for point, values in zip(sample, theirs, strict=True)
+        for position, query_id in enumerate(tuning.query_ids)
     )
     sizes = f"{queries} queries, {depth:,} candidates, {len(grid):,} points, one core"
-    text = f"""<!-- Made by benchmarks/tuning.py; not to be edited. -->
+    peer_seconds = each * len(grid)
+    text = f"""<!-- Made by benchmarks/tuning.py; do not edit. -->
 # Weights by cross-validation: {sizes}
 
 | | seconds |
 | --- | --- |
-| all points measured, weights of {FOLDS} folds chosen | {ours:.1f} |
-| trec_eval's code in the same process, timed on {points} points, for all | {each * len(grid):.0f} |
-| ratio | {each * len(grid) / ours:.0f} |
+| all points evaluated, weights of {FOLDS} folds chosen | {ours:.1f} |
+| trec_eval's code in the same process, extrapolated from {points} points | {peer_seconds:.0f} |
+| ratio | {peer_seconds / ours:.0f} |
 
-AP of every query at these {points} points: {off:.1e} apart at most.
+AP of every query at these {points} points differs by at most {difference:.1e}.
 """
     if output is None:
         click.echo(text, nl=False)
     else:
         output.write_text(text)
-    if off > SAME:
-        sys.exit(f"values differ by {off}")
+    if difference > SAME:
+        sys.exit(f"values differ by {difference}")
 
 
 def _collection(queries: int, depth: int) -> tuple[dict[str, Candidates], Qrels]:
-    """Scores of a first stage and of three segments, with many ties in none of them."""
+    """Draw scores of a first stage and of three segments, almost without ties."""
     random = np.random.default_rng(0)
     ids = tuple(sorted((f"d{number}" for number in range(depth)), reverse=True))
     candidates, grades = {}, {}
     for query in map(str, range(queries)):
         first = random.uniform(0.2, 1, (depth, 1))
-        segments = np.sort(random.beta(0.3, 2, (depth, PARTS)), axis=1)[:, ::-1]
+        segments = np.sort(random.beta(0.3, 2, (depth, SEGMENTS)), axis=1)[:, ::-1]
         candidates[query] = Candidates(ids, np.concatenate([first, segments], axis=1))
         relevant = random.choice(depth, min(depth, RELEVANT), replace=False)
         grades[query] = {f"d{number}": 1 for number in relevant}
@@ -98,15 +99,15 @@ def _by_trec_eval(
     qrels: Qrels,
     weights: np.ndarray[tuple[int], np.dtype[np.float64]],
 ) -> dict[str, float]:
-    """AP of each query for one mixture."""
+    """Return query_id → AP for one combination of weights."""
     run = {}
-    for query_id, one in candidates.items():
-        mixed = sum(w * one.scores[:, part] for part, w in enumerate(weights))
-        ranking = Ranking.of(one.doc_ids, mixed)
+    for query_id, of_query in candidates.items():
+        combined = sum(w * of_query.scores[:, column] for column, w in enumerate(weights))
+        ranking = Ranking.of(of_query.doc_ids, combined)
         run[query_id] = {doc_id: -float(rank) for rank, doc_id in enumerate(ranking.doc_ids)}
-    judged = {query_id: dict(of) for query_id, of in qrels.grades.items()}
-    found = pytrec_eval.RelevanceEvaluator(judged, {"map"}).evaluate(run)
-    return {query_id: values["map"] for query_id, values in found.items()}
+    judged = {query_id: dict(grades) for query_id, grades in qrels.grades.items()}
+    values = pytrec_eval.RelevanceEvaluator(judged, {"map"}).evaluate(run)
+    return {query_id: measures["map"] for query_id, measures in values.items()}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""What does one engine cost in a process of its own? Requests and answers are lines of JSON.
+"""What does an engine cost in time and memory, measured in a separate process?
 
-Run as `python -m benchmarks.worker ENGINE`; ENGINE is also `read` (the JSONL file alone) or
-`read_collection` (by birchbark's own reader). The parent has pinned it to one core.
+Run as `python -m benchmarks.worker ENGINE`; ENGINE may also be `read` (only reads the JSONL file)
+or `read_collection` (with birchbark's own reader). The parent has pinned the process to one core.
+Requests and answers are lines of JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.engines import ENGINES, Engine, Opened
+from benchmarks.engines import ENGINES, Engine, OpenIndex
 
 KINDS = ("five", "weighted")
 
@@ -23,9 +24,9 @@ KINDS = ("five", "weighted")
 def main() -> None:
     """Answer the requests on standard input until it ends."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever an engine prints is no answer
+    os.dup2(2, 1)  # so that output of an engine is not taken for an answer
     name = sys.argv[1]
-    handlers = _readers(name) if name.startswith("read") else Measured(ENGINES[name]).handlers()
+    handlers = _readers(name) if name.startswith("read") else EngineWorker(ENGINES[name]).handlers()
     for line in sys.stdin:
         request = json.loads(line)
         answer = handlers[request.pop("do")](**request)
@@ -34,7 +35,7 @@ def main() -> None:
 
 
 def pairs(text: Path) -> Iterator[tuple[str, str]]:
-    """(id, text) of each line of the JSONL file: how every engine is fed."""
+    """Yield (id, text) of each line of the JSONL file, the input of every engine."""
     with text.open("rb") as lines:
         for line in lines:
             values = json.loads(line)
@@ -42,10 +43,10 @@ def pairs(text: Path) -> Iterator[tuple[str, str]]:
 
 
 def memory() -> dict[str, float]:
-    """Resident megabytes of this process: now (anonymous, of files, together) and at most."""
-    wanted = ("VmRSS", "RssAnon", "RssFile", "VmHWM")
+    """Return the resident megabytes of this process: total, anonymous, of files, and peak."""
+    names = ("VmRSS", "RssAnon", "RssFile", "VmHWM")
     lines = (line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
-    return {name: int(value.split()[0]) * 1024 / 1e6 for name, value in lines if name in wanted}
+    return {name: int(value.split()[0]) * 1024 / 1e6 for name, value in lines if name in names}
 
 
 def _readers(name: str) -> dict[str, Callable[..., Any]]:
@@ -65,16 +66,16 @@ def _readers(name: str) -> dict[str, Callable[..., Any]]:
     return {"read": read if name == "read" else read_collection}
 
 
-class Measured:
-    """An engine with the index it has opened."""
+class EngineWorker:
+    """An engine with its open index."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._opened: Opened
+        self._opened: OpenIndex
         self._queries: dict[str, list[dict[str, float]]] = {}
 
     def handlers(self) -> dict[str, Callable[..., Any]]:
-        """Request → what answers it."""
+        """Return request → method."""
         return {
             "build": self.build,
             "open": self.open,
@@ -84,7 +85,7 @@ class Measured:
         }
 
     def build(self, text: str, directory: str, limit: int | None = None) -> dict[str, Any]:
-        """Seconds and peak memory; imports are not counted. limit: of documents."""
+        """Build; return seconds, imports not included, and memory. limit: number of documents."""
         self._engine.load()
         before = memory()
         start = time.perf_counter()
@@ -93,7 +94,7 @@ class Measured:
         return {"seconds": seconds, "before": before, "after": memory(), "facts": facts}
 
     def open(self, directory: str, queries: str) -> dict[str, Any]:
-        """Milliseconds to open, and memory before and after."""
+        """Open; return milliseconds, and memory before and after."""
         start = time.perf_counter()
         self._engine.load()
         imported = time.perf_counter()
@@ -102,7 +103,7 @@ class Measured:
         self._opened = self._engine.open(Path(directory))
         seconds = time.perf_counter() - begin
         after = memory()
-        self._take(json.loads(Path(queries).read_text()))
+        self._load_queries(json.loads(Path(queries).read_text()))
         return {
             "import_ms": 1e3 * (imported - start),
             "open_ms": 1e3 * seconds,
@@ -111,18 +112,18 @@ class Measured:
         }
 
     def first(self) -> float:
-        """Milliseconds of this process's first query: compiled code is loaded or made here."""
+        """Return milliseconds of the first query, which loads or compiles code."""
         return self._time(self._engine.searches[0], self._queries["five"][0], 1000)
 
     def round(self, kind: str, search: str, k: int) -> dict[str, Any]:
-        """Milliseconds of each query, in order, and how many hits all had together."""
+        """Return the milliseconds of each query, in order, and the total number of hits."""
         run = self._opened.searches[search]
         times, hits = [], 0
         for weights in self._queries[kind]:
             start = time.perf_counter()
-            found = run(weights, k)
+            result = run(weights, k)
             times.append(1e3 * (time.perf_counter() - start))
-            hits += len(found)
+            hits += len(result)
         return {"ms": times, "hits": hits}
 
     def _time(self, search: str, weights: dict[str, float], k: int) -> float:
@@ -130,8 +131,8 @@ class Measured:
         self._opened.searches[search](weights, k)
         return 1e3 * (time.perf_counter() - start)
 
-    def _take(self, queries: list[dict[str, dict[str, float]]]) -> None:
-        """The queries' words through the engine's own analysis; not timed."""
+    def _load_queries(self, queries: list[dict[str, dict[str, float]]]) -> None:
+        """Analyze the words of the queries with the engine; not timed."""
         self._queries = {kind: [self._terms(q[kind]) for q in queries] for kind in KINDS}
 
     def _terms(self, words: dict[str, float]) -> dict[str, float]:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import settings
 from safetensors.numpy import save_file
 
-from birchbark.index.build import build_index
-from birchbark.index.reader import Index
+from birchbark.index.build_index import build_index
+from birchbark.index.index import Index
 from birchbark.records import Document, Float32s, Ids
 
 settings.register_profile("birchbark", deadline=None, derandomize=True, max_examples=60)
@@ -151,16 +151,6 @@ def _norm(name: str, size: int) -> dict[str, tuple[int, ...]]:
 QUERIES = {"1": "birch river", "2": "iron engine", "3": "bees dance", "4": "stone bridge"}
 
 
-def write_collection(folder: Path) -> None:
-    """DOCUMENTS, QUERIES and judgments as docs.jsonl, q.tsv and qrels.txt."""
-    lines = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
-    (folder / "docs.jsonl").write_text("\n".join(lines))
-    (folder / "q.tsv").write_text("".join(f"{q}\t{text}\n" for q, text in QUERIES.items()))
-    (folder / "qrels.txt").write_text(
-        "1 0 canoe 2\n1 0 forest 1\n2 0 engine 1\n3 0 bees 1\n4 0 bridge 1\n"
-    )
-
-
 def write_duo(folder: Path, **sizes: int) -> Path:
     """A BERT of random weights that says it compares."""
     directory = write_bert(folder, labels=1, seed=8, **sizes)
@@ -176,12 +166,12 @@ class WordScorer:
     name, kind, fingerprint = "share of the query's words", "words", "words"
     encoding, vocabulary, width = "words", 1 << 31, 1
 
-    def __init__(self, room: int = 8) -> None:
-        self._room = room
+    def __init__(self, token_budget: int = 8) -> None:
+        self._token_budget = token_budget
         self._words: dict[int, str] = {}
 
-    def room(self, query: str) -> int:
-        return self._room
+    def token_budget(self, query: str) -> int:
+        return self._token_budget
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         import re
@@ -199,7 +189,7 @@ class WordScorer:
     def text(self, piece: Ids) -> str:
         return " ".join(self._words[i] for i in piece.tolist())
 
-    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+    def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
         wanted = set(self.encode([query])[0].tolist())
-        shares = [len(wanted & set(piece.tolist())) / len(wanted) for piece in pieces]
+        shares = [len(wanted & set(piece.tolist())) / len(wanted) for piece in token_ids]
         return np.array(shares, np.float32)

@@ -1,4 +1,4 @@
-"""Does each room import only what ARCHITECTURE.md lets it?"""
+"""Does each package import only what ARCHITECTURE.md allows?"""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import pytest
 import birchbark
 
 SOURCE = Path(birchbark.__file__).parent
-EVERYONE = {"records", "errors", "_version"}
-ROOMS = {
+EVERY_PACKAGE_MAY_IMPORT = {"records", "errors", "defaults", "_version"}
+MAY_IMPORT = {
     "_version": set(),
     "errors": set(),
+    "defaults": set(),
+    "option_rules": set(),
     "records": {"errors"},
     "artifact": {"errors"},
     "section": {"errors"},
@@ -26,35 +28,50 @@ ROOMS = {
     "pairs": {"artifact", "collection", "score"},
     "checkpoint": {"artifact"},
     "score": {"checkpoint"},
-    "remember": {"artifact", "score"},
+    "score_cache": {"artifact", "score"},
     "hub": {"artifact", "checkpoint", "score"},
     "combine": set(),
     "device": {"checkpoint", "score"},
     "train": {
         "artifact",
         "collection",
+        "pairs",
         "section",
         "segment",
         "checkpoint",
         "score",
-        "remember",
+        "score_cache",
         "device",
         "evaluate",
     },
-    "show": {"score", "evaluate"},
+    "show": {"score", "evaluate", "pipeline"},
     "evaluate": set(),
     "pipeline": {
+        "option_rules",
         "section",
         "index",
         "retrieve",
         "segment",
         "checkpoint",
         "score",
-        "remember",
+        "score_cache",
         "combine",
     },
     "study": {
         "artifact",
+        "section",
+        "collection",
+        "index",
+        "retrieve",
+        "checkpoint",
+        "score",
+        "score_cache",
+        "evaluate",
+        "show",
+        "device",
+        "train",
+    },
+    "experiments": {
         "section",
         "collection",
         "text",
@@ -63,17 +80,18 @@ ROOMS = {
         "segment",
         "checkpoint",
         "score",
-        "remember",
         "combine",
         "evaluate",
         "pipeline",
         "show",
         "device",
         "train",
+        "study",
     },
-    "adapters": {"checkpoint", "pipeline", "score"},
-    "serve": {"checkpoint", "collection", "combine", "pipeline", "remember", "score", "show"},
+    "adapters": {"artifact", "pipeline", "score", "text"},
+    "serve": {"checkpoint", "combine", "pipeline", "score_cache", "score", "show"},
     "cli": {
+        "option_rules",
         "artifact",
         "collection",
         "index",
@@ -81,25 +99,35 @@ ROOMS = {
         "segment",
         "checkpoint",
         "score",
-        "remember",
+        "score_cache",
         "evaluate",
         "pipeline",
         "show",
         "study",
+        "experiments",
         "hub",
         "pairs",
         "device",
         "train",
         "serve",
     },
-    "__init__": {"index", "retrieve", "score", "combine", "evaluate", "pipeline"},
+    "__init__": {
+        "collection",
+        "segment",
+        "index",
+        "retrieve",
+        "score",
+        "combine",
+        "evaluate",
+        "pipeline",
+    },
     "__main__": {"cli"},
 }
-PACKAGES = {
+THIRD_PARTY = {
     "isal": {"index"},
-    "cbor2": {"collection"},
+    "cbor2": {"pairs"},
     "ir_datasets": {"collection"},
-    "tantivy": {"retrieve"},
+    "tantivy": {"adapters"},
     "faiss": {"retrieve"},
     "click": {"cli"},
     "fastapi": {"serve"},
@@ -112,7 +140,7 @@ PACKAGES = {
     "pydantic": {"serve", "adapters"},
     "uvicorn": {"serve"},
     "prometheus_client": {"serve"},
-    "rich": {"cli"},
+    "rich": {"cli", "show"},
     "numba": {"index"},
     "regex": {"text"},
     "Stemmer": {"text"},
@@ -125,11 +153,11 @@ PACKAGES = {
     "scipy": {"evaluate"},
     "matplotlib": {"show"},
     "jinja2": {"show"},
-    "urllib": {"hub"},  # nothing else touches the network
+    "urllib": {"hub"},  # no other package uses the network
     "http": {"hub"},
     "socket": {"serve"},  # to listen
     "huggingface_hub": set(),  # comes with tokenizers; see hub/client.py
-    "bm25s": set(),  # peers, for benchmarks/ alone
+    "bm25s": set(),  # compared with in benchmarks/ only
     "accelerate": set(),
     "flashrank": set(),
     "sentence_transformers": set(),
@@ -139,50 +167,52 @@ PACKAGES = {
 
 
 def imports() -> list[tuple[str, str, str]]:
-    """File, its room, and the dotted name of each import in the package."""
+    """Return file, package and dotted name of each import."""
     found = []
     for path in sorted(SOURCE.rglob("*.py")):
         relative = path.relative_to(SOURCE)
-        room = relative.parts[0].removesuffix(".py")
+        package = relative.parts[0].removesuffix(".py")
         for node in ast.walk(ast.parse(path.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
                 assert node.level == 0, f"{relative}: relative import"
-                bare = node.module == "birchbark"  # then each name is a room, or public
+                bare = node.module == "birchbark"  # then each name is a package, or public
                 names = [f"birchbark.{a.name}" for a in node.names] if bare else [node.module or ""]
-            found += [(str(relative), room, name) for name in names]
+            found += [(str(relative), package, name) for name in names]
     return found
 
 
-def test_every_room_is_known() -> None:
-    """A new room must be entered in the table, and so in the plan."""
-    rooms = {room for _, room, _ in imports()}
-    assert rooms - ROOMS.keys() == set()
-    assert not rooms & {"utils", "helpers", "common", "core"}
+def test_every_package_is_listed() -> None:
+    """A new package must be entered in the table above."""
+    packages = {package for _, package, _ in imports()}
+    assert packages - MAY_IMPORT.keys() == set()
+    assert not packages & {"utils", "helpers", "common", "core"}
 
 
-def test_rooms_import_only_what_they_may() -> None:
-    """Data flows one way through the house."""
+def test_packages_import_only_what_they_may() -> None:
+    """Dependencies between packages point one way."""
     wrong = []
-    for file, room, name in imports():
+    for file, package, name in imports():
         if name.startswith("birchbark."):
             target = name.split(".")[1]
-            if target != room and target not in ROOMS[room] | EVERYONE:
+            if target != package and target not in MAY_IMPORT[package] | EVERY_PACKAGE_MAY_IMPORT:
                 wrong.append(f"{file} imports {name}")
     assert not wrong
 
 
-def test_rooms_may_import_only_what_they_do() -> None:
-    """A permission that nobody uses is an open door."""
-    used: dict[str, set[str]] = {room: set() for room in ROOMS}
-    for _, room, name in imports():
+def test_every_permission_is_used() -> None:
+    """A package may import only what it does import."""
+    used: dict[str, set[str]] = {package: set() for package in MAY_IMPORT}
+    for _, package, name in imports():
         if name.startswith("birchbark."):
-            used[room].add(name.split(".")[1])
-    assert {room: may - used[room] for room, may in ROOMS.items() if may - used[room]} == {}
+            used[package].add(name.split(".")[1])
+    assert {
+        package: may - used[package] for package, may in MAY_IMPORT.items() if may - used[package]
+    } == {}
 
 
-def test_no_file_needs_one_that_needs_it() -> None:
-    """Nor by way of others: what is below can be read without what is above."""
+def test_no_import_cycles() -> None:
+    """No module imports itself, directly or through others."""
     files = {
         path.relative_to(SOURCE).with_suffix("").as_posix().removesuffix("/__init__"): path
         for path in SOURCE.rglob("*.py")
@@ -200,18 +230,18 @@ def test_no_file_needs_one_that_needs_it() -> None:
         pytest.fail(" → ".join(circle.args[1]))
 
 
-def test_each_package_is_used_in_its_room() -> None:
-    """A dependency stays behind the room that it was taken in for."""
+def test_libraries_are_used_in_their_packages() -> None:
+    """A library is imported only by the packages listed for it."""
     wrong = [
         f"{file} imports {name}"
-        for file, room, name in imports()
-        if (package := name.split(".")[0]) in PACKAGES and room not in PACKAGES[package]
+        for file, package, name in imports()
+        if (library := name.split(".")[0]) in THIRD_PARTY and package not in THIRD_PARTY[library]
     ]
     assert not wrong
 
 
 def test_compiled_functions_call_only_those_of_their_file() -> None:
-    """Numba keeps compiled code by file, and would not notice a change in another."""
+    """Numba caches compiled code per file, and would not notice a change in another file."""
     compiled: dict[Path, dict[str, ast.FunctionDef]] = {}
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -228,7 +258,7 @@ def test_compiled_functions_call_only_those_of_their_file() -> None:
             assert not (called & everywhere) - functions.keys(), f"{path.name}: {name}"
 
 
-def test_every_file_says_what_it_answers() -> None:
-    """The first line of each file states its question."""
+def test_every_module_has_a_docstring() -> None:
+    """The first line of each module is the question that it answers."""
     for path in SOURCE.rglob("*.py"):
         assert ast.get_docstring(ast.parse(path.read_text())), path

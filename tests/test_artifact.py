@@ -1,4 +1,4 @@
-"""Is what is written there whole, or not there at all?"""
+"""Are files and directories written atomically?"""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from birchbark.artifact import fingerprint, new_directory, new_file, read_json, 
 from birchbark.errors import ArtifactError, InputError
 
 
-def test_a_failing_block_leaves_nothing(tmp_path: Path) -> None:
-    """Neither the directory nor a scratch one."""
+def test_failing_block_leaves_nothing(tmp_path: Path) -> None:
+    """Neither the target nor the temporary directory remains."""
     with pytest.raises(RuntimeError), new_directory(tmp_path / "x") as scratch:
         (scratch / "half").write_text("…")
         raise RuntimeError
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failing_block_keeps_the_old_file(tmp_path: Path) -> None:
-    """What was there before stays until the new one is whole."""
+def test_failing_block_keeps_old_file(tmp_path: Path) -> None:
+    """An existing file is unchanged until the new one is complete."""
     target = tmp_path / "x"
     target.write_text("old")
     with pytest.raises(RuntimeError), new_file(target) as out:
@@ -30,14 +30,14 @@ def test_a_failing_block_keeps_the_old_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_an_existing_directory_is_not_overwritten(tmp_path: Path) -> None:
-    """Unless that is asked for."""
+def test_existing_directory_is_not_overwritten(tmp_path: Path) -> None:
+    """Without `replace`, an existing directory is an error."""
     with pytest.raises(InputError, match="already exists"), new_directory(tmp_path):
         pass
 
 
-def test_replace_swaps_the_whole_directory(tmp_path: Path) -> None:
-    """Nothing of the old one remains."""
+def test_replace_swaps_the_directory(tmp_path: Path) -> None:
+    """No file of the old directory remains."""
     for name in ("old", "new"):
         with new_directory(tmp_path / "x", replace=True) as scratch:
             (scratch / name).write_text("")
@@ -45,7 +45,7 @@ def test_replace_swaps_the_whole_directory(tmp_path: Path) -> None:
 
 
 def test_json_round_trip_and_damage(tmp_path: Path) -> None:
-    """What cannot be read is an ArtifactError that names the file."""
+    """Damaged JSON raises an ArtifactError that names the file."""
     path = tmp_path / "m.json"
     write_json(path, {"ö": 1})
     assert read_json(path, "thing") == {"ö": 1}
@@ -56,8 +56,8 @@ def test_json_round_trip_and_damage(tmp_path: Path) -> None:
         read_json(tmp_path / "none.json", "thing")
 
 
-def test_fingerprint_tells_files_apart(tmp_path: Path) -> None:
-    """Content and order count, not the split of bytes between files."""
+def test_fingerprint_distinguishes_files(tmp_path: Path) -> None:
+    """A fingerprint depends on the content, order and boundaries of files."""
     a, b, c = (tmp_path / n for n in "abc")
     a.write_text("1")
     b.write_text("23")
@@ -66,8 +66,8 @@ def test_fingerprint_tells_files_apart(tmp_path: Path) -> None:
     assert fingerprint(a, b) != fingerprint(c, a)
 
 
-def test_what_appears_meanwhile_is_not_deleted(tmp_path: Path) -> None:
-    """Somebody made the target while we were working: it stays, and we say so."""
+def test_target_created_meanwhile_is_not_deleted(tmp_path: Path) -> None:
+    """A target that another process creates during the block remains; an error is raised."""
     with pytest.raises(InputError, match="already exists"), new_directory(tmp_path / "x"):
         (tmp_path / "x").mkdir()
         (tmp_path / "x" / "thesis").write_text("precious")
@@ -76,7 +76,7 @@ def test_what_appears_meanwhile_is_not_deleted(tmp_path: Path) -> None:
 
 
 def test_replacing_is_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Directories are exchanged, not renamed one after the other, where the system can."""
+    """Directories are swapped atomically if the operating system can."""
     with new_directory(tmp_path / "x"):
         pass
     monkeypatch.setattr(Path, "rename", None)
@@ -86,7 +86,7 @@ def test_replacing_is_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_links_and_pipes_are_written_through(tmp_path: Path) -> None:
-    """A link keeps pointing where it did; what is no file is not replaced by one."""
+    """A link keeps its target, and a pipe or open stream is not replaced by a file."""
     (tmp_path / "there").write_text("old")
     (tmp_path / "link").symlink_to("there")
     with new_file(tmp_path / "link") as out:
@@ -110,7 +110,7 @@ def test_links_and_pipes_are_written_through(tmp_path: Path) -> None:
 
 
 def test_modes_follow_the_umask(tmp_path: Path) -> None:
-    """Files of a private user stay private."""
+    """With a private umask, new files are private."""
     old = os.umask(0o077)
     try:
         with new_file(tmp_path / "f") as out:

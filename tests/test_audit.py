@@ -1,4 +1,4 @@
-"""Does the audit tell faults, what was not asked, and no answer apart?"""
+"""Does the audit distinguish vulnerabilities, packages not audited, and no answer?"""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ import runpy
 from pathlib import Path
 
 verdict = runpy.run_path(str(Path(__file__).parents[1] / ".ci" / "audit.py"))["verdict"]
-FAULT = {"id": "CVE-1", "fix_versions": ["2.0"], "aliases": [], "description": ""}
-SOUND = {"name": "sound", "version": "1.0", "vulns": []}
-FAULTY = {"name": "faulty", "version": "1.0", "vulns": [FAULT]}
-OWN = {"name": "birchbark", "skip_reason": "distribution marked as editable"}
+VULNERABILITY = {"id": "CVE-1", "fix_versions": ["2.0"], "aliases": [], "description": ""}
+SAFE = {"name": "safe", "version": "1.0", "vulns": []}
+VULNERABLE = {"name": "vulnerable", "version": "1.0", "vulns": [VULNERABILITY]}
+THIS_PACKAGE = {"name": "birchbark", "skip_reason": "distribution marked as editable"}
 UNKNOWN = {"name": "unknown", "skip_reason": "not found"}
 
 
-def told(*packages: object) -> tuple[list[str], bool, bool]:
-    """The verdict on a report of these packages."""
-    found: tuple[list[str], bool, bool] = verdict(json.dumps({"dependencies": packages}), "")
-    return found
+def audit(*packages: object) -> tuple[list[str], bool, bool]:
+    """Return the verdict on a report of these packages."""
+    result: tuple[list[str], bool, bool] = verdict(json.dumps({"dependencies": packages}), "")
+    return result
 
 
-def test_a_known_fault_fails_and_says_what_mends_it() -> None:
-    """By name, version and advisory."""
-    lines, known, whole = told(SOUND, FAULTY)
-    assert known
-    assert whole
-    assert lines[0] == "faulty 1.0: CVE-1, mended in 2.0"
+def test_vulnerability_is_listed_with_its_fix() -> None:
+    """The line has package, version, advisory and the fixed version."""
+    lines, vulnerable, complete = audit(SAFE, VULNERABLE)
+    assert vulnerable
+    assert complete
+    assert lines[0] == "vulnerable 1.0: CVE-1, fixed in 2.0"
 
 
-def test_what_was_not_asked_is_not_sound() -> None:
-    """Its number and a reason are told, beside what was asked."""
-    lines, known, whole = told(SOUND, UNKNOWN)
-    assert (known, whole) == (False, False)
+def test_package_that_was_not_audited_is_not_safe() -> None:
+    """The number of such packages and a reason are printed."""
+    lines, vulnerable, complete = audit(SAFE, UNKNOWN)
+    assert (vulnerable, complete) == (False, False)
     assert lines == [
         "NOT AUDITED: 1 of 2 packages (unknown: not found)",
-        "audited: 1, with known faults: 0",
+        "audited: 1, vulnerable: 0",
     ]
 
 
-def test_no_answer_is_no_fault_and_no_audit() -> None:
-    """Where the database is out of reach."""
-    lines, known, whole = verdict("", "a traceback\nno such host")
-    assert (lines, known, whole) == (["NOT AUDITED: no such host"], False, False)
+def test_no_answer_is_neither_vulnerable_nor_complete() -> None:
+    """This is the case if the database cannot be reached."""
+    lines, vulnerable, complete = verdict("", "a traceback\nno such host")
+    assert (lines, vulnerable, complete) == (["NOT AUDITED: no such host"], False, False)
 
 
-def test_sound_packages_are_sound() -> None:
-    """Nothing is to be said but the count; birchbark itself is not asked for."""
-    for packages in ((SOUND,), (SOUND, OWN)):
-        assert told(*packages) == (["audited: 1, with known faults: 0"], False, True)
+def test_safe_packages() -> None:
+    """Only the count is printed; birchbark itself is not audited."""
+    for packages in ((SAFE,), (SAFE, THIS_PACKAGE)):
+        assert audit(*packages) == (["audited: 1, vulnerable: 0"], False, True)

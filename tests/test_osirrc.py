@@ -1,4 +1,4 @@
-"""Do the hooks of OSIRRC's contract do what its jig asks, as plain scripts?"""
+"""Do the Docker hooks follow the OSIRRC contract when run as plain scripts?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOPICS = "<top>\n<num> Number: 301\n<title> birch river\n<desc> Description:\nCa
 
 @pytest.fixture
 def call(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a hook as the jig does, with folders of the test's own."""
+    """Return a function that runs a hook as the jig does, with folders of the test."""
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     script = bin_folder / "birchbark"
@@ -32,8 +32,8 @@ def call(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         "BIRCHBARK_OUTPUT": str(tmp_path / "output"),
     }
 
-    def run(hook: str, asked: object = None) -> subprocess.CompletedProcess[str]:
-        arguments = [] if asked is None else ["--json", json.dumps(asked)]
+    def run(hook: str, request: object = None) -> subprocess.CompletedProcess[str]:
+        arguments = [] if request is None else ["--json", json.dumps(request)]
         return subprocess.run(
             [sys.executable, str(HOOKS / hook), *arguments],
             env=environment,
@@ -45,12 +45,12 @@ def call(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-def test_a_run_from_nothing(
+def test_hooks(
     call: Callable[..., subprocess.CompletedProcess[str]],
     tmp_path: Path,
     bert: Callable[..., Path],
 ) -> None:
-    """init, index, search: runs for trec_eval; options reach the commands; a fault has its code."""
+    """init, index and search write runs; options reach the commands; failures have exit codes."""
     (tmp_path / "disk").mkdir()
     (tmp_path / "disk" / "docs").write_text(
         "".join(
@@ -66,13 +66,13 @@ def test_a_run_from_nothing(
         "index", {"collections": [collection], "opts": [{"key": "skip-bad", "value": "true"}]}
     )
     assert indexed.returncode == 0, indexed.stderr
-    asked = {
+    request = {
         "collection": {"name": "robust04"},
         "topic": {"path": str(tmp_path / "topics.txt"), "format": "trec"},
         "top_k": 3,
         "opts": {"model": str(bert(labels=1)), "depth": "2", "first-stage-weight": "0"},
     }
-    searched = call("search", asked)
+    searched = call("search", request)
     assert searched.returncode == 0, searched.stderr
     first = read_run(tmp_path / "output" / "first-stage.birchbark.run")
     final = read_run(tmp_path / "output" / "birchbark.run")
@@ -84,8 +84,8 @@ def test_a_run_from_nothing(
         {"key": "retrieve.rm3", "value": "false"},
         {"key": "out_file_name", "value": "../../outside.run"},
     ]
-    assert call("search", {**asked, "opts": [*opts]}).returncode == 0
+    assert call("search", {**request, "opts": [*opts]}).returncode == 0
     assert read_run(tmp_path / "output" / "outside.run").tag == "bm25"
-    wrong = call("search", {**asked, "opts": {"model": "nothing-like-it"}})
+    wrong = call("search", {**request, "opts": {"model": "nothing-like-it"}})
     assert wrong.returncode != 0
     assert "nothing-like-it" in wrong.stderr

@@ -1,4 +1,4 @@
-"""Is the public surface what it says, and cheap to import?"""
+"""Are all public names available, and fast to import?"""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import sys
 from pathlib import Path
 
 import birchbark
-from birchbark.cli.options import DEFAULT_MODEL
-from birchbark.score import model
 
 
 def test_every_public_name_is_there() -> None:
-    """And is typed: the imports for type checkers name the same things."""
+    """Each public name exists, and is imported for type checkers."""
     for name in birchbark.__all__:
         assert getattr(birchbark, name) is not None
     tree = ast.parse(Path(birchbark.__file__).read_text())
@@ -23,7 +21,7 @@ def test_every_public_name_is_there() -> None:
 
 
 def loaded_after(code: str) -> set[str]:
-    """Top-level modules in a fresh Python after `code`."""
+    """Return the top-level modules that a new Python has loaded after `code`."""
     script = f"{code}\nimport sys; print(*{{m.split('.')[0] for m in sys.modules}})"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
@@ -32,21 +30,16 @@ def loaded_after(code: str) -> set[str]:
 
 
 def test_import_loads_nothing_heavy() -> None:
-    """Not even numpy: what is heavy is loaded in the room that needs it."""
+    """Heavy libraries, even numpy, are imported only where they are used."""
     heavy = {"numpy", "numba", "onnx", "onnxruntime", "tokenizers", "scipy", "rich", "click"}
     heavy |= {"matplotlib", "jinja2"}
     assert not loaded_after("import birchbark") & heavy
 
 
 def test_help_loads_nothing_heavy() -> None:
-    """The command line answers before any room is opened."""
+    """--help imports none of the library's packages."""
     code = "from click.testing import CliRunner; from birchbark.cli import group\n"
     code += "assert CliRunner().invoke(group, ['--help']).exit_code == 0"
     heavy = {"numpy", "numba", "onnx", "onnxruntime", "tokenizers", "scipy", "rich"}
     heavy |= {"matplotlib", "jinja2"}
     assert not loaded_after(code) & heavy
-
-
-def test_the_default_model_is_named_once() -> None:
-    """The command line's default is the scorer's; it is written there to stay light."""
-    assert DEFAULT_MODEL == model.DEFAULT_MODEL

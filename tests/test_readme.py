@@ -1,4 +1,4 @@
-"""Does the README tell the truth? Its commands are run, in order, as a reader would paste them."""
+"""Do the commands and programs of the README and the documentation work as shown?"""
 
 from __future__ import annotations
 
@@ -8,32 +8,25 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
+README = ROOT / "README.md"
+PAGES = [README, *sorted(p for p in (ROOT / "docs").rglob("*.md") if "```sh" in p.read_text())]
+PYTHON_PAGES = [ROOT / "docs" / "how-to" / name for name in ("rank-from-python.md", "extend.md")]
 
 
-def blocks(language: str) -> list[str]:
-    """Fenced blocks of one language, in order."""
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.S | re.M)
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Language and text of each fenced block of a page, in order."""
+    return re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), re.S | re.M)
 
 
-def test_every_command_of_the_readme_works(tmp_path: Path) -> None:
-    """In an empty folder; then the Python example on what they made."""
-    shell = "\n".join(b for b in blocks("sh")).replace(". .venv/bin/activate\n", "")
+def run(command: list[str], folder: Path) -> str:
+    """Return the standard output of `command`, which must succeed."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    out = run(["bash", "-euc", shell], tmp_path, path)
-    assert "1. returns.txt" in out
-    assert "Parcels can be sent back within thirty days." in out
-    assert "bm25+cross-encoder" in out
-    (example,) = blocks("python")
-    assert "returns.txt" in run([sys.executable, "-c", example], tmp_path, path)
-
-
-def run(command: list[str], where: Path, path: str) -> str:
-    """Standard output of `command`, which must end well."""
     done = subprocess.run(
         command,
-        cwd=where,
+        cwd=folder,
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
@@ -43,16 +36,55 @@ def run(command: list[str], where: Path, path: str) -> str:
     return done.stdout
 
 
+def run_page(page: Path, folder: Path) -> str:
+    """Run the shell and Python blocks of a page in order and return their output."""
+    return "".join(
+        run(["bash", "-euc", text] if language == "sh" else [sys.executable, "-c", text], folder)
+        for language, text in blocks(page)
+        if language in ("sh", "python")
+    )
+
+
+def printed(text: str) -> list[str]:
+    """The comments `# → …` of Python blocks: lines that the block prints."""
+    return re.findall(r"^# → (.*)$", text, re.M)
+
+
+@pytest.mark.parametrize("page", PAGES + PYTHON_PAGES, ids=lambda page: page.stem)
+def test_every_command_of_a_page_works(page: Path, tmp_path: Path) -> None:
+    """In an empty folder; what a page shows as printed is printed."""
+    out = run_page(page, tmp_path).splitlines()
+    for line in printed(page.read_text()):
+        assert line in out, f"{line!r} is not printed"
+
+
+def test_the_result_at_the_top_is_what_is_printed(tmp_path: Path) -> None:
+    """The README's first block shows the output of the search further down."""
+    (language, shown), *_ = blocks(README)
+    assert not language
+    _, *lines = shown.splitlines()
+    assert lines
+    out = run_page(README, tmp_path)
+    assert "\n".join(lines) in out
+    assert "bm25+cross-encoder" in out  # the tag of the re-ranked run
+
+
 def test_the_make_targets_of_the_readme_exist() -> None:
-    """`.ci/run` runs them."""
+    """And `.ci/run` runs them."""
     makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"^    make (\w+)", README, re.M):
-        assert re.search(rf"^{target}:", makefile, re.M)
-    assert "make test" in (ROOT / ".ci" / "run").read_text()
-    assert "make demo" in (ROOT / ".ci" / "run").read_text()
+    for target in re.findall(r"^    make ([\w-]+)|`make ([\w-]+)`", README.read_text(), re.M):
+        assert re.search(rf"^{''.join(target)}:", makefile, re.M)
+    for target in ("test", "demo", "docs"):
+        assert f"make {target}" in (ROOT / ".ci" / "run").read_text()
 
 
-def test_files_named_in_the_readme_exist() -> None:
-    """No dead ends."""
-    for name in re.findall(r"[\w/-]*\b[A-Z-]+\.md\b", README):
-        assert (ROOT / name).exists()
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_linked_files_exist(name: str) -> None:
+    """No dead ends; links within docs/ are checked by MkDocs."""
+    text = (ROOT / name).read_text()
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", text):
+        assert (ROOT / target).exists(), target
+    for path in re.findall(r"`((?:benchmarks|studies|training|tests|docs)/[\w/.-]+)`", text):
+        assert (ROOT / path).exists(), path
+    for path in re.findall(r"`(\w+/(?:\w+/)*\w+\.py)`", text):
+        assert (ROOT / path).exists() or (ROOT / "src" / "birchbark" / path).exists(), path

@@ -1,4 +1,4 @@
-"""Do the nouns keep their promises, the tie rule first?"""
+"""Do records keep their guarantees, above all the tie rule?"""
 
 from __future__ import annotations
 
@@ -29,51 +29,78 @@ def test_ranking_follows_trec_evals_order(ids: list[str], data: st.DataObject) -
 
 @given(IDS)
 def test_order_of_input_does_not_matter(ids: list[str]) -> None:
-    """A ranking is a function of the set of scored documents."""
+    """A ranking depends on the set of scored documents alone."""
     scores = [len(i) for i in ids]
     assert Ranking.of(ids, scores) == Ranking.of(ids[::-1], scores[::-1])
 
 
 def test_scores_closer_than_float32_are_ties() -> None:
-    """trec_eval holds scores as float32, so we rank by float32."""
+    """trec_eval stores scores as float32, so rankings compare float32."""
     assert Ranking.of(["a", "b"], [1.00000001, 1.0]).doc_ids == ("b", "a")
 
 
 def test_depth_cuts_after_ties_are_broken() -> None:
-    """The cut keeps what the tie rule puts first."""
+    """The first documents under the tie rule are kept."""
     assert Ranking.of(["a", "c", "b"], [1, 1, 1], depth=2).doc_ids == ("c", "b")
 
 
 @pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
 def test_scores_must_be_finite(score: float) -> None:
-    """A score that is no number cannot be ranked, and the document is named."""
+    """The error names the document."""
     with pytest.raises(InputError, match="score of document b is not a finite number"):
         Ranking.of(["a", "b"], [1.0, score])
 
 
 def test_a_document_is_ranked_once() -> None:
-    """Duplicates are refused and named."""
+    """The error names the duplicate."""
     with pytest.raises(InputError, match="document b is ranked twice"):
         Ranking.of(["a", "b", "b"], [3, 2, 1])
 
 
 def test_scores_of_a_ranking_cannot_be_changed() -> None:
-    """Frozen means frozen."""
+    """The array is read-only."""
     with pytest.raises(ValueError, match="read-only"):
         Ranking.of(["a"], [1.0]).scores[0] = 2
 
 
-def test_contents_leave_out_what_is_missing() -> None:
-    """No empty first line where there is no title."""
+def test_contents_without_title_or_text() -> None:
+    """A missing title leaves no empty first line."""
     assert Document("d", {"text": "x"}).contents == "x"
     assert Document("d", {"title": "t", "text": "x"}).contents == "t\nx"
     assert Document("d", {}).contents == ""
 
 
 @pytest.mark.parametrize("part", ["query_id", "query", "doc_id", "text"])
-def test_a_pair_has_ids_and_texts_of_whole_characters(part: str) -> None:
-    """What is wrong with it is told by name."""
+def test_the_fault_of_a_pair_names_the_field(part: str) -> None:
+    """Empty fields and lone surrogates are faults."""
     pair = Pair("1", "do bees dance", "bees", "They do.", 1)
     assert pair.fault == ""
     assert replace(pair, **{part: " \n"}).fault == f"{part} is empty"
-    assert replace(pair, **{part: "x\ud800"}).fault.startswith(f"{part} holds half a character")
+    assert replace(pair, **{part: "x\ud800"}).fault.startswith(f"{part} contains a lone surrogate")
+
+
+def test_a_document_from_a_dict() -> None:
+    """Other values become JSON, and values of None are ignored."""
+    record = {"_id": 7, "title": "Bees", "contents": "They dance.", "year": 2021, "url": None}
+    assert Document.from_dict(record) == Document(
+        "7", {"title": "Bees", "text": "They dance.", "year": "2021"}
+    )
+    assert record["_id"] == 7  # the record itself does not change
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"text": "x"}, "no id: expected a field named id or _id"),
+        ({}, "no id.*found an empty object"),
+        ({"id": 1.5, "text": "x"}, "field id is not an id: expected a string or an integer"),
+        ({"id": {1, 2}, "text": "x"}, "field id is not an id"),
+        ({"id": "a", "url": "x"}, "document a has no text.*found url"),
+        ({"id": "a", "text": "x", "tags": {"b"}}, "field tags cannot be stored as text.*found set"),
+        ({"id": "a", "text": "x", 3: "y"}, "field name 3 is not a string"),
+    ],
+)
+def test_dicts_that_are_no_documents(record: dict[str, object], message: str) -> None:
+    """Each error names the field."""
+    with pytest.raises(InputError, match=message):
+        Document.from_dict(record)

@@ -1,7 +1,7 @@
 """Birchbark ranks documents with BERT and shows the evidence.
 
-The names below are the public surface; each is loaded from its room when first used, so that
-`import birchbark` costs next to nothing.
+The names below are the public interface. Each is imported from its package on first use, so that
+`import birchbark` takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -12,60 +12,71 @@ from typing import TYPE_CHECKING, Any
 from birchbark._version import __version__
 
 if TYPE_CHECKING:
+    from birchbark.collection.documents import read_collection
+    from birchbark.collection.qrels import read_qrels
+    from birchbark.collection.queries import read_queries
+    from birchbark.collection.runs import read_run, write_run
     from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top
     from birchbark.combine.interpolate import Interpolation
     from birchbark.combine.pairwise import Pairwise
     from birchbark.errors import BirchbarkError, InputError
     from birchbark.evaluate.measures import measure
-    from birchbark.index.build import Schema, build_index
-    from birchbark.index.reader import Index
+    from birchbark.index.build_index import Schema, build_index
+    from birchbark.index.index import Index
     from birchbark.index.writer import IndexWriter
-    from birchbark.pipeline.answer import Answer, Evidence, Hit, Work
-    from birchbark.pipeline.dense import DenseEngine, Near
-    from birchbark.pipeline.duo import Duo
+    from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats
+    from birchbark.pipeline.compare_hits import Duo
+    from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch
+    from birchbark.pipeline.rank_texts import RankedText, rank_texts
     from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.rerank import rerank
     from birchbark.pipeline.search import search
     from birchbark.pipeline.searcher import Searcher
-    from birchbark.pipeline.texts import RankedText, rank_texts
     from birchbark.records import Document, Qrels, Query, Ranking, Run, Segment
     from birchbark.retrieve.bm25 import BM25
     from birchbark.retrieve.engine import IndexEngine
     from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
     from birchbark.retrieve.match import AND, OR, Match
     from birchbark.retrieve.rm3 import RM3
-    from birchbark.score.duo import load_duo
-    from birchbark.score.model import load_scorer
+    from birchbark.retrieve.tfidf import TfIdf
+    from birchbark.score.duo import load_duo_scorer
+    from birchbark.score.load_scorer import load_scorer
+    from birchbark.segment.windows import Windows
 
 _HOME = {
+    "read_collection": "collection.documents",
+    "read_qrels": "collection.qrels",
+    "read_queries": "collection.queries",
+    "read_run": "collection.runs",
+    "write_run": "collection.runs",
     "Aggregation": "combine.aggregate",
     "First": "combine.aggregate",
     "Max": "combine.aggregate",
     "Mean": "combine.aggregate",
     "Sum": "combine.aggregate",
     "Top": "combine.aggregate",
-    "Pairwise": "combine.pairwise",
     "Interpolation": "combine.interpolate",
+    "Pairwise": "combine.pairwise",
     "BirchbarkError": "errors",
     "InputError": "errors",
     "measure": "evaluate.measures",
-    "Schema": "index.build",
-    "build_index": "index.build",
-    "Index": "index.reader",
+    "Schema": "index.build_index",
+    "build_index": "index.build_index",
+    "Index": "index.index",
     "IndexWriter": "index.writer",
     "Answer": "pipeline.answer",
     "Evidence": "pipeline.answer",
     "Hit": "pipeline.answer",
-    "Work": "pipeline.answer",
-    "DenseEngine": "pipeline.dense",
-    "Near": "pipeline.dense",
-    "Duo": "pipeline.duo",
+    "SearchStats": "pipeline.answer",
+    "DenseEngine": "pipeline.dense_engine",
+    "VectorMatch": "pipeline.dense_engine",
+    "Duo": "pipeline.compare_hits",
+    "RankedText": "pipeline.rank_texts",
+    "rank_texts": "pipeline.rank_texts",
     "Ranker": "pipeline.ranker",
     "rerank": "pipeline.rerank",
     "search": "pipeline.search",
     "Searcher": "pipeline.searcher",
-    "RankedText": "pipeline.texts",
-    "rank_texts": "pipeline.texts",
     "Document": "records",
     "Qrels": "records",
     "Query": "records",
@@ -73,16 +84,18 @@ _HOME = {
     "Run": "records",
     "Segment": "records",
     "BM25": "retrieve.bm25",
-    "AND": "retrieve.match",
-    "OR": "retrieve.match",
-    "Match": "retrieve.match",
     "IndexEngine": "retrieve.engine",
     "FirstStage": "retrieve.first_stage",
     "rank_queries": "retrieve.first_stage",
     "rank_query": "retrieve.first_stage",
+    "AND": "retrieve.match",
+    "Match": "retrieve.match",
+    "OR": "retrieve.match",
     "RM3": "retrieve.rm3",
-    "load_duo": "score.duo",
-    "load_scorer": "score.model",
+    "TfIdf": "retrieve.tfidf",
+    "load_duo_scorer": "score.duo",
+    "load_scorer": "score.load_scorer",
+    "Windows": "segment.windows",
 }
 
 # Written out, so that type checkers see it; a test holds it to the table above.
@@ -109,7 +122,6 @@ __all__ = [
     "Match",
     "Max",
     "Mean",
-    "Near",
     "Pairwise",
     "Qrels",
     "Query",
@@ -118,21 +130,29 @@ __all__ = [
     "Ranking",
     "Run",
     "Schema",
+    "SearchStats",
     "Searcher",
     "Segment",
     "Sum",
+    "TfIdf",
     "Top",
-    "Work",
+    "VectorMatch",
+    "Windows",
     "__version__",
     "build_index",
-    "load_duo",
+    "load_duo_scorer",
     "load_scorer",
     "measure",
     "rank_queries",
     "rank_query",
     "rank_texts",
+    "read_collection",
+    "read_qrels",
+    "read_queries",
+    "read_run",
     "rerank",
     "search",
+    "write_run",
 ]
 
 

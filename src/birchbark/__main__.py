@@ -1,4 +1,4 @@
-"""Lets `python -m birchbark` stand for `birchbark`."""
+"""What does `python -m birchbark` run? The same command line as `birchbark`."""
 
 from birchbark.cli import main
 

@@ -1,7 +1,7 @@
-"""How does anything reach the disk whole or not at all, and say what it was made from?
+"""How are files and directories written atomically, locked and fingerprinted?
 
-Directories and files are written under a temporary name beside their place, flushed to the disk,
-and renamed. What a killed process leaves behind starts with `.tmp-` and is never read.
+Each is written under a temporary name beside its target, flushed to disk, and renamed. A killed
+process may leave files behind whose names begin with `.tmp-`; these are never read.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ def refuse_existing(
     target: Path,
     *,
     replace: bool = False,
-    remedy: str = "choose another name, or ask to replace it",
+    remedy: str = "choose another path, or use --replace",
 ) -> None:
-    """Raise InputError if `target` exists and is not to be replaced: before any work is done."""
+    """Raise InputError if `target` exists and must not be replaced; call it before any work."""
     if target.exists() and not replace:
         raise InputError("already exists", where=str(target), remedy=remedy)
 
 
 @contextmanager
 def new_directory(
-    target: Path, *, replace: bool = False, check: Callable[[Path], object] = lambda there: None
+    target: Path, *, replace: bool = False, check: Callable[[Path], object] = lambda directory: None
 ) -> Iterator[Path]:
-    """A directory to fill; it appears at `target` when the block ends well, else it is removed.
+    """Yield a new directory, which becomes `target` if the block succeeds, and is deleted if not.
 
-    check: called with a directory that is to be replaced; raises unless it is one of the same kind,
-    so that nobody's other files are lost. Raises InputError if `target` exists, before or after the
-    block, and `replace` is false, or if it is no directory.
+    check: called with the directory that would be replaced; it raises unless that holds the same
+    kind of artifact, so that unrelated files are never lost. Raises InputError if `target` exists
+    and `replace` is false, or if `target` is not a directory, both before and after the block.
     """
-    _make_room(target, replace, check)
+    _check_target(target, replace, check)
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=target.parent))
@@ -58,7 +58,7 @@ def new_directory(
         scratch.chmod(0o777 & ~_umask())
         for path in (*scratch.rglob("*"), scratch):
             flush(path)
-        _make_room(target, replace, check)
+        _check_target(target, replace, check)
         if target.exists():
             _exchange(scratch, target)
             shutil.rmtree(scratch)
@@ -70,39 +70,37 @@ def new_directory(
         raise
 
 
-def _make_room(target: Path, replace: bool, check: Callable[[Path], object]) -> None:
+def _check_target(target: Path, replace: bool, check: Callable[[Path], object]) -> None:
     refuse_existing(target, replace=replace)
     if target.exists():
         if not target.is_dir():
-            raise InputError(
-                "is no folder that could be replaced", where=str(target), remedy="name another"
-            )
+            raise InputError("is not a folder", where=str(target), remedy="choose another path")
         check(target)
 
 
-def _exchange(one: Path, other: Path) -> None:
-    """Swap two directories in one step where the system can, else in three."""
+def _exchange(first: Path, second: Path) -> None:
+    """Swap two directories: atomically if the operating system can, otherwise by three renames."""
     renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
-    names = (os.fsencode(one), os.fsencode(other))
+    names = (os.fsencode(first), os.fsencode(second))
     if renameat2 and renameat2(AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE) == 0:
         return
-    aside = one.with_name(f"{one.name}-old")
-    other.rename(aside)
-    one.rename(other)
-    aside.rename(one)
+    aside = first.with_name(f"{first.name}-old")
+    second.rename(aside)
+    first.rename(second)
+    aside.rename(first)
 
 
 @contextmanager
 def new_file(target: Path) -> Iterator[IO[str]]:
-    """A UTF-8 text file to write; it takes the place of `target` when the block ends well.
+    """Yield a UTF-8 text file to write, which replaces `target` if the block succeeds.
 
-    A symbolic link is followed. What is no regular file (a pipe), or stands for a stream that is
-    open already (/dev/stdout), is not replaced: the text is written to it.
+    A symbolic link is followed. If `target` exists but is not a regular file (a pipe), or names an
+    open stream (/dev/stdout), the text is written to it directly.
     """
     stream = _OPEN_STREAM.fullmatch(str(target))
     if stream or (target.exists() and not target.is_file()):
-        there = os.dup(_descriptor(stream)) if stream else target
-        with open(there, "w", encoding="utf-8", newline="\n") as out:  # noqa: PTH123
+        destination = os.dup(_descriptor(stream)) if stream else target
+        with open(destination, "w", encoding="utf-8", newline="\n") as out:  # noqa: PTH123
             yield out
         return
     target = target.resolve()
@@ -133,26 +131,26 @@ def _umask() -> int:
 
 
 def lock(path: Path, kind: str) -> IO[str]:
-    """The lock file at `path`, held until it is closed or the process dies.
+    """Lock the file at `path` until the returned file is closed or the process ends.
 
-    Raises ArtifactError, which calls the artifact by its `kind`, if another process holds it, and
-    OSError if the file cannot be written.
+    kind: noun for what the lock protects, for the error message. Raises ArtifactError if another
+    process holds the lock, and OSError if the file cannot be written.
     """
-    held = path.open("w")
+    file = path.open("w")
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        held.close()
+        file.close()
         raise ArtifactError(
             f"another process is writing to this {kind}",
             where=str(path.parent),
-            remedy="wait until it is done, and try again",
+            remedy="try again when it has finished",
         ) from None
-    return held
+    return file
 
 
 def flush(path: Path) -> None:
-    """Ask the disk to keep the file or directory at `path`."""
+    """Flush the file or directory at `path` to disk (fsync)."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -161,30 +159,34 @@ def flush(path: Path) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write `value` as JSON that people can read, whole or not at all."""
+    """Write `value` as indented JSON, atomically."""
     with new_file(path) as out:
         json.dump(value, out, indent=2, ensure_ascii=False)
         out.write("\n")
 
 
-def read_json(path: Path, what: str) -> Any:
-    """The JSON at `path`. Raises InputError if there is none, ArtifactError if it is damaged."""
+def read_json(path: Path, kind: str) -> Any:
+    """Return the JSON value in the file at `path`.
+
+    kind: noun for the artifact that the file belongs to, for error messages. Raises InputError if
+    the file is missing, and ArtifactError if it is damaged.
+    """
     try:
         return json.loads(path.read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(
-            f"no {what} here", where=str(path.parent), remedy=f"{path.name} is missing"
+            f"no {kind} here", where=str(path.parent), remedy=f"{path.name} is missing"
         ) from None
     except IsADirectoryError:
-        raise ArtifactError(f"damaged {what}: a folder, not a file", where=str(path)) from None
+        raise ArtifactError(f"damaged {kind}: a folder, not a file", where=str(path)) from None
     except RecursionError:
-        raise ArtifactError(f"damaged {what}: nested too deeply", where=str(path)) from None
-    except ValueError as broken:  # of JSON, of UTF-8, or a number of thousands of digits
-        raise ArtifactError(f"damaged {what}: {broken}", where=str(path)) from broken
+        raise ArtifactError(f"damaged {kind}: nested too deeply", where=str(path)) from None
+    except ValueError as broken:  # bad JSON, bad UTF-8, or a number with thousands of digits
+        raise ArtifactError(f"damaged {kind}: {broken}", where=str(path)) from broken
 
 
 def fingerprint(*paths: Path) -> str:
-    """SHA-256 in hex over the bytes of the files at `paths`, in the order given."""
+    """Hash the SHA-256 digests of the files, in the order given; return the SHA-256 in hex."""
     total = hashlib.sha256()
     for path in paths:
         with path.open("rb") as stream:
@@ -193,15 +195,15 @@ def fingerprint(*paths: Path) -> str:
 
 
 def fingerprint_all(path: Path) -> str:
-    """As `fingerprint`, of the file at `path`, or of all files below the folder in their order."""
+    """Return the fingerprint of a file, or of all files in a folder and its subfolders."""
     return fingerprint(*files_in(path))
 
 
 def files_in(path: Path) -> list[Path]:
-    """The file at `path`, or all files below the folder in the order of their names."""
+    """Return `[path]` for a file; for a folder, all files in it and its subfolders, by path."""
     return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
 
 
-def origin() -> dict[str, str]:
-    """What made this artifact: versions of birchbark and Python."""
+def software_versions() -> dict[str, str]:
+    """Return the versions of birchbark and Python, which artifacts record."""
     return {"birchbark": __version__, "python": platform.python_version()}

@@ -1,30 +1,39 @@
-"""Which errors can birchbark raise, and how is each one worded?
+"""Which errors does birchbark raise, and how are their messages worded?
 
-BirchbarkError             every error raised on purpose; the command line prints it and exits
-├── InputError             a file, option or argument is not what was asked for (exit code 2)
-├── ArtifactError          a stored directory is missing, damaged or from another version
-├── CheckpointError        a model directory cannot be read, or is no model we know
-│   └── UnknownHeadError   its head is none, or none that we know
-├── TrainingError          a training cannot go on: its state is damaged, a disk is full
-│   └── LossError          its loss is no number
-├── LateError              a score is asked for that is not known when time is up
-├── HubError               a model cannot be fetched: no network, no such model, a broken transfer
-└── MissingPackageError    an optional package is needed and not installed
+BirchbarkError             every expected error; the command line prints it and exits
+├── InputError             invalid file, option or argument (exit code 2)
+├── ArtifactError          a stored directory is missing, damaged, locked or of another version
+├── CheckpointError        a model directory cannot be read, or holds no supported model
+│   └── UnknownHeadError   the model has no head, or an unsupported one
+├── TrainingError          training cannot continue: damaged state, full disk
+│   └── LossError          the loss is not finite
+├── LateError              a score was not ready by the deadline
+├── HubError               a model cannot be downloaded: no network, no such model, broken transfer
+└── MissingPackageError    an optional package is not installed
 
-The service has four more of its own: for what is not there, what is too much at once, what can
-never be read in time, and what it was not started for.
+`birchbark.serve` adds errors for HTTP responses: not found, too large, busy, disabled.
 """
 
 from __future__ import annotations
 
 from typing import Self
 
+MAX_QUOTED = 200  # characters quoted of other libraries' messages
+
 
 class BirchbarkError(Exception):
-    """What went wrong, where, what was found, what was wanted, and what to do about it.
+    """Base class of all expected errors: invalid input, damaged files, missing packages.
 
-    Every part but the first may be left empty. The message reads
-    ``where: what: expected WANTED, found FOUND (remedy)``.
+    The message reads ``WHERE: WHAT: expected WANTED, found FOUND (REMEDY)``, without the parts that
+    are empty. The command line prints it and exits with `exit_code`.
+
+    Attributes:
+        exit_code: Exit code of the command line: 1, or 2 for invalid input.
+        what: What went wrong.
+        where: File, line, key or model that the error concerns. Default: empty.
+        found: What was found instead of `wanted`. Default: empty.
+        wanted: What would have been valid. Default: empty.
+        remedy: What the user can do about it. Default: empty.
     """
 
     exit_code = 1
@@ -37,7 +46,11 @@ class BirchbarkError(Exception):
         super().__init__(what, where, found, wanted, remedy)
 
     def at(self, where: str) -> Self:
-        """The same error, told where it happened, unless it knows already."""
+        """Set `where` unless it is already set, and return the same error.
+
+        Args:
+            where: File, line, key or model that the error concerns.
+        """
         self.where = self.where or where
         return self
 
@@ -55,39 +68,42 @@ class BirchbarkError(Exception):
 
 
 def first_line(error: BaseException) -> str:
-    """The beginning of what others' code says, which may go on for pages."""
-    return str(error).partition("\n")[0][:200]
+    """Return the first line of another library's message, cut to MAX_QUOTED characters."""
+    return str(error).partition("\n")[0][:MAX_QUOTED]
 
 
 class InputError(BirchbarkError):
-    """A file, option or argument is not what was asked for."""
+    """A file, option or argument is invalid; the exit code is 2.
+
+    For the attributes see BirchbarkError.
+    """
 
     exit_code = 2
 
 
 class ArtifactError(BirchbarkError):
-    """A stored directory is missing, damaged, in the way, or from another version."""
+    """A stored directory is missing, damaged, locked, or of another version."""
 
 
 class CheckpointError(BirchbarkError):
-    """A model directory cannot be read, or holds no model we know."""
+    """A model directory cannot be read, or holds no supported model."""
 
 
 class TrainingError(BirchbarkError):
-    """A training cannot go on; what it last wrote is whole."""
+    """Training cannot continue; the last saved state is intact."""
 
 
 class LossError(TrainingError):
-    """A training's loss or gradient is no number: its settings are to blame."""
+    """The loss or the gradient is not finite; unsuitable settings are the likely cause."""
 
 
-class LateError(BirchbarkError):
-    """Something is asked for that is not known when time is up, and is not made up."""
+class DeadlineError(BirchbarkError):
+    """A score was not ready by the deadline."""
 
 
 class HubError(BirchbarkError):
-    """A model cannot be fetched: the hub is not reached, refuses, or sends something damaged."""
+    """A model cannot be downloaded: the hub is unreachable, refuses, or sends damaged data."""
 
 
 class MissingPackageError(BirchbarkError):
-    """An optional package is needed for this step and is not installed."""
+    """An optional package that this step needs is not installed."""

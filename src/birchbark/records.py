@@ -1,15 +1,19 @@
-"""What are the nouns of the house? Document, Query, Segment, Pair, Run, Qrels and the like: frozen.
+"""Which records do all packages share, and how are equal scores ordered?
 
-The one tie rule lives here too: higher scores first; equal scores in *descending* byte order of
-their doc_id, as trec_eval breaks ties. Scores are float32, as trec_eval holds them, so that the
-order we print is the order that is measured.
+All of them are immutable.
+
+This module also defines the tie rule: higher scores come first, and equal scores are in
+*descending* byte order of their doc_ids, as in trec_eval. Scores are float32, as in trec_eval, so
+that evaluation sees the order that is printed.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,24 +23,67 @@ from birchbark.errors import InputError
 Float32s = NDArray[np.float32]
 Ids = NDArray[np.int32]  # (n,) token ids of a text, without special tokens
 
+# Field names for the id and the text of a document, in order of preference.
+DOC_ID_NAMES = ("id", "_id", "doc_id", "docno", "docid")
+TEXT_NAMES = ("text", "contents", "body")
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One unit of retrieval: an id and named texts, of which `title` and `text` are the usual."""
+    """One unit of retrieval: an id and named text fields.
+
+    Attributes:
+        doc_id: Id that rankings, runs and qrels refer to; not empty.
+        fields: Field name → text, usually `title` and `text`; further fields can be indexed, or
+            used as filters.
+    """
 
     doc_id: str
     fields: Mapping[str, str]
 
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Document:
+        """Make a Document from a record such as `{"id": "d1", "title": "…", "text": "…"}`.
+
+        Args:
+            record: Field name → value. The id is the first of `id`, `_id`, `doc_id`, `docno` and
+                `docid` that is not None; it must be a string or an integer. The text is the first
+                of `text`, `contents` and `body` that is not None; it may be missing if there is a
+                `title`. All other values become fields of the same name: strings unchanged, other
+                values as JSON. Values of None are ignored.
+
+        Raises:
+            InputError: The record has no id, has neither text nor title, or contains a value that
+                JSON cannot express.
+        """
+        values = dict(record)
+        if unnamed := [name for name in values if not isinstance(name, str)]:
+            raise InputError(f"field name {unnamed[0]!r} is not a string")
+        doc_id = take_id(values, DOC_ID_NAMES)
+        text_name = next((name for name in TEXT_NAMES if values.get(name) is not None), None)
+        if text_name is None and values.get("title") is None:
+            raise InputError(
+                f"document {doc_id} has no text",
+                wanted=f"a field named {' or '.join(TEXT_NAMES)}",
+                found=", ".join(sorted(values)) or "no further field",
+            )
+        fields = {
+            "text" if name == text_name else name: _as_text(name, value)
+            for name, value in values.items()
+            if value is not None
+        }
+        return cls(doc_id, fields)
+
     @property
     def fault(self) -> str:
-        """Why this document cannot be kept; empty if it can."""
+        """Why this document cannot be indexed; empty if it can."""
         if not self.doc_id.strip():
             return "document has an empty id"
         try:
             for text in (self.doc_id, *self.fields, *self.fields.values()):
                 text.encode()
         except UnicodeEncodeError:
-            return "text holds half a character (a lone surrogate)"
+            return "text contains a lone surrogate"
         return ""
 
     @property
@@ -51,24 +98,72 @@ class Document:
 
     @property
     def contents(self) -> str:
-        """Title and text on lines of their own: what is read by people and by BERT.
+        """Title and text, separated by a line break: the string that is split into segments.
 
-        Offsets of segments count characters of this string.
+        The offsets of a Segment count characters of this string.
         """
         return "\n".join(part for part in (self.title, self.text) if part)
 
 
+def take_id(values: dict[str, Any], names: tuple[str, ...]) -> str:
+    """Remove the id from `values` and return it: the first of `names` that is not None.
+
+    Raises InputError if there is no id, or if it is neither a string nor an integer.
+    """
+    name = next((name for name in names if values.get(name) is not None), None)
+    if name is None:
+        raise InputError(
+            "no id",
+            wanted=f"a field named {' or '.join(names)}",
+            found=", ".join(sorted(values)) or "an empty object",
+        )
+    value = values.pop(name)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise InputError(
+            f"field {name} is not an id",
+            wanted="a string or an integer",
+            found=json.dumps(value, default=repr),
+        )
+    try:
+        return str(value)
+    except ValueError:
+        raise InputError(f"field {name} is not an id: the number is too long") from None
+
+
+def _as_text(name: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"field {name} cannot be stored as text: {error}",
+            wanted="a string, or a value that JSON can express",
+            found=type(value).__name__,
+        ) from None
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The text searched, under the id that qrels and runs know it by."""
+    """A query, with the id that qrels and runs use for it.
+
+    Attributes:
+        query_id: Id of the query.
+        text: Text to search for.
+    """
 
     query_id: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Rewording:
-    """A query in other words, and how much it counts beside the one that was asked, 0 to 1."""
+class QueryVariant:
+    """A reformulation of a query.
+
+    Attributes:
+        text: Text of the variant.
+        weight: Weight from 0 to 1; the original query has weight 1.
+    """
 
     text: str
     weight: float
@@ -76,10 +171,14 @@ class Rewording:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A sentence or window of a document, scored as one unit.
+    """A sentence, window or other part of a document, scored as one unit.
 
-    `start` and `end` are character offsets in `Document.contents`. `text` is what the model reads:
-    the characters between them, with the title in front where the segmenter puts it there.
+    Attributes:
+        doc_id: Id of the document.
+        start: Offset of the first character in `Document.contents`, from 0.
+        end: Offset after the last character in `Document.contents`.
+        text: Text that the model reads: the characters from `start` to `end`, preceded by the title
+            if the segmenter prepends it.
     """
 
     doc_id: str
@@ -90,9 +189,14 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A query and a text that somebody judged for it: what a model is trained on.
+    """A training example: a query, a text, and the relevance of the text to the query.
 
-    relevance: a whole grade from 0, where 0 is not relevant.
+    Attributes:
+        query_id: Id of the query.
+        query: Text of the query.
+        doc_id: Id of the document that the text comes from.
+        text: Text of the document, or of a segment of it.
+        relevance: Relevance grade, 0 (not relevant) or more.
     """
 
     query_id: str
@@ -103,7 +207,7 @@ class Pair:
 
     @property
     def fault(self) -> str:
-        """Why nobody can learn from this pair; empty if one can."""
+        """Why this pair cannot be used for training; empty if it can."""
         for name in ("query_id", "query", "doc_id", "text"):
             value: str = getattr(self, name)
             if not value.strip():
@@ -111,15 +215,17 @@ class Pair:
             try:
                 value.encode()
             except UnicodeEncodeError:
-                return f"{name} holds half a character (a lone surrogate)"
+                return f"{name} contains a lone surrogate"
         return ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """The documents of one query, best first.
+    """The ranked documents for one query, best first. Construct it with `Ranking.of`.
 
-    doc_ids: n distinct ids. scores: float32 (n,), not rising, read-only. Made by `Ranking.of`.
+    Attributes:
+        doc_ids: Ids of n different documents.
+        scores: Their scores, a read-only float32 array (n,) in non-increasing order.
     """
 
     doc_ids: tuple[str, ...]
@@ -127,11 +233,18 @@ class Ranking:
 
     @classmethod
     def of(cls, doc_ids: Sequence[str], scores: ArrayLike, depth: int | None = None) -> Ranking:
-        """Rank `doc_ids` by `scores` under the tie rule and keep the first `depth`.
+        """Rank documents by their scores; equal scores are in descending byte order of doc_ids.
 
-        Raises InputError for a doc_id that appears twice and for a score that is not finite.
+        Args:
+            doc_ids: Ids of n different documents, in any order.
+            scores: Their scores (n,), converted to float32.
+            depth: Number of best documents to include. Default: all.
+
+        Raises:
+            InputError: A document occurs twice, a score is not finite in float32, or the numbers of
+                ids and scores differ.
         """
-        with np.errstate(over="ignore"):  # too large for float32 is infinite, and refused below
+        with np.errstate(over="ignore"):  # too large for float32 is infinite, and rejected below
             values = np.asarray(scores).astype(np.float32)
         if values.shape != (len(doc_ids),):
             raise InputError(
@@ -145,7 +258,7 @@ class Ranking:
             twice = next(d for d in doc_ids if d in seen or seen.add(d))  # type: ignore[func-returns-value]
             raise InputError(
                 f"document {twice} is ranked twice for one query",
-                remedy="trec_eval refuses such runs too; keep one line for each document",
+                remedy="trec_eval refuses such runs too; remove the duplicate",
             )
         order = _order(doc_ids, values)[:depth]
         values = values[order]
@@ -153,14 +266,18 @@ class Ranking:
         return cls(tuple(doc_ids[i] for i in order), values)
 
     def head(self, depth: int) -> Ranking:
-        """The first `depth` documents."""
+        """Return the ranking cut to its best documents.
+
+        Args:
+            depth: Number of documents to include.
+        """
         return Ranking(self.doc_ids[:depth], self.scores[:depth])
 
     def __len__(self) -> int:
         return len(self.doc_ids)
 
     def __iter__(self) -> Iterator[tuple[str, float]]:
-        """Pairs of doc_id and score, best first."""
+        """Yield (doc_id, score), best first."""
         return zip(self.doc_ids, self.scores.tolist(), strict=True)
 
     def __eq__(self, other: object) -> bool:
@@ -175,7 +292,7 @@ class Ranking:
 
 
 def _order(doc_ids: Sequence[str], scores: Float32s) -> list[int]:
-    """Positions by falling score; only runs of equal scores look at the ids."""
+    """Return positions by decreasing score; only equal scores make it compare ids."""
     order: list[int] = np.argsort(-scores, kind="stable").tolist()
     ranked = scores[order]
     edges = [0, *(np.flatnonzero(ranked[1:] != ranked[:-1]) + 1).tolist(), len(order)]
@@ -188,22 +305,36 @@ def _order(doc_ids: Sequence[str], scores: Float32s) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A ranking for each query_id, under a tag that names the system."""
+    """The rankings that a system returns for a set of queries.
+
+    Attributes:
+        rankings: Query id → Ranking.
+        tag: Name of the system, the last column of a run file. Default: "birchbark".
+    """
 
     rankings: Mapping[str, Ranking]
     tag: str = "birchbark"
 
     def head(self, depth: int) -> Run:
-        """The same run with each ranking cut to its first `depth` documents."""
+        """Return the run with each ranking cut to its best documents.
+
+        Args:
+            depth: Number of documents to include per query.
+        """
         return Run({query_id: r.head(depth) for query_id, r in self.rankings.items()}, self.tag)
 
 
 @dataclass(frozen=True, slots=True)
 class Qrels:
-    """Relevance judgments: query_id → doc_id → grade. An unjudged document is absent, not 0."""
+    """Relevance judgments.
+
+    Attributes:
+        grades: Query id → doc_id → relevance grade; above 0 is relevant. Unjudged documents are
+            absent, which differs from a grade of 0. Default: empty.
+    """
 
     grades: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        """The number of judgments."""
+        """Return the number of judgments."""
         return sum(map(len, self.grades.values()))

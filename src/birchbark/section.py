@@ -1,4 +1,4 @@
-"""How is a table of a TOML file taken apart, so that each fault names its file and key?"""
+"""How are the tables of a TOML file read, so that each error names the file and the key?"""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any, Final
 from birchbark.errors import InputError
 
 REQUIRED: Final = object()
-WORDS = {
+TYPE_NAMES = {
     str: "a string",
-    int: "a whole number",
+    int: "an integer",
     list: "a list",
     dict: "a table",
     bool: "true or false",
@@ -23,21 +23,29 @@ WORDS = {
 
 
 class Section:
-    """One table of a TOML file; every key must be taken, and `end` refuses what is left over."""
+    """One table of a TOML file.
+
+    Each method reads one key, checks its type, and returns `default` if the key is missing.
+    Methods raise InputError if a value is invalid, or if a key without a default is missing.
+    Call `reject_unknown_keys` after reading all known keys.
+    """
 
     def __init__(self, values: Mapping[str, Any], file: str, key: str = "") -> None:
-        """values: as tomllib gives them. file, key: where the table stands, for errors."""
+        """Wrap `values`, a table read by tomllib.
+
+        file, key: the file that contains the table, and its dotted key, for error messages.
+        """
         self._table, self._file, self._key = dict(values), file, key
-        self._taken: list[str] = []
+        self._read: list[str] = []
 
     @classmethod
     def read(cls, path: Path) -> Section:
-        """The whole file at `path`; InputError if it is not there or is no TOML."""
+        """Read the file at `path`. Raises InputError if it is missing or not TOML."""
         return cls(cls.table(path), str(path))
 
     @staticmethod
     def table(path: Path) -> dict[str, Any]:
-        """What the file at `path` holds, as tomllib gives it; InputError as `read`."""
+        """Return the contents of the file at `path` as dicts. Raises what `read` raises."""
         try:
             return tomllib.loads(path.read_text("utf-8"))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -46,80 +54,83 @@ class Section:
             raise InputError(f"not a TOML file: {broken}", where=str(path)) from None
 
     def where(self, key: str = "") -> str:
-        """File and dotted key, as errors name them."""
+        """Return the file and the dotted key of `key`, for error messages."""
         dotted = ".".join(part for part in (self._key, key) if part)
         return f"{self._file}: {dotted}" if dotted else self._file
 
     def text(self, key: str, default: Any = REQUIRED) -> str:
-        """A string that is not empty."""
+        """Return a non-empty string."""
         value: str = self._take(key, str, default)
         if not value and value is not default:
             raise InputError("is empty", where=self.where(key), wanted="a string")
         return value
 
-    def one_of(self, key: str, known: Sequence[str], default: Any = REQUIRED) -> str:
-        """One of some words."""
+    def one_of(self, key: str, choices: Sequence[str], default: Any = REQUIRED) -> str:
+        """Return one of the strings `choices`."""
         value = self.text(key, default)
-        if value not in known:
+        if value not in choices:
             raise InputError(
                 f"unknown {key} {value!r}",
                 where=self.where(key),
-                remedy=f"one of {', '.join(known)}",
+                wanted=f"one of {', '.join(choices)}",
             )
         return value
 
-    def whole(self, key: str, default: Any = REQUIRED, *, least: int = 0) -> int:
-        """A whole number of `least` or more."""
+    def integer(self, key: str, default: Any = REQUIRED, *, minimum: int = 0) -> int:
+        """Return an integer of `minimum` or more."""
         value: int = self._take(key, int, default)
-        if value is not default and value < least:
+        if value is not default and value < minimum:
             raise InputError(
-                "out of range", where=self.where(key), wanted=f"{least} or more", found=str(value)
+                "out of range",
+                where=self.where(key),
+                wanted=f"{minimum} or more",
+                found=str(value),
             )
         return value
 
-    def wholes(self, key: str, default: tuple[int, ...], *, least: int = 0) -> tuple[int, ...]:
-        """A whole number of `least` or more, or a list of different ones, which rise."""
+    def integers(self, key: str, default: tuple[int, ...], *, minimum: int = 0) -> tuple[int, ...]:
+        """Return one integer or a strictly ascending list of integers, as a tuple.
+
+        minimum: smallest valid integer.
+        """
         value = self._take(key, int | list, default)
-        found = (value,) if isinstance(value, int) else tuple(value)
-        if any(isinstance(one, bool) or not isinstance(one, int) or one < least for one in found):
-            raise self._wrong(key, f"whole numbers of {least} or more", value)
-        if sorted(set(found)) != list(found) or (not found and key in self._table):
-            raise InputError(
-                "wrong list", where=self.where(key), wanted="numbers that rise", found=str(value)
-            )
-        return found
+        numbers = (value,) if isinstance(value, int) else tuple(value)
+        if any(isinstance(n, bool) or not isinstance(n, int) or n < minimum for n in numbers):
+            raise self._wrong(key, f"integers of {minimum} or more", value)
+        if sorted(set(numbers)) != list(numbers) or (not numbers and key in self._table):
+            raise self._not_ascending(key, value)
+        return numbers
 
     def number(self, key: str, default: Any = REQUIRED) -> float:
-        """A number, whole or not; TOML's inf and nan are none."""
+        """Return a finite integer or float as a float."""
         value = self._take(key, int | float, default)
         if value is not default and not math.isfinite(value):
             raise self._wrong(key, "a finite number", value)
         return value if value is default else float(value)
 
     def numbers(self, key: str, default: tuple[float, ...]) -> tuple[float, ...]:
-        """A number, or a list of different ones, which rise."""
+        """Return one finite number or a strictly ascending list of them, as a tuple of floats."""
         value = self._take(key, int | float | list, default)
-        found = tuple(value) if isinstance(value, list | tuple) else (value,)
-        if any(isinstance(one, bool) or not isinstance(one, int | float) for one in found):
+        numbers = tuple(value) if isinstance(value, list | tuple) else (value,)
+        if any(isinstance(n, bool) or not isinstance(n, int | float) for n in numbers):
             raise self._wrong(key, "numbers", value)
-        if not all(map(math.isfinite, found)) or sorted(set(found)) != list(found) or not found:
-            raise InputError(
-                "wrong list", where=self.where(key), wanted="numbers that rise", found=str(value)
-            )
-        return tuple(map(float, found))
+        finite = all(map(math.isfinite, numbers))
+        if not finite or sorted(set(numbers)) != list(numbers) or not numbers:
+            raise self._not_ascending(key, value)
+        return tuple(map(float, numbers))
 
-    def truth(self, key: str, default: Any = REQUIRED) -> bool:
-        """True or false."""
+    def boolean(self, key: str, default: Any = REQUIRED) -> bool:
+        """Return true or false."""
         value: bool = self._take(key, bool, default)
         return value
 
     def text_or_texts(self, key: str, default: Any = REQUIRED) -> tuple[str, ...]:
-        """A string, or a list of different strings, one or more."""
-        one = isinstance(self._table.get(key), str)
-        return (self.text(key),) if one else self.texts(key, default)
+        """Return one string or a list of distinct strings, as a non-empty tuple."""
+        single = isinstance(self._table.get(key), str)
+        return (self.text(key),) if single else self.texts(key, default)
 
     def texts(self, key: str, default: Any = REQUIRED) -> tuple[str, ...]:
-        """A list of different strings, one or more."""
+        """Return a non-empty list of distinct, non-empty strings as a tuple."""
         values = tuple(self._take(key, list, default))
         if key not in self._table:
             return values
@@ -128,45 +139,44 @@ class Section:
                 raise self._wrong(key, "strings", value)
         if not values or len(set(values)) < len(values):
             raise InputError(
-                "is empty or repeats", where=self.where(key), wanted="different strings"
+                "is empty or repeats a string", where=self.where(key), wanted="different strings"
             )
         return values
 
     def rows(self, key: str) -> tuple[tuple[str | int | float, ...], ...]:
-        """A list of lists of strings and numbers."""
+        """Return a list of rows, each a list of strings and numbers."""
         values = self._take(key, list, REQUIRED)
         for row in values:
             cells = row if isinstance(row, list) else [None]
-            if bad := [
-                c for c in cells if isinstance(c, bool) or not isinstance(c, str | int | float)
-            ]:
-                raise self._wrong(key, "lists of strings and numbers", bad[0])
+            for cell in cells:
+                if isinstance(cell, bool) or not isinstance(cell, str | int | float):
+                    raise self._wrong(key, "lists of strings and numbers", cell)
         return tuple(tuple(row) for row in values)
 
     def values(self, key: str, default: Any = REQUIRED) -> dict[str, Any]:
-        """A table as it is, whatever it holds."""
-        found: dict[str, Any] = self._take(key, dict, default)
-        return found
+        """Return a table as a dict, with any contents."""
+        values: dict[str, Any] = self._take(key, dict, default)
+        return values
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The path of the file."""
         return Path(self._file)
 
     def section(self, key: str, default: Any = REQUIRED) -> Section:
-        """A table within this one."""
+        """Return a subtable as a Section."""
         return Section(self._take(key, dict, default), self._file, self._inner(key))
 
     def sections(self, key: str, default: Any = REQUIRED) -> Iterator[Section]:
-        """The tables of a list, written [[key]]."""
+        """Yield each table of an array of tables, written [[key]]."""
         for number, values in enumerate(self._take(key, list, default), 1):
             if not isinstance(values, dict):
                 raise self._wrong(key, "tables", values)
             yield Section(values, self._file, f"{self._inner(key)}[{number}]")
 
     def table_or_tables(self, key: str) -> Iterator[Section]:
-        """A table, or the tables of a list; none where the key is missing."""
-        self._taken.append(key)
+        """Yield one table, or each table of an array; yield nothing if the key is missing."""
+        self._read.append(key)
         if isinstance(self._table.get(key), list):
             yield from self.sections(key)
         elif key in self._table:
@@ -174,28 +184,32 @@ class Section:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that are there, in the order of the file."""
+        """The table's keys, in file order."""
         return tuple(self._table)
 
-    def end(self) -> None:
-        """Raise InputError for a key that nobody took; it lists those that there are."""
-        if unknown := [key for key in self._table if key not in self._taken]:
+    def reject_unknown_keys(self) -> None:
+        """Raise InputError for a key that no method has read; the message lists the known keys."""
+        if unknown := [key for key in self._table if key not in self._read]:
             raise InputError(
                 "unknown key",
                 where=self.where(unknown[0]),
-                remedy=f"one of {', '.join(self._taken)}",
+                wanted=f"one of {', '.join(self._read)}",
             )
 
     def _take(self, key: str, kind: type | UnionType, default: Any) -> Any:
-        self._taken.append(key)
+        self._read.append(key)
         if key not in self._table:
             if default is REQUIRED:
                 raise InputError("key is missing", where=self.where(key))
             return default
         value = self._table[key]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise self._wrong(key, WORDS.get(kind, "a number"), value)  # type: ignore[arg-type]
+            raise self._wrong(key, TYPE_NAMES.get(kind, "a number"), value)  # type: ignore[arg-type]
         return value
+
+    def _not_ascending(self, key: str, found: object) -> InputError:
+        where = self.where(key)
+        return InputError("wrong list", where=where, wanted="ascending numbers", found=str(found))
 
     def _wrong(self, key: str, wanted: str, found: object) -> InputError:
         return InputError("wrong type", where=self.where(key), wanted=wanted, found=repr(found))
@@ -207,10 +221,12 @@ class Section:
 def with_settings(
     values: Mapping[str, Any], settings: Mapping[str, Any], path: Path
 ) -> dict[str, Any]:
-    """The contents of the file at `path` with other settings: dotted key → value.
+    """Return `values` with some settings changed.
 
-    A table of a list goes by its name: "data.mb.weight". Tables are made where there are none.
-    Raises InputError for a key that leads nowhere.
+    values: contents of the TOML file at `path`. settings: dotted key → new value; in an array of
+    tables, a key selects a table by its `name`: "data.mb.weight" sets the weight of the [[data]]
+    named mb. path: the file, for error messages. Missing tables are created. Raises InputError for
+    a key that does not lead to a table.
     """
     tables = copy.deepcopy(dict(values))
     for key, value in settings.items():
@@ -223,16 +239,16 @@ def _put(values: dict[str, Any], keys: Sequence[str], value: Any, where: str) ->
     table: Any = values
     for key in outer:
         if isinstance(table, list):
-            named = (one for one in table if isinstance(one, dict) and one.get("name") == key)
-            table = next(named, None)
+            items = (item for item in table if isinstance(item, dict) and item.get("name") == key)
+            table = next(items, None)
         else:
             table = table.setdefault(key, {})
         if not isinstance(table, dict | list):
             raise InputError(
-                f"{key} is no table",
+                f"{key} is not a table",
                 where=where,
-                remedy="name tables, and those of a list by their name",
+                remedy="select a table by its key, and a table of an array by its name",
             )
     if not isinstance(table, dict):
-        raise InputError(f"{last} is no setting", where=where)
+        raise InputError(f"{last} is not a setting", where=where)
     table[last] = value

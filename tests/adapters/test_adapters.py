@@ -1,4 +1,4 @@
-"""Do birchbark's adapters work in the libraries that they are for?"""
+"""Do the adapters for LangChain, LlamaIndex, Haystack and PyTerrier give birchbark's rankings?"""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from birchbark.index.build import build_index
+from birchbark.index.build_index import build_index
+from birchbark.pipeline.rank_texts import rank_texts
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.texts import rank_texts
 from birchbark.retrieve.engine import IndexEngine
-from birchbark.score.model import load_scorer
+from birchbark.score.load_scorer import load_scorer
 from conftest import DOCUMENTS, write_bert
 
 QUERY = "birch river"
@@ -26,11 +26,11 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(bert: Path) -> list[tuple[int, float]]:
-    return [(one.place, one.score) for one in rank_texts(QUERY, TEXTS, load_scorer(bert))]
+    return [(text.index, text.score) for text in rank_texts(QUERY, TEXTS, load_scorer(bert))]
 
 
 def test_langchain(bert: Path, expected: list[tuple[int, float]]) -> None:
-    """As a compressor, alone and behind a retriever; documents that came in stay as they are."""
+    """The compressor works alone and behind a retriever, and does not change its input."""
     pytest.importorskip("langchain_core")
     pytest.importorskip("langchain_classic")
     from langchain_classic.retrievers import ContextualCompressionRetriever
@@ -41,8 +41,8 @@ def test_langchain(bert: Path, expected: list[tuple[int, float]]) -> None:
 
     documents = [Document(text, metadata={"n": n}) for n, text in enumerate(TEXTS)]
     compressor = BirchbarkRerank(model=str(bert), top_n=2)
-    found = compressor.compress_documents(documents, QUERY)
-    assert [(d.metadata["n"], d.metadata["relevance_score"]) for d in found] == expected[:2]
+    compressed = compressor.compress_documents(documents, QUERY)
+    assert [(d.metadata["n"], d.metadata["relevance_score"]) for d in compressed] == expected[:2]
     assert all("relevance_score" not in d.metadata for d in documents)
     assert (
         len(BirchbarkRerank(model=str(bert), top_n=None).compress_documents(documents, QUERY)) == 5
@@ -60,19 +60,19 @@ def test_langchain(bert: Path, expected: list[tuple[int, float]]) -> None:
 
 
 def test_llama_index(bert: Path, expected: list[tuple[int, float]]) -> None:
-    """As a postprocessor of nodes."""
+    """The postprocessor returns the best nodes with their scores."""
     pytest.importorskip("llama_index.core")
     from llama_index.core.schema import NodeWithScore, TextNode
 
     from birchbark.adapters.llama_index import BirchbarkRerank
 
     nodes = [NodeWithScore(node=TextNode(text=t, id_=str(n)), score=0) for n, t in enumerate(TEXTS)]
-    found = BirchbarkRerank(model=str(bert), top_n=3).postprocess_nodes(nodes, query_str=QUERY)
-    assert [(int(one.node.node_id), one.score) for one in found] == expected[:3]
+    ranked = BirchbarkRerank(model=str(bert), top_n=3).postprocess_nodes(nodes, query_str=QUERY)
+    assert [(int(one.node.node_id), one.score) for one in ranked] == expected[:3]
 
 
 def test_haystack(bert: Path, expected: list[tuple[int, float]]) -> None:
-    """As a component of a pipeline, which can be written down and read again."""
+    """The ranker works in a pipeline, before and after serialisation."""
     pytest.importorskip("haystack")
     from haystack import Document, Pipeline
 
@@ -82,15 +82,15 @@ def test_haystack(bert: Path, expected: list[tuple[int, float]]) -> None:
     ours = "birchbark.adapters.haystack"
     pipeline = Pipeline()
     pipeline.add_component("ranker", BirchbarkRanker(str(bert), top_k=4))
-    for one in (pipeline, Pipeline.loads(pipeline.dumps(), allowed_modules=[ours])):
-        answer = one.run({"ranker": {"query": QUERY, "documents": documents}})
-        found = answer["ranker"]["documents"]
-        assert [(int(d.id), d.score) for d in found] == expected[:4]
+    for loaded in (pipeline, Pipeline.loads(pipeline.dumps(), allowed_modules=[ours])):
+        answer = loaded.run({"ranker": {"query": QUERY, "documents": documents}})
+        ranked = answer["ranker"]["documents"]
+        assert [(int(d.id), d.score) for d in ranked] == expected[:4]
     assert len(BirchbarkRanker(str(bert)).run(QUERY, documents, top_k=1)["documents"]) == 1
 
 
 def test_pyterrier(bert: Path, tmp_path: Path) -> None:
-    """As transformers, alone and one behind the other; an experiment runs with them."""
+    """The transformers work alone, as a pipeline and in an experiment."""
     pt = pytest.importorskip("pyterrier")
     import pandas as pd
 
@@ -105,19 +105,19 @@ def test_pyterrier(bert: Path, tmp_path: Path) -> None:
     for query in (QUERY, "bees"):
         for transformer, ranker in ((bm25, None), (whole, Ranker(load_scorer(bert)))):
             hits = search(IndexEngine(index), query, ranker, 1000).hits
-            found = transformer.transform(topics)
-            own = found[found["query"] == query]
-            assert own["docno"].tolist() == [hit.document.doc_id for hit in hits]
-            assert own["score"].tolist() == [hit.score for hit in hits]
-            assert own["rank"].tolist() == list(range(len(hits)))
+            frame = transformer.transform(topics)
+            of_query = frame[frame["query"] == query]
+            assert of_query["docno"].tolist() == [hit.document.doc_id for hit in hits]
+            assert of_query["score"].tolist() == [hit.score for hit in hits]
+            assert of_query["rank"].tolist() == list(range(len(hits)))
     both = (bm25 >> BirchbarkReranker(searcher)).transform(topics)
     assert (
         both[["qid", "docno"]].to_numpy().tolist()
         == whole.transform(topics)[["qid", "docno"]].to_numpy().tolist()
     )
-    topics["topic"] = ["boats", "insects", "beasts"]  # what else is in a frame is kept
-    for found in (bm25.transform(topics), (bm25 >> BirchbarkReranker(searcher)).transform(topics)):
-        assert found.groupby("qid")["topic"].unique().map(list).to_dict() == {
+    topics["topic"] = ["boats", "insects", "beasts"]  # other columns are preserved
+    for frame in (bm25.transform(topics), (bm25 >> BirchbarkReranker(searcher)).transform(topics)):
+        assert frame.groupby("qid")["topic"].unique().map(list).to_dict() == {
             "1": ["boats"],
             "2": ["insects"],
         }
@@ -129,8 +129,9 @@ def test_pyterrier(bert: Path, tmp_path: Path) -> None:
         ["map", "recip_rank"],
         names=["BM25", "BERT"],
     ).set_index("name")
-    assert measured.loc["BM25", "map"] == measured.loc["BM25", "recip_rank"] > 0  # one is relevant
+    # Equal, because one document is relevant.
+    assert measured.loc["BM25", "map"] == measured.loc["BM25", "recip_rank"] > 0
     none = bm25.transform(topics[topics["qid"] == "3"])
     assert (len(none), list(none.columns)) == (0, [*both.columns, "topic"])
-    with pytest.raises(InputError, match="without the column query"):
+    with pytest.raises(InputError, match="has no column 'query'"):
         whole.transform(pd.DataFrame({"qid": ["1"]}))

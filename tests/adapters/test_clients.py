@@ -1,4 +1,4 @@
-"""Do others' own clients, pointed at birchbark serve, work unchanged?"""
+"""Do unchanged clients of Cohere, Jina and text-embeddings-inference work with birchbark serve?"""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from served import running
 
-from birchbark.index.build import build_index
-from birchbark.pipeline.texts import rank_texts
-from birchbark.score.model import load_scorer
+from birchbark.index.build_index import build_index
+from birchbark.pipeline.rank_texts import rank_texts
+from birchbark.score.load_scorer import load_scorer
 from conftest import DOCUMENTS, write_bert
 
 QUERY = "birch river"
@@ -35,12 +35,12 @@ def address(bert: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def expected(bert: Path) -> list[tuple[int, float]]:
-    return [(one.place, one.score) for one in rank_texts(QUERY, TEXTS, load_scorer(bert))]
+    return [(text.index, text.score) for text in rank_texts(QUERY, TEXTS, load_scorer(bert))]
 
 
 @pytest.fixture(autouse=True)
-def doors_left_open() -> Iterator[None]:
-    """Others' clients leave their connections to the garbage collector, which tells of it."""
+def ignore_unclosed_connections() -> Iterator[None]:
+    """Some clients leave connections to the garbage collector, which warns about them."""
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
@@ -48,21 +48,21 @@ def doors_left_open() -> Iterator[None]:
 
 
 def test_coheres_client(address: str, expected: list[tuple[int, float]]) -> None:
-    """Both versions of it; and what it raises where the key is wrong."""
+    """Both versions of the client work; a wrong key raises its UnauthorizedError."""
     cohere = pytest.importorskip("cohere")
     second = cohere.ClientV2("secret", base_url=address)
-    found = second.rerank(model="rerank-v3.5", query=QUERY, documents=TEXTS, top_n=3)
-    assert [(one.index, one.relevance_score) for one in found.results] == expected[:3]
+    ranked = second.rerank(model="rerank-v3.5", query=QUERY, documents=TEXTS, top_n=3)
+    assert [(result.index, result.relevance_score) for result in ranked.results] == expected[:3]
     first = cohere.Client("secret", base_url=address)
-    found = first.rerank(model="rerank-v3.5", query=QUERY, documents=TEXTS, return_documents=True)
-    assert [(one.index, one.relevance_score) for one in found.results] == expected
-    assert found.results[0].document.text == TEXTS[expected[0][0]]
+    ranked = first.rerank(model="rerank-v3.5", query=QUERY, documents=TEXTS, return_documents=True)
+    assert [(result.index, result.relevance_score) for result in ranked.results] == expected
+    assert ranked.results[0].document.text == TEXTS[expected[0][0]]
     with pytest.raises(cohere.errors.UnauthorizedError):
         cohere.ClientV2("wrong", base_url=address).rerank(model="m", query="a", documents=["b"])
 
 
 def test_langchains_cohere_compressor(address: str, expected: list[tuple[int, float]]) -> None:
-    """`CohereRerank` of langchain-cohere, with our address."""
+    """`CohereRerank` of langchain-cohere works with the base URL of the service."""
     lc = pytest.importorskip("langchain_cohere")
     from langchain_core.documents import Document
 
@@ -70,12 +70,12 @@ def test_langchains_cohere_compressor(address: str, expected: list[tuple[int, fl
         model="rerank-v3.5", cohere_api_key="secret", base_url=address, top_n=3
     )
     documents = [Document(text, metadata={"n": n}) for n, text in enumerate(TEXTS)]
-    found = compressor.compress_documents(documents, QUERY)
-    assert [(d.metadata["n"], d.metadata["relevance_score"]) for d in found] == expected[:3]
+    ranked = compressor.compress_documents(documents, QUERY)
+    assert [(d.metadata["n"], d.metadata["relevance_score"]) for d in ranked] == expected[:3]
 
 
 def nodes() -> list[Any]:
-    """The texts, as LlamaIndex has them."""
+    """Return the texts as LlamaIndex nodes."""
     from llama_index.core.schema import NodeWithScore, TextNode
 
     return [NodeWithScore(node=TextNode(text=t, id_=str(n)), score=0) for n, t in enumerate(TEXTS)]
@@ -84,18 +84,18 @@ def nodes() -> list[Any]:
 def test_a_client_of_text_embeddings_inference(
     address: str, expected: list[tuple[int, float]]
 ) -> None:
-    """LlamaIndex's, of PyPI."""
+    """LlamaIndex's client for text-embeddings-inference works."""
     tei = pytest.importorskip("llama_index.postprocessor.tei_rerank")
     client = tei.TextEmbeddingInference(base_url=address, top_n=3, auth_token="Bearer secret")
-    found = client.postprocess_nodes(nodes(), query_str=QUERY)
-    assert [(int(one.node.node_id), one.score) for one in found] == expected[:3]
+    ranked = client.postprocess_nodes(nodes(), query_str=QUERY)
+    assert [(int(result.node.node_id), result.score) for result in ranked] == expected[:3]
 
 
 def test_a_client_of_jina(address: str, expected: list[tuple[int, float]]) -> None:
-    """LlamaIndex's, of PyPI; what is wrong reaches whoever uses it."""
+    """LlamaIndex's client for Jina works and reports the service's error messages."""
     jina = pytest.importorskip("llama_index.postprocessor.jinaai_rerank")
     client = jina.JinaRerank(base_url=f"{address}/v1", top_n=3, api_key="secret")
-    found = client.postprocess_nodes(nodes(), query_str=QUERY)
-    assert [(int(one.node.node_id), one.score) for one in found] == expected[:3]
+    ranked = client.postprocess_nodes(nodes(), query_str=QUERY)
+    assert [(int(result.node.node_id), result.score) for result in ranked] == expected[:3]
     with pytest.raises(RuntimeError, match="query is too long"):
         client.postprocess_nodes(nodes(), query_str="birch " * 300)

@@ -1,4 +1,4 @@
-"""Does the benchmark of training still run, and does its table say what was measured?"""
+"""Does the benchmark of training run, and is its report right?"""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pytest
 
 from benchmarks.score_model import write_model
 from benchmarks.training import shape, write_pairs
-from benchmarks.training_engines import BASE, LONGEST, OURS, TRAINING_ENGINES
+from benchmarks.training_engines import BASE, MAX_TOKENS, OURS, TRAINING_ENGINES
 from benchmarks.training_report import report
 
 ROOT = Path(__file__).parents[2]
 GROUPED = "Trainer fp32, grouped by length"
 
 
-def test_pairs_are_those_of_the_requests_with_labels_in_turn(tmp_path: Path) -> None:
-    """In their order, as a file that a training reads."""
+def test_pairs_are_written_with_alternating_labels(tmp_path: Path) -> None:
+    """In the order of the requests, as a training file."""
     path = write_pairs(tmp_path, "A", [("q", ["one", "two"]), ("other", ["three"])])
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert [tuple(row.values()) for row in rows] == [
@@ -30,15 +30,15 @@ def test_pairs_are_those_of_the_requests_with_labels_in_turn(tmp_path: Path) -> 
     ]
 
 
-def test_padding_counts_the_longest_of_a_batch(tmp_path: Path) -> None:
-    """Tokens with their special ones, none of them beyond what is read."""
+def test_padding_is_to_the_longest_of_a_batch(tmp_path: Path) -> None:
+    """Tokens include special tokens and are limited to the model's input length."""
     write_model(tmp_path)
-    found = shape(tmp_path, [("word", ["word", "word word word", "word " * 600])])
-    assert found == {"pairs": 3, "tokens": (5 + 7 + LONGEST) / 3, "padded": LONGEST}
+    workload = shape(tmp_path, [("word", ["word", "word word word", "word " * 600])])
+    assert workload == {"pairs": 3, "tokens": (5 + 7 + MAX_TOKENS) / 3, "padded": MAX_TOKENS}
 
 
 def figures() -> dict[str, object]:
-    """Two rounds of each, as they would be measured."""
+    """Return figures of two rounds of each engine."""
     seconds = {OURS: [1.0, 4.0], BASE: [2.0, 4.0], GROUPED: [2.5, 2.0]}
     return {
         "machine": {"processor": "x", "memory_gb": 1, "python": "3", "numpy": "2"},
@@ -53,26 +53,26 @@ def figures() -> dict[str, object]:
     }
 
 
-def test_the_table_tells_speeds_ratios_targets_and_what_is_missing() -> None:
-    """Round by round, since a busy machine is slow for all in one round."""
-    shown = report(figures())
-    assert f"| {OURS} (1.0) | 6.2 (2.5–10.0) | 1.50 (1.00–2.00) |" in shown
-    assert f"| {GROUPED} (1.0) | 4.5 (4.0–5.0) | 1.40 (0.80–2.00) |" in shown
-    assert f"| {OURS} beside {BASE}, A | 1.5 × | 1.50 × | met |" in shown
-    assert f"| {OURS} beside {BASE}, B | 1.5 × | 2.00 × | met |" in shown
-    assert "| birchbark bf16 beside" not in shown
-    assert "Trainer bf16 is not installed" in shown
+def test_the_report_has_speeds_ratios_targets_and_missing_peers() -> None:
+    """Ratios are computed by round, as other load affects all loops in a round."""
+    table = report(figures())
+    assert f"| {OURS} (1.0) | 6.2 (2.5–10.0) | 1.50 (1.00–2.00) |" in table
+    assert f"| {GROUPED} (1.0) | 4.5 (4.0–5.0) | 1.40 (0.80–2.00) |" in table
+    assert f"| {OURS} / {BASE}, A | 1.5 × | 1.50 × | met |" in table
+    assert f"| {OURS} / {BASE}, B | 1.5 × | 2.00 × | met |" in table
+    assert "| birchbark bf16 /" not in table
+    assert "Trainer bf16 is not installed" in table
     slower = figures() | {"times": {"A": {OURS: [1.0], BASE: [1.2]}}}
-    assert f"| {OURS} beside {BASE}, A | 1.5 × | 1.20 × | missed |" in report(slower)
+    assert f"| {OURS} / {BASE}, A | 1.5 × | 1.20 × | missed |" in report(slower)
 
 
-def test_the_table_tells_how_far_losses_are_apart() -> None:
-    """Of each workload, with the steps themselves; nothing where one loop was left out."""
-    shown = report(figures())
-    assert "at most 3.0e-05 (wanted: 0.0001; met)" in shown
-    assert f"| {BASE} | 0.500000 | 0.250030 |" in shown
-    assert "at most 1.0e-01 (wanted: 0.0001; missed)" in shown
-    assert "wanted: 0.0001" not in report(figures() | {"losses": {"A": {}}})
+def test_the_report_compares_losses() -> None:
+    """For each workload and step; nothing if one loop was not measured."""
+    table = report(figures())
+    assert "at most 3.0e-05 (target: 0.0001; met)" in table
+    assert f"| {BASE} | 0.500000 | 0.250030 |" in table
+    assert "at most 1.0e-01 (target: 0.0001; missed)" in table
+    assert "target: 0.0001" not in report(figures() | {"losses": {"A": {}}})
 
 
 @pytest.mark.slow
@@ -81,7 +81,7 @@ def test_the_table_tells_how_far_losses_are_apart() -> None:
     reason="the extra bench-train is not installed",
 )
 def test_the_script_measures_every_loop(tmp_path: Path) -> None:
-    """And both learn the same from the same batches."""
+    """The losses of both loops agree on the same batches."""
     small = ["--share", "0.02", "--rounds", "1", "--work", str(tmp_path), "--data", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.training", *small, "--output", str(tmp_path / "t.md")],
@@ -91,17 +91,17 @@ def test_the_script_measures_every_loop(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / "training" / "figures.json").read_text())
-    assert found["times"]["A"].keys() == TRAINING_ENGINES.keys()
-    for kind, losses in found["losses"].items():
-        assert found["times"][kind][OURS][0] > 0
+    figures = json.loads((tmp_path / "training" / "figures.json").read_text())
+    assert figures["times"]["A"].keys() == TRAINING_ENGINES.keys()
+    for kind, losses in figures["losses"].items():
+        assert figures["times"][kind][OURS][0] > 0
         assert losses[OURS] == pytest.approx(losses[BASE], abs=1e-4)
-    assert f"{OURS} beside {BASE}, B" in (tmp_path / "t.md").read_text()
+    assert f"{OURS} / {BASE}, B" in (tmp_path / "t.md").read_text()
 
 
 @pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
 def test_without_torch_nothing_is_measured(tmp_path: Path) -> None:
-    """And it is said what to install."""
+    """The error names the extra to install."""
     small = ["--share", "0.02", "--work", str(tmp_path), "--data", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.training", *small],

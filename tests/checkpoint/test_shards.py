@@ -1,4 +1,4 @@
-"""Is a checkpoint in several safetensors files the same checkpoint?"""
+"""Is a model in several safetensors files equal to the same model in one?"""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.errors import CheckpointError
-from birchbark.score.model import load_scorer
-from birchbark.score.session import Session
+from birchbark.score.load_scorer import load_scorer
+from birchbark.score.session import OnnxSession
 
 Bert = Callable[..., Path]
 IDS, TYPES = [np.array([2, 5, 6, 3, 7, 3])], [np.array([0, 0, 0, 0, 1, 1])]
@@ -22,30 +22,29 @@ INDEX = "model.safetensors.index.json"
 
 
 def split(directory: Path) -> Path:
-    """The weights of `directory` in three files and an index, as transformers saves large ones."""
-    whole = directory / "model.safetensors"
-    tensors = load_file(whole)
-    place = {name: SHARDS[i % 3] for i, name in enumerate(tensors)}
+    """Split the weights of `directory` into three files with an index, as transformers does."""
+    weights = directory / "model.safetensors"
+    tensors = load_file(weights)
+    weight_map = {name: SHARDS[i % 3] for i, name in enumerate(tensors)}
     for shard in SHARDS:
-        part = {name: value for name, value in tensors.items() if place[name] == shard}
-        save_file(part, directory / shard)
-    whole.unlink()
-    (directory / INDEX).write_text(json.dumps({"metadata": {}, "weight_map": place}))
+        save_file({n: v for n, v in tensors.items() if weight_map[n] == shard}, directory / shard)
+    weights.unlink()
+    (directory / INDEX).write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
     return directory
 
 
 def run(directory: Path) -> np.ndarray:
-    return Session(Checkpoint.open(directory), 1).run(IDS, TYPES)
+    return OnnxSession(Checkpoint.open(directory), 1).run(IDS, TYPES)
 
 
 @pytest.mark.parametrize("labels", [None, 1])
-def test_shards_score_as_the_whole(bert: Bert, labels: int | None) -> None:
-    """To the last bit."""
+def test_shards_score_as_one_file(bert: Bert, labels: int | None) -> None:
+    """Scores from shards and from one file are equal to the last bit."""
     assert np.array_equal(run(split(bert(labels=labels))), run(bert(labels=labels)))
 
 
 def test_every_shard_is_in_the_fingerprint(bert: Bert) -> None:
-    """Other weights in any of them, other scores."""
+    """Changing the weights in any shard changes the fingerprint."""
     seen = {Checkpoint.open(split(bert())).fingerprint}
     for shard in SHARDS:
         directory = split(bert())
@@ -56,24 +55,24 @@ def test_every_shard_is_in_the_fingerprint(bert: Bert) -> None:
 
 
 @pytest.mark.parametrize("shard", SHARDS)
-def test_missing_and_cut_off_shards_are_told(bert: Bert, shard: str) -> None:
-    """By name, with how many there should be."""
+def test_missing_and_truncated_shards_are_rejected(bert: Bert, shard: str) -> None:
+    """The error names the shard, and for a missing one the number of shards."""
     directory = split(bert())
-    whole = (directory / shard).read_bytes()
+    content = (directory / shard).read_bytes()
     (directory / shard).unlink()
     with pytest.raises(CheckpointError, match=rf"no {shard}.*all 3 files of {INDEX}"):
         load_scorer(directory)
-    for length in (0, 7, 100, len(whole) - 1):
-        (directory / shard).write_bytes(whole[:length])
+    for length in (0, 7, 100, len(content) - 1):
+        (directory / shard).write_bytes(content[:length])
         with pytest.raises(CheckpointError, match=rf"{shard}: damaged weights"):
             load_scorer(directory)
 
 
-def test_a_shard_of_another_model_is_told(bert: Bert) -> None:
-    """It has not the tensors that the index promises."""
+def test_a_shard_of_another_model_is_rejected(bert: Bert) -> None:
+    """A shard that lacks tensors listed in the index is rejected."""
     directory = split(bert())
     (directory / SHARDS[1]).write_bytes((directory / SHARDS[0]).read_bytes())
-    with pytest.raises(CheckpointError, match=rf"{SHARDS[1]}: damaged weights: .* is not in this"):
+    with pytest.raises(CheckpointError, match=rf"{SHARDS[1]}: damaged weights: this file lacks"):
         load_scorer(directory)
 
 
@@ -91,16 +90,16 @@ def test_a_shard_of_another_model_is_told(bert: Bert) -> None:
         [],
     ],
 )
-def test_an_index_that_is_none_is_told(bert: Bert, listed: object) -> None:
-    """Nor does it lead out of its directory."""
+def test_an_invalid_index_is_rejected(bert: Bert, listed: object) -> None:
+    """Its paths must not lead out of the directory."""
     directory = split(bert())
     (directory / INDEX).write_text(json.dumps(listed))
     with pytest.raises(CheckpointError, match=INDEX.replace(".", r"\.")):
         load_scorer(directory)
 
 
-def test_one_file_goes_before_shards(bert: Bert) -> None:
-    """As transformers chooses where both are there."""
+def test_one_file_takes_precedence_over_shards(bert: Bert) -> None:
+    """If both exist, the single file is read, as in transformers."""
     directory = bert()
     before = Checkpoint.open(directory).fingerprint
     (directory / INDEX).write_text("{}")

@@ -1,4 +1,4 @@
-"""Does the command line do what --help says, and fail as it promises?"""
+"""Do the commands produce the right output, messages and exit codes?"""
 
 from __future__ import annotations
 
@@ -7,35 +7,29 @@ import json
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
-from birchbark.cli import VERBS, group
+from birchbark.cli import group
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run
-from birchbark.combine.aggregate import Top, parse_aggregation
-from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
-from birchbark.evaluate.measures import USUAL
-from birchbark.index.reader import Index
-from birchbark.pipeline import ranker
-from birchbark.pipeline.opening import USUAL_AGGREGATION, USUAL_SEGMENTS
+from birchbark.index.index import Index
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
-from birchbark.retrieve.rank import DEPTH
-from birchbark.retrieve.rm3 import RM3
-from birchbark.segment.named import parse_segmenter
+from birchbark.segment.by_name import parse_segmenter
 from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
-from conftest import DOCUMENTS, WordScorer, write_bert
+from conftest import DOCUMENTS, write_bert
+from test_defaults import commands
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with a collection, queries, judgments and a tiny model."""
+    """Change to a folder with a collection, queries, judgments and a tiny model."""
     monkeypatch.chdir(tmp_path)
     lines = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
     (tmp_path / "docs.jsonl").write_text("\n".join(lines))
@@ -46,7 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def birchbark(*arguments: str, status: int = 0) -> tuple[str, str]:
-    """Standard output and error of a whole process."""
+    """Run the command in a process of its own; return standard output and error."""
     command = [sys.executable, "-m", "birchbark", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == status, done.stderr
@@ -54,14 +48,14 @@ def birchbark(*arguments: str, status: int = 0) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def test_the_whole_way(here: Path) -> None:
-    """index, retrieve, rerank, evaluate, search: files in, files out."""
+def test_all_ranking_commands(here: Path) -> None:
+    """index, retrieve, rerank, evaluate and search work on each other's files."""
     assert "indexed 5 documents" in birchbark("index", "docs.jsonl", "--to", "i")[1]
-    asked = ("--queries", "q.tsv")
-    said = birchbark("retrieve", "i", *asked, "--rm3", "--output", "rm3.run")[1]
-    assert "1 queries matched nothing: 3" in said
+    queries = ("--queries", "q.tsv")
+    stderr = birchbark("retrieve", "i", *queries, "--rm3", "--output", "rm3.run")[1]
+    assert "queries that matched nothing: 1 (3)" in stderr
     birchbark(
-        "rerank", "i", "--run", "rm3.run", *asked, "--output", "bert.run", "--model", "model",
+        "rerank", "i", "--run", "rm3.run", *queries, "--output", "bert.run", "--model", "model",
         "--segments", "windows:6/2", "--aggregate", "max", "--first-stage-weight", "0.3",
     )  # fmt: skip
     first, second = read_run(Path("rm3.run")), read_run(Path("bert.run"))
@@ -78,7 +72,7 @@ def test_the_whole_way(here: Path) -> None:
 
 
 def test_json_output_is_json(here: Path) -> None:
-    """For programs: every part of every hit, and of every figure."""
+    """--json prints every part of every hit, and every figure."""
     birchbark("index", "docs.jsonl", "--to", "i")
     out = birchbark("search", "i", "birch", "--model", "model", "--json")[0]
     hits = [json.loads(line) for line in out.splitlines()]
@@ -90,17 +84,17 @@ def test_json_output_is_json(here: Path) -> None:
     assert report["per_query"]["AP"]["2"] == 1.0
     assert report["unjudged"] == 0
     assert report["grades"] is None
-    said = birchbark("evaluate", "qrels.txt", "a.run", "--json", "--grades", "3")[0]
-    assert set(json.loads(said)[0]["grades"]) == {"unjudged", "0", "1", "2"}
+    stderr = birchbark("evaluate", "qrels.txt", "a.run", "--json", "--grades", "3")[0]
+    assert set(json.loads(stderr)[0]["grades"]) == {"unjudged", "0", "1", "2"}
     assert "unjudged" in birchbark("evaluate", "qrels.txt", "a.run", "--grades", "3")[0]
     rows = birchbark("evaluate", "qrels.txt", "a.run", "--per-query", "-m", "AP")[0].splitlines()
     assert [row.split("\t")[:2] for row in rows] == [["1", "AP"], ["2", "AP"]]
-    told = birchbark("evaluate", "qrels.txt", "a.run", "--per-query", "--json", status=2)[1]
-    assert "--json does nothing beside --per-query" in told
+    stderr = birchbark("evaluate", "qrels.txt", "a.run", "--per-query", "--json", status=2)[1]
+    assert "--per-query cannot be combined with --json" in stderr
 
 
-def test_the_same_command_writes_the_same_bytes(here: Path) -> None:
-    """Whatever the number of threads."""
+def test_runs_do_not_depend_on_threads(here: Path) -> None:
+    """The same command writes the same bytes with any number of threads."""
     birchbark("index", "docs.jsonl", "--to", "i")
     birchbark("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
     for threads in ("1", "2"):
@@ -111,94 +105,95 @@ def test_the_same_command_writes_the_same_bytes(here: Path) -> None:
     assert Path("1.run").read_bytes() == Path("2.run").read_bytes()
 
 
-def test_queries_in_other_words(here: Path) -> None:
-    """Weighted terms that retrieve takes, and what they were made of."""
+def test_reformulated_queries(here: Path) -> None:
+    """reformulate writes weighted terms for retrieve, and reports the variants."""
     birchbark("index", "docs.jsonl", "--to", "i")
     model = write_bert(here / "masked", masked=True)
-    asked = ("reword", "i", "--queries", "q.tsv", "--model", str(model))
-    said = birchbark(*asked, "--count", "2", "--output", "w.tsv", "--report", "words.tsv")[1]
-    assert re.match(r"\d+ rewordings of 3 queries", said)
-    told = [line.split("\t") for line in Path("words.tsv").read_text().splitlines()]
-    assert all(0 <= float(weight) <= 1 for _, weight, _ in told)
+    command = ("reformulate", "i", "--queries", "q.tsv", "--model", str(model))
+    report = ("--report", "variants.tsv")
+    stderr = birchbark(*command, "--variants", "2", "--output", "w.tsv", *report)[1]
+    assert re.match(r"\d+ variants of 3 queries", stderr)
+    rows = [line.split("\t") for line in Path("variants.tsv").read_text().splitlines()]
+    assert all(0 <= float(weight) <= 1 for _, weight, _ in rows)
     birchbark("retrieve", "i", "--queries", "w.tsv", "--weighted", "--output", "w.run")
     assert {line.split()[0] for line in Path("w.run").read_text().splitlines()} >= {"1", "2"}
     Path("stop.tsv").write_text("1\tthe\n2\tbirch\n")
-    asked = ("reword", "i", "--queries", "stop.tsv", "--model", str(model), "--output", "s.tsv")
-    said = birchbark(*asked)[1]
-    assert "1 queries hold no term, and are left out: 1" in said
+    command = ("reformulate", "i", "--queries", "stop.tsv", "--model", str(model))
+    stderr = birchbark(*command, "--output", "s.tsv")[1]
+    assert "1 queries contain no term and are skipped: 1" in stderr
     assert Path("s.tsv").read_text().startswith("2\tbirch^")
 
 
-def test_scores_are_kept_shown_and_forgotten(here: Path) -> None:
-    """A second run scores nothing and writes the same bytes; so does a search for one of them."""
+def test_scores_are_stored_listed_and_deleted(here: Path) -> None:
+    """A second run or search scores nothing, and ranks the same."""
     birchbark("index", "docs.jsonl", "--to", "i")
     birchbark("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
-    asked = ("rerank", "i", "--run", "a.run", "--queries", "q.tsv", "--model", "model")
-    birchbark(*asked, "--output", "plain.run")
-    said = birchbark(*asked, "--output", "1.run", "--scores", "kept")[1]
-    pairs = int(said.split()[0])
+    command = ("rerank", "i", "--run", "a.run", "--queries", "q.tsv", "--model", "model")
+    birchbark(*command, "--output", "plain.run")
+    stderr = birchbark(*command, "--output", "1.run", "--scores", "kept")[1]
+    pairs = int(stderr.split()[0])
     assert pairs > 5
-    assert f"{pairs} pairs scored, 0 known before; scores in kept" in said
+    assert f"{pairs} pairs scored, 0 reused; scores in kept" in stderr
     for more in ((), ("--aggregate", "max", "--first-stage-weight", "0.1", "--depth", "2")):
-        said = birchbark(*asked, "--output", "2.run", "--scores", "kept", *more)[1]
-        assert said.startswith("0 pairs scored, ")
+        stderr = birchbark(*command, "--output", "2.run", "--scores", "kept", *more)[1]
+        assert stderr.startswith("0 pairs scored, ")
         if not more:
             assert Path("2.run").read_bytes() == Path("plain.run").read_bytes()
     assert Path("1.run").read_bytes() == Path("plain.run").read_bytes()
-    said = birchbark("search", "i", "birch river", "--model", "model", "--scores", "kept")[1]
-    assert said.startswith("0 pairs scored, ")
+    stderr = birchbark("search", "i", "birch river", "--model", "model", "--scores", "kept")[1]
+    assert stderr.startswith("0 pairs scored, ")
     rows = [line.split("\t") for line in birchbark("scores", "kept")[0].splitlines()]
-    assert rows[0] == ["checkpoint", "pairs", "bytes", "name"]
-    ((checkpoint, kept, size, name),) = rows[1:]
+    assert rows[0] == ["scorer", "pairs", "bytes", "name"]
+    ((identifier, kept, size, name),) = rows[1:]
     assert (kept, name) == (str(pairs), "model cross-encoder")
     (file,) = Path("kept").glob("*.scores")
     assert int(size.replace(",", "")) == file.stat().st_size
-    assert "no checkpoint is called 'x'" in birchbark("scores", "kept", "--prune", "x", status=2)[1]
-    out, said = birchbark("scores", "kept", "--prune", checkpoint[:8])
+    assert "no scorer matches 'x'" in birchbark("scores", "kept", "--prune", "x", status=2)[1]
+    out, stderr = birchbark("scores", "kept", "--prune", identifier[:8])
     assert len(out.splitlines()) == 1
-    assert f"forgot {pairs} pairs of {checkpoint}, model cross-encoder" in said
+    assert f"deleted {pairs} pairs of {identifier}, model cross-encoder" in stderr
     assert (
-        "i: holds something else"
-        in birchbark(*asked, "--output", "2.run", "--scores", "i", status=2)[1]
+        "i: the folder holds files that are not scores"
+        in birchbark(*command, "--output", "2.run", "--scores", "i", status=2)[1]
     )
     assert "none: no score store here" in birchbark("scores", "none", status=2)[1]
 
 
-def test_bad_records_stop_or_are_counted(here: Path) -> None:
-    """Never skipped in silence."""
+def test_bad_records_fail_or_are_counted(here: Path) -> None:
+    """A bad record is an error, or with --skip-bad a message."""
     with Path("docs.jsonl").open("a") as out:
         out.write('\n{"id": "canoe", "text": "again"}\nnot json\n')
-    said = birchbark("index", "docs.jsonl", "--to", "i", status=2)[1]
-    assert "docs.jsonl:6: a second document with the id canoe" in said
-    assert "--skip-bad" in said
+    stderr = birchbark("index", "docs.jsonl", "--to", "i", status=2)[1]
+    assert "docs.jsonl:6: a second document with the id canoe" in stderr
+    assert "--skip-bad" in stderr
     assert not Path("i").exists()
-    said = birchbark("index", "docs.jsonl", "--to", "i", "--skip-bad")[1]
-    assert "indexed 5 documents" in said
-    assert "skipped 2 bad records" in said
-    assert "docs.jsonl:7: broken JSON" in said
+    stderr = birchbark("index", "docs.jsonl", "--to", "i", "--skip-bad")[1]
+    assert "indexed 5 documents" in stderr
+    assert "skipped 2 bad records" in stderr
+    assert "docs.jsonl:7: broken JSON" in stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
         (("index", "none", "--to", "i"), 2, "none: no such file or folder"),
-        (("index", "q.dat", "--to", "i"), 2, "cannot tell the format"),
+        (("index", "q.dat", "--to", "i"), 2, "cannot detect the format"),
         (("index", "empty", "--to", "i"), 2, "empty: no documents"),
         (("index", "docs.jsonl", "--to", "model"), 2, "model: already exists"),
         (("index", "docs.jsonl", "--to", "model", "--replace"), 2, "model: no index here"),
         (("retrieve", "model", "--queries", "q.tsv", "--output", "x"), 2, "no index here"),
         (("search", "model", "x"), 2, "no index here"),
         (("evaluate", "qrels.txt", "none.run"), 2, "none.run: no such file"),
-        (("evaluate", "qrels.txt", "qrels.txt"), 2, "qrels.txt:1: wrong number of fields"),
+        (("evaluate", "qrels.txt", "qrels.txt"), 2, "qrels.txt:1: wrong number of columns"),
         (("evaluate", "q.tsv", "x.run"), 2, "q.tsv:1: wrong number of columns"),
-        (("index", "docs.jsonl"), 2, "to index it, say where: --to INDEX"),
+        (("index", "docs.jsonl"), 2, "to build an index, set --to INDEX"),
         (("fly",), 2, "No such command 'fly'"),
     ],
 )
-def test_wrong_input_is_told_in_one_line(
+def test_invalid_input_is_one_line(
     here: Path, arguments: tuple[str, ...], status: int, message: str
 ) -> None:
-    """Exit code 2 for wrong input, 1 for failures, and never a traceback."""
+    """Invalid input exits with code 2 and a message, never with a traceback."""
     (here / "empty").mkdir()
     (here / "q.dat").write_text("?")
     assert message in birchbark(*arguments, status=status)[1]
@@ -208,35 +203,35 @@ def test_wrong_input_is_told_in_one_line(
     ("options", "message"),
     [
         (("--segments", "pages"), "unknown segments 'pages'"),
-        (("--segments", "windows:9/9"), "windows cannot overlap so far"),
+        (("--segments", "windows:9/9"), "window overlap is out of range"),
         (("--aggregate", "best"), "unknown aggregation 'best'"),
         (("--first-stage-weight", "2"), "first-stage weight is out of range"),
         (("--k1", "-1"), "k1 is out of range"),
         (("--depth", "0"), "depth is out of range"),
         (("--model", "nowhere"), "nowhere: no such model"),
-        (("--rm3-terms", "5"), "--rm3-terms does nothing without --rm3"),
-        (("--embedding-weight", "0.2"), "--embedding-weight does nothing without --embedding"),
-        (("--first-stage", "tfidf", "--k1", "2"), "--k1 is for BM25"),
-        (("--first-stage-only", "--budget", "1s"), "is for BERT"),
-        (("--first-stage-only", "--model", "model"), "--model is for BERT"),
+        (("--rm3-terms", "5"), "--rm3-terms has no effect without --rm3"),
+        (("--embedding-weight", "0.2"), "--embedding-weight has no effect without --embedding"),
+        (("--first-stage", "tfidf", "--k1", "2"), "--k1 has no effect with --first-stage tfidf"),
+        (("--first-stage-only", "--budget", "1s"), "--first-stage-only cannot be combined with"),
+        (("--first-stage-only",), "--first-stage-only cannot be combined with --model"),
         (("--max-segments", "0"), "0 is not in the range"),
         (("--embedding", "model", "--embedding-weight", "2"), "--embedding-weight is out of range"),
-        (("--aggregate", "top:nan"), "not weights of the top segments"),
-        (("--aggregate", "top:1,inf"), "not weights of the top segments"),
-        (("--segments", "windows:5/5"), "windows cannot overlap so far"),
+        (("--aggregate", "top:nan"), "invalid weights for the top segments"),
+        (("--aggregate", "top:1,inf"), "invalid weights for the top segments"),
+        (("--segments", "windows:5/5"), "window overlap is out of range"),
         (("--budget", "soon"), "not a time"),
     ],
 )
-def test_wrong_choices_are_told(here: Path, options: tuple[str, ...], message: str) -> None:
-    """Each option says what it takes."""
+def test_invalid_options(here: Path, options: tuple[str, ...], message: str) -> None:
+    """Each option rejects invalid values and ineffective combinations."""
     birchbark("index", "docs.jsonl", "--to", "i")
     arguments = ("search", "i", "birch", "--model", "model", *options)
     result = CliRunner().invoke(group, arguments)
     assert message in str(result.exception) + result.output
 
 
-def test_a_killed_run_leaves_no_half_file(here: Path) -> None:
-    """A run that cannot be written leaves what was there."""
+def test_failed_command_keeps_old_file(here: Path) -> None:
+    """A run that cannot be written leaves the old file unchanged."""
     birchbark("index", "docs.jsonl", "--to", "i")
     Path("a.run").write_text("old")
     birchbark(
@@ -246,21 +241,32 @@ def test_a_killed_run_leaves_no_half_file(here: Path) -> None:
     assert not list(here.glob(".tmp-*"))
 
 
-def test_gzipped_collections_are_read(here: Path) -> None:
-    """As they come."""
+def test_gzipped_collection(here: Path) -> None:
+    """Compressed collections are read like others."""
     Path("docs.jsonl.gz").write_bytes(gzip.compress(Path("docs.jsonl").read_bytes()))
     assert "indexed 5 documents" in birchbark("index", "docs.jsonl.gz", "--to", "i")[1]
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_help_shows_an_example(verb: str) -> None:
-    """Which begins like a command."""
-    shown = CliRunner().invoke(group, [verb, "--help"]).output
-    assert re.search(rf"Examples?: birchbark\s+{verb}\b", shown)
+COMMANDS = dict(commands(group, "birchbark"))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_complete(name: str) -> None:
+    """Each command has an example, whose options exist, and each option a text."""
+    command = COMMANDS[name]
+    assert re.match(rf"Examples?\b.*?: {name} ", (command.epilog or "") + " ")
+    assert all(option.help for option in command.params if isinstance(option, click.Option))
+    for example in re.findall(r"(birchbark [^;#]+)", command.epilog or ""):
+        words = [word for word in example.split() if re.fullmatch("[a-z-]+", word)]
+        names = [" ".join(words[:count]) for count in (3, 2, 1)]
+        used = next(name for name in names if name in COMMANDS)
+        used = "birchbark index build" if used == "birchbark index" else used
+        known = {spelling for parameter in COMMANDS[used].params for spelling in parameter.opts}
+        assert set(re.findall(r"(?<!\S)-{1,2}[a-z][a-z0-9-]*", example)) <= known, example
 
 
 def test_names_of_segmenters() -> None:
-    """As the command line spells them."""
+    """Segmenters are parsed from their names on the command line."""
     assert parse_segmenter("windows") == Windows(150, 50)
     assert parse_segmenter("windows:20/5") == Windows(20, 5)
     assert parse_segmenter("whole") is whole
@@ -270,14 +276,14 @@ def test_names_of_segmenters() -> None:
 
 
 def test_an_index_changes_and_is_checked(here: Path) -> None:
-    """add, delete, merge, stats, verify."""
+    """add, delete, merge, stats and verify work."""
     birchbark("index", "build", "docs.jsonl", "--to", "i")
     Path("more.tsv").write_text("bees\tBees sleep.\nwasps\tWasps sting.\n")
     assert (
         "added 1 documents and replaced 1; 6 in i" in birchbark("index", "add", "i", "more.tsv")[1]
     )
-    said = birchbark("index", "delete", "i", "canoe", "nessie", status=2)[1]
-    assert "no document nessie (nothing changed)" in said
+    stderr = birchbark("index", "delete", "i", "canoe", "nessie", status=2)[1]
+    assert "no document nessie (nothing was deleted)" in stderr
     Path("ids.txt").write_text("canoe\n\nforest\n")
     assert "deleted 2 documents; 4 in i" in birchbark("index", "delete", "i", "--ids", "ids.txt")[1]
     figures = dict(row.split("\t") for row in birchbark("index", "stats", "i")[0].splitlines())
@@ -286,115 +292,96 @@ def test_an_index_changes_and_is_checked(here: Path) -> None:
     assert "4 documents in one part" in birchbark("index", "merge", "i")[1]
     figures = dict(row.split("\t") for row in birchbark("index", "stats", "i")[0].splitlines())
     assert (figures["parts"], figures["deleted, not yet merged away"]) == ("1", "0")
-    assert "all checksums hold" in birchbark("index", "verify", "i")[1]
+    assert "all checksums match" in birchbark("index", "verify", "i")[1]
     docs = next(Path("i").rglob("postings.words"))
     docs.write_bytes(docs.read_bytes()[:-1] + b"\7")
-    out, said = birchbark("index", "verify", "i", status=1)
+    out, stderr = birchbark("index", "verify", "i", status=1)
     assert out.startswith("i/part-")
-    assert "i: damaged" in said
+    assert "i: damaged" in stderr
 
 
-def test_fields_are_chosen_on_the_command_line(here: Path) -> None:
-    """Indexed one by one or joined, searched with weights, matched by number."""
+def test_field_options(here: Path) -> None:
+    """Fields are indexed separately or joined, searched with weights, and matched by number."""
     fields = ("--field", "title", "--field", "all=title+text")
     birchbark("index", "docs.jsonl", "--to", "i", *fields)
-    asked = ("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
-    birchbark(*asked, "--field", "title=0.25", "--field", "all", "--match", "2")
+    command = ("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
+    birchbark(*command, "--field", "title=0.25", "--field", "all", "--match", "2")
     assert set(read_run(Path("a.run")).rankings["1"].doc_ids) == {"canoe", "forest"}
-    said = birchbark(*asked, "--field", "body", status=2)[1]
-    assert "no field 'body' to search (--field names one of title, all)" in said
-    assert "no field 'contents' to search" in birchbark(*asked, status=2)[1]
-    assert "not a field weight" in birchbark(*asked, "--field", "all=x", status=2)[1]
+    stderr = birchbark(*command, "--field", "body", status=2)[1]
+    assert "no field 'body' to search: expected one of title, all" in stderr
+    assert "no field 'contents' to search" in birchbark(*command, status=2)[1]
+    assert "not a field weight" in birchbark(*command, "--field", "all=x", status=2)[1]
 
 
-def test_k1_and_b_are_chosen_by_field(here: Path) -> None:
-    """On the command line as in the library; nonsense is refused."""
+def test_k1_and_b_by_field(here: Path) -> None:
+    """--field-bm25 works as in the library, and rejects invalid values."""
     fields = ("--field", "title", "--field", "text")
     birchbark("index", "docs.jsonl", "--to", "i", *fields)
-    asked = ("retrieve", "i", "--queries", "q.tsv", "--output", "a.run", *fields)
-    birchbark(*asked, "--field-bm25", "title=0.5/0", "--k1", "2", "--b", "1")
+    command = ("retrieve", "i", "--queries", "q.tsv", "--output", "a.run", *fields)
+    birchbark(*command, "--field-bm25", "title=0.5/0", "--k1", "2", "--b", "1")
     stage = FirstStage(BM25(2, 1), {"title": 1, "text": 1}, {"title": BM25(0.5, 0)})
     wanted = rank_queries(Index("i"), read_queries(Path("q.tsv")), stage).rankings
     assert read_run(Path("a.run")).rankings == {q: r for q, r in wanted.items() if len(r)}
-    for wrong, said in (
+    for wrong, stderr in (
         ("title=1", "not a field's k1 and b"),
         ("title=1/2", "b is out of range"),
         ("body=1/0.5", "'body', which is not searched"),
     ):
-        assert said in birchbark(*asked, "--field-bm25", wrong, status=2)[1]
-    said = birchbark(*asked, "--field-bm25", "title=1/1", "--first-stage", "tfidf", status=2)[1]
-    assert "--field-bm25 is for BM25" in said
+        assert stderr in birchbark(*command, "--field-bm25", wrong, status=2)[1]
+    stderr = birchbark(*command, "--field-bm25", "title=1/1", "--first-stage", "tfidf", status=2)[1]
+    assert "--field-bm25 has no effect with --first-stage tfidf" in stderr
 
 
-def test_search_may_do_without_bert(here: Path) -> None:
-    """Hits of the first stage, no model loaded, with how their texts begin."""
-    birchbark("index", "docs.jsonl", "--to", "i", "--forward")
-    asked = ("search", "i", "birch canoe", "--first-stage-only")
-    shown = birchbark(*asked)[0]
+def test_search_without_bert(here: Path) -> None:
+    """--first-stage-only shows hits with the beginning of their texts, and loads no model."""
+    birchbark("index", "docs.jsonl", "--to", "i", "--forward-index")
+    command = ("search", "i", "birch canoe", "--first-stage-only")
+    shown = birchbark(*command)[0]
     assert shown.startswith(" 1. canoe")
     assert "birch bark" in shown
-    (hit,) = map(json.loads, birchbark(*asked, "--top", "1", "--json")[0].splitlines())
+    (hit,) = map(json.loads, birchbark(*command, "--top", "1", "--json")[0].splitlines())
     assert (hit["doc_id"], hit["segments"], hit["evidence"]) == ("canoe", [], 0.0)
     assert hit["score"] == hit["first_stage"] > 0
+    stderr = birchbark(*command, "--budget", "1s", status=2)[1]
+    assert "--first-stage-only cannot be combined with --budget" in stderr
 
 
-def test_the_defaults_are_those_of_the_library() -> None:
-    """Written twice, so that --help stays light; equal all the same."""
-    values = {}
-    for verb in ("search", "retrieve", "evaluate"):
-        for parameter in import_module(f"birchbark.cli.{verb}").command.params:
-            values[f"{verb} {parameter.name}"] = parameter.default
-    model, expansion = BM25(), RM3()
-    assert (values["search k1"], values["search b"]) == (model.k1, model.b)
-    assert values["search rm3_documents"] == expansion.documents
-    assert values["search rm3_terms"] == expansion.terms
-    assert values["search rm3_weight"] == expansion.original_weight
-    assert values["search rm3_max_df"] == expansion.max_df_share
-    assert values["search depth"] == ranker.DEPTH
-    assert values["retrieve depth"] == DEPTH
-    assert values["search first_stage_weight"] == Interpolation().first_stage_weight
-    assert values["search first_stage_scale"] == Interpolation().scale
-    assert parse_aggregation(USUAL_AGGREGATION) == Top()
-    assert parse_segmenter(USUAL_SEGMENTS) is ranker.Ranker(WordScorer()).segmenter
-    assert values["evaluate names"] == USUAL
-
-
-def test_a_demo_replaces_only_a_demo(here: Path) -> None:
-    """A folder with something else in it is left alone."""
+def test_demo_replaces_only_a_demo(here: Path) -> None:
+    """A folder with other contents is not touched."""
     birchbark("index", "docs.jsonl", "--to", "mine/index")
-    said = birchbark("demo", "--to", "mine", status=2)[1]
-    assert "mine: holds something else than a demo" in said
+    stderr = birchbark("demo", "--to", "mine", status=2)[1]
+    assert "mine: was not created by the demo" in stderr
     assert len(Index("mine/index")) == 5
 
 
-def test_what_cannot_be_written_is_told_before_the_work(here: Path) -> None:
-    """No model is loaded for a run without a place."""
+def test_unwritable_output_fails_first(here: Path) -> None:
+    """No model is loaded if the run could not be written."""
     birchbark("index", "docs.jsonl", "--to", "i")
-    asked = ("rerank", "i", "--run", "none.run", "--queries", "q.tsv", "--model", "nowhere")
-    assert "model: is a folder" in birchbark(*asked, "--output", "model", status=2)[1]
-    said = birchbark(*asked, "--output", "x", "--tag", "two words", status=2)[1]
-    assert "a tag is one word" in said
+    command = ("rerank", "i", "--run", "none.run", "--queries", "q.tsv", "--model", "nowhere")
+    assert "model: is a folder" in birchbark(*command, "--output", "model", status=2)[1]
+    stderr = birchbark(*command, "--output", "x", "--tag", "two words", status=2)[1]
+    assert "a tag must be a single word" in stderr
 
 
-def test_equal_tags_are_told_apart_and_equal_files_are_one(here: Path) -> None:
-    """The family of comparisons is that of different runs."""
+def test_equal_tags_and_equal_files(here: Path) -> None:
+    """Runs with equal tags are shown with their files, and a file given twice counts once."""
     birchbark("index", "docs.jsonl", "--to", "i")
     for name, k1 in (("a.run", "0.9"), ("b.run", "2")):
         birchbark("retrieve", "i", "--queries", "q.tsv", "--output", name, "--k1", k1)
     table = birchbark("evaluate", "qrels.txt", "a.run", "b.run", "./a.run")[0]
     assert "bm25 (b.run)" in table
     assert table.count("bm25 (") == 2
-    assert "times 4 comparisons" in table
+    assert "for 4 comparisons" in table
     Path("one.txt").write_text("1 0 canoe 1\n")
-    said = birchbark("evaluate", "one.txt", "a.run", "b.run")[1]
-    assert "too few for tests" in said
+    stderr = birchbark("evaluate", "one.txt", "a.run", "b.run")[1]
+    assert "too few for tests" in stderr
 
 
 def test_expanded_queries_are_reported_and_read_back(here: Path) -> None:
-    """What RM3 made of a query can be printed, changed, and searched as it stands."""
+    """A query expanded by RM3 can be printed, and searched with --weighted."""
     birchbark("index", "docs.jsonl", "--to", "i")
-    asked = ("retrieve", "i", "--queries", "q.tsv")
-    birchbark(*asked, "--rm3", "--output", "a.run", "--report", "report.tsv")
+    command = ("retrieve", "i", "--queries", "q.tsv")
+    birchbark(*command, "--rm3", "--output", "a.run", "--report", "report.tsv")
     rows = [line.split("\t") for line in Path("report.tsv").read_text().splitlines()]
     assert [row[:2] for row in rows] == [["1", "0.600000"], ["2", "0.400000"], ["3", "0.000000"]]
     assert "birch^" in rows[0][2]
@@ -405,16 +392,16 @@ def test_expanded_queries_are_reported_and_read_back(here: Path) -> None:
         assert second.rankings[query_id].doc_ids == ranking.doc_ids
 
 
-def test_documents_are_filtered_on_the_command_line(here: Path) -> None:
-    """Classes of Python's library, say, without its functions."""
+def test_filter(here: Path) -> None:
+    """--filter restricts a search to documents with a keyword."""
     Path("docs.jsonl").write_text(
         '{"id": "a", "text": "bee", "kind": "insect"}\n'
         '{"id": "b", "text": "bee", "kind": "letter"}\n'
     )
     birchbark("index", "docs.jsonl", "--to", "i", "--keyword", "kind")
     Path("q.tsv").write_text("1\tbee\n")
-    asked = ("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
-    birchbark(*asked, "--filter", "kind=letter")
+    command = ("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
+    birchbark(*command, "--filter", "kind=letter")
     assert read_run(Path("a.run")).rankings["1"].doc_ids == ("b",)
-    assert "not a filter" in birchbark(*asked, "--filter", "kind", status=2)[1]
-    assert "no field 'id' to filter by" in birchbark(*asked, "--filter", "id=a", status=2)[1]
+    assert "not a filter" in birchbark(*command, "--filter", "kind", status=2)[1]
+    assert "no field 'id' to filter by" in birchbark(*command, "--filter", "id=a", status=2)[1]

@@ -1,4 +1,4 @@
-"""Do --pooling and --device choose what they say, and refuse the rest in plain words?"""
+"""Do --pooling, --device and --threads work, and reject invalid values?"""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from click.testing import CliRunner
 
 from birchbark.checkpoint.heads import Pooling, parse_pooling
 from birchbark.cli import group
-from birchbark.device.session import session_on
+from birchbark.device.torch_session import session_factory
 from birchbark.errors import BirchbarkError, CheckpointError, InputError
-from birchbark.score.model import load_scorer
+from birchbark.score.load_scorer import load_scorer
 from conftest import DOCUMENTS, write_bert
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with an index and a cross-encoder."""
+    """Change to a folder with an index and a cross-encoder."""
     monkeypatch.chdir(tmp_path)
     lines = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
     (tmp_path / "docs.jsonl").write_text("\n".join(lines))
@@ -29,7 +29,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def search(*options: str) -> list[float]:
-    """Scores of hits."""
+    """Return the scores of the hits."""
     command = ["search", "i", "birch river", "--model", "model", "--json", *options]
     done = CliRunner().invoke(group, command)
     if done.exception:
@@ -47,19 +47,19 @@ def search(*options: str) -> list[float]:
     ],
 )
 def test_poolings(text: str, pooling: Pooling) -> None:
-    """A mode, with a layer or without."""
+    """A pooling is a method, optionally with a layer."""
     assert parse_pooling(text) == pooling
 
 
 @pytest.mark.parametrize("text", ["", "min", "mean:", "mean:x", "mean:-1", "mean:1:2", "MEAN", ":"])
-def test_what_is_no_pooling(text: str) -> None:
-    """With an example of what is."""
-    with pytest.raises(InputError, match=r"not a pooling.*cls, mean, max or tokens.*mean:6"):
+def test_invalid_poolings(text: str) -> None:
+    """The message shows a valid example."""
+    with pytest.raises(InputError, match=r"unknown pooling.*cls, mean, max or tokens.*mean:6"):
         parse_pooling(text)
 
 
-def test_pooling_makes_an_embedding_of_a_cross_encoder(here: Path) -> None:
-    """Each layer ranks by other scores; a layer that there is not is refused with how many are."""
+def test_pooling_turns_a_cross_encoder_into_a_biencoder(here: Path) -> None:
+    """Every layer gives other scores; the message for a missing layer says how many there are."""
     choices = [(), *(("--pooling", p) for p in ("cls", "mean", "max", "mean:0", "mean:1"))]
     assert len({tuple(search(*choice)) for choice in choices}) == 6
     assert search("--pooling", "mean") == search("--pooling", "mean:2")
@@ -68,8 +68,8 @@ def test_pooling_makes_an_embedding_of_a_cross_encoder(here: Path) -> None:
 
 
 def test_devices(here: Path) -> None:
-    """A GPU agrees with the processors; without one, or without torch, the way out is told."""
-    assert session_on("cpu") is None
+    """GPU and CPU agree; without a GPU or torch, the message says what is missing."""
+    assert session_factory("cpu") is None
     assert search("--device", "cpu") == search()
     try:
         found = search("--device", "cuda")
@@ -80,14 +80,14 @@ def test_devices(here: Path) -> None:
 
 
 def test_cuda_without_torch(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One pip command."""
+    """The message names the pip command."""
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(BirchbarkError, match=r"needs torch \(pip install 'birchbark\[train\]'\)"):
         search("--device", "cuda")
 
 
-def test_two_roles_of_one_model_keep_each_score_once(here: Path) -> None:
-    """In one file, by one hand."""
+def test_two_roles_of_one_model_share_scores(here: Path) -> None:
+    """A model that is both ranker and embedding has one score file, with each score stored once."""
     scores = search("--embedding", "model", "--scores", "kept")
     (file,) = (here / "kept").glob("*.scores")
     size = file.stat().st_size
@@ -99,7 +99,7 @@ def test_two_roles_of_one_model_keep_each_score_once(here: Path) -> None:
 
 @pytest.mark.parametrize("threads", ["0", "-1"])
 def test_threads_are_at_least_1(here: Path, threads: str) -> None:
-    """Before a model is loaded, and in plain words."""
+    """Other numbers are rejected before a model is loaded."""
     with pytest.raises(SystemExit):
         search("--threads", threads)
     with pytest.raises(InputError, match="threads are out of range"):

@@ -1,9 +1,12 @@
-"""Does `birchbark train` train, tell what is wrong in one line, and print a grid's table?"""
+"""Does `birchbark train` write a model, report errors in one line, and print a grid's table?"""
 
 from __future__ import annotations
 
 import builtins
 import json
+import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from birchbark.cli import group, main
 from birchbark.errors import InputError, MissingPackageError, TrainingError
-from birchbark.score.model import load_scorer
+from birchbark.score.load_scorer import load_scorer
 from conftest import write_bert
 
 CONFIG = """
@@ -34,7 +37,7 @@ PAIRS = "query\ttext\tlabel\n" + "".join(
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with a base, pairs, and what to do with them."""
+    """Change to a folder with a base model, pairs and a configuration."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("BIRCHBARK_DATA", raising=False)
     write_bert(tmp_path / "base", labels=1)
@@ -47,8 +50,8 @@ def birchbark(*arguments: str) -> Result:
     return CliRunner().invoke(group, arguments, catch_exceptions=False)
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[Any, str]:
-    """Exit code and standard error of the whole command."""
+def run_main(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[Any, str]:
+    """Run the command; return its exit code and standard error."""
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as left:
         patch.setattr(sys, "argv", ["birchbark", *arguments])
         main()
@@ -56,17 +59,17 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[Any, str]
 
 
 def needs_torch() -> None:
-    pytest.importorskip("torch", reason="torch is not installed: nothing to learn with")
+    pytest.importorskip("torch", reason="torch is not installed")
 
 
-def test_a_model_comes_out(here: Path) -> None:
-    """Beside its curve, drawn and in numbers; standard output stays empty."""
+def test_model_is_written(here: Path) -> None:
+    """Its curve is written as a plot and in numbers; standard output stays empty."""
     needs_torch()
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     done = birchbark("train", "tiny.toml", "--output", "out")
     assert done.exit_code == 0
     assert done.stdout == ""
-    assert "words: 14 pairs of 7 queries to learn from" in done.stderr
+    assert "words: 14 pairs of 7 queries to train on" in done.stderr
     assert "words: 6 pairs of 3 queries to validate on" in done.stderr
     assert "step 4: AP words" in done.stderr
     assert "model: out/model (all steps, best at step 4)" in done.stderr
@@ -76,11 +79,11 @@ def test_a_model_comes_out(here: Path) -> None:
     for name in ("loss", "measure"):
         assert "<svg" in (here / "out" / f"{name}.svg").read_text()
     again = birchbark("train", "tiny.toml", "--output", "out")
-    assert "goes on after step 4 of 4" in again.stderr
+    assert "resuming after step 4 of 4" in again.stderr
 
 
-def test_a_model_comes_out_without_plots(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where matplotlib is missing."""
+def test_model_is_written_without_plots(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without matplotlib, a message replaces the plots."""
     needs_torch()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     done = birchbark("train", "tiny.toml", "--output", "out")
@@ -89,8 +92,8 @@ def test_a_model_comes_out_without_plots(here: Path, monkeypatch: pytest.MonkeyP
     assert "model: out/model" in done.stderr
 
 
-def test_a_grid_prints_a_table(here: Path) -> None:
-    """On standard output, best first; each combination in a folder of its own."""
+def test_grid_prints_a_table(here: Path) -> None:
+    """Results are printed on standard output, best first; each combination has its own folder."""
     needs_torch()
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     (here / "tiny.toml").write_text(
@@ -107,8 +110,8 @@ def test_a_grid_prints_a_table(here: Path) -> None:
     assert (here / "out" / "seed=1, learning_rate=0.01" / "model" / "model.safetensors").exists()
 
 
-def test_a_grid_asks_its_teacher_once(here: Path) -> None:
-    """All its trainings find there what the first asked."""
+def test_grid_scores_with_its_teacher_once(here: Path) -> None:
+    """All training runs share the teacher's scores."""
     needs_torch()
     write_bert(here / "teacher", labels=1, seed=9)
     taught = 'max_length = 32\nobjective = { kind = "soft", teacher = "teacher" }'
@@ -120,9 +123,11 @@ def test_a_grid_asks_its_teacher_once(here: Path) -> None:
 
 
 def test_distilling_needs_a_teacher(here: Path) -> None:
-    """The same files as train reads, which may have none."""
+    """A configuration without a teacher is rejected."""
     needs_torch()
-    with pytest.raises(InputError, match=r"tiny.toml: nobody teaches.*birchbark train learns"):
+    with pytest.raises(
+        InputError, match=r"tiny.toml: no teacher is configured.*birchbark train for labels"
+    ):
         birchbark("distill", "tiny.toml", "--output", "out")
     write_bert(here / "teacher", labels=1, seed=9)
     (here / "tiny.toml").write_text(f'{CONFIG}[match]\nteacher = "teacher"\n')
@@ -131,33 +136,33 @@ def test_distilling_needs_a_teacher(here: Path) -> None:
     assert (here / "out" / "model" / "model.safetensors").exists()
 
 
-def test_a_grid_outlives_a_training_that_fails(here: Path) -> None:
-    """The others are trained and shown; the end says that one has failed."""
+def test_grid_continues_after_a_failed_training(here: Path) -> None:
+    """The others are trained and shown; the final error says that one has failed."""
     needs_torch()
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     (here / "tiny.toml").write_text(CONFIG + '[grid]\n"schedule.learning_rate" = [1e38, 1e-2]\n')
-    with pytest.raises(TrainingError, match="1 of 2 trainings failed: found learning_rate=1e"):
+    with pytest.raises(TrainingError, match="1 of 2 training runs failed: found learning_rate=1e"):
         birchbark("train", "tiny.toml", "--output", "out")
     kept = json.loads((here / "out" / "grid.json").read_text())
-    assert [one["best"] is None for one in kept] == [True, False]
+    assert [row["best"] is None for row in kept] == [True, False]
 
 
-def test_another_training_is_replaced_only_if_asked(
+def test_another_training_is_replaced_only_on_request(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And what is no training is never removed."""
+    """A folder that does not hold a training run is never removed."""
     needs_torch()
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     birchbark("train", "tiny.toml", "--output", "out")
     (here / "tiny.toml").write_text("seed = 1\n" + CONFIG)
-    code, said = told(capsys, "train", "tiny.toml", "--output", "out")
+    code, stderr = run_main(capsys, "train", "tiny.toml", "--output", "out")
     assert code == 2
-    assert "out: the folder holds a training that was begun otherwise" in said
+    assert "out: the folder holds a training run with other inputs" in stderr
     assert birchbark("train", "tiny.toml", "--output", "out", "--replace").exit_code == 0
-    code, said = told(capsys, "train", "tiny.toml", "--output", ".", "--replace")
-    assert (code, said) == (
+    code, stderr = run_main(capsys, "train", "tiny.toml", "--output", ".", "--replace")
+    assert (code, stderr) == (
         2,
-        "birchbark: .: is no training's folder (choose another, or a new one)\n",
+        "birchbark: .: not the folder of a training run (choose another folder)\n",
     )
     assert (here / "pairs.tsv").exists()
 
@@ -165,42 +170,46 @@ def test_another_training_is_replaced_only_if_asked(
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [
-        (("steps = 4", "step = 4"), 2, "tiny.toml: schedule: how long is learnt"),
+        (
+            ("steps = 4", "step = 4"),
+            2,
+            "tiny.toml: schedule: exactly one of epochs",
+        ),
         (("title", "tittle"), 2, "birchbark: tiny.toml: title: key is missing"),
         (("[[data]]", "[[[data]]"), 2, "birchbark: tiny.toml: not a TOML file"),
         (("pairs.tsv", "gone.tsv"), 2, "birchbark: gone.tsv: no such file"),
         (('"base"', '"gone"'), 1, "birchbark: gone: no such model"),
-        (("max_length = 32", "max_length = 99"), 2, "tiny.toml: max_length is more than"),
+        (("max_length = 32", "max_length = 99"), 2, "tiny.toml: max_length exceeds"),
     ],
 )
-def test_what_is_wrong_is_one_line(
+def test_errors_are_one_line(
     change: tuple[str, str],
     code: int,
     message: str,
     here: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """On standard error, with exit code 2 for input."""
+    """Errors are printed on standard error, with exit code 2 for invalid input."""
     needs_torch()
     (here / "tiny.toml").write_text(CONFIG.replace(*change))
-    found, said = told(capsys, "train", "tiny.toml", "--output", "out")
+    found, stderr = run_main(capsys, "train", "tiny.toml", "--output", "out")
     assert found == code
-    assert message in said
-    assert said.count("\n") == 1
+    assert message in stderr
+    assert stderr.count("\n") == 1
 
 
-def test_files_that_are_not_there(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The configuration, or a data folder."""
-    code, said = told(capsys, "train", "gone.toml", "--output", "out")
-    assert (code, said) == (2, "birchbark: gone.toml: no such file: expected a TOML file\n")
+def test_missing_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A missing configuration or data file is named."""
+    code, stderr = run_main(capsys, "train", "gone.toml", "--output", "out")
+    assert (code, stderr) == (2, "birchbark: gone.toml: no such file: expected a TOML file\n")
     needs_torch()
-    code, said = told(capsys, "train", "tiny.toml", "--output", "out", "--data", "elsewhere")
+    code, stderr = run_main(capsys, "train", "tiny.toml", "--output", "out", "--data", "elsewhere")
     assert code == 2
-    assert "elsewhere/pairs.tsv: no such file" in said
+    assert "elsewhere/pairs.tsv: no such file" in stderr
 
 
 def test_without_torch(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says what to install, and leaves nothing behind."""
+    """The message says what to install, and no folder is created."""
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(
         MissingPackageError, match=r"needs torch \(pip install 'birchbark\[train\]'"
@@ -209,8 +218,8 @@ def test_without_torch(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not (here / "out").exists()
 
 
-def test_help_shows_an_example_at_once() -> None:
-    """Without torch."""
+def test_help_shows_an_example() -> None:
+    """--help does not import torch."""
     real = builtins.__import__
 
     def light(name: str, *others: Any) -> Any:
@@ -222,3 +231,23 @@ def test_help_shows_an_example_at_once() -> None:
         shown = birchbark("train", "--help").output
     assert "Example: birchbark train training/mb.toml --output mb" in shown
     assert "--replace" in shown
+
+
+def test_the_training_example_of_the_documentation_works(tmp_path: Path) -> None:
+    """Its commands make the pairs, its configuration trains on them, and the model ranks."""
+    needs_torch()
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "train-a-model.md").read_text()
+    (shell,) = re.findall(r"^```sh\n(.*?)^```", page, re.S | re.M)
+    (config,) = re.findall(r"^```toml\n(.*?)^```", page, re.S | re.M)
+    (tmp_path / "shop.toml").write_text(config)
+    indented = re.findall(r"^    (birchbark .*)$", page, re.M)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    out = subprocess.run(
+        ["bash", "-euc", "\n".join([shell, *indented])],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "returns.txt" in out

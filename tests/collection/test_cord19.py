@@ -1,4 +1,4 @@
-"""Are papers of CORD-19 read as its release notes lay them out?"""
+"""Are the rows and full texts of CORD-19 read as its release notes describe them?"""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ FULL = {
 
 
 def written(folder: Path, *rows: str, columns: str = COLUMNS) -> Path:
-    """metadata.csv of these rows."""
+    """Write metadata.csv with these rows."""
     path = folder / "metadata.csv"
     path.write_text("\n".join([columns, *rows]) + "\n", encoding="utf-8")
     return path
 
 
 def full_text(folder: Path, name: str, content: object = FULL) -> None:
-    """A full text beside it."""
+    """Write a full text beside it."""
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
 
 
 def read(path: Path, intake: Intake | None = None) -> list[Document]:
-    """All documents."""
+    """Return all documents."""
     return list(read_collection(str(path), intake or Intake()))
 
 
 def test_papers(tmp_path: Path) -> None:
-    """Title, abstract and paragraphs are fields, and so are the other columns that have values."""
+    """Title, abstract, paragraphs and every other column with a value are fields."""
     path = written(tmp_path, FIRST, "aaaa0001,,A letter,,2020,,")
     full_text(tmp_path, "parses/d1.json", {"body_text": [{"text": "From a PDF."}]})
     full_text(tmp_path, "p/c.json")
@@ -64,22 +64,22 @@ def test_papers(tmp_path: Path) -> None:
     ]
     intake = Intake()
     assert list(read_collection(str(tmp_path), intake, "cord19")) == read(path)
-    assert intake.notes["further full text of a paper, not read"] == 1
+    assert intake.notes["additional full text of a paper not read"] == 1
 
 
-def test_a_pdf_where_there_is_no_better_text(tmp_path: Path) -> None:
-    """The first file that is there; files that are named and absent are counted."""
+def test_the_pdf_is_used_if_there_is_no_pmc_file(tmp_path: Path) -> None:
+    """The first file that exists is read; listed files that do not exist are counted."""
     row = "a,x; y,t,a,,parses/x.json; parses/y.json,p/none.json"
     path = written(tmp_path, row)
     intake = Intake()
     assert "body" not in read(path, intake)[0].fields
-    assert intake.notes == {"full text that is named, but not there": 1}
+    assert intake.notes == {"full text that is listed, but does not exist": 1}
     full_text(tmp_path, "parses/y.json", {"body_text": [{"text": "Of y."}]})
     assert read(path)[0].fields["body"] == "Of y."
 
 
 def test_rows_of_one_paper_are_merged(tmp_path: Path) -> None:
-    """The first value of each column counts; how often rows met and disagreed is told."""
+    """The first value of each column counts; merged rows and different values are noted."""
     rows = ("a,,Bees,,2020,,", "b,,Other,,,,", "a,s1,Bees!,Dances.,2021,,", "a,s2,Bees,,,,")
     intake = Intake()
     documents = read(written(tmp_path, *rows), intake)
@@ -91,27 +91,27 @@ def test_rows_of_one_paper_are_merged(tmp_path: Path) -> None:
         "sha": "s1",
     }
     assert intake.notes == {
-        "row of a paper that has another": 2,
-        "row of a paper with another title, which was left out": 1,
+        "additional row of a paper": 2,
+        "row of a paper with a different title, which was ignored": 1,
     }
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "message"),
     [
         (",,No id,,,,", r"metadata\.csv:2: row has no cord_uid: found No id"),
         ("a,b", r"metadata\.csv:2: wrong number of values: expected 7.*found 2"),
         ('a,,"open,,,,', r"metadata\.csv:\d+: broken CSV: unexpected end of data"),
     ],
 )
-def test_bad_rows(tmp_path: Path, row: str, told: str) -> None:
-    """Told with their line."""
-    with pytest.raises(InputError, match=told):
+def test_bad_rows(tmp_path: Path, row: str, message: str) -> None:
+    """The error names the line."""
+    with pytest.raises(InputError, match=message):
         read(written(tmp_path, row, "c,,Good,,,,"))
 
 
-def test_bad_rows_can_be_passed_over(tmp_path: Path) -> None:
-    """Each once, though the file is read twice; places count lines within values."""
+def test_bad_rows_can_be_skipped(tmp_path: Path) -> None:
+    """Each counts once, though the file is read twice; line numbers count lines within values."""
     path = written(tmp_path, FIRST, ",,No id,,,,", "c,,Good,,,,", "d")
     intake = Intake(skip_bad=True)
     assert [document.doc_id for document in read(path, intake)] == ["ug7v899j", "c"]
@@ -119,18 +119,18 @@ def test_bad_rows_can_be_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (json.dumps(FULL)[:60], "broken JSON"),
         ([], "no full text"),
         ({"body_text": [{"section": "x"}]}, "paragraph without text"),
     ],
 )
-def test_full_texts_that_cannot_be_read(tmp_path: Path, content: object, told: str) -> None:
-    """An error that names both files; where it is passed over, the rest of the paper is kept."""
+def test_unreadable_full_texts(tmp_path: Path, content: object, message: str) -> None:
+    """The error names both files; if it is skipped, the rest of the paper is read."""
     path = written(tmp_path, FIRST)
     full_text(tmp_path, "p/c.json", content)
-    with pytest.raises(InputError, match=rf"metadata\.csv:2: ug7v899j: .*c\.json: {told}"):
+    with pytest.raises(InputError, match=rf"metadata\.csv:2: ug7v899j: .*c\.json: {message}"):
         read(path)
     intake = Intake(skip_bad=True)
     [document] = read(path, intake)
@@ -139,16 +139,16 @@ def test_full_texts_that_cannot_be_read(tmp_path: Path, content: object, told: s
     assert len(intake.skipped) == 1
 
 
-def test_no_file_outside_is_read(tmp_path: Path) -> None:
-    """A collection is a stranger's."""
+def test_files_outside_the_collection_are_refused(tmp_path: Path) -> None:
+    """A collection may be untrusted."""
     (tmp_path / "secret.json").write_text(json.dumps(FULL))
     (tmp_path / "cord").mkdir()
     path = written(tmp_path / "cord", "a,,t,,,../secret.json,")
-    with pytest.raises(InputError, match="full text outside of the collection"):
+    with pytest.raises(InputError, match="full text is outside the folder of the collection"):
         read(path)
 
 
-def test_another_table(tmp_path: Path) -> None:
-    """Columns are asked for by name."""
-    with pytest.raises(InputError, match=r"metadata\.csv:1: no column of ids: expected cord_uid"):
+def test_a_csv_file_of_another_kind(tmp_path: Path) -> None:
+    """The error names the missing column."""
+    with pytest.raises(InputError, match=r"metadata\.csv:1: no id column: expected cord_uid"):
         read(written(tmp_path, "x,y", columns="id,title"))

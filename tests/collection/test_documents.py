@@ -1,4 +1,4 @@
-"""What holds for every collection, whatever its format: formats seen, ids distinct, faults told?"""
+"""Do the common checks hold for every format: detection, distinct ids, errors with their place?"""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ BAD = st.sampled_from(
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place for one file, written anew by each example."""
+    """A path for one file, rewritten by each example."""
     return tmp_path_factory.mktemp("documents") / "file.jsonl"
 
 
 def read(path: Path, raw: str | bytes, intake: Intake | None = None) -> list[Document]:
-    """The documents of a file that holds `raw`."""
+    """Write a file and return its documents."""
     path.write_bytes(raw if isinstance(raw, bytes) else raw.encode())
     return list(read_collection(str(path), intake or Intake()))
 
 
 @given(st.lists(GOOD | BAD, max_size=8))
-def test_each_record_is_kept_or_counted(file: Path, lines: list[str]) -> None:
-    """With bad records skipped, the good ones are kept in order and the others all counted."""
+def test_each_record_is_read_or_counted(file: Path, lines: list[str]) -> None:
+    """With skip_bad, good records are read in order and all others are counted."""
     intake = Intake(skip_bad=True)
     ids = [line[7] for line in lines if line.startswith('{"id": ') and line[7].isdigit()]
     kept = list(dict.fromkeys(ids))
     raw = "".join(f"{line}\n" for line in lines).encode("latin-1")
     try:
-        found = [document.doc_id for document in read(file, raw, intake)]
+        read_ids = [document.doc_id for document in read(file, raw, intake)]
     except InputError as error:
         assert "no documents" in str(error)
-        found = []
-    assert found == kept
+        read_ids = []
+    assert read_ids == kept
     assert len(intake.skipped) == len(lines) - len(kept)
     assert all(re.search(r":\d+$", error.where) for error in intake.skipped)
 
@@ -57,7 +57,7 @@ def test_each_record_is_kept_or_counted(file: Path, lines: list[str]) -> None:
 def test_any_bytes_are_documents_or_an_input_error(
     file: Path, raw: bytes, format_name: str
 ) -> None:
-    """Whatever the file, and whatever the format it is taken for."""
+    """This holds for any contents and any format."""
     file.write_bytes(raw)
     try:
         list(read_collection(str(file), Intake(), format_name))
@@ -68,7 +68,7 @@ def test_any_bytes_are_documents_or_an_input_error(
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
 @given(st.lists(st.integers(), unique=True, min_size=1))
 def test_compression_changes_nothing(file: Path, ids: list[int]) -> None:
-    """A gzipped collection holds the documents of the plain one."""
+    """A gzipped collection has the same documents as the plain file."""
     raw = "".join(json.dumps({"id": n, "text": "x"}) + "\n" for n in ids).encode()
     assert read(file, gzip.compress(raw)) == read(file, raw)
 
@@ -87,38 +87,38 @@ def test_compression_changes_nothing(file: Path, ids: list[int]) -> None:
         ("c.sgm", "trec"),
     ],
 )
-def test_the_format_is_told_by_the_name(tmp_path: Path, name: str, format_name: str) -> None:
-    """The last suffix counts, .gz aside, in capitals or not."""
+def test_the_format_is_detected_from_the_name(tmp_path: Path, name: str, format_name: str) -> None:
+    """The last suffix counts, except .gz, in any case."""
     (tmp_path / name).touch()
     assert detect_format(tmp_path / name) == format_name
 
 
 def test_a_folder_is_a_folder_of_texts(tmp_path: Path) -> None:
-    """Even one with a suffix."""
+    """Even if its name has a suffix."""
     (tmp_path / "c.jsonl").mkdir()
     assert detect_format(tmp_path / "c.jsonl") == "folder"
 
 
 @pytest.mark.parametrize("name", ["c", "c.gz", "c.csv", "jsonl", "c.jsonl.bak"])
 def test_an_unknown_suffix_lists_the_formats(tmp_path: Path, name: str) -> None:
-    """No guess is made; --format is asked for."""
+    """There is no guess; the error asks for --format."""
     (tmp_path / name).touch()
     with pytest.raises(
-        InputError, match=r"cannot tell the format.*--format: one of jsonl, tsv, trec"
+        InputError, match=r"cannot detect the format.*--format: one of jsonl, tsv, trec"
     ):
         detect_format(tmp_path / name)
 
 
 @pytest.mark.parametrize("format_name", [None, "jsonl", "tsv", "trec"])
 def test_a_missing_path_is_named(tmp_path: Path, format_name: str | None) -> None:
-    """With the format given or not."""
+    """Whether the format is given or not."""
     with pytest.raises(InputError, match=r"c\.jsonl: no such file"):
         list(read_collection(str(tmp_path / "c.jsonl"), Intake(), format_name))
 
 
 @pytest.mark.parametrize("format_name", ["jsonl", "tsv"])
 def test_a_folder_is_no_file(tmp_path: Path, format_name: str) -> None:
-    """Formats of one file refuse a folder."""
+    """Formats of a single file refuse a folder."""
     with pytest.raises(InputError, match="is a folder: expected a file"):
         list(read_collection(str(tmp_path), Intake(), format_name))
 
@@ -131,19 +131,19 @@ def test_a_folder_is_no_file(tmp_path: Path, format_name: str) -> None:
     ],
 )
 def test_every_format_refuses_a_missing_path(tmp_path: Path, format_name: str) -> None:
-    """Each of the formats on offer ends in an InputError, pydocs of another place too."""
+    """Each format raises InputError, including pydocs with a path."""
     with pytest.raises(InputError):
         list(read_collection(str(tmp_path / "no"), Intake(), format_name))
 
 
-def test_a_format_nobody_knows_is_an_input_error(tmp_path: Path) -> None:
-    """Programs have no list of choices in front of them, as the command line has."""
+def test_an_unknown_format_is_an_input_error(tmp_path: Path) -> None:
+    """The command line checks the format itself; programs rely on this."""
     with pytest.raises(InputError):
         list(read_collection(str(tmp_path), Intake(), "parquet"))
 
 
-def test_the_format_given_goes_before_the_name(tmp_path: Path) -> None:
-    """A collection may be called anything."""
+def test_a_given_format_overrides_the_name(tmp_path: Path) -> None:
+    """A collection may have any file name."""
     (tmp_path / "c.txt").write_text("1\tx\n")
     documents = list(read_collection(str(tmp_path / "c.txt"), Intake(), "tsv"))
     assert documents == [Document("1", {"text": "x"})]
@@ -152,7 +152,7 @@ def test_the_format_given_goes_before_the_name(tmp_path: Path) -> None:
 def test_a_file_called_pydocs_needs_a_format(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The word stands for the library; a format makes it a file again."""
+    """`pydocs` alone is the standard library; with a format it is a path."""
     library = [("shop.py", Document("shop", {"text": "A shop."}))]
     monkeypatch.setitem(READERS, "pydocs", lambda *_: iter(library))
     monkeypatch.chdir(tmp_path)
@@ -162,8 +162,8 @@ def test_a_file_called_pydocs_needs_a_format(
     assert [d.doc_id for d in read_collection("pydocs", Intake())] == ["shop"]
 
 
-def test_a_second_document_of_one_id_is_refused(tmp_path: Path) -> None:
-    """The place of the second one is named."""
+def test_a_repeated_id_is_refused(tmp_path: Path) -> None:
+    """The error names the place of the second document."""
     path = tmp_path / "c.tsv"
     with pytest.raises(
         InputError, match=rf"^{re.escape(str(path))}:3: a second document with the id a$"
@@ -173,33 +173,33 @@ def test_a_second_document_of_one_id_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("doc_id", ["", " ", "\\t"])
 def test_an_empty_id_is_refused(tmp_path: Path, doc_id: str) -> None:
-    """An id of blanks alone is empty too."""
+    """An id of white space counts as empty."""
     with pytest.raises(InputError, match=r"c\.jsonl:1: document has an empty id"):
         read(tmp_path / "c.jsonl", f'{{"id": "{doc_id}", "text": "x"}}')
 
 
 @pytest.mark.parametrize("name", ["c.jsonl", "c.tsv", "c.trec"])
 def test_an_empty_collection_is_refused(tmp_path: Path, name: str) -> None:
-    """An index of nothing would answer every question with nothing."""
+    """An empty index would answer every query with nothing."""
     with pytest.raises(InputError, match=rf"{name}: no documents \(check the path and --format\)"):
         read(tmp_path / name, "\n\n")
 
 
-def test_an_empty_folder_tells_what_was_not_read(tmp_path: Path) -> None:
-    """The notes say why nothing was found."""
+def test_the_error_for_an_empty_folder_has_the_notes(tmp_path: Path) -> None:
+    """They explain why nothing was read."""
     (tmp_path / "a.pdf").touch()
-    with pytest.raises(InputError, match=r"no documents \(file of another kind not read: \.pdf\)"):
+    with pytest.raises(InputError, match=r"no documents \(file of another type not read: \.pdf\)"):
         list(read_collection(str(tmp_path), Intake()))
 
 
-def test_bad_records_alone_are_no_collection(tmp_path: Path) -> None:
-    """Skipping everything is told with the number skipped."""
+def test_a_collection_of_bad_records_is_refused(tmp_path: Path) -> None:
+    """The error says how many were skipped."""
     with pytest.raises(InputError, match="no documents: found 2 bad records"):
         read(tmp_path / "c.jsonl", "{\n{\n", Intake(skip_bad=True))
 
 
-def test_skipping_counts_faults_of_every_kind(tmp_path: Path) -> None:
-    """Broken, incomplete, wrongly encoded, doubled and nameless records, each with its line."""
+def test_bad_records_of_every_kind_are_counted(tmp_path: Path) -> None:
+    """Broken, incomplete, wrongly encoded, repeated and without id, each with its line."""
     raw = (
         b'{"id": "a", "text": "x"}\n{oops\n{"id": "b"}\n{"id": "caf\xe9", "text": "x"}\n\n'
         b'{"id": "a", "text": "again"}\n{"id": "", "text": "x"}\n{"id": "c", "text": "y"}\n'
@@ -210,8 +210,8 @@ def test_skipping_counts_faults_of_every_kind(tmp_path: Path) -> None:
     assert lines == [2, 3, 4, 6, 7]
 
 
-def test_documents_come_one_at_a_time(tmp_path: Path) -> None:
-    """A collection is streamed: a fault in line two does not keep line one from its reader."""
+def test_documents_are_streamed(tmp_path: Path) -> None:
+    """A bad second line does not prevent reading the first."""
     path = tmp_path / "c.tsv"
     path.write_text("a\tx\nbroken\n")
     documents = read_collection(str(path), Intake())
@@ -220,16 +220,16 @@ def test_documents_come_one_at_a_time(tmp_path: Path) -> None:
         next(documents)
 
 
-def test_half_a_character_is_refused(tmp_path: Path) -> None:
-    """A lone surrogate (\\ud800) is no text: no index and no run can be written with it."""
+def test_a_lone_surrogate_is_refused(tmp_path: Path) -> None:
+    """No index and no run could be written with it (\\ud800)."""
     path = tmp_path / "c.jsonl"
     path.write_text('{"id": "a", "text": "x"}\n{"id": "b", "text": "\\ud800"}\n')
-    with pytest.raises(InputError, match=r"c\.jsonl:2: text holds half a character"):
+    with pytest.raises(InputError, match=r"c\.jsonl:2: text contains a lone surrogate"):
         list(read_collection(str(path), Intake()))
 
 
-def test_a_file_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    """A file name in Latin-1 must not become an id that no index or run can be written with."""
+def test_an_undecodable_file_name_is_refused(tmp_path: Path) -> None:
+    """A file name in Latin-1 cannot be an id in an index or a run."""
     (tmp_path / "good.txt").write_text("x")
     try:
         (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("x")
@@ -241,7 +241,7 @@ def test_a_file_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_line_offers_every_format() -> None:
-    """It lists them itself, so that --help need not load the readers."""
+    """It has its own list, so that --help need not import the readers."""
     from birchbark.cli.index import command
 
     build = command.commands["build"]  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Does every text file of a folder become a Document, and is every other file spoken of?"""
+"""Does every text file of a folder become a Document, and is every other file noted?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINE = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\ufeff"), ma
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for one file, written anew by each example."""
+    """A folder for one file, rewritten by each example."""
     return tmp_path_factory.mktemp("folder")
 
 
@@ -33,13 +33,13 @@ def fill(folder: Path, files: Mapping[str, str | bytes]) -> Path:
 
 
 def read(folder: Path, intake: Intake | None = None) -> list[Document]:
-    """The documents below `folder`."""
+    """Return the documents below `folder`."""
     return [document for _, document in read_folder(folder, intake or Intake())]
 
 
 @given(st.lists(LINE, min_size=1).map("\n".join))
-def test_plain_text_is_kept_to_the_letter(folder: Path, text: str) -> None:
-    """All lines, blank ones and indented ones too; only the file's last line end goes."""
+def test_plain_text_is_unchanged(folder: Path, text: str) -> None:
+    """Blank and indented lines stay; only the last line break of the file is removed."""
     fill(folder, {"a.txt": f"{text}\n"})
     assert read(folder) == [Document("a.txt", {"title": "", "text": text})]
 
@@ -47,7 +47,7 @@ def test_plain_text_is_kept_to_the_letter(folder: Path, text: str) -> None:
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
 @given(st.sampled_from(sorted(SUFFIXES)), st.binary())
 def test_any_bytes_are_a_document_or_an_input_error(folder: Path, suffix: str, raw: bytes) -> None:
-    """One file, one document or one fault, whatever is in it."""
+    """Each file is one document or one error, whatever its contents."""
     for old in folder.iterdir():
         old.unlink()
     fill(folder, {f"a{suffix}": raw})
@@ -61,42 +61,42 @@ def test_any_bytes_are_a_document_or_an_input_error(folder: Path, suffix: str, r
 def test_every_file_is_a_document_or_a_note(
     tmp_path_factory: pytest.TempPathFactory, names: list[str]
 ) -> None:
-    """No file is passed over in silence."""
+    """No file is ignored silently."""
     intake = Intake()
     documents = read(fill(tmp_path_factory.mktemp("files"), dict.fromkeys(names, "x")), intake)
     assert len(documents) + intake.notes.total() == len(names)
 
 
-def test_files_of_other_kinds_are_noted(tmp_path: Path) -> None:
-    """Each kind with its number, hidden files apart."""
+def test_files_of_other_types_are_noted(tmp_path: Path) -> None:
+    """Each type has its own count, and so do hidden files."""
     files = dict.fromkeys(["a.pdf", "b.pdf", "Makefile", ".hidden.txt", ".git/a.txt", "c.txt"], "x")
     intake = Intake()
     assert [d.doc_id for d in read(fill(tmp_path, files), intake)] == ["c.txt"]
     assert dict(intake.notes) == {
-        "file of another kind not read: .pdf": 2,
-        "file of another kind not read: no suffix": 1,
+        "file of another type not read: .pdf": 2,
+        "file of another type not read: no suffix": 1,
         "hidden file not read": 2,
     }
 
 
 def test_ids_are_paths_below_the_folder_in_order(tmp_path: Path) -> None:
-    """Sorted by name, nested folders with slashes, and the place is the file."""
+    """Sorted by name, with slashes for nested folders; the place is the file."""
     fill(tmp_path, dict.fromkeys(["b.txt", "a/z.txt", "a/b/c.md"], "x"))
     located = list(read_folder(tmp_path, Intake()))
     assert [document.doc_id for _, document in located] == ["a/b/c.md", "a/z.txt", "b.txt"]
     assert located[0][0] == str(tmp_path / "a/b/c.md")
 
 
-def test_white_space_in_names_is_written_as_in_addresses(tmp_path: Path) -> None:
-    """Runs and qrels are separated by white space, so no id may hold any."""
+def test_white_space_in_names_is_percent_encoded(tmp_path: Path) -> None:
+    """Runs and qrels are separated by white space, so no id may contain any."""
     fill(tmp_path, dict.fromkeys(["my notes/of may.txt", "tab\there.txt", "line\nend.txt"], "x"))
     ids = {document.doc_id for document in read(tmp_path)}
     assert ids == {"my%20notes/of%20may.txt", "tab%20here.txt", "line%20end.txt"}
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
-def test_gzipped_files_are_seen_through(tmp_path: Path) -> None:
-    """The suffix before .gz says what it is; gzip of another kind is noted like that kind."""
+def test_gzipped_files_are_decompressed(tmp_path: Path) -> None:
+    """The suffix before .gz is the type; gzipped files of other types are noted as those types."""
     html = gzip.compress(b"<title>T</title>x")
     fill(tmp_path, {"a.html.gz": html, "b.txt": gzip.compress(b"y"), "c.tar.gz": b"", "d.gz": b""})
     intake = Intake()
@@ -107,14 +107,14 @@ def test_gzipped_files_are_seen_through(tmp_path: Path) -> None:
     assert intake.notes.total() == 2
 
 
-def test_suffixes_in_capitals_are_the_same(tmp_path: Path) -> None:
-    """Old cameras and older disks shout."""
+def test_suffixes_are_case_insensitive(tmp_path: Path) -> None:
+    """.HTM and .TXT are read like .htm and .txt."""
     fill(tmp_path, {"A.HTM": "<title>T</title>x", "B.TXT": "y", "C.MD": "# H\nz"})
     assert [document.title for document in read(tmp_path)] == ["T", "", "H"]
 
 
 def test_html_loses_its_markup(tmp_path: Path) -> None:
-    """Title apart, scripts left out, blocks on lines of their own."""
+    """The title is separate, scripts are left out, blocks are separated by blank lines."""
     page = (
         "<!DOCTYPE html><html><head><title>Birch &amp; bark</title><style>p {}</style></head>"
         "<body><h1>One</h1><p>two <b>th</b>ree</p><script>if (a < b) {}</script><p>four</body>"
@@ -138,7 +138,7 @@ def test_html_loses_its_markup(tmp_path: Path) -> None:
 def test_the_first_heading_of_markdown_is_its_title(
     tmp_path: Path, text: str, title: str, rest: str
 ) -> None:
-    """The heading leaves the text, so that no word counts twice."""
+    """The heading is not part of the text, so that no word counts twice."""
     assert read(fill(tmp_path, {"a.md": text})) == [
         Document("a.md", {"title": title, "text": rest})
     ]
@@ -146,18 +146,18 @@ def test_the_first_heading_of_markdown_is_its_title(
 
 @pytest.mark.parametrize("before", ["A word first.\n\n", "---\nlayout: post\n---\n"])
 def test_a_heading_further_down_is_the_title_too(tmp_path: Path, before: str) -> None:
-    """The first heading is the title even where front matter or a badge stands before it."""
+    """Also after front matter or a paragraph."""
     assert read(fill(tmp_path, {"a.md": f"{before}# Birch\nA text."}))[0].title == "Birch"
 
 
-def test_byte_order_mark_and_line_ends_of_windows_go(tmp_path: Path) -> None:
-    """A heading is seen behind the mark, and no carriage return is left in the text."""
+def test_byte_order_mark_and_carriage_returns_are_removed(tmp_path: Path) -> None:
+    """A heading after the mark is recognised."""
     fill(tmp_path, {"a.md": b"\xef\xbb\xbf# T\r\nx\r\ny\r\n"})
     assert read(tmp_path) == [Document("a.md", {"title": "T", "text": "x\ny"})]
 
 
 def test_wrong_encoding_names_file_and_line(tmp_path: Path) -> None:
-    """The position counts within a line, so the line must be named."""
+    """The position is within a line, so the error names the line."""
     fill(tmp_path, {"a.txt": b"one\ntwo\ncaf\xe9\n"})
     with pytest.raises(
         InputError, match=r"a\.txt:3: wrong encoding.*0xe9 at position 4 of the line"
@@ -165,15 +165,15 @@ def test_wrong_encoding_names_file_and_line(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_the_encoding_asked_for_is_used(tmp_path: Path) -> None:
-    """One encoding for all files of the folder."""
+def test_the_given_encoding_is_used(tmp_path: Path) -> None:
+    """It applies to all files of the folder."""
     fill(tmp_path, {"a.txt": b"caf\xe9", "b.html": b"<p>caf\xe9"})
     assert [d.text for d in read(tmp_path, Intake(encoding="latin-1"))] == ["café", "café"]
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
 def test_a_bad_file_is_named_and_can_be_skipped(tmp_path: Path) -> None:
-    """One damaged file of thousands does not stop the others."""
+    """One damaged file does not prevent reading the others."""
     cut = gzip.compress(b"one\ntwo\n")[:-4]
     fill(tmp_path, {"a.txt": "x", "b.txt": b"\xff", "c.txt.gz": cut, "d.txt": "y"})
     with pytest.raises(InputError, match=r"b\.txt.*: wrong encoding"):

@@ -1,4 +1,4 @@
-"""Does an intake raise a bad record or keep count of it, and never lose one?"""
+"""Does an Intake raise or count every bad record?"""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from birchbark.errors import InputError
 
 
 @given(st.lists(st.text(max_size=5)))
-def test_every_bad_record_is_kept_where_bad_ones_are_skipped(faults: list[str]) -> None:
-    """What was skipped can be told afterwards, each record with its own error, in order."""
+def test_skipped_records_are_collected(faults: list[str]) -> None:
+    """All errors can be reported afterwards, in order."""
     intake = Intake(skip_bad=True)
     for fault in faults:
         intake.bad(InputError(fault))
@@ -21,7 +21,7 @@ def test_every_bad_record_is_kept_where_bad_ones_are_skipped(faults: list[str]) 
 
 @given(st.lists(st.sampled_from("abc")))
 def test_every_note_is_counted(notes: list[str]) -> None:
-    """A note is told once, but how often it occurred is known."""
+    """Each note is kept once, with its count."""
     intake = Intake()
     for note in notes:
         intake.note(note)
@@ -29,7 +29,7 @@ def test_every_note_is_counted(notes: list[str]) -> None:
 
 
 def test_the_first_bad_record_is_raised() -> None:
-    """Bad records are skipped only on request, and the same error comes out that went in."""
+    """Records are skipped only on request; the error raised is the one passed in."""
     intake, error = Intake(), InputError("broken", where="c.jsonl:3")
     with pytest.raises(InputError, match=r"^c\.jsonl:3: broken$") as caught:
         intake.bad(error)
@@ -37,8 +37,8 @@ def test_the_first_bad_record_is_raised() -> None:
     assert intake.skipped == []
 
 
-def test_advice_of_the_intake_is_given_where_the_error_has_none() -> None:
-    """The command line knows of --skip-bad, the reader does not; the reader's advice goes first."""
+def test_the_remedy_is_added_to_errors_without_one() -> None:
+    """The reader's own remedy, where it has one, takes precedence."""
     intake = Intake(remedy="or use --skip-bad")
     with pytest.raises(InputError, match=r"broken \(or use --skip-bad\)"):
         intake.bad(InputError("broken"))
@@ -47,7 +47,7 @@ def test_advice_of_the_intake_is_given_where_the_error_has_none() -> None:
 
 
 def test_two_intakes_share_nothing() -> None:
-    """Counts belong to one reading of one collection."""
+    """Counts belong to one Intake."""
     first, second = Intake(skip_bad=True), Intake(skip_bad=True)
     first.bad(InputError("broken"))
     first.note("hidden file")

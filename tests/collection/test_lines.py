@@ -1,4 +1,4 @@
-"""Are all lines of a file read, plain or gzipped, and does each fault name its line?"""
+"""Are all lines of a file read, plain or gzipped, and do errors name the line?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import UTF8_MARK, binary_lines, decode, parsed_lines
+from birchbark.collection.lines import UTF8_BOM, binary_lines, decode, parse_file
 from birchbark.errors import InputError
 
 # Until gzipped files are closed (test_files_are_closed), their warnings are no test's business.
@@ -25,7 +25,7 @@ LINES = st.lists(st.binary(max_size=8).filter(lambda b: not re.search(rb"[\r\n]"
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place for one file, written anew by each example."""
+    """A path for one file, rewritten by each example."""
     return tmp_path_factory.mktemp("lines") / "file"
 
 
@@ -33,13 +33,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines=LINES,
     end=st.sampled_from([b"\n", b"\r\n"]),
     last=st.booleans(),
-    mark=st.sampled_from([b"", UTF8_MARK]),
+    mark=st.sampled_from([b"", UTF8_BOM]),
     zipped=st.booleans(),
 )
 def test_lines_are_the_same_however_the_file_is_written(
     file: Path, lines: list[bytes], end: bytes, last: bool, mark: bytes, zipped: bool
 ) -> None:
-    """Line ends of either kind, a last one or none, a BOM and gzip leave no trace in the lines."""
+    """Kind of line breaks, a last one or none, a BOM and gzip make no difference."""
     lines = [b"first", *lines, b"last"]
     raw = mark + end.join(lines) + (end if last else b"")
     file.write_bytes(gzip.compress(raw) if zipped else raw)
@@ -48,7 +48,7 @@ def test_lines_are_the_same_however_the_file_is_written(
 
 @given(st.binary() | st.binary().map(lambda b: gzip.compress(b"ab\n")[: len(b)] + b))
 def test_any_bytes_are_lines_or_an_input_error(file: Path, raw: bytes) -> None:
-    """Damage, in the compression too, is told as an InputError and as nothing else."""
+    """Damaged files raise InputError and nothing else."""
     file.write_bytes(raw)
     try:
         numbers = [number for number, _ in binary_lines(file)]
@@ -59,23 +59,23 @@ def test_any_bytes_are_lines_or_an_input_error(file: Path, raw: bytes) -> None:
 
 
 @given(st.integers(min_value=2))
-def test_a_gzip_cut_off_anywhere_is_refused(file: Path, length: int) -> None:
-    """No part of a file passes for the whole of it."""
+def test_a_truncated_gzip_is_refused(file: Path, length: int) -> None:
+    """Wherever it is cut off."""
     whole = gzip.compress(b"one\ntwo\nthree\n")
     file.write_bytes(whole[: 2 + (length - 2) % (len(whole) - 2)])
-    with pytest.raises(InputError, match=r":\d+: broken gzip stream.*cut off.*fetch it again"):
+    with pytest.raises(InputError, match=r":\d+: broken gzip stream.*truncated.*download it again"):
         list(binary_lines(file))
 
 
 @given(st.text(), st.sampled_from(["utf-8", "utf-7", "gb18030"]))
 def test_decode_undoes_encode(text: str, encoding: str) -> None:
-    """Text that was written in an encoding is read in it."""
+    """Text round-trips in every encoding."""
     assert decode(text.encode(encoding), encoding) == text
 
 
 @given(st.binary(), st.sampled_from(["utf-8", "latin-1", "ascii", "cp1252", "shift_jis"]))
 def test_any_bytes_are_text_or_an_input_error(raw: bytes, encoding: str) -> None:
-    """No other exception comes out of an encoding that does not fit."""
+    """Bytes that are invalid in an encoding raise no other exception."""
     try:
         decode(raw, encoding)
     except InputError as error:
@@ -83,8 +83,8 @@ def test_any_bytes_are_text_or_an_input_error(raw: bytes, encoding: str) -> None
 
 
 @pytest.mark.parametrize("name", ["c.jsonl.gz", "c.jsonl", "c.txt", "c"])
-def test_gzip_is_seen_by_its_bytes(tmp_path: Path, name: str) -> None:
-    """The suffix has no say: a gzipped file may be called anything, and so may a plain one."""
+def test_gzip_is_detected_from_its_bytes(tmp_path: Path, name: str) -> None:
+    """The suffix is ignored, for gzipped and plain files."""
     (tmp_path / name).write_bytes(gzip.compress(b"a\nb\n"))
     assert list(binary_lines(tmp_path / name)) == [(1, b"a"), (2, b"b")]
     (tmp_path / name).write_bytes(b"a\nb\n")
@@ -92,62 +92,62 @@ def test_gzip_is_seen_by_its_bytes(tmp_path: Path, name: str) -> None:
 
 
 def test_gzip_in_several_members_is_one_file(tmp_path: Path) -> None:
-    """Files put together with cat, and bgzip's blocks, are read to their end."""
+    """Concatenated files, and bgzip's blocks, are read to the end."""
     (tmp_path / "c").write_bytes(gzip.compress(b"a\nb") + gzip.compress(b"c\n"))
     assert list(binary_lines(tmp_path / "c")) == [(1, b"a"), (2, b"bc")]
 
 
-def test_a_cut_off_gzip_names_the_line_that_is_missing(tmp_path: Path) -> None:
-    """Two lines came through, so the third is where reading stopped."""
+def test_the_error_for_a_truncated_gzip_names_the_line(tmp_path: Path) -> None:
+    """It is the first line that could not be read."""
     path = tmp_path / "c.gz"
     path.write_bytes(gzip.compress(b"one\ntwo\n")[:-4])
     with pytest.raises(InputError, match=rf"^{re.escape(str(path))}:3: broken gzip stream"):
         list(binary_lines(path))
 
 
-def test_garbage_behind_a_gzip_is_refused(tmp_path: Path) -> None:
-    """Bytes that are no member of the archive are not passed over."""
+def test_garbage_after_a_gzip_is_refused(tmp_path: Path) -> None:
+    """Bytes that are not a gzip member are not ignored."""
     (tmp_path / "c.gz").write_bytes(gzip.compress(b"one\n") + b"garbage")
     with pytest.raises(InputError, match=r"c\.gz:2: broken gzip stream"):
         list(binary_lines(tmp_path / "c.gz"))
 
 
 def test_files_are_closed(tmp_path: Path) -> None:
-    """Reading leaves no file open, gzipped or not, read to its end or given up."""
+    """Also if they are not read to the end, gzipped or not."""
     (tmp_path / "plain").write_bytes(b"a\nb\n")
     (tmp_path / "zipped").write_bytes(gzip.compress(b"a\nb\n"))
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for name in ("plain", "zipped"):
             list(binary_lines(tmp_path / name))
             next(binary_lines(tmp_path / name))
         gc.collect()
-    assert [str(w.message) for w in told] == []
+    assert [str(w.message) for w in caught] == []
 
 
 def test_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:
-    """Other signs that Unicode calls line ends stay inside, as in grep and in JSONL."""
+    """Other line separators of Unicode are part of the line, as in grep and JSONL."""
     line = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\rh".encode()
     (tmp_path / "c").write_bytes(line + b"\n")
     assert list(binary_lines(tmp_path / "c")) == [(1, line)]
 
 
-def test_a_byte_order_mark_is_removed_at_the_start_alone(tmp_path: Path) -> None:
-    """Further down it is a character like any other."""
-    (tmp_path / "c").write_bytes(UTF8_MARK + b"a\n" + UTF8_MARK + b"b\n")
-    assert list(binary_lines(tmp_path / "c")) == [(1, b"a"), (2, UTF8_MARK + b"b")]
+def test_a_byte_order_mark_is_removed_at_the_start_only(tmp_path: Path) -> None:
+    """Elsewhere it is an ordinary character."""
+    (tmp_path / "c").write_bytes(UTF8_BOM + b"a\n" + UTF8_BOM + b"b\n")
+    assert list(binary_lines(tmp_path / "c")) == [(1, b"a"), (2, UTF8_BOM + b"b")]
 
 
 def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
-    """Nothing in, nothing out, compressed or not."""
+    """Whether compressed or not."""
     (tmp_path / "c").write_bytes(b"")
     assert list(binary_lines(tmp_path / "c")) == []
     (tmp_path / "c").write_bytes(gzip.compress(b""))
     assert list(binary_lines(tmp_path / "c")) == []
 
 
-def test_a_missing_file_and_a_folder_are_told_apart(tmp_path: Path) -> None:
-    """Both are named, and what was wanted with them."""
+def test_a_missing_file_and_a_folder_have_different_errors(tmp_path: Path) -> None:
+    """Both errors name the path."""
     with pytest.raises(InputError, match=rf"^{re.escape(str(tmp_path))}/no: no such file$"):
         list(binary_lines(tmp_path / "no"))
     with pytest.raises(InputError, match="is a folder: expected a file"):
@@ -155,51 +155,51 @@ def test_a_missing_file_and_a_folder_are_told_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["file/below", "x" * 300], ids=["below a file", "long"])
-def test_a_path_that_cannot_be_is_an_input_error(tmp_path: Path, name: str) -> None:
-    """A file taken for a folder and a name too long are wrong input like a missing file."""
+def test_an_invalid_path_is_an_input_error(tmp_path: Path, name: str) -> None:
+    """A path below a file, and a name that is too long."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(InputError):
         list(binary_lines(tmp_path / name))
 
 
 def test_wrong_encoding_names_line_byte_and_remedy(tmp_path: Path) -> None:
-    """Where, found, wanted and what to do: all that is needed to put it right."""
+    """The error has all parts: where, expected, found, remedy."""
     path = tmp_path / "c.tsv"
     path.write_bytes(b"1\tfine\n\n2\tcaf\xe9 au lait\n")
     with pytest.raises(InputError) as caught:
-        list(parsed_lines(path, str, Intake()))
+        list(parse_file(path, str, Intake()))
     assert str(caught.value) == (
         f"{path}:3: wrong encoding: expected UTF-8, found byte 0xe9 at position 6 of the line "
-        "(name the right one with --encoding, for example --encoding latin-1)"
+        "(set the encoding with --encoding, for example --encoding latin-1)"
     )
 
 
-def test_the_encoding_asked_for_is_used(tmp_path: Path) -> None:
-    """What UTF-8 refuses is read as Latin-1 where that is named."""
+def test_the_given_encoding_is_used(tmp_path: Path) -> None:
+    """Bytes that are invalid UTF-8 can be read as Latin-1."""
     (tmp_path / "c").write_bytes(b"caf\xe9\n")
-    lines = parsed_lines(tmp_path / "c", str, Intake(encoding="latin-1"))
+    lines = parse_file(tmp_path / "c", str, Intake(encoding="latin-1"))
     assert list(lines) == [(f"{tmp_path / 'c'}:1", "café")]
 
 
 @pytest.mark.parametrize("encoding", ["klingon", "", "rot13", "base64"])
 def test_an_unknown_encoding_is_named(encoding: str) -> None:
-    """Codecs of Python that make no text are unknown encodings too."""
+    """Python's codecs that do not decode to text count as unknown."""
     with pytest.raises(InputError, match=f"unknown encoding '{encoding}'.*try utf-8 or latin-1"):
         decode(b"a", encoding)
 
 
 @pytest.mark.parametrize("encoding", ["punycode", "undefined", "utf\0"])
 def test_odd_encodings_raise_nothing_else(encoding: str) -> None:
-    """Codecs that fail with UnicodeError or ValueError fail as an InputError here."""
+    """Codecs that raise UnicodeError or ValueError lead to an InputError."""
     with pytest.raises(InputError):
         decode(b"+", encoding)
 
 
 def test_utf_16_says_what_is_wrong(tmp_path: Path) -> None:
-    """A file cannot be cut at line feeds in UTF-16, so its second line must not be blamed."""
+    """UTF-16 cannot be split at line feed bytes; the error does not blame the second line."""
     (tmp_path / "c").write_bytes("one\ntwo\n".encode("utf-16"))
     try:
-        lines = [line for _, line in parsed_lines(tmp_path / "c", str, Intake(encoding="utf-16"))]
+        lines = [line for _, line in parse_file(tmp_path / "c", str, Intake(encoding="utf-16"))]
     except InputError as error:
         assert "0x00" not in str(error)
     else:
@@ -207,16 +207,16 @@ def test_utf_16_says_what_is_wrong(tmp_path: Path) -> None:
 
 
 def test_blank_lines_are_skipped_and_counted_as_lines(tmp_path: Path) -> None:
-    """A blank line is no record, and the places after it are right."""
+    """A blank line is no record, but counts in line numbers."""
     (tmp_path / "c").write_bytes(b"\n \t\r\na\n\n\nb")
-    assert list(parsed_lines(tmp_path / "c", str, Intake())) == [
+    assert list(parse_file(tmp_path / "c", str, Intake())) == [
         (f"{tmp_path / 'c'}:3", "a"),
         (f"{tmp_path / 'c'}:6", "b"),
     ]
 
 
 def test_a_bad_line_is_skipped_or_raised_with_its_place(tmp_path: Path) -> None:
-    """The intake decides; the lines around a bad one are read either way."""
+    """The Intake decides; the other lines are read either way."""
 
     def parse(line: str) -> str:
         if line == "bad":
@@ -225,14 +225,14 @@ def test_a_bad_line_is_skipped_or_raised_with_its_place(tmp_path: Path) -> None:
 
     (tmp_path / "c").write_bytes(b"a\nbad\nb\n\xff\nc\n")
     intake = Intake(skip_bad=True)
-    assert [line for _, line in parsed_lines(tmp_path / "c", parse, intake)] == ["a", "b", "c"]
+    assert [line for _, line in parse_file(tmp_path / "c", parse, intake)] == ["a", "b", "c"]
     assert [error.where for error in intake.skipped] == [f"{tmp_path / 'c'}:{n}" for n in (2, 4)]
     with pytest.raises(InputError, match=r"c:2: bad line"):
-        list(parsed_lines(tmp_path / "c", parse, Intake()))
+        list(parse_file(tmp_path / "c", parse, Intake()))
 
 
-def test_pipes_are_read_from_their_start() -> None:
-    """`<(zcat run.gz)` in a shell: opened once, never sought."""
+def test_pipes_can_be_read() -> None:
+    """`<(zcat run.gz)` in a shell is opened once and never sought."""
     for content in (b"a\nb\n", gzip.compress(b"a\nb\n")):
         reading, writing = os.pipe()
         os.write(writing, content)

@@ -1,4 +1,4 @@
-"""Is all text kept and all markup gone, whatever the markup looks like?"""
+"""Does all text stay and all markup disappear, whatever the markup looks like?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PIECES = st.sampled_from(
 
 @given(st.text())
 def test_text_without_markup_keeps_its_words(text: str) -> None:
-    """Escaped text comes back word for word."""
+    """Escaped text has the same words afterwards."""
     title, body = plain_text(html.escape(text))
     assert title == ""
     assert body.split() == text.split()
@@ -26,7 +26,7 @@ def test_text_without_markup_keeps_its_words(text: str) -> None:
 
 @given(st.lists(PIECES | st.text(max_size=3)).map("".join))
 def test_any_markup_has_a_text(markup: str) -> None:
-    """However broken, the text has no runs of blank lines or of spaces, and one line of title."""
+    """However broken the markup, there are no runs of blank lines or spaces, and one title line."""
     title, body = plain_text(markup)
     assert "\n" not in title
     assert all(
@@ -38,13 +38,13 @@ def test_any_markup_has_a_text(markup: str) -> None:
 
 @pytest.mark.parametrize("markup", ["<![foo[x]]>", "a <![ b", "<p><![1]>"])
 def test_marked_sections_do_not_crash(markup: str) -> None:
-    """Office programs and scanned text hold such sections; the parser of Python 3.11 asserts."""
+    """Office programs write such sections; the parser of Python 3.11 fails on them."""
     plain_text(markup)
 
 
 @pytest.mark.parametrize("tag", ["p", "div", "li", "tr", "h1", "custom-tag"])
-def test_blocks_stand_on_their_own_lines(tag: str) -> None:
-    """Words of two blocks are never glued together."""
+def test_blocks_are_on_separate_lines(tag: str) -> None:
+    """Words of two blocks are never joined."""
     assert plain_text(f"<{tag}>one</{tag}><{tag}>two</{tag}>")[1] == "one\n\ntwo"
     assert plain_text("one<br>two<br/>three<hr />four")[1] == "one\ntwo\nthree\n\nfour"
     row = "<tr><td>one</td><td>1</td></tr>"
@@ -53,13 +53,13 @@ def test_blocks_stand_on_their_own_lines(tag: str) -> None:
 
 @pytest.mark.parametrize("tag", sorted(INLINE))
 def test_inline_tags_leave_words_whole(tag: str) -> None:
-    """Half a word in bold is half a word."""
+    """A word that is half in bold stays one word."""
     assert plain_text(f"birch<{tag}>bark</{tag}>s and <{tag}>x</{tag}>")[1] == "birchbarks and x"
 
 
 @pytest.mark.parametrize("tag", ["script", "style", "template", "noscript"])
-def test_what_people_do_not_read_is_left_out(tag: str) -> None:
-    """Scripts, styles and their kin are no text, in capitals or not."""
+def test_invisible_elements_are_left_out(tag: str) -> None:
+    """Scripts, styles and templates, with tags in any case."""
     assert plain_text(f"a<{tag}>var x = '<p>';</{tag}>b<{tag.upper()}>c</{tag.upper()}>d") == (
         "",
         "a\n\nb\n\nd",
@@ -67,23 +67,23 @@ def test_what_people_do_not_read_is_left_out(tag: str) -> None:
 
 
 def test_the_title_is_no_part_of_the_text() -> None:
-    """It is one line, its entities resolved."""
+    """It is one line with its entities resolved."""
     markup = "<html><head><title>Birch\n  &amp; bark</title></head><body>text</body></html>"
     assert plain_text(markup) == ("Birch & bark", "text")
 
 
-def test_titles_of_drawings_are_not_the_title() -> None:
-    """An icon inside the page has a <title> too; it must not be glued to the page's own."""
+def test_titles_of_svg_elements_are_not_the_title() -> None:
+    """An icon in the page has a <title>, too."""
     markup = "<title>Page</title><svg><title>Icon</title></svg>text"
     assert plain_text(markup)[0] == "Page"
 
 
 def test_entities_comments_and_attributes() -> None:
-    """Entities are resolved once; comments and attributes are no text."""
+    """Entities are resolved once; comments and attributes are left out."""
     markup = "<!-- no --><a href='no' title=\"no\">caf&eacute;</a> &lt;b&gt; &amp;lt; &#8364;"
     assert plain_text(markup) == ("", "café <b> &lt; €")
 
 
-def test_a_stray_end_does_not_hide_what_follows() -> None:
-    """An end tag without a start, and a bare less-than sign, are harmless."""
+def test_a_stray_end_tag_is_harmless() -> None:
+    """So is a bare less-than sign."""
     assert plain_text("a</script>b</p>c < d")[1] == "a\n\nb\n\nc < d"

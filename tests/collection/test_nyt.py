@@ -1,4 +1,4 @@
-"""Are articles of the New York Times corpus read, alone, below folders and in archives?"""
+"""Are articles of the New York Times read from files, folders and archives?"""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ TEXT = "On bark; photo (S)\n\nBark floats.\n\nBees <fly>."
 
 
 def test_an_article() -> None:
-    """Headline, abstract and full text; the lead, which repeats it, is not read twice."""
+    """Headline, abstract and full text; the lead paragraph, which repeats it, is left out."""
     assert parse_article(ARTICLE.format(number="1000002")) == Document(
         "1000002", {"title": "Canoes & Bees", "text": TEXT}
     )
 
 
 def test_a_folder_with_archives(tmp_path: Path) -> None:
-    """All articles in the order of the names; what is something else is noted."""
+    """All articles in the order of names; files of other types are noted."""
     with tarfile.open(tmp_path / "01.tgz", "w:gz") as archive:
         for name, text in (("01/2.xml", ARTICLE.format(number="2")), ("01/toc.txt", "contents")):
             member = tarfile.TarInfo(name)
@@ -55,20 +55,20 @@ def test_a_folder_with_archives(tmp_path: Path) -> None:
     (tmp_path / "3.xml").write_text(ARTICLE.format(number="3"))
     (tmp_path / "readme.pdf").write_text("no article")
     intake = Intake()
-    found = list(read_collection(str(tmp_path), intake, "nyt"))
-    assert [document.doc_id for document in found] == ["2", "3"]
+    documents = list(read_collection(str(tmp_path), intake, "nyt"))
+    assert [document.doc_id for document in documents] == ["2", "3"]
     assert list(intake.notes) == [
-        "file of another kind, or link, in an archive not read",
-        "file of another kind not read: .pdf",
+        "file of another type, or link, in an archive not read",
+        "file of another type not read: .pdf",
     ]
     assert [d.doc_id for d in read_collection(str(tmp_path / "01.tgz"), Intake())] == ["2"]
 
 
-def test_faults(tmp_path: Path) -> None:
-    """An archive that was cut off, and an article without a number, with their places."""
+def test_errors(tmp_path: Path) -> None:
+    """A truncated archive and an article without a number; the errors name the place."""
     (tmp_path / "cut.tgz").write_bytes(b"\x1f\x8b broken")
     with pytest.raises(InputError, match=r"cut\.tgz: broken archive"):
         list(read_collection(str(tmp_path / "cut.tgz"), Intake()))
     (tmp_path / "a.xml").write_text("<nitf></nitf>")
-    with pytest.raises(InputError, match=r"a\.xml: article has no number.*doc-id"):
+    with pytest.raises(InputError, match=r"a\.xml: article has no id.*doc-id"):
         list(read_collection(str(tmp_path / "a.xml"), Intake(), "nyt"))

@@ -1,4 +1,4 @@
-"""Does every public definition with a docstring become a Document, and is nothing imported?"""
+"""Does every public definition with a docstring become a Document, without any import?"""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def twice():
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place for one module, written anew by each example."""
+    """A path for one module, rewritten by each example."""
     return tmp_path_factory.mktemp("library") / "module.py"
 
 
@@ -102,7 +102,7 @@ def library(folder: Path, files: dict[str, str]) -> Path:
 
 
 def read(folder: Path, intake: Intake | None = None) -> dict[str, Document]:
-    """The documents of the library in `folder` by their ids, which must be distinct."""
+    """Return doc_id → document of the library in `folder`; the ids must be distinct."""
     documents = [document for _, document in read_pydocs(folder, intake or Intake())]
     assert len({document.doc_id for document in documents}) == len(documents)
     return {document.doc_id: document for document in documents}
@@ -113,7 +113,7 @@ def read(folder: Path, intake: Intake | None = None) -> dict[str, Document]:
     | st.lists(st.sampled_from(['"""a"""', "def f(): ", "class A: ", "\n", " "])).map("".join)
 )
 def test_any_text_is_documents_or_an_input_error(source: Path, code: str) -> None:
-    """A module that is no Python is a bad record and nothing worse."""
+    """A file that is not valid Python is a bad record."""
     source.write_text(code, "utf-8", newline="")
     intake = Intake(skip_bad=True)
     try:
@@ -127,7 +127,7 @@ def test_any_text_is_documents_or_an_input_error(source: Path, code: str) -> Non
 
 
 def test_public_definitions_with_a_docstring_are_documents(tmp_path: Path) -> None:
-    """Modules, functions, classes, methods, those under if and try too; nothing is imported."""
+    """Modules, functions, classes and methods, including those under if and try."""
     documents = read(library(tmp_path, {"shop.py": SHOP}))
     assert {doc_id: d.fields["kind"] for doc_id, d in documents.items()} == {
         "shop": "module",
@@ -149,7 +149,7 @@ def test_public_definitions_with_a_docstring_are_documents(tmp_path: Path) -> No
 
 
 def test_title_is_kind_and_signature_text_is_docstring(tmp_path: Path) -> None:
-    """The docstring's indentation is taken away, as help() does."""
+    """The docstring is dedented, as in help()."""
     documents = read(library(tmp_path, {"shop.py": SHOP}))
     assert documents["shop"].fields == {
         "title": "module shop",
@@ -169,17 +169,17 @@ def test_title_is_kind_and_signature_text_is_docstring(tmp_path: Path) -> None:
 
 
 def test_a_docstring_that_starts_on_its_second_line_keeps_its_shape(tmp_path: Path) -> None:
-    """What is shown is what help() shows, examples indented as they were."""
+    """The text is that of help(), with its indented examples."""
     code = 'def f():\n    """\n    Usage:\n        f()\n    """'
     assert read(library(tmp_path, {"a.py": code}))["a.f"].text == "Usage:\n    f()"
 
 
 def test_a_name_defined_twice_keeps_its_first_definition(tmp_path: Path) -> None:
-    """One id, one document."""
+    """Each id has one document."""
     assert read(library(tmp_path, {"shop.py": SHOP}))["shop.twice"].text == "First."
 
 
-def test_private_implementations_go_by_their_public_names(tmp_path: Path) -> None:
+def test_private_implementations_have_their_public_names(tmp_path: Path) -> None:
     """Some versions of Python define datetime in _pydatetime and pathlib in pathlib._local."""
     files = {
         "_pydatetime.py": 'def f(): "F"',
@@ -197,13 +197,13 @@ def test_private_implementations_go_by_their_public_names(tmp_path: Path) -> Non
 
 
 def test_a_module_beside_a_package_of_its_name_keeps_the_first(tmp_path: Path) -> None:
-    """The promise about names defined twice holds across files."""
+    """The first definition counts across files as well."""
     files = {"shop.py": '"""Module."""', "shop/__init__.py": '"""Package."""'}
     assert len(read(library(tmp_path, files))) == 1
 
 
 def test_packages_are_named_by_their_folder(tmp_path: Path) -> None:
-    """`__init__` is no part of a name."""
+    """`__init__` is not part of a name."""
     files = {"nuts/__init__.py": '"""Nuts."""', "nuts/hazel/tree.py": '"""Tree."""\ndef f(): "F"'}
     assert set(read(library(tmp_path, files))) == {"nuts", "nuts.hazel.tree", "nuts.hazel.tree.f"}
 
@@ -216,13 +216,13 @@ def test_packages_are_named_by_their_folder(tmp_path: Path) -> None:
     ).split(),
 )
 def test_private_modules_and_tests_are_left_out(tmp_path: Path, name: str) -> None:
-    """What begins with an underscore, tests, and what was installed are no documentation."""
+    """So are installed packages."""
     files = {name: '"""No."""', "public.py": '"""Yes."""'}
     assert set(read(library(tmp_path, files))) == {"public"}
 
 
 def test_a_syntax_error_is_a_bad_record(tmp_path: Path) -> None:
-    """The file is named, and the others are read where bad ones are skipped."""
+    """The error names the file; with skip_bad, the other files are read."""
     library(tmp_path, {"a.py": "def", "b.py": '"""B."""', "c.py": "\0"})
     with pytest.raises(InputError, match=r"a\.py: not valid Python: "):
         read(tmp_path)
@@ -232,7 +232,7 @@ def test_a_syntax_error_is_a_bad_record(tmp_path: Path) -> None:
 
 
 def test_other_encodings_are_read_as_python_reads_them(tmp_path: Path) -> None:
-    """A coding line is heeded, and an unknown one is a bad record."""
+    """Encoding declarations are respected; an unknown one is a bad record."""
     (tmp_path / "a.py").write_bytes(b'# coding: latin-1\n"""Caf\xe9."""')
     assert read(tmp_path)["a"].text == "Café."
     (tmp_path / "a.py").write_bytes(b'# coding: klingon\n"""A."""')
@@ -241,7 +241,7 @@ def test_other_encodings_are_read_as_python_reads_them(tmp_path: Path) -> None:
 
 
 def test_a_folder_called_like_a_module_is_no_source(tmp_path: Path) -> None:
-    """What ends with .py need not be a file."""
+    """A path that ends with .py need not be a file."""
     assert set(read(library(tmp_path, {"shop.py/nut.py": "", "a.py": '"""A."""'}))) == {"a"}
 
 
@@ -249,24 +249,24 @@ def test_a_folder_called_like_a_module_is_no_source(tmp_path: Path) -> None:
     "code", ["-" * 200_000 + "1", "x = a" + ".b" * 20_000], ids=["deep", "long"]
 )
 def test_python_beyond_the_parsers_limits_is_a_bad_record(tmp_path: Path, code: str) -> None:
-    """The parser gives up with MemoryError or RecursionError; for us it is one bad file."""
+    """The parser raises MemoryError or RecursionError."""
     with pytest.raises(InputError):
         read(library(tmp_path, {"a.py": code}))
 
 
-def test_an_escape_that_python_frowns_upon_is_no_fault(tmp_path: Path) -> None:
-    """The parser's warnings about others' sources are neither faults nor our talk."""
+def test_an_invalid_escape_is_no_error(tmp_path: Path) -> None:
+    """The parser's warnings about sources are not shown."""
     assert set(read(library(tmp_path, {"a.py": '"""A."""\nx = "\\d"'}))) == {"a"}
 
 
 def test_a_library_without_sources_is_refused(tmp_path: Path) -> None:
-    """Some systems ship Python without its sources."""
-    with pytest.raises(InputError, match=r"no Python sources \(install the library"):
+    """Some systems install Python without its sources."""
+    with pytest.raises(InputError, match=r"no Python sources \(install the sources"):
         read(tmp_path)
 
 
-def test_this_pythons_library_is_read_whole() -> None:
-    """Well over a thousand documents, each named once, the well-known ones among them."""
+def test_the_standard_library_is_read() -> None:
+    """There are over a thousand documents with distinct ids, among them well-known ones."""
     intake = Intake()
     documents = [document for _, document in read_pydocs(standard_library(), intake)]
     by_id = {document.doc_id: document for document in documents}
@@ -287,7 +287,7 @@ def test_questions_ship_with_the_package() -> None:
 
 
 def test_judgments_ship_with_the_package() -> None:
-    """Every question is judged, on the scale that topics.txt explains, and has an answer."""
+    """Every question has judgments of grades 0 to 3, and a relevant document."""
     grades = pydocs_qrels().grades
     assert grades.keys() == {query.query_id for query in pydocs_queries()}
     assert {grade for of_query in grades.values() for grade in of_query.values()} == {0, 1, 2, 3}

@@ -1,4 +1,4 @@
-"""Are judgments read as they were made, and contradictions refused?"""
+"""Are judgments read unchanged, and contradictions refused?"""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ GRADES = st.dictionaries(
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place for one file, written anew by each example."""
+    """A path for one file, rewritten by each example."""
     return tmp_path_factory.mktemp("qrels") / "qrels.txt"
 
 
 def read(path: Path, text: str) -> Qrels:
-    """The judgments of a file that holds `text`."""
+    """Write `text` to a file and return its judgments."""
     path.write_text(text, "utf-8", newline="")
     return read_qrels(path)
 
@@ -37,7 +37,7 @@ def read(path: Path, text: str) -> Qrels:
 def test_judgments_round_trip(
     file: Path, grades: dict[str, dict[str, int]], space: str, end: str
 ) -> None:
-    """Whatever white space separates columns and lines."""
+    """With any white space between columns and lines."""
     lines = [
         space.join((query_id, "0", doc_id, str(grade)))
         for query_id, of_query in grades.items()
@@ -50,7 +50,7 @@ def test_judgments_round_trip(
 
 @given(st.text() | st.text("ab 01\n-.", max_size=40))
 def test_any_text_is_judgments_or_an_input_error(file: Path, text: str) -> None:
-    """A grade is a number wherever a file is read."""
+    """Every grade that is read is an integer."""
     try:
         qrels = read(file, text)
     except InputError as error:
@@ -62,7 +62,7 @@ def test_any_text_is_judgments_or_an_input_error(file: Path, text: str) -> None:
 
 @pytest.mark.parametrize(("line", "found"), [("q 0 d", 3), ("q 0 d 1 2", 5), ("q", 1)])
 def test_a_line_has_four_columns(tmp_path: Path, line: str, found: int) -> None:
-    """The line and the number of columns are told."""
+    """The error names the line and the number of columns."""
     with pytest.raises(
         InputError, match=rf"q\.txt:2: wrong number of columns: expected 4, found {found}"
     ):
@@ -81,53 +81,53 @@ def test_a_line_has_four_columns(tmp_path: Path, line: str, found: int) -> None:
     ],
 )
 def test_a_grade_is_a_whole_number(tmp_path: Path, grade: str) -> None:
-    """Anything else is shown."""
+    """The error shows any other value."""
     with pytest.raises(
-        InputError, match=rf":1: grade is no whole number: found '{re.escape(grade)}'"
+        InputError, match=rf":1: grade is not an integer: found '{re.escape(grade)}'"
     ):
         read(tmp_path / "q.txt", f"q 0 d {grade}\n")
 
 
 def test_negative_grades_are_kept(tmp_path: Path) -> None:
-    """Spam is judged -2 at the web track; what to do with it is the measure's affair."""
+    """Spam has grade -2 in the web track; measures decide what it counts as."""
     assert read(tmp_path / "q.txt", "q 0 d -2\nq 0 e +1\n").grades == {"q": {"d": -2, "e": 1}}
 
 
 def test_the_second_column_has_no_meaning(tmp_path: Path) -> None:
-    """Iterations are written 0, Q0 or a round's number."""
+    """It may be 0, Q0 or the number of a round."""
     assert read(tmp_path / "q.txt", "q Q0 d 1\nq 0.5 e 0\n").grades == {"q": {"d": 1, "e": 0}}
 
 
 def test_contradictions_are_refused(tmp_path: Path) -> None:
-    """The second place, both grades and the remedy are told."""
+    """The error names the second place, both grades and the remedy."""
     with pytest.raises(InputError) as caught:
         read(tmp_path / "q.txt", "q 0 d 1\np 0 d 0\nq 0 d 2\n")
     assert str(caught.value) == (
         f"{tmp_path / 'q.txt'}:3: document d is judged twice for query q: found grades 1 and 2 "
-        "(keep one of the two lines)"
+        "(delete one of the two lines)"
     )
 
 
 def test_the_same_line_twice_is_harmless(tmp_path: Path) -> None:
-    """Judgments that agree are one judgment, and one document may be judged for two queries."""
+    """Equal judgments are one judgment; a document may be judged for two queries."""
     assert len(read(tmp_path / "q.txt", "q 0 d 1\nq 0 d 1\nq 7 d 1\np 0 d 0\n")) == 2
 
 
 @pytest.mark.parametrize("text", ["", "\n\n"])
-def test_no_judgments_are_refused(tmp_path: Path, text: str) -> None:
-    """An empty file is a wrong file."""
+def test_a_file_without_judgments_is_refused(tmp_path: Path, text: str) -> None:
+    """An empty file is most likely the wrong file."""
     with pytest.raises(InputError, match=r"q\.txt: no judgments"):
         read(tmp_path / "q.txt", text)
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
-def test_gzip_and_byte_order_mark_are_seen_through(tmp_path: Path) -> None:
-    """The first query's id is the same behind them."""
+def test_gzip_and_byte_order_mark_are_removed(tmp_path: Path) -> None:
+    """The first query id is the same."""
     (tmp_path / "q.gz").write_bytes(gzip.compress(b"\xef\xbb\xbfq 0 d 1\r\n"))
     assert read_qrels(tmp_path / "q.gz").grades == {"q": {"d": 1}}
 
 
-def test_codec_is_read_whole(data: Callable[[str], Path]) -> None:
+def test_codec_is_read(data: Callable[[str], Path]) -> None:
     """42 topics and 6,186 judgments."""
     qrels = read_qrels(data("checks/codec/document_ndcg.qrels"))
     assert (len(qrels.grades), len(qrels)) == (42, 6186)

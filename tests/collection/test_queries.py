@@ -1,4 +1,4 @@
-"""Are queries read in every form they come in, and is no query lost or doubled?"""
+"""Are queries read in every format, and is none lost or repeated?"""
 
 from __future__ import annotations
 
@@ -77,28 +77,28 @@ MICROBLOG = """<top>
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place for one file, written anew by each example."""
+    """A path for one file, rewritten by each example."""
     return tmp_path_factory.mktemp("queries") / "queries"
 
 
 def read(path: Path, text: str, topic_fields: tuple[str, ...] = ("title",)) -> list[Query]:
-    """The queries of a file that holds `text`."""
+    """Write `text` to a file and return its queries."""
     path.write_text(text, "utf-8", newline="")
     return read_queries(path, topic_fields)
 
 
 def as_tsv(queries: list[Query]) -> str:
-    """A query a line."""
+    """Write a line per query."""
     return "".join(f"{query.query_id}\t{query.text}\n" for query in queries)
 
 
 def as_jsonl(queries: list[Query]) -> str:
-    """An object a line."""
+    """Write an object per line."""
     return "".join(json.dumps({"id": q.query_id, "text": q.text}) + "\n" for q in queries)
 
 
 def as_topics(queries: list[Query]) -> str:
-    """TREC topics of the old kind, tags not closed."""
+    """Write TREC ad hoc topics, whose tags are not closed."""
     return "".join(
         f"<top>\n<num> Number: {q.query_id}\n<title> {html.escape(q.text)}\n\n<desc> x\n</top>\n\n"
         for q in queries
@@ -106,7 +106,7 @@ def as_topics(queries: list[Query]) -> str:
 
 
 def as_xml(queries: list[Query]) -> str:
-    """Topics as TREC-COVID writes them."""
+    """Write topics in the format of TREC-COVID."""
     inner = "".join(
         f'<topic number="{q.query_id}">\n<query>{html.escape(q.text)}</query>\n</topic>\n'
         for q in queries
@@ -119,7 +119,7 @@ def as_xml(queries: list[Query]) -> str:
 def test_queries_round_trip(
     file: Path, write: Callable[[list[Query]], str], texts: list[str]
 ) -> None:
-    """Ids and texts come back in the order of the file, whatever its form."""
+    """Ids and texts come back in the order of the file, in every format."""
     queries = [Query(f"q{number}", text) for number, text in enumerate(texts)]
     assert read(file, write(queries)) == queries
 
@@ -127,7 +127,7 @@ def test_queries_round_trip(
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
 @given(st.lists(PIECES | st.binary(max_size=3)).map(b"".join) | st.binary())
 def test_any_bytes_are_queries_or_an_input_error(file: Path, raw: bytes) -> None:
-    """Queries that are read have distinct ids without white space, and a text."""
+    """Queries have distinct ids without white space, and a text."""
     file.write_bytes(raw)
     try:
         queries = read_queries(file)
@@ -141,33 +141,33 @@ def test_any_bytes_are_queries_or_an_input_error(file: Path, raw: bytes) -> None
 @pytest.mark.parametrize("id_name", ID_NAMES)
 @pytest.mark.parametrize("text_name", TEXT_NAMES)
 def test_id_and_text_have_many_names(tmp_path: Path, id_name: str, text_name: str) -> None:
-    """BEIR's, Anserini's and MS MARCO's names all do."""
+    """Those of BEIR, Anserini and MS MARCO."""
     line = json.dumps({id_name: 7, text_name: " birch ", "more": 1})
     assert read(tmp_path / "q", line) == [Query("7", "birch")]
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
-def test_form_is_seen_by_its_start_not_its_name(tmp_path: Path) -> None:
-    """Blank lines, a BOM and gzip before the first sign do not hide the form."""
+def test_the_format_is_detected_from_the_contents(tmp_path: Path) -> None:
+    """Also after blank lines, a BOM and in gzip."""
     for text in ("1\tbirch\n", '{"id": 1, "text": "birch"}\n', as_topics([Query("1", "birch")])):
         (tmp_path / "q.txt").write_bytes(gzip.compress(b"\xef\xbb\xbf\n  \r\n" + text.encode()))
         assert read_queries(tmp_path / "q.txt") == [Query("1", "birch")]
 
 
 def test_a_line_without_tab_is_refused(tmp_path: Path) -> None:
-    """Where, what was wanted, what was found."""
+    """The error names the location, and what was expected and found."""
     with pytest.raises(
         InputError, match=r"q:2: wrong number of columns: expected 2: id TAB text, found 1"
     ):
         read(tmp_path / "q", "1\tbirch\n2 bark\n")
 
 
-def test_blanks_around_ids_and_texts_go(tmp_path: Path) -> None:
-    """Windows line ends and spaces of alignment are no part of either."""
+def test_white_space_around_ids_and_texts_is_removed(tmp_path: Path) -> None:
+    """Carriage returns and alignment are not part of either."""
     assert read(tmp_path / "q", "1 \t birch bark \r\n") == [Query("1", "birch bark")]
 
 
-def test_the_encoding_asked_for_is_used(tmp_path: Path) -> None:
+def test_the_given_encoding_is_used(tmp_path: Path) -> None:
     """For lines and for topics."""
     for text in (as_tsv([Query("1", "café")]), as_topics([Query("1", "café")])):
         (tmp_path / "q").write_bytes(text.encode("latin-1"))
@@ -183,14 +183,14 @@ def test_the_encoding_asked_for_is_used(tmp_path: Path) -> None:
     ids=["tsv", "topics"],
 )
 def test_wrong_encoding_names_the_line(tmp_path: Path, text: str, line: int) -> None:
-    """The position counts within a line, so the line must be named."""
+    """The position is within a line, so the error names the line."""
     (tmp_path / "q").write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError, match=rf"q:{line}: wrong encoding.*0xe9"):
         read_queries(tmp_path / "q")
 
 
 def test_classic_topics_have_unclosed_tags_and_labels(tmp_path: Path) -> None:
-    """Number:, Description: and Narrative: are labels, other colons are text."""
+    """Number:, Description: and Narrative: are labels; other colons are text."""
     assert read(tmp_path / "q", CLASSIC) == [
         Query("301", "International Organized Crime"),
         Query("302", "Poliomyelitis and Post-Polio"),
@@ -202,13 +202,13 @@ def test_classic_topics_have_unclosed_tags_and_labels(tmp_path: Path) -> None:
 
 
 def test_tags_may_be_in_capitals(tmp_path: Path) -> None:
-    """SGML does not tell case apart."""
+    """SGML tags are case-insensitive."""
     topic = "<TOP>\n<NUM> Number: 1\n<TITLE> birch\n</TOP>"
     assert read(tmp_path / "q", topic) == [Query("1", "birch")]
 
 
 def test_trec_covid_parts_can_be_chosen(tmp_path: Path) -> None:
-    """The query is the title where nothing else is asked for."""
+    """By default, the query is the title."""
     assert [q.text for q in read(tmp_path / "q", COVID)] == ["coronavirus origin", "weather"]
     assert read(tmp_path / "q", COVID, ("query", "question"))[0] == Query(
         "1", "coronavirus origin what is the origin of COVID-19"
@@ -216,7 +216,7 @@ def test_trec_covid_parts_can_be_chosen(tmp_path: Path) -> None:
 
 
 def test_microblog_ids_are_those_of_its_qrels(tmp_path: Path) -> None:
-    """MB001 is judged as 1; from 2013 on the title is called <query>."""
+    """MB001 is judged as 1; since 2013 the title is called <query>."""
     assert read(tmp_path / "q", MICROBLOG) == [
         Query("1", "BBC World Service staff cuts"),
         Query("110", "water shortages"),
@@ -226,12 +226,12 @@ def test_microblog_ids_are_those_of_its_qrels(tmp_path: Path) -> None:
     )
 
 
-def test_a_missing_part_lists_the_parts_there(tmp_path: Path) -> None:
-    """So that the next try succeeds."""
+def test_the_error_for_a_missing_part_lists_the_parts(tmp_path: Path) -> None:
+    """So that the user can choose one."""
     with pytest.raises(
         InputError,
         match=r"q, topic 1: topic has no description: found title, query, question, narrative "
-        r"\(name the parts to use with --topic-field\)",
+        r"\(choose the parts to use with --topic-field\)",
     ):
         read(tmp_path / "q", COVID, ("description",))
     with pytest.raises(InputError, match=r"topic 301: topic has no question: found title, desc"):
@@ -239,43 +239,41 @@ def test_a_missing_part_lists_the_parts_there(tmp_path: Path) -> None:
 
 
 def test_a_topic_without_number_is_refused(tmp_path: Path) -> None:
-    """Its results could not be told apart."""
+    """Its results would have no id."""
     with pytest.raises(InputError, match=r"topic \?: topic has no number: found title"):
         read(tmp_path / "q", "<top>\n<title> birch\n</top>\n")
 
 
 @pytest.mark.parametrize("write", [as_tsv, as_jsonl, as_topics, as_xml])
-def test_a_second_query_of_one_id_is_refused(
-    tmp_path: Path, write: Callable[[list[Query]], str]
-) -> None:
-    """Even where the text is the same."""
+def test_a_repeated_id_is_refused(tmp_path: Path, write: Callable[[list[Query]], str]) -> None:
+    """Even if the text is the same."""
     with pytest.raises(InputError, match=r"q.*: a second query with the id 7"):
         read(tmp_path / "q", write([Query("7", "birch"), Query("8", "bark"), Query("7", "birch")]))
 
 
 @pytest.mark.parametrize("line", ["1\t", "1\t  ", '{"id": 1, "text": " "}'])
 def test_an_empty_text_is_refused(tmp_path: Path, line: str) -> None:
-    """A query of no words finds nothing; better to be told."""
+    """A query without words retrieves nothing."""
     with pytest.raises(InputError, match=r"q:1: query 1 has no text"):
         read(tmp_path / "q", line)
 
 
 @pytest.mark.parametrize("line", ["\tbirch", "a b\tbirch", '{"id": "a\\tb", "text": "birch"}'])
-def test_ids_must_be_fit_for_runs(tmp_path: Path, line: str) -> None:
+def test_ids_must_not_contain_white_space(tmp_path: Path, line: str) -> None:
     """Runs and qrels are separated by white space."""
-    with pytest.raises(InputError, match=r"query id is empty or holds white space"):
+    with pytest.raises(InputError, match=r"query id is empty or contains white space"):
         read(tmp_path / "q", f"0\tx\n{line}\n" if line[0] != "{" else line)
 
 
 @pytest.mark.parametrize("text", ["", "\n \n", "<topics>\n</topics>", "<html>"])
-def test_no_queries_at_all_are_refused(tmp_path: Path, text: str) -> None:
-    """An empty file is a wrong file."""
+def test_a_file_without_queries_is_refused(tmp_path: Path, text: str) -> None:
+    """An empty file is most likely the wrong file."""
     with pytest.raises(InputError, match=r"q: no queries"):
         read(tmp_path / "q", text)
 
 
-def test_json_without_text_lists_what_is_there(tmp_path: Path) -> None:
-    """The query is named."""
+def test_the_error_for_json_without_text_lists_the_fields(tmp_path: Path) -> None:
+    """It names the query."""
     with pytest.raises(
         InputError, match=r"q:1: query 1 has no text: .*question, found answer, text"
     ):
@@ -290,8 +288,8 @@ def test_a_folder_and_a_missing_file_are_refused(tmp_path: Path) -> None:
         read_queries(tmp_path / "no")
 
 
-def test_robust04_is_read_whole(data: Callable[[str], Path]) -> None:
-    """250 topics, each with title, description and narrative but for 672's."""
+def test_robust04_is_read(data: Callable[[str], Path]) -> None:
+    """250 topics, each with title and description."""
     queries = read_queries(data("checks/robust04/topics.robust04.txt"))
     assert len(queries) == 250
     assert queries[0] == Query("301", "International Organized Crime")
@@ -299,7 +297,7 @@ def test_robust04_is_read_whole(data: Callable[[str], Path]) -> None:
     assert not [query for query in described if query.text.startswith("Description")]
 
 
-def test_trec_covid_is_read_whole(data: Callable[[str], Path]) -> None:
+def test_trec_covid_is_read(data: Callable[[str], Path]) -> None:
     """50 topics in the last round, with all three parts."""
     path = data("checks/trec-covid/topics.covid-round5.xml")
     queries = read_queries(path, ("query", "question", "narrative"))
@@ -308,17 +306,17 @@ def test_trec_covid_is_read_whole(data: Callable[[str], Path]) -> None:
 
 @pytest.mark.parametrize("year", [2011, 2012, 2013, 2014])
 def test_microblog_topics_match_their_qrels(data: Callable[[str], Path], year: int) -> None:
-    """All judged ids are found among the topics."""
+    """Every judged id is that of a topic."""
     queries = read_queries(data(f"mb/topics.microblog{year}.txt"))
     judged = read_qrels(data(f"mb/qrels.microblog{year}.txt")).grades.keys()
     assert judged <= {query.query_id for query in queries}
 
 
-def test_queries_come_through_pipes() -> None:
-    """The file is read once, though its form must be told first."""
+def test_queries_can_be_read_from_pipes() -> None:
+    """The file is read once, though its format is detected first."""
     reading, writing = os.pipe()
     os.write(writing, b"1\tbirch\n2\tbark\n")
     os.close(writing)
-    found = read_queries(Path(f"/dev/fd/{reading}"))
-    assert [query.text for query in found] == ["birch", "bark"]
+    queries = read_queries(Path(f"/dev/fd/{reading}"))
+    assert [query.text for query in queries] == ["birch", "bark"]
     os.close(reading)

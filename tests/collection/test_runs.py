@@ -1,4 +1,4 @@
-"""Do runs come back as they were written, and are runs that cannot be measured refused?"""
+"""Do runs round-trip, and are runs refused that cannot be evaluated?"""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ RUNS = st.builds(Run, st.dictionaries(ID, RANKING, min_size=1, max_size=3), ID)
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place for one file, written anew by each example."""
+    """A path for one file, rewritten by each example."""
     return tmp_path_factory.mktemp("runs") / "file.run"
 
 
 def read(path: Path, text: str) -> Run:
-    """The run in a file that holds `text`."""
+    """Write `text` to a file and return its run."""
     path.write_text(text, "utf-8", newline="")
     return read_run(path)
 
 
 @given(RUNS)
 def test_runs_round_trip(file: Path, run: Run) -> None:
-    """Ids, scores to the last bit, order and tag come back as they were."""
+    """Ids, scores to the last bit, order and tag are unchanged."""
     write_run(run, file)
     assert read_run(file) == run
     assert list(read_run(file).rankings) == list(run.rankings)
@@ -46,7 +46,7 @@ def test_runs_round_trip(file: Path, run: Run) -> None:
 @given(RUNS)
 @settings(max_examples=20)
 def test_the_same_run_gives_the_same_bytes(file: Path, run: Run) -> None:
-    """Read and written again, the file does not change."""
+    """A run that is read and written again has the same bytes."""
     write_run(run, file)
     before = file.read_bytes()
     write_run(read_run(file), file)
@@ -55,7 +55,7 @@ def test_the_same_run_gives_the_same_bytes(file: Path, run: Run) -> None:
 
 @given(RUNS, st.randoms(use_true_random=False))
 def test_neither_order_nor_rank_column_matters(file: Path, run: Run, random: object) -> None:
-    """The order is that of scores and ids alone, as in trec_eval."""
+    """Documents are sorted by score and id alone, as in trec_eval."""
     lines = [
         f"{query_id} Q0 {doc_id} {random.randint(-9, 9)} {score!r} {run.tag}\n"  # type: ignore[attr-defined]
         for query_id, ranking in run.rankings.items()
@@ -67,7 +67,7 @@ def test_neither_order_nor_rank_column_matters(file: Path, run: Run, random: obj
 
 @given(st.text() | st.text("ab 01.-einf\n", max_size=60))
 def test_any_text_is_a_run_or_an_input_error(file: Path, text: str) -> None:
-    """What is read has finite, falling scores."""
+    """Scores that are read are finite and non-increasing."""
     try:
         run = read(file, text)
     except InputError as error:
@@ -78,8 +78,8 @@ def test_any_text_is_a_run_or_an_input_error(file: Path, text: str) -> None:
         assert (np.diff(ranking.scores) <= 0).all()
 
 
-def test_the_form_is_trecs(tmp_path: Path) -> None:
-    """Six columns, ranks from one, ties by falling id, the shortest scores that read back equal."""
+def test_the_format_is_trecs(tmp_path: Path) -> None:
+    """Six columns, ranks from 1, ties by descending id, scores with the fewest digits."""
     ranking = Ranking.of(["a", "b", "c"], [0.5, 0.1, 0.5])
     write_run(Run({"q1": ranking, "q2": ranking.head(1)}, "tag"), tmp_path / "x.run")
     assert (tmp_path / "x.run").read_text().splitlines() == [
@@ -91,7 +91,7 @@ def test_the_form_is_trecs(tmp_path: Path) -> None:
 
 
 def test_the_tag_is_that_of_the_first_line(tmp_path: Path) -> None:
-    """Queries may be mixed; a second tag is not heeded."""
+    """Lines of queries may be mixed; other tags are ignored."""
     run = read(tmp_path / "x.run", "q Q0 a 1 2 one\np Q0 a 1 2 two\nq\tQ0\tb\t2\t1\tone\r\n\n")
     assert run.tag == "one"
     assert {query_id: r.doc_ids for query_id, r in run.rankings.items()} == {
@@ -100,20 +100,21 @@ def test_the_tag_is_that_of_the_first_line(tmp_path: Path) -> None:
     }
 
 
-def test_a_missing_tag_is_guessed(tmp_path: Path) -> None:
-    """The fault that is made most often gets its own hint."""
+def test_a_missing_tag_has_its_own_hint(tmp_path: Path) -> None:
+    """It is the most common mistake."""
     with pytest.raises(InputError) as caught:
         read(tmp_path / "x.run", "q Q0 a 1 2 tag\nq Q0 b 2 1\n")
     assert str(caught.value) == (
-        f"{tmp_path / 'x.run'}:2: wrong number of fields: expected 6, found 5 (missing tag?)"
+        f"{tmp_path / 'x.run'}:2: wrong number of columns: "
+        "expected 6: query_id Q0 doc_id rank score tag, found 5 (is the tag missing?)"
     )
 
 
 @pytest.mark.parametrize(("line", "found"), [("q a 1", 3), ("q Q0 a 1 2 my tag", 7)])
-def test_other_numbers_of_fields_show_the_form(tmp_path: Path, line: str, found: int) -> None:
-    """The names of all fields are told."""
+def test_other_numbers_of_fields_show_the_format(tmp_path: Path, line: str, found: int) -> None:
+    """The error names all columns."""
     with pytest.raises(
-        InputError, match=rf":1: .*expected 6, found {found} \(query_id Q0 doc_id rank score tag\)"
+        InputError, match=rf":1: .*expected 6: query_id Q0 doc_id rank score tag, found {found}"
     ):
         read(tmp_path / "x.run", line)
 
@@ -128,8 +129,8 @@ def test_other_numbers_of_fields_show_the_form(tmp_path: Path, line: str, found:
     ],
 )
 def test_a_score_is_a_number(tmp_path: Path, score: str) -> None:
-    """Anything else is shown with its line."""
-    with pytest.raises(InputError, match=rf"x\.run:1: score is no number: found '{score}'"):
+    """The error shows any other value and its line."""
+    with pytest.raises(InputError, match=rf"x\.run:1: score is not a number: found '{score}'"):
         read(tmp_path / "x.run", f"q Q0 a 1 {score} tag\n")
 
 
@@ -145,13 +146,13 @@ def test_a_score_is_a_number(tmp_path: Path, score: str) -> None:
     ],
 )
 def test_scores_are_finite_in_single_precision(tmp_path: Path, score: str) -> None:
-    """What cannot be ranked is refused with its query and document, without a warning beside."""
+    """Infinite scores are refused without a warning of numpy."""
     with pytest.raises(InputError, match=r"x\.run:2: score is not finite in single"):
         read(tmp_path / "x.run", f"q Q0 a 1 1 tag\nq Q0 b 2 {score} tag\n")
 
 
 def test_a_document_is_listed_once_for_a_query(tmp_path: Path) -> None:
-    """The query is named; the same document for another query is fine."""
+    """The error names the query; other queries may rank the same document."""
     lines = "q Q0 a 1 2 t\np Q0 a 1 2 t\n"
     assert len(read(tmp_path / "x.run", lines).rankings) == 2
     with pytest.raises(InputError, match=r"x\.run:3: document a is ranked twice for query p"):
@@ -160,7 +161,7 @@ def test_a_document_is_listed_once_for_a_query(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n\n"])
 def test_an_empty_run_is_refused(tmp_path: Path, text: str) -> None:
-    """An empty file is a wrong file."""
+    """An empty file is most likely the wrong file."""
     with pytest.raises(InputError, match=r"x\.run: no ranked documents"):
         read(tmp_path / "x.run", text)
 
@@ -168,7 +169,7 @@ def test_an_empty_run_is_refused(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("wrong", ["two words", "tab\t", "line\n", "\u3000", ""])
 @pytest.mark.parametrize("part", ["query_id", "doc_id", "tag"])
 def test_ids_with_white_space_are_refused_on_writing(tmp_path: Path, part: str, wrong: str) -> None:
-    """No file is left behind, and one that was there stays as it was."""
+    """No file is written, and an existing one stays as it was."""
     names = {"query_id": "q", "doc_id": "a", "tag": "t", part: wrong}
     good = Run({"q": Ranking.of(["a"], [1.0])}, "t")
     bad = Run(
@@ -176,7 +177,7 @@ def test_ids_with_white_space_are_refused_on_writing(tmp_path: Path, part: str, 
         names["tag"],
     )
     with pytest.raises(
-        InputError, match=rf"new\.run: run files cannot carry {re.escape(repr(wrong))}"
+        InputError, match=rf"new\.run: run files cannot contain {re.escape(repr(wrong))}"
     ):
         write_run(bad, tmp_path / "new.run")
     assert list(tmp_path.iterdir()) == []
@@ -187,9 +188,9 @@ def test_ids_with_white_space_are_refused_on_writing(tmp_path: Path, part: str, 
     assert read_run(tmp_path / "old.run") == good
 
 
-@pytest.mark.parametrize("query_id", ["\ud800", "\ufeffq"], ids=["half a character", "BOM"])
-def test_ids_come_back_or_are_refused(tmp_path: Path, query_id: str) -> None:
-    """A lone surrogate cannot be written, and a mark at the start of the file is not read."""
+@pytest.mark.parametrize("query_id", ["\ud800", "\ufeffq"], ids=["lone surrogate", "BOM"])
+def test_ids_round_trip_or_are_refused(tmp_path: Path, query_id: str) -> None:
+    """Lone surrogates and a byte order mark at the start are refused."""
     run = Run({query_id: Ranking.of(["a"], [1.0])})
     try:
         write_run(run, tmp_path / "x.run")
@@ -199,8 +200,8 @@ def test_ids_come_back_or_are_refused(tmp_path: Path, query_id: str) -> None:
         assert read_run(tmp_path / "x.run") == run
 
 
-def test_a_run_replaces_the_one_before(tmp_path: Path) -> None:
-    """Folders on the way are made, and nothing but the run is in them."""
+def test_a_run_replaces_an_earlier_one(tmp_path: Path) -> None:
+    """Parent folders are made, and no temporary file is left."""
     path = tmp_path / "runs" / "deep" / "x.run"
     for score in (1.0, 2.0):
         write_run(Run({"q": Ranking.of(["a"], [score])}), path)
@@ -208,8 +209,8 @@ def test_a_run_replaces_the_one_before(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_codecs_runs_are_read_but_for_the_doubled_one(data: Callable[[str], Path]) -> None:
-    """42 queries each; the run with three doubled documents is refused, its mended copy read."""
+def test_codecs_runs_are_read(data: Callable[[str], Path]) -> None:
+    """42 queries each; the run with repeated documents is refused, its corrected copy is read."""
     refused = []
     for path in sorted(data("checks/codec/runs").glob("*.run")):
         try:

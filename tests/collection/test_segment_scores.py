@@ -1,4 +1,4 @@
-"""Are scores of segments read that others have computed?"""
+"""Are segment scores read that other programs have computed?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from birchbark.errors import InputError
 
 
 def test_scores(tmp_path: Path) -> None:
-    """In any of the names, in the order they stand; further values are not read."""
+    """Under any of their names, in order; further values are ignored."""
     path = tmp_path / "s.jsonl"
     path.write_text(
         '{"qid": 1, "docid": "a", "rank": 1, "paragraph_scores": [0.5, 1, -2]}\n'
@@ -23,18 +23,18 @@ def test_scores(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"qid": "1", "docid": "a"}', "no scores of document a.*a list of finite numbers"),
-        ('{"qid": "1", "docid": "a", "scores": ["x"]}', "no scores of document a"),
-        ('{"qid": "1", "docid": "a", "scores": [NaN]}', "no scores of document a"),
-        ('{"qid": "1", "docid": "a", "scores": [1e39]}', "no scores of document a"),
-        ('{"qid": "1", "docid": "a", "scores": [-' + "9" * 401 + "]}", "no scores of document a"),
-        ('{"qid": "1", "docid": "a", "scores": [true]}', "no scores of document a"),
+        ('{"qid": "1", "docid": "a"}', "no scores for document a.*a list of finite numbers"),
+        ('{"qid": "1", "docid": "a", "scores": ["x"]}', "no scores for document a"),
+        ('{"qid": "1", "docid": "a", "scores": [NaN]}', "no scores for document a"),
+        ('{"qid": "1", "docid": "a", "scores": [1e39]}', "no scores for document a"),
+        ('{"qid": "1", "docid": "a", "scores": [-' + "9" * 401 + "]}", "no scores for document a"),
+        ('{"qid": "1", "docid": "a", "scores": [true]}', "no scores for document a"),
         ('{"docid": "a", "scores": []}', "no id.*qid or query_id"),
-        ('{"qid": "1", "docid": "z", "scores": []}', "document z comes twice for query 1"),
+        ('{"qid": "1", "docid": "z", "scores": []}', "document z occurs twice for query 1"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, line: str, message: str) -> None:
-    """With its line."""
+def test_invalid_scores_are_refused(tmp_path: Path, line: str, message: str) -> None:
+    """The error names the line."""
     path = tmp_path / "s.jsonl"
     path.write_text('{"qid": "1", "docid": "z", "scores": [1]}\n' + line + "\n")
     with pytest.raises(InputError, match=message) as fault:
@@ -43,7 +43,7 @@ def test_what_is_refused(tmp_path: Path, line: str, message: str) -> None:
 
 
 def test_an_empty_file(tmp_path: Path) -> None:
-    """Scores were expected."""
+    """It is refused."""
     (tmp_path / "s.jsonl").write_text("")
     with pytest.raises(InputError, match="no scores"):
         read_segment_scores(tmp_path / "s.jsonl")

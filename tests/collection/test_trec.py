@@ -1,4 +1,4 @@
-"""Is TREC's SGML read as its tracks mean it, and every fault told with its line?"""
+"""Is TREC's SGML read correctly, and does every error name its line?"""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ PIECES = st.sampled_from(
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place for one file, written anew by each example."""
+    """A path for one file, rewritten by each example."""
     return tmp_path_factory.mktemp("trec") / "file.trec"
 
 
 def read(path: Path, sgml: str | bytes, intake: Intake | None = None) -> list[Document]:
-    """The documents of a file that holds `sgml`."""
+    """Write `sgml` to a file and return its documents."""
     path.write_bytes(sgml if isinstance(sgml, bytes) else sgml.encode())
     return [document for _, document in read_trec(path, intake or Intake())]
 
 
 def sgml(*documents: Document) -> str:
-    """The documents as SGML."""
+    """Return the documents as SGML."""
     return "".join(
         f"<DOC>\n<DOCNO> {html.escape(d.doc_id)} </DOCNO>\n<TITLE>{html.escape(d.title)}</TITLE>\n"
         f"<TEXT>\n{html.escape(d.text)}\n</TEXT>\n</DOC>\n\n"
@@ -51,7 +51,7 @@ def sgml(*documents: Document) -> str:
 
 @given(st.lists(st.tuples(st.lists(WORD).map(" ".join), TEXT), max_size=4))
 def test_documents_round_trip(file: Path, values: list[tuple[str, str]]) -> None:
-    """Titles and texts come back with their lines, in the order of the file."""
+    """Titles and texts come back with their line breaks, in the order of the file."""
     documents = [
         Document(f"D-{number}", {"title": title, "text": text})
         for number, (title, text) in enumerate(values)
@@ -61,7 +61,7 @@ def test_documents_round_trip(file: Path, values: list[tuple[str, str]]) -> None
 
 @given(st.lists(PIECES).map(b"".join) | st.binary().filter(lambda b: b[:2] != GZIP_MAGIC))
 def test_any_bytes_are_documents_or_an_input_error(file: Path, raw: bytes) -> None:
-    """Skipping what is bad, nothing stops the reader; not skipping, only an InputError does."""
+    """With skip_bad nothing is raised; without, only InputError."""
     intake = Intake(skip_bad=True)
     documents = read(file, raw, intake)
     try:
@@ -73,8 +73,8 @@ def test_any_bytes_are_documents_or_an_input_error(file: Path, raw: bytes) -> No
 
 
 @given(st.binary())
-def test_nothing_between_documents_is_passed_over(file: Path, raw: bytes) -> None:
-    """What is not inside of a document is blank, a declaration, or a fault."""
+def test_text_between_documents_is_an_error(file: Path, raw: bytes) -> None:
+    """Only blank lines and declarations are ignored."""
     intake = Intake(skip_bad=True)
     assert read(file, b"<DOC>\n<DOCNO>a</DOCNO>\n</DOC>\n" + raw, intake)[0].doc_id == "a"
     stray = [x for x in raw.split(b"\n") if x.strip() and not x.strip().startswith(b"<")]
@@ -83,7 +83,7 @@ def test_nothing_between_documents_is_passed_over(file: Path, raw: bytes) -> Non
 
 @pytest.mark.parametrize("tag", TITLE_TAGS)
 def test_titles_have_many_tags(tag: str) -> None:
-    """Each newspaper names its headline differently; it is one line without markup."""
+    """Each newspaper has its own tag; the title is one line without markup."""
     document = parse_document(
         f"<DOCNO>1</DOCNO>\n<{tag}>\n<P>A\n&amp; B</P>\n</{tag}>\n<TEXT>x</TEXT>"
     )
@@ -91,15 +91,15 @@ def test_titles_have_many_tags(tag: str) -> None:
 
 
 def test_the_first_title_tag_of_the_list_wins() -> None:
-    """The order of the tags decides, not their order in the document."""
+    """The order of the list decides, not that of the document."""
     document = parse_document(
         "<DOCNO>1</DOCNO><TITLE>t</TITLE><HEADLINE>h</HEADLINE><TEXT>x</TEXT>"
     )
     assert document.title == "h"
 
 
-def test_several_texts_are_put_together_in_order() -> None:
-    """Lead paragraphs, texts and captions follow each other as they stand."""
+def test_several_texts_are_joined_in_order() -> None:
+    """Lead paragraphs, texts and captions in document order."""
     document = parse_document(
         "<DOCNO>1</DOCNO>\n<GRAPHIC>one</GRAPHIC>\n<TEXT>two <b>2</b></TEXT>\n<LP>three</LP>\n"
         "<TEXT TYPE=a>\n<P>four\n</P>\n<P>five</P></TEXT >\n<BYLINE>no</BYLINE>"
@@ -108,13 +108,13 @@ def test_several_texts_are_put_together_in_order() -> None:
 
 
 def test_text_within_text_is_read_once() -> None:
-    """A caption inside of the text is a part of it, not a second copy."""
+    """A caption inside the text is a part of it."""
     document = parse_document("<DOCNO>1</DOCNO><TEXT>one <GRAPHIC>two</GRAPHIC> three</TEXT>")
     assert document.text == "one\n\ntwo\n\nthree"
 
 
 def test_without_text_tags_all_but_number_and_title_is_text() -> None:
-    """No document loses its words for want of a tag."""
+    """No document loses text because it lacks a tag."""
     document = parse_document(
         "<DOCNO>1</DOCNO>\n<HEAD>h</HEAD>\n<DATE>1994</DATE>\n<BODY>x &lt; y</BODY>\nz"
     )
@@ -122,7 +122,7 @@ def test_without_text_tags_all_but_number_and_title_is_text() -> None:
 
 
 def test_entities_and_case(tmp_path: Path) -> None:
-    """Tags may be in lower case and indented, numbers surrounded by blanks or lines."""
+    """Tags may be lower case and indented; numbers may have white space around them."""
     raw = "<?xml version='1.0'?>\n<!DOCTYPE x>\n  <doc>\n<docno>\n FT-1 \n</docno>\n<text>R&amp;D"
     documents = read(tmp_path / "c.trec", f"{raw} &#233;</text>\n</doc>\n")
     assert documents == [Document("FT-1", {"title": "", "text": "R&D é"})]
@@ -135,8 +135,8 @@ def test_a_document_needs_a_number(tmp_path: Path, number: str) -> None:
         read(tmp_path / "c.trec", f"\n<DOC>\n{number}\n<TEXT>x</TEXT>\n</DOC>\n")
 
 
-def test_an_unclosed_document_is_told_by_its_start(tmp_path: Path) -> None:
-    """At the end of the file and before the next document alike."""
+def test_an_unclosed_document_is_an_error(tmp_path: Path) -> None:
+    """At the end of the file and before the next document; the error names its first line."""
     first = "<DOC>\n<DOCNO>1</DOCNO>\n"
     with pytest.raises(InputError, match=r":1: <DOC> is not closed at the end of the file"):
         read(tmp_path / "c.trec", first)
@@ -145,7 +145,7 @@ def test_an_unclosed_document_is_told_by_its_start(tmp_path: Path) -> None:
 
 
 def test_after_an_unclosed_document_the_next_is_read(tmp_path: Path) -> None:
-    """Skipping a bad document costs no good one."""
+    """Skipping a bad document loses no good one."""
     intake = Intake(skip_bad=True)
     raw = "<DOC>\n<DOCNO>1</DOCNO>\n<DOC>\n<DOCNO>2</DOCNO>\n</DOC>\n<DOC>\n"
     assert [d.doc_id for d in read(tmp_path / "c.trec", raw, intake)] == ["2"]
@@ -153,16 +153,16 @@ def test_after_an_unclosed_document_the_next_is_read(tmp_path: Path) -> None:
 
 
 def test_text_outside_of_documents_is_refused(tmp_path: Path) -> None:
-    """The line is shown, so that a file of another format is seen as what it is."""
+    """The error shows the line, so that files of another format are recognised."""
     with pytest.raises(
         InputError,
-        match=r":1: text outside of any document: expected <DOC> on a line of its own, found '{",
+        match=r":1: text outside any document: expected <DOC> on a line of its own, found '{",
     ):
         read(tmp_path / "c.trec", '{"id": "a", "text": "x"}\n')
 
 
-def test_wrong_encoding_names_the_very_line(tmp_path: Path) -> None:
-    """The position counts within a line, so that line must be named, not the document's first."""
+def test_wrong_encoding_names_the_line(tmp_path: Path) -> None:
+    """The position is within a line, so the error names that line, not the document's first."""
     raw = b"<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>\ncaf\xe9\n</TEXT>\n</DOC>\n"
     with pytest.raises(
         InputError, match=r"c\.trec:4: wrong encoding.*0xe9 at position 4 of the line"
@@ -173,7 +173,7 @@ def test_wrong_encoding_names_the_very_line(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
 def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
-    """The disks of TREC are folders of folders; gzipped files are seen through."""
+    """TREC's discs are nested folders, with gzipped files."""
     for name, doc_id in (("b/2", "B2"), ("a/1.gz", "A1"), ("c", "C")):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         raw = sgml(Document(doc_id, {"title": "", "text": "x"})).encode()
@@ -185,7 +185,7 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
 def test_a_damaged_file_of_a_folder_can_be_skipped(tmp_path: Path) -> None:
-    """One cut-off file of thousands does not stop the others, as in a folder of texts."""
+    """One truncated file does not prevent reading the others."""
     for name in ("1", "2", "3"):
         raw = sgml(Document(name, {"title": "", "text": "x"})).encode()
         (tmp_path / name).write_bytes(gzip.compress(raw)[:-4] if name == "2" else raw)
@@ -198,7 +198,7 @@ def test_a_damaged_file_of_a_folder_can_be_skipped(tmp_path: Path) -> None:
 
 
 def test_a_folder_as_on_the_discs(tmp_path: Path) -> None:
-    """Read-me files and tables beside the documents are noted; files of compress(1) are refused."""
+    """Read-me files and tables are noted; files of compress(1) are refused."""
     (tmp_path / "FT").mkdir()
     (tmp_path / "FT" / "FT911_1").write_text(
         "<DOC>\n<DOCNO>FT911-1</DOCNO>\n<HEADLINE>\nFT  14 MAY 91 / Bees\n</HEADLINE>\n<TEXT>\n"
@@ -206,8 +206,8 @@ def test_a_folder_as_on_the_discs(tmp_path: Path) -> None:
     )
     (tmp_path / "FT" / "READMEFT").write_text("Nothing but words.\n")
     intake = Intake()
-    found = [document for _, document in read_trec(tmp_path, intake)]
-    assert [(d.doc_id, d.text) for d in found] == [("FT911-1", "They dance.")]
+    documents = [document for _, document in read_trec(tmp_path, intake)]
+    assert [(d.doc_id, d.text) for d in documents] == [("FT911-1", "They dance.")]
     assert dict(intake.notes) == {"file without <DOC> not read": 1}
     (tmp_path / "LA010189.Z").write_bytes(b"\x1f\x9d\x90")
     with pytest.raises(InputError, match=r"compress.*gunzip"):
@@ -221,8 +221,8 @@ def test_a_folder_as_on_the_discs(tmp_path: Path) -> None:
         "\n" * 2000 + "<doc>\n<DOCNO>1</DOCNO>\n</doc>",
     ],
 )
-def test_no_file_that_holds_a_document_is_passed_over(tmp_path: Path, text: str) -> None:
-    """However it begins: it is read, or its fault is told."""
+def test_every_file_with_a_document_is_read_or_refused(tmp_path: Path, text: str) -> None:
+    """However the file begins."""
     (tmp_path / "a").write_text(text)
     intake = Intake()
     with contextlib.suppress(InputError):

@@ -1,4 +1,4 @@
-"""Are tab-separated lines read to the letter, and lines of another shape refused?"""
+"""Are tab-separated lines read unchanged, and lines with other columns refused?"""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ VALUE = st.text(st.characters(codec="utf-8", exclude_characters="\t\r\n"), max_s
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place for one file, written anew by each example."""
+    """A path for one file, rewritten by each example."""
     return tmp_path_factory.mktemp("tsv") / "file.tsv"
 
 
 def read(path: Path, text: str, intake: Intake | None = None) -> list[Document]:
-    """The documents of a file that holds `text`."""
+    """Write `text` to a file and return its documents."""
     path.write_text(text, "utf-8", newline="")
     return [document for _, document in read_tsv(path, intake or Intake())]
 
 
 @given(st.data(), st.sampled_from(sorted(COLUMNS)))
 def test_documents_round_trip(file: Path, data: st.DataObject, columns: int) -> None:
-    """Values come back as they were, quotes, spaces and backslashes included."""
+    """Values are unchanged, including quotes, spaces and backslashes."""
     rows = data.draw(st.lists(st.tuples(*[VALUE] * (columns - 1)), max_size=4))
     documents = [
         Document(f"d{number}", dict(zip(COLUMNS[columns], row, strict=True)))
@@ -42,7 +42,7 @@ def test_documents_round_trip(file: Path, data: st.DataObject, columns: int) -> 
 
 @given(st.text() | st.text("a\t\n"))
 def test_any_text_is_documents_or_an_input_error(file: Path, text: str) -> None:
-    """With bad lines skipped, each line that is not blank is a document or was counted."""
+    """With skip_bad, each line that is not blank is a document or is counted."""
     intake = Intake(skip_bad=True)
     documents = read(file, text, intake)
     filled = [line for line in text.split("\n") if line.removeprefix("\ufeff").strip()]
@@ -62,34 +62,34 @@ def test_any_text_is_documents_or_an_input_error(file: Path, text: str) -> None:
 def test_columns_have_their_meaning_by_number(
     tmp_path: Path, line: str, fields: dict[str, str]
 ) -> None:
-    """Two, three and four columns, as MS MARCO's passages and documents have them."""
+    """Two, three and four columns, as in MS MARCO's passages and documents."""
     assert read(tmp_path / "c.tsv", line) == [Document("1", fields)]
 
 
 def test_quotes_have_no_meaning(tmp_path: Path) -> None:
-    """A quote that is never closed swallows no lines."""
+    """An unclosed quote does not join lines."""
     documents = read(tmp_path / "c.tsv", '1\t"open\n2\tsays ""hi""\n')
     assert [document.text for document in documents] == ['"open', 'says ""hi""']
 
 
 def test_the_number_of_columns_must_not_change(tmp_path: Path) -> None:
-    """A tab inside a text must not turn it into a title unnoticed."""
+    """A tab inside a text must not make it a title."""
     with pytest.raises(
         InputError,
-        match=r"c\.tsv:3: wrong number of columns: expected 2 as in the lines before, found 3",
+        match=r"c\.tsv:3: wrong number of columns: expected 2, as in the previous lines, found 3",
     ):
         read(tmp_path / "c.tsv", "1\tx\n\n2\tx\ty\n")
 
 
 @pytest.mark.parametrize(("line", "found"), [("no tab", 1), ("1\t2\t3\t4\t5", 5)])
 def test_other_numbers_of_columns_are_refused(tmp_path: Path, line: str, found: int) -> None:
-    """One column has no text, and of five we do not know which is which."""
+    """One column has no text, and the meaning of five is unknown."""
     with pytest.raises(InputError, match=rf":1: .*expected 2 to 4, tab-separated, found {found}"):
         read(tmp_path / "c.tsv", line)
 
 
 def test_a_bad_first_line_does_not_set_the_columns(tmp_path: Path) -> None:
-    """Skipped lines have no say in what the good ones look like."""
+    """Skipped lines do not determine the number of columns."""
     intake = Intake(skip_bad=True)
     documents = read(tmp_path / "c.tsv", "header\n1\tT\tx\n2\ty\n3\tT\tz\n", intake)
     assert [document.doc_id for document in documents] == ["1", "3"]

@@ -38,7 +38,7 @@ ARTICLE = {
 
 
 def test_articles(tmp_path: Path) -> None:
-    """Paragraphs without markup; no picture, author or date; a title may be missing."""
+    """Paragraphs without markup, pictures, authors and dates; the title may be missing."""
     path = tmp_path / "collection.jl"
     path.write_text(
         json.dumps(ARTICLE) + "\n" + json.dumps({"id": "n", "title": None, "contents": []}) + "\n"
@@ -52,8 +52,8 @@ def test_articles(tmp_path: Path) -> None:
     ]
 
 
-def test_faults(tmp_path: Path) -> None:
-    """Told with their line."""
+def test_errors(tmp_path: Path) -> None:
+    """The error names the line."""
     path = tmp_path / "collection.jl"
     path.write_text(json.dumps({"id": "n", "title": "t"}) + "\n")
     with pytest.raises(InputError, match=r"collection\.jl:1: document n has no list of contents"):

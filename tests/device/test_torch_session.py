@@ -1,4 +1,4 @@
-"""Does torch compute from the lean graph what ONNX Runtime computes, for every family and head?"""
+"""Does torch compute the same outputs as ONNX Runtime, for every family and head?"""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from zoo import FAMILIES, LAYERS, write_family
 
+from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
-from birchbark.checkpoint.reader import Checkpoint
 from birchbark.device.operators import read_steps
-from birchbark.device.session import TorchSession, on_device
+from birchbark.device.torch_session import TorchSession, torch_session_factory
 from birchbark.errors import CheckpointError, InputError
-from birchbark.score.model import load_scorer
+from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import score_texts
-from birchbark.score.session import Session
+from birchbark.score.session import OnnxSession
 
-torch = pytest.importorskip("torch", reason="torch is not installed: nothing to run the graph by")
+torch = pytest.importorskip("torch", reason="torch is not installed: nothing runs the graph")
 
 RANDOM = np.random.default_rng(7)
 IDS = [RANDOM.integers(5, 25, n) for n in (3, 9, 9, 17, 31, 32, 9, 31)]
@@ -36,86 +36,86 @@ def device(request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize("logits", [1, 2])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_logits_agree(family: str, logits: int, device: str, tmp_path: Path) -> None:
-    """In the order given, whatever the batches."""
+    """Logits agree and are in input order, for any batch size."""
     checkpoint = Checkpoint.open(write_family(tmp_path / family, family, logits))
-    expected = Session(checkpoint, 1).run(IDS, TYPES)
+    expected = OnnxSession(checkpoint, 1).run(IDS, TYPES)
     for tokens in (1, 40, 10_000):
-        found = TorchSession(checkpoint, None, tokens, device=device).run(IDS, TYPES)
-        assert found.dtype == np.float32
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+        scores = TorchSession(checkpoint, None, tokens, device=device).run(IDS, TYPES)
+        assert scores.dtype == np.float32
+        np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["cls", "mean", "max", "tokens"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_embeddings_agree(family: str, mode: str, device: str, tmp_path: Path) -> None:
-    """Of every layer."""
+    """Embeddings of every layer agree."""
     directory = write_family(tmp_path / family, family, 1)
     for layer in range(LAYERS + 1):
         checkpoint = Checkpoint.open(directory, pooling=Pooling(mode, layer))
         found = TorchSession(checkpoint, device=device).run(IDS)
-        np.testing.assert_allclose(found, Session(checkpoint, 1).run(IDS), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(found, OnnxSession(checkpoint, 1).run(IDS), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("activation", ["gelu_pytorch_tanh", "relu"])
 def test_activations_agree(activation: str, device: str, tmp_path: Path) -> None:
-    """Those that no family of the zoo has by itself."""
+    """All supported activations agree, even those that no family in zoo.py uses."""
     opened = Checkpoint.open(write_family(tmp_path / "bert", "bert", 1))
-    checkpoint = replace(opened, shape=replace(opened.shape, activation=activation))
+    checkpoint = replace(opened, config=replace(opened.config, activation=activation))
     found = TorchSession(checkpoint, device=device).run(IDS, TYPES)
-    np.testing.assert_allclose(found, Session(checkpoint, 1).run(IDS, TYPES), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found, OnnxSession(checkpoint, 1).run(IDS, TYPES), rtol=0, atol=1e-5)
 
 
 def test_real_weights_agree(device: str) -> None:
-    """all-MiniLM-L6-v2: cosines to 1e-5."""
-    from birchbark.checkpoint.named import locate
+    """Vectors of all-MiniLM-L6-v2 agree to 1e-5."""
+    from birchbark.checkpoint.locate import locate
 
     checkpoint = Checkpoint.open(locate("all-MiniLM-L6-v2"))
     ids = [RANDOM.integers(1000, 30_000, n) for n in (5, 20, 20, 100)]
     found = TorchSession(checkpoint, device=device).run(ids)
-    np.testing.assert_allclose(found, Session(checkpoint).run(ids), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found, OnnxSession(checkpoint).run(ids), rtol=0, atol=1e-5)
 
 
-def test_nothing_gives_nothing(tmp_path: Path) -> None:
-    """As Session."""
+def test_no_inputs_give_no_outputs(tmp_path: Path) -> None:
+    """No inputs give an empty result, as in OnnxSession."""
     checkpoint = Checkpoint.open(write_family(tmp_path / "bert", "bert", 1))
     assert TorchSession(checkpoint, device="cpu").run([], []).shape == (0,)
 
 
-def test_scorers_take_it(device: str, tmp_path: Path) -> None:
-    """The same scores; with a fingerprint of its own: a store never mixes the two."""
+def test_scorers_run_on_torch(device: str, tmp_path: Path) -> None:
+    """Scores agree, but the fingerprint differs, so a score store never mixes them."""
     directory = write_family(tmp_path / "bert", "bert", 1)
     ours = load_scorer(directory)
-    by_torch = load_scorer(directory, session=on_device(device))
-    found, expected = (
+    by_torch = load_scorer(directory, session=torch_session_factory(device))
+    scores, expected = (
         score_texts(s, "bees", ["the birch canoe", "bees dance"]) for s in (by_torch, ours)
     )
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-5)
     assert (ours.name, ours.kind) == (by_torch.name, by_torch.kind)
     assert ours.fingerprint != by_torch.fingerprint
 
 
-def test_scores_that_are_no_numbers(tmp_path: Path) -> None:
-    """Are refused here as well."""
+def test_scores_that_are_not_finite(tmp_path: Path) -> None:
+    """Scores that are not finite raise an error, as in OnnxSession."""
     from safetensors.numpy import load_file, save_file
 
     weights = write_family(tmp_path / "bert", "bert", None) / "model.safetensors"
     save_file({n: w * np.float32(1e30) for n, w in load_file(weights).items()}, weights)
     checkpoint = Checkpoint.open(weights.parent, pooling=Pooling())
-    with pytest.raises(CheckpointError, match="computes something that is no number"):
+    with pytest.raises(CheckpointError, match="the model's output is not finite"):
         TorchSession(checkpoint, device="cpu").run(IDS)
 
 
-def test_precision_is_full_and_settings_are_given_back(tmp_path: Path) -> None:
-    """TF32 is off while the graph runs, and as it was afterwards."""
+def test_precision_is_full_and_settings_are_restored(tmp_path: Path) -> None:
+    """TF32 is off while the graph runs, and restored afterwards."""
     checkpoint = Checkpoint.open(write_family(tmp_path / "bert", "bert", 1))
     session = TorchSession(checkpoint, device="cpu")
     seen = []
     step = session._steps[0]
-    watching = replace(
+    recording = replace(
         step,
         compute=lambda *a: (seen.append(torch.get_float32_matmul_precision()), step.compute(*a))[1],
     )
-    session._steps[0] = watching
+    session._steps[0] = recording
     torch.set_float32_matmul_precision("high")
     try:
         session.run(IDS, TYPES)
@@ -129,11 +129,11 @@ def test_precision_is_full_and_settings_are_given_back(tmp_path: Path) -> None:
     ("error", "message"),
     [
         (torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to"), "memory is full.*Tried to"),
-        (RuntimeError("CUDA error: no kernel image\nmore"), "does not run.*image.*--device cpu"),
+        (RuntimeError("CUDA error: no kernel image\nmore"), "cannot run.*image.*--device cpu"),
     ],
 )
-def test_what_the_device_refuses_is_told(error: Exception, message: str, tmp_path: Path) -> None:
-    """Without a traceback of torch."""
+def test_device_errors_are_input_errors(error: Exception, message: str, tmp_path: Path) -> None:
+    """The message contains torch's first line."""
 
     def fail(*values: object) -> None:
         raise error
@@ -146,30 +146,32 @@ def test_what_the_device_refuses_is_told(error: Exception, message: str, tmp_pat
         session.run(IDS, TYPES)
 
 
-def test_results_are_let_go(tmp_path: Path) -> None:
-    """Every result but the last is forgotten: a GPU's memory holds a layer's, not the graph's."""
+def test_results_are_freed_after_their_last_use(tmp_path: Path) -> None:
+    """GPU memory holds the results of one layer, not of the entire graph."""
     from birchbark.score.graph import build_graph
 
     checkpoint = Checkpoint.open(write_family(tmp_path / "bert", "bert", 1))
     steps, _, _ = read_steps(build_graph(checkpoint)[0])
-    gone = [name for step in steps for name in step.last_reads]
-    made = {name for step in steps for name in step.outputs}
-    assert len(gone) == len(set(gone))
-    assert set(gone) == made - {"out"}
+    freed = [name for step in steps for name in step.last_reads]
+    results = {name for step in steps for name in step.outputs}
+    assert len(freed) == len(set(freed))
+    assert set(freed) == results - {"out"}
 
 
-def test_unknown_operators_are_refused() -> None:
-    """Before anything is computed."""
+def test_unsupported_operators_are_rejected() -> None:
+    """The error is raised before anything is computed."""
     from onnx import helper
 
     node = helper.make_node("MatMulInteger", ["ids", "ids"], ["out"])
     model = helper.make_model(helper.make_graph([node], "g", [], []))
-    with pytest.raises(CheckpointError, match=r"no operator MatMulInteger.*--device cpu"):
+    with pytest.raises(
+        CheckpointError, match=r"operator MatMulInteger is not supported.*--device cpu"
+    ):
         read_steps(model.SerializeToString())
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
 def test_without_a_gpu() -> None:
-    """Says what torch is, and the way out."""
-    with pytest.raises(InputError, match=r"no GPU that torch can use.*torch .*--device cpu"):
-        on_device("cuda")
+    """The error names torch's version and a remedy."""
+    with pytest.raises(InputError, match=r"torch finds no GPU.*torch .*--device cpu"):
+        torch_session_factory("cuda")

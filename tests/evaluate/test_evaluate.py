@@ -1,4 +1,4 @@
-"""Are measures trec_eval's, tests the textbook's, and intervals what they promise?"""
+"""Do measures equal trec_eval's and tests scipy's, and do intervals cover the true mean?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy import stats
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.runs import read_run
 from birchbark.errors import InputError, MissingPackageError
-from birchbark.evaluate.judged import grades_at
+from birchbark.evaluate.grades import grades_at
 from birchbark.evaluate.measures import Results, check_averaged, measure
 from birchbark.evaluate.significance import compare, mean_interval
 from birchbark.records import Qrels, Ranking, Run
@@ -23,14 +23,14 @@ QRELS = Qrels({"1": {"a": 1, "b": 0, "c": 2}, "2": {"x": 1}})
 
 
 def run(**rankings: str) -> Run:
-    """A run of one-letter documents, best first."""
+    """Make a run of one-letter documents, best first."""
     return Run(
         {q[1:]: Ranking.of(list(d), -np.arange(len(d), dtype=float)) for q, d in rankings.items()}
     )
 
 
 def test_measures_by_hand() -> None:
-    """AP, P, RR, nDCG of a small ranking."""
+    """AP, P, RR, nDCG and R of a small ranking equal values computed by hand."""
     found = measure(QRELS, run(q1="bca", q2="yx"), ["AP", "P@2", "RR", "nDCG@2", "R@1"]).means
     ndcg = (2 / np.log2(3)) / (2 + 1 / np.log2(3))
     expected = {
@@ -43,42 +43,42 @@ def test_measures_by_hand() -> None:
     assert found == pytest.approx(expected, abs=1e-6)
 
 
-def test_every_measure_sees_the_one_order() -> None:
-    """Tools break ties in their own ways; here none is left to break."""
+def test_ties_have_one_order_in_every_measure() -> None:
+    """The tools' tie-breaking rules do not apply, because the tools see no ties."""
     tied = Run({"1": Ranking.of(["a", "b", "c"], [1, 1, 1])})
     found = measure(Qrels({"1": {"c": 1}}), tied, ["RR", "RR@10", "P@1", "AP", "Success@1"])
     assert set(found.means.values()) == {1.0}
 
 
-def test_the_same_evaluation_twice_gives_the_same() -> None:
-    """Nothing is used up."""
+def test_evaluating_twice_gives_equal_results() -> None:
+    """Evaluation has no side effects."""
     ranked = run(q1="ca", q2="x")
     assert measure(QRELS, ranked) == measure(QRELS, ranked)
 
 
 def test_unranked_queries_count_0_and_unjudged_are_left_out() -> None:
-    """And both are counted."""
+    """Both are counted in the results."""
     found = measure(QRELS, run(q1="ca", q9="a"), ["AP"])
     assert found.values["AP"] == {"1": 1.0, "2": 0.0}
     assert (found.unranked, found.unjudged) == (1, 1)
 
 
 def test_empty_rankings_count_0() -> None:
-    """A query that matched nothing is judged like any other."""
+    """A query without results counts as 0."""
     assert measure(QRELS, run(q1="ca", q2=""), ["AP"]).means["AP"] == 0.5
 
 
-def test_judged_only_takes_the_unjudged_out() -> None:
-    """Ranks close up."""
+def test_judged_only_removes_unjudged_documents() -> None:
+    """The documents below them move up."""
     ranked = run(q1="zyca", q2="x")
     assert measure(QRELS, ranked, ["RR"]).values["RR"]["1"] == pytest.approx(1 / 3)
     assert measure(QRELS, ranked, ["RR"], judged_only=True).values["RR"]["1"] == 1
 
 
 def test_qrels_and_run_must_belong_together() -> None:
-    """All zeros would look like a bad system."""
+    """InputError is raised, because zeros everywhere would look like a bad system."""
     with pytest.raises(
-        InputError, match=r"no query of the run is judged.*found 7 in the run, 1, 2"
+        InputError, match=r"no query in the run is judged.*found 7 in the run, 1, 2"
     ):
         measure(QRELS, run(q7="a"))
 
@@ -87,7 +87,7 @@ def test_qrels_and_run_must_belong_together() -> None:
     "name", ["MAPP", "nDCG@", "AP(", "", "import os", "P@0", "nDCG@0", "P", "P@1.5"]
 )
 def test_unknown_measures_are_refused(name: str) -> None:
-    """With the spelling that is wanted."""
+    """The error shows the expected spelling."""
     with pytest.raises(InputError, match=r"measure.*nDCG@10|needs a package"):
         measure(QRELS, run(q1="a"), [name])
 
@@ -97,8 +97,8 @@ def results(values: list[float], tag: str = "x") -> Results:
     return Results(tag, {"AP": by_query}, {"AP": float(np.mean(values))})
 
 
-def test_p_is_the_paired_t_tests_and_bonferronis() -> None:
-    """P times the number of comparisons, at most 1."""
+def test_p_equals_the_paired_t_test_with_bonferroni() -> None:
+    """The corrected p is p times the number of comparisons, at most 1."""
     random = np.random.default_rng(1)
     a, b, c = (random.uniform(size=30).tolist() for _ in range(3))
     found = compare(results(a), [results(b), results(c)])
@@ -112,8 +112,8 @@ def test_p_is_the_paired_t_tests_and_bonferronis() -> None:
         assert difference["AP"].low < difference["AP"].mean < difference["AP"].high
 
 
-def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    """95 % intervals of a known mean, over 100 drawn samples: expected 95, allowed 85 and more."""
+def test_interval_covers_the_true_mean() -> None:
+    """At least 85 of 100 intervals (95 expected) cover the known mean of the samples."""
     random, covered = np.random.default_rng(3), 0
     for _ in range(100):
         delta = random.normal(0.1, 0.2, 40)
@@ -123,7 +123,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:
-    """Chance is an argument."""
+    """Another seed gives another interval."""
     random = np.random.default_rng(2)
     a, b = (results(random.uniform(size=30).tolist()) for _ in range(2))
     assert compare(a, [b], seed=4) == compare(a, [b], seed=4)
@@ -131,14 +131,14 @@ def test_the_same_seed_gives_the_same_interval() -> None:
 
 
 def test_a_run_does_not_differ_from_itself() -> None:
-    """No spread, no test: p is 1 and the interval is 0."""
+    """Without spread p is 1 and the interval is [0, 0]."""
     found = compare(results([0.1, 0.5]), [results([0.1, 0.5])])[0]["AP"]
     assert (found.mean, found.low, found.high, found.p, found.corrected_p) == (0, 0, 0, 1, 1)
     assert found.effect == 0
 
 
 def test_runs_must_share_their_queries() -> None:
-    """Paired tests need pairs."""
+    """Paired tests need the same queries, at least two."""
     with pytest.raises(InputError, match="same two or more judged queries"):
         compare(results([0.1, 0.5]), [results([0.1, 0.5, 0.7])])
     with pytest.raises(InputError, match="same two or more judged queries"):
@@ -146,7 +146,7 @@ def test_runs_must_share_their_queries() -> None:
 
 
 def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measures still work; only the comparison needs it."""
+    """Comparisons raise MissingPackageError; measures work without it."""
     real = builtins.__import__
 
     def without(name: str, *rest: object) -> object:
@@ -160,7 +160,7 @@ def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def published() -> list[tuple[str, str, dict[str, str]]]:
-    """Run, qrels, and the figures published for them; from the real collections' README files."""
+    """Runs, qrels and published figures, from the READMEs of the real collections."""
     covid = ("AP", "P@20", "nDCG@20", "Bpref")
     rows = [
         (4, "r4.fusion1", ".2666 .5611 .5244 .5014"),
@@ -225,48 +225,48 @@ def published() -> list[tuple[str, str, dict[str, str]]]:
 def test_published_figures_to_four_decimals(
     data: Callable[[str], Path], run_file: str, qrels_file: str, figures: dict[str, str]
 ) -> None:
-    """Real runs, real judgments, the figures their makers printed."""
+    """Published figures are reproduced from their runs and judgments."""
     found = measure(read_qrels(data(qrels_file)), read_run(data(run_file)), list(figures))
     assert {n: f"{v:.4f}".lstrip("0") for n, v in found.means.items()} == figures
 
 
 @pytest.mark.parametrize("names", [("AP", "MAP", "AP(rel=1)"), ("RR@10", "MRR@10")])
 def test_synonyms_agree(names: tuple[str, ...]) -> None:
-    """One measure under several names has one value under each."""
+    """Synonyms of a measure have equal values under each name."""
     found = measure(QRELS, run(q1="bca", q2="yx"), names).means
     assert len(found) == len(names)
     assert len(set(found.values())) == 1 < 1 + min(found.values())
 
 
 def test_counts_are_summed_as_trec_eval_sums_them() -> None:
-    """NumRet is the number of documents of the whole run."""
+    """NumRet is the number of documents in the run."""
     assert measure(QRELS, run(q1="bca", q2="yx"), ["NumRet"]).means == {"NumRet": 5}
 
 
-def test_no_measure_is_a_mistake() -> None:
-    """And no table."""
+def test_no_measures_given() -> None:
+    """An empty list of measures raises InputError."""
     with pytest.raises(InputError, match="no measure"):
         measure(QRELS, run(q1="a"), [])
 
 
 def test_a_constant_difference_has_no_p() -> None:
-    """The test divides by a spread of zero; nothing is claimed."""
+    """The t-test would divide by zero, so p and effect are None."""
     found = compare(results([0.1, 0.5]), [results([0.2, 0.6])])[0]["AP"]
     assert (found.p, found.corrected_p, found.effect) == (None, None, None)
     assert found.mean == pytest.approx(0.1)
 
 
 def test_the_interval_of_a_mean() -> None:
-    """BCa's; of values that do not differ, their mean; of one value, none."""
+    """BCa for distinct values, the value itself for equal values, InputError for one value."""
     low, high = mean_interval(np.random.default_rng(1).uniform(size=40))
     assert 0.3 < low < 0.5 < high < 0.7
     assert mean_interval(np.full(3, 0.2)) == (0.2, 0.2)
-    with pytest.raises(InputError, match="two or more queries"):
+    with pytest.raises(InputError, match="too few queries for an interval"):
         mean_interval(np.ones(1))
 
 
 def test_the_family_can_be_larger_than_one_comparison() -> None:
-    """Where a table holds more comparisons, p is times all of them."""
+    """`family` replaces the number of comparisons in the correction."""
     random = np.random.default_rng(2)
     a, b = (results(random.uniform(size=30).tolist()) for _ in range(2))
     (alone,), (many,) = compare(a, [b]), compare(a, [b], family=7)
@@ -274,8 +274,8 @@ def test_the_family_can_be_larger_than_one_comparison() -> None:
     assert many["AP"].corrected_p == min(1, 7 * alone["AP"].p)
 
 
-def test_counts_are_no_averages() -> None:
-    """Nor are unknown measures."""
+def test_check_averaged() -> None:
+    """Counts and unknown measures are refused."""
     check_averaged(["AP", "nDCG@10"])
     with pytest.raises(InputError, match="'NumRet' is a count"):
         check_averaged(["NumRet"])
@@ -283,15 +283,24 @@ def test_counts_are_no_averages() -> None:
         check_averaged(["MAPP"])
 
 
-def test_judged_only_is_as_trec_eval_has_it() -> None:
-    """Its option -J, on random rankings; no other tie rule comes in."""
-    chance = np.random.default_rng(1)
+def test_a_ranking_without_judged_documents_counts_as_zero() -> None:
+    """This also holds for Judged@k, which divides by the length of the ranking."""
+    qrels = Qrels({"1": {"a": 1}, "2": {"b": 1}})
+    run = Run({"1": Ranking.of(["a"], [2]), "2": Ranking.of(["z"], [2])})
+    values = measure(qrels, run, ["Judged@10", "AP", "NumRel"], judged_only=True).values
+    assert values["Judged@10"] == values["AP"] == {"1": 1.0, "2": 0.0}
+    assert values["NumRel"] == {"1": 1.0, "2": 1.0}
+
+
+def test_judged_only_equals_trec_eval_j() -> None:
+    """Values equal those of `trec_eval -J` on random rankings without ties."""
+    random = np.random.default_rng(1)
     grades = {
-        f"q{q}": {f"d{d:03}": int(chance.integers(0, 3)) for d in range(q, 200, 3)}
+        f"q{q}": {f"d{d:03}": int(random.integers(0, 3)) for d in range(q, 200, 3)}
         for q in range(20)
     }
     rankings = {
-        q: Ranking.of([f"d{d:03}" for d in chance.permutation(200)[:90]], -np.arange(90.0))
+        q: Ranking.of([f"d{d:03}" for d in random.permutation(200)[:90]], -np.arange(90.0))
         for q in grades
     }
     found = measure(Qrels(grades), Run(rankings), ["AP", "nDCG@10", "RR", "P@5"], judged_only=True)
@@ -305,7 +314,7 @@ def test_judged_only_is_as_trec_eval_has_it() -> None:
 
 
 def test_grades_of_the_first_documents() -> None:
-    """Counted over judged queries, those without any document among them; unjudged is not 0."""
+    """Only judged queries are counted; unjudged documents are distinct from grade 0."""
     qrels = Qrels({"1": {"a": 2, "b": 0}, "2": {"c": 1}, "3": {"d": 0}})
     rankings = {
         "1": Ranking.of(["a", "x", "b"], [3, 2, 1]),

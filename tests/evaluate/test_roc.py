@@ -1,4 +1,4 @@
-"""Is the area under the curve the chance that it says it is?"""
+"""Does AUC equal the probability that a relevant pair scores higher?"""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ PAIRS = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=2, max_s
 
 
 @given(PAIRS)
-def test_auc_is_a_chance(pairs: list[tuple[int, bool]]) -> None:
-    """Of a relevant pair to score above another, equal ones half: as Mann and Whitney count."""
+def test_auc_equals_mann_whitney(pairs: list[tuple[int, bool]]) -> None:
+    """AUC equals the normalised Mann–Whitney U statistic; ties count half."""
     scores = np.array([score / 3 for score, _ in pairs], np.float32)
     relevant = np.array([relevant for _, relevant in pairs])
     theirs = mannwhitneyu(scores[relevant], scores[~relevant]).statistic
@@ -29,18 +29,20 @@ def test_auc_is_a_chance(pairs: list[tuple[int, bool]]) -> None:
     assert (np.diff(y) >= 0).all()
 
 
-def test_it_is_as_scikit_learn_has_it() -> None:
-    """With ties among random scores."""
+def test_auc_equals_scikit_learn() -> None:
+    """AUC equals scikit-learn's for random scores with ties."""
     metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
-    chance = np.random.default_rng(3)
+    random = np.random.default_rng(3)
     for size in (10, 1000):
-        scores = chance.integers(0, size // 3, size).astype(np.float32)
-        relevant = chance.random(size) < 0.2
+        scores = random.integers(0, size // 3, size).astype(np.float32)
+        relevant = random.random(size) < 0.2
         relevant[:2] = True, False
         assert auc(scores, relevant) == pytest.approx(metrics.roc_auc_score(relevant, scores))
 
 
-def test_one_kind_alone() -> None:
-    """Has no curve."""
-    with pytest.raises(InputError, match="needs relevant pairs and others"):
+def test_one_class_only() -> None:
+    """Without non-relevant pairs there is no curve."""
+    with pytest.raises(
+        InputError, match=r"needs relevant and non-relevant pairs: found 2 relevant of 2"
+    ):
         auc(np.array([1.0, 2.0]), np.array([True, True]))

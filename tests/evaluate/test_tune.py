@@ -1,4 +1,4 @@
-"""Are weights tuned on other queries alone, and measured as the rest of the house measures?"""
+"""Are weights tuned only on the other folds, with values equal to those of `measure`?"""
 
 from __future__ import annotations
 
@@ -10,16 +10,22 @@ from hypothesis import strategies as st
 from birchbark.errors import InputError
 from birchbark.evaluate.folds import choose_by_fold, make_folds
 from birchbark.evaluate.measures import measure
-from birchbark.evaluate.ranks import parse_rank_measure
-from birchbark.evaluate.tune import Candidates, _falling, measure_mixtures, simplex, tune
+from birchbark.evaluate.rank_measures import parse_rank_measure
+from birchbark.evaluate.tune import (
+    Candidates,
+    _descending_order,
+    measure_mixtures,
+    simplex_grid,
+    tune,
+)
 from birchbark.records import Qrels, Ranking, Run
 
 IDS = [str(number) for number in range(23)]
 
 
 @given(st.integers(2, 23), st.integers(0, 99))
-def test_folds_part_the_queries(count: int, seed: int) -> None:
-    """Each query in one fold, sizes within one, the same for any order of the same queries."""
+def test_folds_partition_the_queries(count: int, seed: int) -> None:
+    """Each query is in one fold, sizes differ by at most one, and query order is irrelevant."""
     folds = make_folds(IDS, count, seed)
     assert sorted(q for fold in folds for q in fold) == sorted(IDS)
     sizes = [len(fold) for fold in folds]
@@ -28,59 +34,59 @@ def test_folds_part_the_queries(count: int, seed: int) -> None:
 
 
 def test_folds_depend_on_the_seed() -> None:
-    """Chance is an argument."""
+    """Another seed gives other folds."""
     assert make_folds(IDS, 5, 0) != make_folds(IDS, 5, 1)
 
 
 @pytest.mark.parametrize("count", [0, 1, 24])
 def test_impossible_folds_are_refused(count: int) -> None:
-    """None, one, or more than there are queries."""
+    """Zero, one, and more folds than queries raise InputError."""
     with pytest.raises(InputError, match="wrong number of folds: expected 2 to 23"):
         make_folds(IDS, count, 0)
 
 
 @given(st.integers(0, 2**32), st.integers(2, 6))
 def test_a_fold_never_sees_its_own_queries(seed: int, count: int) -> None:
-    """Whatever a fold's own queries say, its setting stays; and it is the best of the others."""
+    """A fold's weighting does not depend on its own queries, and is the best on the others."""
     random = np.random.default_rng(seed)
     values = random.uniform(size=(7, len(IDS)))
     folds = make_folds(IDS, count, seed)
     chosen = choose_by_fold(values, IDS, folds)
     for number, fold in enumerate(folds):
-        own = np.isin(IDS, fold)
+        in_fold = np.isin(IDS, fold)
         changed = values.copy()
-        changed[:, own] = random.uniform(size=(7, own.sum()))
+        changed[:, in_fold] = random.uniform(size=(7, in_fold.sum()))
         assert choose_by_fold(changed, IDS, folds)[number] == chosen[number]
-        means = values[:, ~own].mean(axis=1)
+        means = values[:, ~in_fold].mean(axis=1)
         assert means[chosen[number]] == pytest.approx(means.max())
 
 
-def test_ties_go_to_the_first_setting() -> None:
-    """Rounding in the thirteenth digit decides nothing."""
+def test_ties_go_to_the_first_weighting() -> None:
+    """Differences in the thirteenth decimal count as ties."""
     values = np.full((3, 4), 0.1)
     values[2] += 1e-15
     assert choose_by_fold(values, ["a", "b", "c", "d"], (("a", "b"), ("c", "d"))) == (0, 0)
 
 
 def test_folds_must_hold_each_query_once() -> None:
-    """One that is left out, or in two, would be tested on what it was tuned on."""
+    """A query in no fold or in two folds raises InputError."""
     for folds in ((("a",), ("b",)), (("a", "b"), ("b", "c"))):
-        with pytest.raises(InputError, match="in one fold"):
+        with pytest.raises(InputError, match="in exactly one fold"):
             choose_by_fold(np.zeros((2, 3)), ["a", "b", "c"], folds)
 
 
 def test_weights_of_a_simplex() -> None:
-    """All that sum to 1, in order; (n + p - 1 over p - 1) of them."""
-    assert simplex(2, 0.5).tolist() == [[0, 1], [0.5, 0.5], [1, 0]]
-    assert len(simplex(3, 0.1)) == 66
-    np.testing.assert_allclose(simplex(3, 0.1).sum(axis=1), 1)
+    """All weightings that sum to 1 are listed once, in lexicographic order."""
+    assert simplex_grid(2, 0.5).tolist() == [[0, 1], [0.5, 0.5], [1, 0]]
+    assert len(simplex_grid(3, 0.1)) == 66
+    np.testing.assert_allclose(simplex_grid(3, 0.1).sum(axis=1), 1)
     for step in (0, 0.3, 2, -1):
-        with pytest.raises(InputError, match="not a step"):
-            simplex(2, step)
+        with pytest.raises(InputError, match="invalid step"):
+            simplex_grid(2, step)
 
 
 def collection(seed: int) -> tuple[dict[str, list[Ranking]], Qrels]:
-    """Two rankings a query with many ties, grades from -1 to 2; one query without candidates."""
+    """Two rankings per query with many ties, grades from -1 to 2; one query has no candidates."""
     random = np.random.default_rng(seed)
     rankings: dict[str, list[Ranking]] = {"none": [Ranking.of([], []), Ranking.of([], [])]}
     grades: dict[str, dict[str, int]] = {"none": {"d1": 1}, "absent": {"d1": 1}}
@@ -98,33 +104,35 @@ def collection(seed: int) -> tuple[dict[str, list[Ranking]], Qrels]:
 
 @pytest.mark.parametrize("name", ["AP", "AP@5", "nDCG", "nDCG@3", "P@4", "R@4", "RR", "RR@2"])
 @pytest.mark.parametrize("depth", [6, 100])
-def test_mixtures_are_measured_as_runs_are(name: str, depth: int) -> None:
-    """For each of the weights: the values of `measure` for the mixed run, ties and all."""
+def test_mixtures_are_evaluated_like_runs(name: str, depth: int) -> None:
+    """For all weightings the values equal those of `measure` on the combined run, with ties."""
     rankings, qrels = collection(4)
     candidates = {query: Candidates.of(parts) for query, parts in rankings.items()}
-    weights = simplex(2, 0.25)
+    weights = simplex_grid(2, 0.25)
     values = measure_mixtures(candidates, qrels, weights, name, depth)
-    for setting, row in zip(weights, values, strict=True):
-        mixed = {q: Ranking.of(c.doc_ids, c.scores @ setting, depth) for q, c in candidates.items()}
+    for weighting, row in zip(weights, values, strict=True):
+        mixed = {
+            q: Ranking.of(c.doc_ids, c.scores @ weighting, depth) for q, c in candidates.items()
+        }
         expected = measure(qrels, Run(mixed), [name]).values[name]
         assert row.tolist() == pytest.approx([expected[q] for q in qrels.grades], abs=1e-12)
 
 
-def test_many_settings_are_measured_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How many mixtures are held at a time changes nothing."""
+def test_chunk_size_does_not_change_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evaluating one weighting at a time gives the same values."""
     rankings, qrels = collection(5)
     candidates = {query: Candidates.of(parts) for query, parts in rankings.items()}
-    at_once = measure_mixtures(candidates, qrels, simplex(2, 0.1), "AP", 100)
-    monkeypatch.setattr("birchbark.evaluate.tune.SCORES_AT_ONCE", 1)
-    in_turn = measure_mixtures(candidates, qrels, simplex(2, 0.1), "AP", 100)
+    at_once = measure_mixtures(candidates, qrels, simplex_grid(2, 0.1), "AP", 100)
+    monkeypatch.setattr("birchbark.evaluate.tune.CHUNK_SCORES", 1)
+    in_turn = measure_mixtures(candidates, qrels, simplex_grid(2, 0.1), "AP", 100)
     np.testing.assert_array_equal(at_once, in_turn)
 
 
 def test_tuned_weights_of_a_fold_do_not_depend_on_its_judgments() -> None:
-    """End to end: other judgments for a fold's own queries, the same weights for it."""
+    """Changing the judgments of a fold's own queries leaves its weights unchanged."""
     rankings, qrels = collection(6)
     candidates = {query: Candidates.of(parts) for query, parts in rankings.items()}
-    folds, weights = make_folds(qrels.grades, 3, 0), simplex(2, 0.1)
+    folds, weights = make_folds(qrels.grades, 3, 0), simplex_grid(2, 0.1)
     before = tune(candidates, qrels, weights, "AP", folds, 100)
     assert before.by_query().keys() == qrels.grades.keys()
     for number, fold in enumerate(folds):
@@ -136,28 +144,28 @@ def test_tuned_weights_of_a_fold_do_not_depend_on_its_judgments() -> None:
 
 @pytest.mark.parametrize("name", ["Bpref", "P", "R", "nDCG@0", "AP(rel=2)", ""])
 def test_measures_that_ranks_cannot_give_are_refused(name: str) -> None:
-    """With those that they can."""
-    with pytest.raises(InputError, match="cannot be tuned for"):
+    """Measures that ranks alone do not determine raise InputError."""
+    with pytest.raises(InputError, match="cannot tune for"):
         parse_rank_measure(name)
 
 
 @given(
     st.lists(st.lists(st.sampled_from([0.0, -0.0, 1.5, -2.0, 3e38, 1e-40]), min_size=9, max_size=9))
 )
-def test_whole_numbers_sort_as_scores_do(rows: list[list[float]]) -> None:
-    """Highest first, equals in their order, both zeros equal."""
+def test_integer_sort_equals_stable_argsort(rows: list[list[float]]) -> None:
+    """The highest score comes first, ties keep their order, and 0.0 equals -0.0."""
     scores = np.array(rows, np.float32).reshape(len(rows), 9)
     expected = np.argsort(-scores, axis=1, kind="stable")
-    np.testing.assert_array_equal(_falling(scores), expected)
+    np.testing.assert_array_equal(_descending_order(scores), expected)
 
 
-def test_some_settings_are_tuned_as_if_alone() -> None:
-    """The weights chosen among a part of the grid are those of tuning with that part."""
+def test_restricted_tuning_equals_tuning_the_subset() -> None:
+    """Restricting a tuning chooses the same weights as tuning with only these weightings."""
     rankings, qrels = collection(7)
     candidates = {query: Candidates.of(parts) for query, parts in rankings.items()}
-    weights, folds = simplex(2, 0.1), make_folds(qrels.grades, 3, 0)
-    some = weights[:, 0] >= 0.5
-    part = tune(candidates, qrels, weights, "AP", folds, 100).among(some)
-    alone = tune(candidates, qrels, weights[some], "AP", folds, 100)
+    weights, folds = simplex_grid(2, 0.1), make_folds(qrels.grades, 3, 0)
+    allowed = weights[:, 0] >= 0.5
+    part = tune(candidates, qrels, weights, "AP", folds, 100).restrict(allowed)
+    alone = tune(candidates, qrels, weights[allowed], "AP", folds, 100)
     assert part.by_query() == alone.by_query()
     assert [part.means(n) for n in range(3)] == [alone.means(n) for n in range(3)]

@@ -1,4 +1,4 @@
-"""What answers in the hub's place? A server on this machine with the hub's two requests."""
+"""How is the hub imitated in tests? By a local server that answers its two requests."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-LARGE = 2000  # bytes from which on a file is kept as the hub keeps large ones
+LARGE = 2000  # bytes; larger files are listed like the hub's LFS files
 ID = "canoes/birch"
 
 
 class Imitation(ThreadingHTTPServer):
-    """Serves the files of one model. Tests set what shall go wrong.
+    """Serves the files of one model, with the failures that tests set.
 
-    asked: paths in order; tokens: the Authorization of each. status: answers instead, by a part of
-    the path. cut: how many bytes of a file are sent. sent: other bytes for a file. hidden: files
-    that are there but not listed. listing: bytes instead of the list.
+    requested: paths in order. tokens: the Authorization of each. status: substring of a path → HTTP
+    status to answer. truncated: file → number of bytes to send. sent: file → other content to send.
+    hidden: existing files that are not listed. listing: content to send instead of the list. terse:
+    list names only. stalled: the file whose transfer stalls half-way.
     """
 
     def __init__(self, directory: Path) -> None:
         super().__init__(("127.0.0.1", 0), _Answers)
         self.directory = directory
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.tokens: list[str | None] = []
         self.status: dict[str, int] = {}
-        self.cut: dict[str, int] = {}
+        self.truncated: dict[str, int] = {}
         self.sent: dict[str, bytes] = {}
         self.hidden: set[str] = set()
         self.listing: bytes | None = None
-        self.terse = False  # lists names alone
+        self.terse = False
         self.stall = threading.Event()
         self.stalled = ""
 
@@ -43,8 +44,8 @@ class Imitation(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def names(self) -> list[str]:
-        """Of the files that were sent."""
-        return [path.partition("/cdn/")[2] for path in self.asked if "/cdn/" in path]
+        """Return the names of the files that were sent."""
+        return [path.partition("/cdn/")[2] for path in self.requested if "/cdn/" in path]
 
     def list_files(self) -> bytes:
         if self.listing is not None:
@@ -56,7 +57,7 @@ class Imitation(ThreadingHTTPServer):
             if len(data) >= LARGE:
                 sha256 = hashlib.sha256(data).hexdigest()
                 entry["lfs"] = {"sha256": sha256, "size": len(data), "pointerSize": 134}
-                entry["blobId"] = "0" * 40  # of the pointer
+                entry["blobId"] = "0" * 40  # of the LFS pointer
             if name not in self.hidden:
                 siblings.append({"rfilename": name} if self.terse else entry)
         return json.dumps({"id": ID, "sha": COMMIT, "siblings": siblings}).encode()
@@ -74,12 +75,12 @@ class _Answers(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = unquote(urlsplit(self.path).path)
-        self.server.asked.append(self.path)
+        self.server.requested.append(self.path)
         self.server.tokens.append(self.headers.get("Authorization"))
-        wrong = next((s for part, s in self.server.status.items() if part in path), None)
-        if wrong:
-            self.send_response(wrong)
-            self.send_header("X-Error-Message", "so said the hub")
+        status = next((s for part, s in self.server.status.items() if part in path), None)
+        if status:
+            self.send_response(status)
+            self.send_header("X-Error-Message", "reason given by the hub")
             self.end_headers()
         elif path.startswith(f"/api/models/{ID}/revision/"):
             self.answer(self.server.list_files())
@@ -101,18 +102,18 @@ class _Answers(BaseHTTPRequestHandler):
             self.wfile.flush()
             self.server.stall.wait(20)
         else:
-            self.answer(data, self.server.cut.get(name))
+            self.answer(data, self.server.truncated.get(name))
 
-    def answer(self, data: bytes, cut: int | None = None) -> None:
+    def answer(self, data: bytes, size: int | None = None) -> None:
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(data[:cut])
+        self.wfile.write(data[:size])
 
 
 @contextmanager
 def imitation(directory: Path) -> Iterator[Imitation]:
-    """The server, running until the block ends."""
+    """Run the server until the block ends."""
     with Imitation(directory) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()

@@ -1,4 +1,4 @@
-"""Do attached rows stay with their documents, whatever happens to the index and its files?"""
+"""Do attached rows stay with their documents through updates, merges, crashes and damage?"""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.attachment_reader import Attachment
-from birchbark.index.attachment_schema import AttachedEntry, AttachmentSchema, RowForm, Rows
+from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry, RowForm, Rows
 from birchbark.index.attachment_writer import RowWriter
-from birchbark.index.build import build_index
+from birchbark.index.build_index import build_index
 from birchbark.index.describe import describe
+from birchbark.index.index import Index
 from birchbark.index.layout import Manifest
-from birchbark.index.reader import Index
-from birchbark.index.verify import damage
+from birchbark.index.verify import find_damage
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 from conftest import DOCUMENTS, WORDS
@@ -41,7 +41,7 @@ TWICE = replace(SCHEMA, config={"made of": "words", "times": 2})
 
 
 def words_of(times: int = 1) -> Callable[[Sequence[Document]], list[Rows]]:
-    """A function to attach: of each word its place, length times `times`, bytes, and halves."""
+    """Return a function that computes the span, length · `times`, bytes and halves of each word."""
 
     def compute(documents: Sequence[Document]) -> list[Rows]:
         return [words_in(document, times) for document in documents]
@@ -62,18 +62,18 @@ def words_in(document: Document, times: int = 1) -> Rows:
 
 
 def attachment(where: Path | Index, name: str = "words") -> Attachment:
-    found = (where if isinstance(where, Index) else Index(where)).attachment(name)
-    assert found is not None
-    return found
+    opened = (where if isinstance(where, Index) else Index(where)).attachment(name)
+    assert opened is not None
+    return opened
 
 
-def assert_rows(found: Rows | None, wanted: Rows) -> None:
-    """The same arrays, types included."""
-    assert found is not None
-    assert found.keys() == wanted.keys()
-    for name, values in wanted.items():
-        assert found[name].dtype == values.dtype
-        assert found[name].tolist() == values.tolist()
+def assert_rows(actual: Rows | None, expected: Rows) -> None:
+    """Assert that arrays and dtypes are equal."""
+    assert actual is not None
+    assert actual.keys() == expected.keys()
+    for name, values in expected.items():
+        assert actual[name].dtype == values.dtype
+        assert actual[name].tolist() == values.tolist()
 
 
 def refuse(documents: Sequence[Document]) -> Iterable[Rows]:
@@ -92,15 +92,17 @@ STEPS = st.lists(
 
 
 @given(
-    steps=STEPS, part_tokens=st.sampled_from([1, 12, 1000]), keep_every=st.sampled_from([1, 3, 100])
+    steps=STEPS,
+    part_tokens=st.sampled_from([1, 12, 1000]),
+    commit_every=st.sampled_from([1, 3, 100]),
 )
-def test_any_history_gives_the_rows_attached_afresh(
+def test_any_history_gives_the_rows_of_a_new_attachment(
     tmp_path_factory: pytest.TempPathFactory,
     steps: list[tuple[str, str, str]],
     part_tokens: int,
-    keep_every: int,
+    commit_every: int,
 ) -> None:
-    """Or none, for documents that came since; and no document is computed twice for one schema."""
+    """Documents added later have none; no document is computed twice for one schema."""
     where = tmp_path_factory.mktemp("history") / "i"
     build_index(DOCUMENTS[:1], where)
     now = {DOCUMENTS[0].doc_id: DOCUMENTS[0]}
@@ -135,8 +137,8 @@ def test_any_history_gives_the_rows_attached_afresh(
             if wanted != times:
                 covered, times = {}, wanted
             schema = TWICE if times == 2 else SCHEMA
-            writer.attach("words", schema, compute, keep_every=keep_every)
-            assert writer.incomplete() == {}
+            writer.attach("words", schema, compute, commit_every=commit_every)
+            assert writer.missing_rows() == {}
             assert covered == now
         elif step == "reopen":
             writer.commit()
@@ -144,25 +146,25 @@ def test_any_history_gives_the_rows_attached_afresh(
             writer = IndexWriter(where, part_tokens)
     writer.commit()
     lacking = len(now) - len(covered)
-    assert writer.incomplete() == ({"words": lacking} if times and lacking else {})
+    assert writer.missing_rows() == ({"words": lacking} if times and lacking else {})
     writer.close()
-    assert damage(where) == []
-    found = Index(where).attachment("words")
-    assert (found is not None) == (times > 0)
-    if found:
-        for document, rows in zip(now.values(), found.rows(list(now)), strict=True):
+    assert find_damage(where) == []
+    final = Index(where).attachment("words")
+    assert (final is not None) == (times > 0)
+    if final:
+        for document, rows in zip(now.values(), final.rows(list(now)), strict=True):
             if document.doc_id in covered:
                 assert_rows(rows, words_in(document, times))
             else:
                 assert rows is None
 
 
-def test_a_merged_attachment_has_the_bytes_of_one_made_afresh(tmp_path: Path) -> None:
-    """Whatever was deleted, and in however many folders it lay."""
+def test_a_merged_attachment_has_the_bytes_of_a_new_one(tmp_path: Path) -> None:
+    """This holds for any deletions and any number of folders before the merge."""
     build_index(DOCUMENTS[:2], tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         writer.add(Document("gone", {"text": "zeppelin"}))
-        writer.attach("words", SCHEMA, words_of(), keep_every=1)
+        writer.attach("words", SCHEMA, words_of(), commit_every=1)
         for document in DOCUMENTS[2:]:
             writer.add(document)
         writer.attach("words", SCHEMA, words_of())
@@ -179,14 +181,14 @@ def test_a_merged_attachment_has_the_bytes_of_one_made_afresh(tmp_path: Path) ->
         assert (ours / name).read_bytes() == (theirs / name).read_bytes(), name
 
 
-def test_many_folders_become_one(tmp_path: Path) -> None:
-    """So that a part that was attached in small steps is read in one."""
+def test_many_folders_are_joined(tmp_path: Path) -> None:
+    """The many small folders of a part attached in small steps are joined."""
     documents = [Document(f"d{n}", {"text": "bee " * n}) for n in range(25)]
     build_index(documents, tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
-        writer.attach("words", SCHEMA, words_of(), keep_every=2)
-    (held,) = attachment(tmp_path / "i").held
-    assert len(held) == 1
+        writer.attach("words", SCHEMA, words_of(), commit_every=2)
+    (folders,) = attachment(tmp_path / "i").folders
+    assert len(folders) == 1
     for document, rows in zip(
         documents, attachment(tmp_path / "i").rows([d.doc_id for d in documents]), strict=True
     ):
@@ -194,20 +196,20 @@ def test_many_folders_become_one(tmp_path: Path) -> None:
 
 
 def test_rows_are_views_of_mapped_files(tmp_path: Path) -> None:
-    """Nothing is copied, and nothing can be changed by accident."""
+    """Rows are not copied, and are read-only."""
     build_index(DOCUMENTS, tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         writer.attach("words", SCHEMA, words_of())
-    found = attachment(tmp_path / "i")
-    (rows,) = found.rows(["bees"])
+    words = attachment(tmp_path / "i")
+    (rows,) = words.rows(["bees"])
     assert rows is not None
     for name, values in rows.items():
-        assert np.shares_memory(values, found.held[0][0].values[name])
+        assert np.shares_memory(values, words.folders[0][0].values[name])
         assert not values.flags.writeable
 
 
-def test_an_index_without_attachments_is_written_as_before(tmp_path: Path) -> None:
-    """Version 2, and no key that an older reader would not know; also after detaching."""
+def test_an_index_without_attachments_stays_at_version_2(tmp_path: Path) -> None:
+    """Its manifest has no key that older readers do not know, also after detaching."""
     build_index(DOCUMENTS, tmp_path / "i")
     before = json.loads((tmp_path / "i" / "manifest.json").read_text())
     assert before["version"] == 2
@@ -227,7 +229,7 @@ def test_an_index_without_attachments_is_written_as_before(tmp_path: Path) -> No
 
 
 def test_manifest_with_attachments_round_trips(tmp_path: Path) -> None:
-    """What is written is read; a config comes back as JSON has it."""
+    """A manifest is read as it was written; tuples in a config come back as lists."""
     build_index(DOCUMENTS, tmp_path / "i")
     schema = replace(SCHEMA, config={"windows": (150, 50), "model": None})
     with IndexWriter(tmp_path / "i") as writer:
@@ -239,8 +241,8 @@ def test_manifest_with_attachments_round_trips(tmp_path: Path) -> None:
     assert Manifest.read(tmp_path) == manifest
 
 
-def test_several_attachments_do_not_touch_each_other(tmp_path: Path) -> None:
-    """Also where one name goes on like another's folder."""
+def test_attachments_are_independent(tmp_path: Path) -> None:
+    """This holds even if the name of one resembles the folder of another."""
     build_index(DOCUMENTS, tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         writer.attach("words", SCHEMA, words_of())
@@ -254,7 +256,7 @@ def test_several_attachments_do_not_touch_each_other(tmp_path: Path) -> None:
 
 
 def test_readers_keep_their_snapshot(tmp_path: Path) -> None:
-    """While a writer updates, merges, attaches otherwise and detaches."""
+    """A writer meanwhile updates, merges, attaches under another schema and detaches."""
     build_index(DOCUMENTS, tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         writer.attach("words", SCHEMA, words_of())
@@ -274,10 +276,10 @@ def test_readers_keep_their_snapshot(tmp_path: Path) -> None:
     assert Index(tmp_path / "i").attachment("words") is None
 
 
-def test_rows_are_flushed_before_they_are_named(
+def test_rows_are_flushed_before_the_manifest_names_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each file, its folder, and the part's: computed, joined or merged."""
+    """Each file, its folder and the part's folder, whether rows are computed, joined or merged."""
     build_index(DOCUMENTS, tmp_path / "i")
     flushed: set[Path] = set()
     real_fsync, real_write, named = os.fsync, Manifest.write, set[Path]()
@@ -300,7 +302,7 @@ def test_rows_are_flushed_before_they_are_named(
         for n in range(7):
             writer.add(Document(f"d{n}", {"text": "bee"}))
         writer.merge()
-        writer.attach("words", SCHEMA, words_of(), keep_every=1)
+        writer.attach("words", SCHEMA, words_of(), commit_every=1)
         writer.delete("canoe")
         writer.merge()
     assert len(named) == 12 + 1 + 1
@@ -322,27 +324,27 @@ with IndexWriter(sys.argv[1]) as writer:
 """
 
 
-def test_an_index_can_be_opened_at_any_moment(tmp_path: Path) -> None:
-    """While another process attaches, merges and detaches, so that files come and go."""
+def test_an_index_can_be_opened_at_any_time(tmp_path: Path) -> None:
+    """Another process meanwhile attaches, merges and detaches, which creates and removes files."""
     build_index(DOCUMENTS, tmp_path / "i")
     command = [sys.executable, "-c", CHANGES, str(tmp_path / "i")]
     with subprocess.Popen(command, cwd=Path(__file__).parents[1]) as child:
         seen = set()
         while child.poll() is None:
             index = Index(tmp_path / "i")
-            found = index.attachment("words")
-            seen.add((len(index), found.schema.config["times"] if found else 0))
-            documents = list(index) if found else []
-            rows = found.rows([d.doc_id for d in documents]) if found else []
-            for document, held in zip(documents, rows, strict=True):
-                if held is not None and found:
-                    assert_rows(held, words_in(document, found.schema.config["times"]))
+            words = index.attachment("words")
+            seen.add((len(index), words.schema.config["times"] if words else 0))
+            documents = list(index) if words else []
+            rows = words.rows([d.doc_id for d in documents]) if words else []
+            for document, values in zip(documents, rows, strict=True):
+                if values is not None and words:
+                    assert_rows(values, words_in(document, words.schema.config["times"]))
     assert child.returncode == 0
     assert {1, 2} <= {times for _, times in seen}
 
 
-def test_computing_that_fails_keeps_what_was_committed(tmp_path: Path) -> None:
-    """The next call goes on from there; before the first commit the old rows stay."""
+def test_a_failed_computation_keeps_committed_rows(tmp_path: Path) -> None:
+    """The next call continues from there; before the first commit, the old rows remain."""
     build_index(DOCUMENTS, tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         writer.attach("words", SCHEMA, words_of())
@@ -354,18 +356,19 @@ def test_computing_that_fails_keeps_what_was_committed(tmp_path: Path) -> None:
             return words_of(2)(documents) if documents[0].doc_id != "engine" else [*refuse([])]
 
         with pytest.raises(AssertionError):
-            writer.attach("words", TWICE, twice, keep_every=1)
-        assert writer.incomplete() == {"words": 2}
-        asked = []
-        writer.attach("words", TWICE, lambda d: [asked.append(d[0].doc_id), *words_of(2)(d)][1:])
-    assert asked == ["engine"]
-    assert damage(tmp_path / "i") == []
+            writer.attach("words", TWICE, twice, commit_every=1)
+        assert writer.missing_rows() == {"words": 2}
+        computed = []
+        compute = lambda d: [computed.append(d[0].doc_id), *words_of(2)(d)][1:]  # noqa: E731
+        writer.attach("words", TWICE, compute)
+    assert computed == ["engine"]
+    assert find_damage(tmp_path / "i") == []
 
 
-def test_copying_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that was full when folders were joined or parts merged, and then is not."""
+def test_a_failed_copy_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk is full while folders are joined or parts merged, and has room again later."""
 
-    def full(writer: RowWriter) -> AttachedEntry:
+    def full(writer: RowWriter) -> RowFolderEntry:
         if len(writer._docs) == 2 and len(writer._docs[1]) > 1:
             raise OSError(errno.ENOSPC, "no space left")
         return real(writer)
@@ -375,35 +378,35 @@ def test_copying_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
     build_index(documents, tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         for step in (
-            lambda: writer.attach("words", SCHEMA, words_of(), keep_every=1),
+            lambda: writer.attach("words", SCHEMA, words_of(), commit_every=1),
             lambda: (writer.delete("d0"), writer.merge()),
         ):
             with monkeypatch.context() as patch, pytest.raises(OSError, match="no space"):
                 patch.setattr(RowWriter, "close", full)
                 step()
-            held = Manifest.read(tmp_path / "i").parts[0].attached["words"]
-            assert len(list((tmp_path / "i").glob("part-*/attached-*"))) == len(held)
-            assert damage(tmp_path / "i") == []
+            folders = Manifest.read(tmp_path / "i").parts[0].attached["words"]
+            assert len(list((tmp_path / "i").glob("part-*/attached-*"))) == len(folders)
+            assert find_damage(tmp_path / "i") == []
             step()
-    found = attachment(tmp_path / "i").rows([d.doc_id for d in documents[1:]])
-    for document, rows in zip(documents[1:], found, strict=True):
+    rows_of_documents = attachment(tmp_path / "i").rows([d.doc_id for d in documents[1:]])
+    for document, rows in zip(documents[1:], rows_of_documents, strict=True):
         assert_rows(rows, words_in(document))
 
 
-def test_batches_are_bounded_and_counted(tmp_path: Path) -> None:
-    """By documents and by their characters, so that memory does not depend on the index."""
+def test_batches_are_bounded_and_reported(tmp_path: Path) -> None:
+    """Documents and characters in a batch are limited, so memory does not depend on the index."""
     documents = [Document(f"d{n:04}", {"text": "bee " * (n % 3)}) for n in range(700)]
     long = [Document(f"l{n}", {"text": "honey " * 500_000}) for n in range(4)]
     build_index([*documents, *long], tmp_path / "i")
-    sizes, told = list[int](), list[int]()
+    sizes, reported = list[int](), list[int]()
 
     def compute(documents: Sequence[Document]) -> list[Rows]:
         sizes.append(len(documents))
         return [words_in(Document(d.doc_id, {"text": d.text[:9]})) for d in documents]
 
     with IndexWriter(tmp_path / "i") as writer:
-        writer.attach("words", SCHEMA, compute, told.append)
-    assert sum(sizes) == sum(told) == 704
+        writer.attach("words", SCHEMA, compute, reported.append)
+    assert sum(sizes) == sum(reported) == 704
     assert max(sizes) <= 256
     assert sizes[-1] == 2
 
@@ -413,25 +416,25 @@ def test_batches_are_bounded_and_counted(tmp_path: Path) -> None:
     [
         (
             [],
-            r"attachment words: cannot attach: .* each of 1 documents, found for 0",
+            r"attachment words: wrong number of results: .*rows for 1 documents, found 0",
         ),
-        ([{}], r"document canoe: other arrays: expected \['bytes'"),
+        ([{}], r"document canoe: wrong arrays: expected \['bytes'"),
         (
             [words_in(DOCUMENTS[0]) | {"spans": np.zeros((2, 3), np.int32)}],
-            r"canoe: rows of spans: expected int32 \(rows, 2\), found int32 \(2, 3\)",
+            r"canoe: rows of spans .* expected int32 \(rows, 2\), found int32 \(2, 3\)",
         ),
         (
             [words_in(DOCUMENTS[0]) | {"bytes": np.zeros(3)}],
-            r"canoe: rows of bytes: expected uint8 \(rows\), found float64 \(3,\)",
+            r"canoe: rows of bytes .* expected uint8 \(rows\), found float64 \(3,\)",
         ),
         (
             [words_in(DOCUMENTS[0]) | {"bytes": np.array(1, np.uint8)}],
-            r"canoe: rows of bytes: expected uint8 \(rows\), found uint8 \(\)",
+            r"canoe: rows of bytes have the wrong form: expected uint8 \(rows\), found uint8 \(\)",
         ),
     ],
 )
-def test_rows_of_another_form_are_refused(tmp_path: Path, rows: list[Rows], message: str) -> None:
-    """The document and the array are named, and the index stays as it was."""
+def test_rows_of_the_wrong_form_are_refused(tmp_path: Path, rows: list[Rows], message: str) -> None:
+    """The error names document and array; the index is unchanged."""
     build_index(DOCUMENTS[:1], tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer, pytest.raises(InputError, match=message):
         writer.attach("words", SCHEMA, lambda documents: rows)
@@ -442,35 +445,37 @@ def test_rows_of_another_form_are_refused(tmp_path: Path, rows: list[Rows], mess
 @pytest.mark.parametrize(
     ("name", "schema", "message"),
     [
-        ("../up", SCHEMA, "cannot be a name"),
-        ("", SCHEMA, "cannot be a name"),
-        ("words", replace(SCHEMA, arrays={}), "without arrays"),
-        ("words", replace(SCHEMA, arrays={"A": RowForm("int8")}), "cannot be a name"),
-        ("words", replace(SCHEMA, arrays={"a": RowForm("object")}), "not a form of rows"),
-        ("words", replace(SCHEMA, arrays={"a": RowForm("words")}), "not a form of rows"),
-        ("words", replace(SCHEMA, arrays={"a": RowForm(">i4")}), "not a form of rows"),
-        ("words", replace(SCHEMA, arrays={"a": RowForm("int8", (0,))}), "not a form of rows"),
+        ("../up", SCHEMA, "invalid name"),
+        ("", SCHEMA, "invalid name"),
+        ("words", replace(SCHEMA, arrays={}), "at least one array"),
+        ("words", replace(SCHEMA, arrays={"A": RowForm("int8")}), "invalid name"),
+        ("words", replace(SCHEMA, arrays={"a": RowForm("object")}), "unsupported row form"),
+        ("words", replace(SCHEMA, arrays={"a": RowForm("words")}), "unsupported row form"),
+        ("words", replace(SCHEMA, arrays={"a": RowForm(">i4")}), "unsupported row form"),
+        ("words", replace(SCHEMA, arrays={"a": RowForm("int8", (0,))}), "unsupported row form"),
         ("words", replace(SCHEMA, config={"a": {1, 2}}), "config is not JSON"),
         ("words", replace(SCHEMA, config={"a": float("nan")}), "config is not JSON"),
     ],
 )
-def test_what_cannot_be_kept_is_refused(
+def test_invalid_names_and_schemas_are_refused(
     tmp_path: Path, name: str, schema: AttachmentSchema, message: str
 ) -> None:
-    """Before anything is computed."""
+    """Nothing is computed before the error."""
     build_index(DOCUMENTS[:1], tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer, pytest.raises(InputError, match=message):
         writer.attach(name, schema, refuse)
 
 
-def test_unknown_names_and_documents_are_told(tmp_path: Path) -> None:
-    """A name that is not there is None to a reader, and an error to who would drop it."""
+def test_unknown_names_and_documents_are_reported(tmp_path: Path) -> None:
+    """Reading an unknown attachment gives None; detaching it raises InputError."""
     build_index(DOCUMENTS, tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
-        with pytest.raises(InputError, match=r"no attachment 'words'.*it has none"):
+        with pytest.raises(
+            InputError, match=r"no attachment 'words'.*the index has no attachments"
+        ):
             writer.detach("words")
         writer.attach("words", SCHEMA, words_of())
-        with pytest.raises(InputError, match=r"no attachment 'vectors'.*there is words"):
+        with pytest.raises(InputError, match=r"no attachment 'vectors'.*the index has words"):
             writer.detach("vectors")
     assert Index(tmp_path / "i").attachment("vectors") is None
     with pytest.raises(InputError, match="no document nessie"):
@@ -478,85 +483,85 @@ def test_unknown_names_and_documents_are_told(tmp_path: Path) -> None:
 
 
 def test_an_empty_index_has_complete_attachments(tmp_path: Path) -> None:
-    """Documents that come later are what it lacks."""
+    """Documents added later have no rows."""
     build_index(DOCUMENTS[:1], tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         writer.delete("canoe")
         writer.attach("words", SCHEMA, refuse)
-        assert writer.incomplete() == {}
+        assert writer.missing_rows() == {}
         writer.add(DOCUMENTS[1])
         writer.commit()
-        assert writer.incomplete() == {"words": 1}
+        assert writer.missing_rows() == {"words": 1}
     assert attachment(tmp_path / "i").rows(["bees"]) == [None]
 
 
 def test_stats_show_attachments(tmp_path: Path) -> None:
-    """What made them, how many documents they cover, and how large they are."""
+    """The description shows their config, their number of documents, and their size."""
     build_index(DOCUMENTS, tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         writer.attach("words", SCHEMA, words_of())
         writer.add(Document("new", {"text": "bee"}))
-    found = describe(Index(tmp_path / "i"))
-    assert found["attachment words: made by"] == '{"made of": "words", "times": 1}'
-    assert "spans int32 (rows, 2)" in str(found["attachment words: arrays"])
-    assert found["attachment words: documents"] == 5
-    assert found["attachment words: MB"] == "0.0"
+    figures = describe(Index(tmp_path / "i"))
+    assert figures["attachment words: made by"] == '{"made of": "words", "times": 1}'
+    assert "spans int32 (rows, 2)" in str(figures["attachment words: arrays"])
+    assert figures["attachment words: documents"] == 5
+    assert figures["attachment words: MB"] == "0.0"
 
 
 def damaged(directory: Path) -> Iterable[Path]:
-    """The index with one changed byte in each attached file in turn, at every place."""
+    """Damage each attached file in turn: change each byte, cut off the last, remove the file."""
     for file in sorted(directory.glob("part-*/attached-*/*")):
-        whole = file.read_bytes()
-        for at in range(len(whole)):
-            file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x41]) + whole[at + 1 :])
+        intact = file.read_bytes()
+        for at in range(len(intact)):
+            file.write_bytes(intact[:at] + bytes([intact[at] ^ 0x41]) + intact[at + 1 :])
             yield file
-        file.write_bytes(whole[:-1])
+        file.write_bytes(intact[:-1])
         yield file
         file.unlink()
         yield file
-        file.write_bytes(whole)
+        file.write_bytes(intact)
 
 
 @pytest.mark.parametrize("covered", ["all", "some"])
-def test_damage_never_gives_other_rows(tmp_path: Path, covered: str) -> None:
-    """One wrong byte anywhere: the right rows, none, or an error; verify always finds it."""
+def test_damage_never_returns_wrong_rows(tmp_path: Path, covered: str) -> None:
+    """With one wrong byte, reading gives the right rows, none, or an error; verify finds it."""
     build_index(DOCUMENTS[:3], tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         writer.attach("words", SCHEMA, words_of())
         if covered == "some":
             writer.add(DOCUMENTS[3])
             writer.merge()
-    told = 0
+    errors = 0
     for file in damaged(tmp_path / "i"):
-        (line,) = damage(tmp_path / "i")
+        (line,) = find_damage(tmp_path / "i")
         assert str(file.parent) in line
-        index = Index(tmp_path / "i")  # what is not damaged can be used
+        index = Index(tmp_path / "i")  # the rest of the index is usable
         for document in DOCUMENTS[:3]:
             try:
                 (rows,) = attachment(index).rows([document.doc_id])
             except ArtifactError as error:
                 assert "attached-words" in str(error)
-                told += 1
+                errors += 1
             else:
                 if rows is not None:
                     assert_rows(rows, words_in(document))
-    assert told > 500
-    assert damage(tmp_path / "i") == []
+    assert errors > 500
+    assert find_damage(tmp_path / "i") == []
 
 
-def test_damage_outlives_a_merge(tmp_path: Path) -> None:
-    """Copying rows does not make them right, so they are refused afterwards too."""
-    build_index(DOCUMENTS, tmp_path / "whole")
-    with IndexWriter(tmp_path / "whole") as writer:
+def test_damage_is_detected_after_a_merge(tmp_path: Path) -> None:
+    """Merging copies damaged rows without reading them; they are still refused afterwards."""
+    build_index(DOCUMENTS, tmp_path / "intact")
+    with IndexWriter(tmp_path / "intact") as writer:
         writer.attach("words", SCHEMA, words_of())
-    told = 0
+    errors = 0
     for name in ("docs.npy", "starts.npy", "checks.npy", "rows.bytes"):
         for back in range(1, 16, 2):
-            shutil.copytree(tmp_path / "whole", tmp_path / "i")
+            shutil.copytree(tmp_path / "intact", tmp_path / "i")
             (file,) = (tmp_path / "i").glob(f"part-*/attached-*/{name}")
-            held = bytearray(file.read_bytes())
-            held[-back] ^= 1
-            file.write_bytes(held)
+            data = bytearray(file.read_bytes())
+            data[-back] ^= 1
+            file.write_bytes(data)
             try:
                 with IndexWriter(tmp_path / "i") as writer:
                     writer.delete("canoe")
@@ -566,13 +571,13 @@ def test_damage_outlives_a_merge(tmp_path: Path) -> None:
                     if rows is not None:
                         assert_rows(rows, words_in(document))
             except ArtifactError:
-                told += 1
+                errors += 1
             shutil.rmtree(tmp_path / "i")
-    assert told > 20
+    assert errors > 20
 
 
-def test_a_damaged_attachment_can_be_dropped(tmp_path: Path) -> None:
-    """As the error says; nor does it keep documents from being added and found."""
+def test_a_damaged_attachment_can_be_detached(tmp_path: Path) -> None:
+    """The error suggests it. Until then, documents can still be added and found."""
     build_index(DOCUMENTS[:2], tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         writer.attach("words", SCHEMA, words_of())
@@ -580,7 +585,7 @@ def test_a_damaged_attachment_can_be_dropped(tmp_path: Path) -> None:
     file.write_bytes(b"not an array")
     with IndexWriter(tmp_path / "i") as writer:
         writer.add(DOCUMENTS[2])
-        with pytest.raises(ArtifactError, match=r"damaged attachment.*detach it"):
+        with pytest.raises(ArtifactError, match=r"damaged attachment.*detach and attach"):
             writer.merge()
         with pytest.raises(ArtifactError, match="damaged attachment"):
             writer.attach("words", SCHEMA, words_of())
@@ -588,26 +593,26 @@ def test_a_damaged_attachment_can_be_dropped(tmp_path: Path) -> None:
         writer.merge()
         writer.attach("words", SCHEMA, words_of())
     assert [d.doc_id for d in Index(tmp_path / "i")] == ["canoe", "bees", "bridge"]
-    assert damage(tmp_path / "i") == []
+    assert find_damage(tmp_path / "i") == []
 
 
 AT_EVERY_FSYNC = """
 import os, shutil, signal, sys
 from pathlib import Path
-from birchbark.index.reader import Index
-from birchbark.index.verify import damage
+from birchbark.index.index import Index
+from birchbark.index.verify import find_damage
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 from dataclasses import replace
 from index.test_attachments import ARRAYS, SCHEMA, TWICE, words_in
 
-FEW = {"lengths": ARRAYS["lengths"]}  # fewer files, fewer moments
+FEW = {"lengths": ARRAYS["lengths"]}  # fewer files, fewer fsyncs
 ONCE, TWICE = replace(SCHEMA, arrays=FEW), replace(TWICE, arrays=FEW)
 
 def lengths(times):
     return lambda documents: [{"lengths": words_in(d, times)["lengths"]} for d in documents]
 
-whole, directory, real = Path(sys.argv[1]), Path(sys.argv[2]), os.fsync
+intact, directory, real = Path(sys.argv[1]), Path(sys.argv[2]), os.fsync
 
 def change(kill_at):
     left = kill_at
@@ -619,23 +624,23 @@ def change(kill_at):
         real(handle)
     os.fsync = fsync
     with IndexWriter(directory) as writer:
-        writer.attach("words", ONCE, lengths(1), keep_every=2)
+        writer.attach("words", ONCE, lengths(1), commit_every=2)
         writer.add(Document("new", {"text": "bee bee"}))
         writer.attach("words", ONCE, lengths(1))
         writer.delete("bees")
         writer.merge()
-        writer.attach("words", TWICE, lengths(2), keep_every=2)
+        writer.attach("words", TWICE, lengths(2), commit_every=2)
         writer.detach("words")
     os._exit(0)
 
 kills, status, seen = 0, 1, set()
 while status:
-    shutil.copytree(whole, directory)
+    shutil.copytree(intact, directory)
     child = os.fork()
     if not child:
         change(kills)
     _, status = os.waitpid(child, 0)
-    assert damage(directory) == []
+    assert find_damage(directory) == []
     index = Index(directory)
     documents = list(index)
     found, covered = index.attachment("words"), 0
@@ -645,7 +650,7 @@ while status:
             if rows is not None:
                 covered += 1
                 assert rows["lengths"].tolist() == words_in(document, times)["lengths"].tolist()
-        assert covered + index.incomplete().get("words", 0) == len(documents)
+        assert covered + index.missing_rows().get("words", 0) == len(documents)
     seen.add((len(documents), found.schema.config["times"] if found else 0, covered))
     IndexWriter(directory).close()
     named = {p.path / e.name for p in index.parts for h in p.entry.attached.values() for e in h}
@@ -656,17 +661,17 @@ print(kills, *sorted(seen), sep=chr(10))
 """
 
 
-def test_a_kill_inside_each_fsync_is_all_or_nothing(tmp_path: Path) -> None:
-    """Attach, update, merge, attach otherwise, detach: each step is seen whole or not at all."""
-    build_index(DOCUMENTS[:4], tmp_path / "whole")
-    command = [sys.executable, "-c", AT_EVERY_FSYNC, str(tmp_path / "whole"), str(tmp_path / "i")]
+def test_each_step_is_atomic_when_killed_in_any_fsync(tmp_path: Path) -> None:
+    """Attach, update, merge, attach under another schema, detach: readers see all or nothing."""
+    build_index(DOCUMENTS[:4], tmp_path / "intact")
+    command = [sys.executable, "-c", AT_EVERY_FSYNC, str(tmp_path / "intact"), str(tmp_path / "i")]
     tests = Path(__file__).parents[1]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tests)
     assert done.returncode == 0, done.stderr
     kills, *seen = done.stdout.splitlines()
     assert int(kills) > 80
     assert seen == [
-        "(4, 0, 0)",  # nothing, and after all
+        "(4, 0, 0)",  # before the first step, and after the last
         "(4, 1, 2)",
         "(4, 1, 4)",
         "(4, 2, 2)",

@@ -1,4 +1,4 @@
-"""Does an index give back what went in, however it is divided and wherever it is opened?"""
+"""Does an index return what was indexed, for any division into parts, and detect damage?"""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.errors import ArtifactError, InputError
-from birchbark.index.build import Schema, build_index
-from birchbark.index.compiled import compiled, when_compiling
+from birchbark.index.build_index import Schema, build_index
+from birchbark.index.compiled import compiled, on_first_compile
+from birchbark.index.index import Index
 from birchbark.index.layout import MANIFEST, Manifest
-from birchbark.index.reader import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage, rank_query
@@ -30,10 +30,10 @@ TEXTS = st.lists(
 
 
 @given(texts=TEXTS, part_tokens=st.sampled_from([1, 10, 1000]), forward=st.booleans())
-def test_postings_say_what_the_texts_say(
+def test_postings_match_the_texts(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], part_tokens: int, forward: bool
 ) -> None:
-    """Frequencies, lengths and forward vectors are those of counting by hand, in any division."""
+    """Frequencies, lengths and term vectors equal naive counts, for any division into parts."""
     documents = [Document(f"d{i}", {"text": text}) for i, text in enumerate(texts)]
     directory = tmp_path_factory.mktemp("law") / "i"
     schema = Schema(forward=forward)
@@ -42,22 +42,22 @@ def test_postings_say_what_the_texts_say(
     for document, count in zip(documents, counts, strict=True):
         part, number = index.locate(document.doc_id)
         field = index.parts[part].fields[0]
-        assert index.vectors([document.doc_id], "contents") == [count]
+        assert index.term_vectors([document.doc_id], "contents") == [count]
         assert field.lengths[number] == sum(count.values())
         for term, tf in count.items():
             postings = field.postings(term)
             assert postings is not None
             assert postings.tfs[postings.docs.tolist().index(number)] == tf
     terms = set().union(*counts)
-    found = index.document_frequencies([*terms, "zeppelin"], "contents")
-    assert found == {term: sum(term in c for c in counts) for term in terms}
+    frequencies = index.document_frequencies([*terms, "zeppelin"], "contents")
+    assert frequencies == {term: sum(term in c for c in counts) for term in terms}
     assert index.totals("contents").tokens == sum(sum(c.values()) for c in counts)
     assert index.totals("contents").documents == sum(bool(c) for c in counts)
     assert [d.doc_id for d in index] == [d.doc_id for d in documents]
 
 
-def test_texts_come_back_in_the_order_asked(index: Index) -> None:
-    """Every field, exactly."""
+def test_documents_are_returned_in_the_requested_order(index: Index) -> None:
+    """Every field is returned unchanged."""
     wanted = [DOCUMENTS[3], DOCUMENTS[0], DOCUMENTS[4]]
     assert index.documents([d.doc_id for d in wanted]) == wanted
 
@@ -65,15 +65,15 @@ def test_texts_come_back_in_the_order_asked(index: Index) -> None:
 ODD = ["a b", "tab\tid", "é日本", "x" * 300, "nul\0", "\N{HONEYBEE}", "'", "../up"]
 
 
-def test_odd_ids_and_texts_survive(tmp_path: Path) -> None:
-    """Ids are data, never paths; texts may hold anything that is Unicode."""
+def test_unusual_ids_and_texts_are_stored(tmp_path: Path) -> None:
+    """Ids never become paths; texts may contain any Unicode character."""
     documents = [Document(odd, {"title": odd, "text": f"bee {odd}\n\r\0"}) for odd in ODD]
     index = build_index(documents, tmp_path / "i")
     assert index.documents(ODD) == documents
 
 
-def test_long_collections_span_blocks_and_parts(tmp_path: Path) -> None:
-    """Stored texts are found in every block of every part."""
+def test_documents_are_read_from_all_blocks_and_parts(tmp_path: Path) -> None:
+    """Stored fields of a collection of several parts, each of several blocks."""
     documents = [Document(f"{i:05}", {"text": f"word{i} " * 40}) for i in range(500)]
     index = build_index(documents, tmp_path / "i", part_tokens=6000)
     assert len(index.parts) == 4
@@ -85,8 +85,8 @@ def test_long_collections_span_blocks_and_parts(tmp_path: Path) -> None:
     ]
 
 
-def test_documents_without_terms_are_kept(tmp_path: Path) -> None:
-    """They have no postings, but they are there, and do not count in the average length."""
+def test_documents_without_terms_are_stored(tmp_path: Path) -> None:
+    """They have no postings, and do not count in the average length."""
     index = build_index(
         [Document("a", {"text": ""}), Document("b", {"text": "the"})], tmp_path / "i"
     )
@@ -94,8 +94,8 @@ def test_documents_without_terms_are_kept(tmp_path: Path) -> None:
     assert index.totals("contents").documents == 0
 
 
-def test_each_field_is_indexed_for_itself(tmp_path: Path) -> None:
-    """Indexed fields join the document fields they are made of."""
+def test_fields_are_indexed_separately(tmp_path: Path) -> None:
+    """Each indexed field joins its document fields."""
     fields = {"title": ["title"], "all": ["title", "text"]}
     index = build_index(DOCUMENTS, tmp_path / "i", Schema(fields=fields))
     assert index.fields == ("title", "all")
@@ -105,7 +105,7 @@ def test_each_field_is_indexed_for_itself(tmp_path: Path) -> None:
         index.totals("body")
 
 
-def test_a_term_more_frequent_than_65535(tmp_path: Path) -> None:
+def test_a_frequency_above_65535(tmp_path: Path) -> None:
     """Frequencies are not capped."""
     index = build_index([Document("d", {"text": "bee " * 70_000})], tmp_path / "i")
     postings = index.parts[0].fields[0].postings("bee")
@@ -113,8 +113,8 @@ def test_a_term_more_frequent_than_65535(tmp_path: Path) -> None:
     assert postings.tfs.tolist() == [70_000]
 
 
-def test_duplicate_ids_are_refused_and_leave_nothing(tmp_path: Path) -> None:
-    """Also across parts."""
+def test_duplicate_ids_are_refused(tmp_path: Path) -> None:
+    """This holds across parts too, and no files are left behind."""
     documents = [Document("a", {"text": "bee"}), Document("b", {"text": "bee"}), DOCUMENTS[0]] * 2
     with pytest.raises(InputError, match="second document with the id a"):
         build_index(documents, tmp_path / "i", part_tokens=1)
@@ -122,13 +122,13 @@ def test_duplicate_ids_are_refused_and_leave_nothing(tmp_path: Path) -> None:
 
 
 def test_an_empty_collection_is_refused(tmp_path: Path) -> None:
-    """An index of nothing is a mistake."""
+    """An index without documents is an error."""
     with pytest.raises(InputError, match="no documents"):
         build_index([], tmp_path / "i")
 
 
-def test_an_index_is_replaced_only_when_asked(tmp_path: Path) -> None:
-    """And a folder that is no index is never replaced."""
+def test_an_index_is_replaced_only_on_request(tmp_path: Path) -> None:
+    """A folder that is not an index is never replaced."""
     build_index(DOCUMENTS, tmp_path / "i")
     with pytest.raises(InputError, match="already exists"):
         build_index(DOCUMENTS[:1], tmp_path / "i")
@@ -140,8 +140,8 @@ def test_an_index_is_replaced_only_when_asked(tmp_path: Path) -> None:
     assert (tmp_path / "mine" / "thesis.tex").exists()
 
 
-def test_a_failing_reader_leaves_the_old_index(tmp_path: Path) -> None:
-    """All or nothing."""
+def test_a_failed_replacement_keeps_the_old_index(tmp_path: Path) -> None:
+    """The documents come from a reader that raises in the middle."""
 
     def broken():  # type: ignore[no-untyped-def]
         yield DOCUMENTS[0]
@@ -154,7 +154,7 @@ def test_a_failing_reader_leaves_the_old_index(tmp_path: Path) -> None:
 
 
 def test_the_same_collection_gives_the_same_bytes(tmp_path: Path) -> None:
-    """Nothing of the time or the machine is in the arrays."""
+    """Files depend neither on time nor on the machine."""
     for name in ("a", "b"):
         build_index(DOCUMENTS, tmp_path / name)
     files = sorted(p.relative_to(tmp_path / "a") for p in (tmp_path / "a").rglob("*.*"))
@@ -170,20 +170,20 @@ def test_the_same_collection_gives_the_same_bytes(tmp_path: Path) -> None:
         ("{}", "not an index"),
         (
             '{"format": "birchbark index", "version": 99}',
-            "version: expected 2 or 3, found 99",
+            "unsupported index version: expected 2 or 3, found 99",
         ),
         ('{"format": "birchbark index", "version": 2}', "checksum is wrong"),
     ],
 )
-def test_a_wrong_manifest_is_told(tmp_path: Path, content: str, message: str) -> None:
-    """Damage, another kind, another version."""
+def test_an_invalid_manifest_is_reported(tmp_path: Path, content: str, message: str) -> None:
+    """A damaged manifest, one of another program, and one of another version."""
     (tmp_path / MANIFEST).write_text(content)
     with pytest.raises(ArtifactError, match=message):
         Index(tmp_path)
 
 
-def test_missing_and_damaged_files_are_told(index: Index, tmp_path: Path) -> None:
-    """The part is named; nothing is read as if it were whole."""
+def test_missing_and_damaged_files_are_reported(index: Index, tmp_path: Path) -> None:
+    """Opening the index fails, and the error names the part."""
     shutil.copytree(index.directory, tmp_path / "i")
     lengths = next((tmp_path / "i").rglob("lengths.npy"))
     lengths.write_bytes(b"not an array")
@@ -194,8 +194,8 @@ def test_missing_and_damaged_files_are_told(index: Index, tmp_path: Path) -> Non
         Index(tmp_path / "i")
 
 
-def test_a_damaged_text_block_is_told(index: Index, tmp_path: Path) -> None:
-    """A block that does not unpack is no document."""
+def test_a_damaged_block_of_stored_fields_is_reported(index: Index, tmp_path: Path) -> None:
+    """A block that cannot be decompressed raises ArtifactError."""
     shutil.copytree(index.directory, tmp_path / "i")
     blocks = next((tmp_path / "i").rglob("texts.blocks"))
     blocks.write_bytes(b"\0" * blocks.stat().st_size)
@@ -203,21 +203,21 @@ def test_a_damaged_text_block_is_told(index: Index, tmp_path: Path) -> None:
         Index(tmp_path / "i").documents(["canoe"])
 
 
-def test_an_unknown_document_is_told(index: Index) -> None:
-    """With the usual reason."""
+def test_an_unknown_document_is_reported(index: Index) -> None:
+    """The error suggests the most likely reason."""
     with pytest.raises(InputError, match=r"no document nessie.*another collection"):
         index.documents(["canoe", "nessie"])
 
 
 def test_manifest_round_trips(index: Index, tmp_path: Path) -> None:
-    """What is written is read."""
+    """A manifest is read as it was written."""
     manifest = Manifest.read(index.directory)
     manifest.write(tmp_path)
     assert Manifest.read(tmp_path) == manifest
 
 
-def test_arrays_are_mapped_not_loaded(index: Index) -> None:
-    """An index may be larger than memory."""
+def test_arrays_are_memory_mapped(index: Index) -> None:
+    """An index may therefore be larger than memory."""
     part = index.parts[0]
     for array in (part.lengths, part.postings.words, part.postings.starts):
         assert isinstance(array.base, np.memmap)
@@ -226,10 +226,8 @@ def test_arrays_are_mapped_not_loaded(index: Index) -> None:
 @pytest.mark.parametrize(
     "name", ["terms.bytes", "doc_ids.bytes", "postings.words", "lengths.npy", "texts.blocks"]
 )
-def test_files_that_are_too_short_are_noticed_on_opening(
-    index: Index, tmp_path: Path, name: str
-) -> None:
-    """Half a term table must not look like an index in which terms do not occur."""
+def test_truncated_files_are_detected_on_opening(index: Index, tmp_path: Path, name: str) -> None:
+    """Otherwise half a term table would look like an index without the missing terms."""
     shutil.copytree(index.directory, tmp_path / "i")
     file = next((tmp_path / "i").rglob(name))
     file.write_bytes(file.read_bytes()[:-4])
@@ -237,8 +235,8 @@ def test_files_that_are_too_short_are_noticed_on_opening(
         Index(tmp_path / "i")
 
 
-def test_compiled_code_needs_no_place_to_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A read-only installation without a home folder: slower to start, and said so."""
+def test_compiled_code_needs_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read-only installation without a home folder works, with a warning."""
     real = numba.njit
 
     def njit(*functions: object, cache: bool = False, **options: object) -> object:
@@ -251,33 +249,33 @@ def test_compiled_code_needs_no_place_to_be_kept(monkeypatch: pytest.MonkeyPatch
         return real(*functions, **options)
 
     monkeypatch.setattr(numba, "njit", njit)
-    with pytest.warns(UserWarning, match="compiled code cannot be kept"):
+    with pytest.warns(UserWarning, match="compiled code cannot be cached"):
         doubled = compiled(lambda x: 2 * x)
     assert doubled(21) == 42
 
 
-def test_damaged_postings_are_told_not_followed(tmp_path: Path) -> None:
-    """Whatever byte of a list is wrong, nothing is read or written outside of it."""
+def test_damaged_postings_are_reported(tmp_path: Path) -> None:
+    """A wrong byte in a list never leads to reading or writing outside of an array."""
     documents = [Document(f"d{i:03}", {"text": "bee " + "honey " * (i % 3)}) for i in range(300)]
     build_index(documents, tmp_path / "i", Schema(forward=True))
-    told = 0
+    errors = 0
     for name in ("postings.words", "postings.starts.npy", "terms.offsets.npy", "forward.words"):
         file = next((tmp_path / "i").rglob(name))
-        whole = file.read_bytes()
-        for at in range(128 if name.endswith("npy") else 0, len(whole), 7):
-            file.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        intact = file.read_bytes()
+        for at in range(128 if name.endswith("npy") else 0, len(intact), 7):
+            file.write_bytes(intact[:at] + bytes([intact[at] ^ 0xFF]) + intact[at + 1 :])
             try:
                 index = Index(tmp_path / "i")
                 assert len(rank_query(index, "bee honey", depth=5)) <= 300
                 assert len(rank_query(index, "bee honey", FirstStage(expansion=RM3()))) <= 300
             except (ArtifactError, InputError):
-                told += 1
-        file.write_bytes(whole)
-    assert told > 10
+                errors += 1
+        file.write_bytes(intact)
+    assert errors > 10
 
 
-def test_a_list_at_the_very_end_is_not_read_beyond(tmp_path: Path) -> None:
-    """One document of 1,023 terms fills its words to the last byte of a page."""
+def test_the_last_list_is_not_read_beyond_its_end(tmp_path: Path) -> None:
+    """One document of 1,023 terms fills the words to the last byte of a page."""
     text = " ".join(f"w{i}" for i in range(1023))
     index = build_index([Document("d", {"text": text})], tmp_path / "i")
     assert len(index.parts[0].postings.words) == 1024
@@ -285,32 +283,48 @@ def test_a_list_at_the_very_end_is_not_read_beyond(tmp_path: Path) -> None:
     assert len(rank_query(index, text)) == 1
 
 
-def test_compiling_is_announced_once() -> None:
-    """Not for each function, and not where the code is in the cache."""
-    told = []
-    when_compiling(lambda: told.append("compiling"))
+def test_compilation_is_announced_once() -> None:
+    """It is not called again for other functions, nor for cached code."""
+    calls = []
+    on_first_compile(lambda: calls.append("compiling"))
     doubled = numba.njit(lambda x: 2 * x)
     assert doubled(1) == 2
     assert doubled(1.5) == 3
-    assert told == ["compiling"]
+    assert calls == ["compiling"]
 
 
 @pytest.mark.parametrize(
     "bad", [Document("", {"text": "x"}), Document("\ud800", {}), Document("a", {"text": "\udfff"})]
 )
-def test_documents_that_cannot_be_kept_are_refused(tmp_path: Path, bad: Document) -> None:
-    """By the library as by the readers; what was there stays."""
+def test_invalid_documents_are_refused(tmp_path: Path, bad: Document) -> None:
+    """The writer refuses them like the readers of files do; existing documents remain."""
     build_index(DOCUMENTS[:1], tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
-        with pytest.raises(InputError, match=r"empty id|half a character"):
+        with pytest.raises(InputError, match=r"empty id|lone surrogate"):
             writer.add(bad)
         writer.add(DOCUMENTS[1])
     assert [d.doc_id for d in Index(tmp_path / "i")] == ["canoe", "bees"]
 
 
 def test_too_many_fields_are_refused(tmp_path: Path) -> None:
-    """Each costs files; 50,000 of them are a mistake."""
+    """50,000 fields are refused before anything is written."""
     fields = {f"f{i}": [f"f{i}"] for i in range(50_000)}
     with pytest.raises(InputError, match="too many indexed fields: expected at most 1000"):
         build_index(DOCUMENTS, tmp_path / "i", Schema(fields=fields))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_records_are_indexed_as_documents(tmp_path: Path) -> None:
+    """Mappings go through `Document.from_dict`, in build_index and in IndexWriter.add."""
+    records = [
+        {"id": "d1", "title": "Bark", "text": "Birch bark canoes"},
+        {"_id": 2, "contents": "The river", "year": 1890},
+    ]
+    index = build_index([records[0], DOCUMENTS[1]], tmp_path / "i")
+    with IndexWriter(index.directory) as writer:
+        writer.add(records[1])
+    documents = [Document.from_dict(records[0]), DOCUMENTS[1], Document.from_dict(records[1])]
+    assert list(Index(index.directory)) == documents
+    with pytest.raises(InputError, match="no text"):
+        build_index([{"id": "d3"}], tmp_path / "j")
+    assert not (tmp_path / "j").exists()

@@ -1,4 +1,4 @@
-"""Are lists read as they were packed, and are the best documents those of adding up everything?"""
+"""Are lists read as they were packed, and are the best documents those of exhaustive scoring?"""
 
 from __future__ import annotations
 
@@ -11,104 +11,104 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from birchbark.index.packing import BLOCK, pack
-from birchbark.index.postings import WINDOW, best, frequencies, unpack
+from birchbark.index.compress_postings import BLOCK, pack
+from birchbark.index.postings import WINDOW, best_documents, frequencies, unpack
 
 SIZES = [0, 1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 1000]
 
 
 def random_lists(
-    chance: np.random.Generator, sizes: list[int], documents: int
+    rng: np.random.Generator, sizes: list[int], documents: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
-    """Starts, documents and frequencies of lists of these sizes."""
-    lists = [np.sort(chance.choice(documents, size, replace=False)) for size in sizes]
+    """Return starts, documents and frequencies of random lists of these sizes."""
+    lists = [np.sort(rng.choice(documents, size, replace=False)) for size in sizes]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     docs = np.concatenate([*lists, []]).astype(np.uint32)
-    return starts, docs, chance.geometric(0.5, len(docs)).astype(np.uint32)
+    return starts, docs, rng.geometric(0.5, len(docs)).astype(np.uint32)
 
 
 @given(seed=st.integers(0, 10**6), sizes=st.lists(st.sampled_from(SIZES), max_size=6))
 def test_lists_are_read_as_they_were_packed(seed: int, sizes: list[int]) -> None:
-    """Of any length, gaps and frequencies."""
-    chance = np.random.default_rng(seed)
-    documents = int(chance.choice([1000, 10**6]))
-    starts, docs, tfs = random_lists(chance, sizes, documents)
-    tfs[chance.random(len(tfs)) < 0.01] = 2**32 - 1
-    words, places = pack(starts, docs, tfs, np.ones(documents, np.uint32))
+    """This holds for any sizes, gaps and frequencies."""
+    rng = np.random.default_rng(seed)
+    documents = int(rng.choice([1000, 10**6]))
+    starts, docs, tfs = random_lists(rng, sizes, documents)
+    tfs[rng.random(len(tfs)) < 0.01] = 2**32 - 1
+    words, offsets = pack(starts, docs, tfs, np.ones(documents, np.uint32))
     words = np.append(words, np.uint32(0))
-    assert frequencies(words, places[:-1]).tolist() == sizes
-    found_docs, found_tfs = np.zeros_like(docs), np.zeros_like(tfs)
-    unpack(words, places[:-1], documents, found_docs, found_tfs)
-    assert found_docs.tolist() == docs.tolist()
-    assert found_tfs.tolist() == tfs.tolist()
+    assert frequencies(words, offsets[:-1]).tolist() == sizes
+    read_docs, read_tfs = np.zeros_like(docs), np.zeros_like(tfs)
+    unpack(words, offsets[:-1], documents, read_docs, read_tfs)
+    assert read_docs.tolist() == docs.tolist()
+    assert read_tfs.tolist() == tfs.tolist()
 
 
 def test_gaps_of_32_bits() -> None:
-    """The last document that a part can have."""
+    """The last document number that a part can have."""
     docs = np.array([0, 2**32 - 2], np.uint32)
     lengths = np.broadcast_to(np.uint32(1), 2**32 - 1)
     starts = np.array([0, 2])
-    words, places = pack(starts, docs, np.ones(2, np.uint32), lengths)
-    found, tfs = np.zeros(2, np.uint32), np.zeros(2, np.uint32)
-    unpack(np.append(words, np.uint32(0)), places[:-1], 2**32, found, tfs)
-    assert found.tolist() == docs.tolist()
+    words, offsets = pack(starts, docs, np.ones(2, np.uint32), lengths)
+    read_docs, tfs = np.zeros(2, np.uint32), np.zeros(2, np.uint32)
+    unpack(np.append(words, np.uint32(0)), offsets[:-1], 2**32, read_docs, tfs)
+    assert read_docs.tolist() == docs.tolist()
 
 
 class Collection:
-    """Random lists over two fields, with norms as BM25 has them."""
+    """Random lists over two fields, with the norms of BM25."""
 
     def __init__(self, seed: int, sizes: list[int], documents: int) -> None:
-        """The lists belong to the fields in turn, and two lists share a group."""
-        chance = np.random.default_rng(seed)
+        """Lists alternate between the fields; two lists share a group."""
+        rng = np.random.default_rng(seed)
         self.documents = documents
-        lengths = chance.lognormal(4, 1, (2, documents)).astype(np.uint32)
+        lengths = rng.lognormal(4, 1, (2, documents)).astype(np.uint32)
         sizes = [min(size, documents) for size in sizes]
         self.fields = np.arange(len(sizes)) % 2
         self.groups = np.arange(len(sizes)) // 2
-        packed = [random_lists(chance, [size], documents) for size in sizes]
+        packed = [random_lists(rng, [size], documents) for size in sizes]
         self.lists = [(docs, tfs) for _, docs, tfs in packed]
-        words, ats, end = [], [], 0
+        words, offsets, end = [], [], 0
         for field, (starts, docs, tfs) in zip(self.fields.tolist(), packed, strict=True):
-            some, _ = pack(starts, docs, tfs, lengths[field])
-            words.append(some)
-            ats.append(end)
-            end += len(some)
+            list_words, _ = pack(starts, docs, tfs, lengths[field])
+            words.append(list_words)
+            offsets.append(end)
+            end += len(list_words)
         self.words = np.concatenate([*words, [0]]).astype(np.uint32)
-        self.ats = np.array(ats, np.int64)
-        k1, b = float(chance.choice([0.0, 0.9, 3.0])), float(chance.choice([0.0, 0.4, 1.0]))
+        self.offsets = np.array(offsets, np.int64)
+        k1, b = float(rng.choice([0.0, 0.9, 3.0])), float(rng.choice([0.0, 0.4, 1.0]))
         self.floor, self.slope = k1 * (1 - b), k1 * b / 80
         self.norms = self.floor + self.slope * lengths
-        self.weights = chance.choice([0.01, 0.5, 1.0, 7.0], len(sizes)) * chance.random(len(sizes))
-        self.excluded = chance.random(documents) < 0.3
+        self.weights = rng.choice([0.01, 0.5, 1.0, 7.0], len(sizes)) * rng.random(len(sizes))
+        self.excluded = rng.random(documents) < 0.3
         self.grid = math.ldexp(1.5, math.frexp(math.fsum(self.weights))[1] + 1)
-        self.least = math.ulp(self.grid)
+        self.min_addend = math.ulp(self.grid)
 
     def best(self, depth: int, minimum: int, excluded: bool) -> Any:
-        """What `best` finds."""
+        """What `best_documents` returns."""
         ones = np.ones_like(self.weights)
         columns = [self.weights, ones, self.floor * ones, self.slope * ones]
-        terms = np.stack([*columns, self.weights, self.least * ones], axis=1)
+        terms = np.stack([*columns, self.weights, self.min_addend * ones], axis=1)
         groups = self.groups if minimum >= 0 else np.full_like(self.groups, -1)
-        lists = (self.words, self.ats, self.fields, groups, terms)
+        lists = (self.words, self.offsets, self.fields, groups, terms)
         out = self.excluded if excluded else np.zeros(0, bool)
-        return best(lists, self.norms, out, depth, -math.inf, self.grid, minimum)
+        return best_documents(lists, self.norms, out, depth, -math.inf, self.grid, minimum)
 
     def all(self, minimum: int, excluded: bool) -> dict[int, float]:
-        """Document → score of all that match, added up by hand."""
+        """Return document → score of all matching documents, computed naively."""
         scores = np.zeros(self.documents)
-        held: list[set[int]] = [set() for _ in range(self.documents)]
+        matched: list[set[int]] = [set() for _ in range(self.documents)]
         for field, group, weight, (docs, tfs) in zip(
             self.fields.tolist(), self.groups.tolist(), self.weights, self.lists, strict=True
         ):
             norms = self.norms[field, docs]
             addends = (weight * tfs / (1.0 * tfs + norms) + self.grid) - self.grid
-            scores[docs] += np.maximum(addends, self.least)
+            scores[docs] += np.maximum(addends, self.min_addend)
             for doc in docs.tolist():
-                held[doc].add(group)
+                matched[doc].add(group)
         return {
             doc: float(scores[doc])
             for doc in range(self.documents)
-            if len(held[doc]) >= abs(minimum) and not (excluded and self.excluded[doc])
+            if len(matched[doc]) >= abs(minimum) and not (excluded and self.excluded[doc])
         }
 
 
@@ -120,10 +120,10 @@ class Collection:
     minimum=st.sampled_from([-1, -1, -1, 0, 1, 2]),
     excluded=st.booleans(),
 )
-def test_the_best_documents_are_those_of_adding_up_everything(
+def test_the_best_documents_are_those_of_exhaustive_scoring(
     documents: int, seed: int, sizes: list[int], depth: int, minimum: int, excluded: bool
 ) -> None:
-    """To the last bit, with what ties at the cut, whatever is skipped on the way."""
+    """They agree to the last bit, with ties at the cut, whichever lists are skipped."""
     collection = Collection(seed, sizes, documents)
     docs, scores, matched, _ = collection.best(depth, minimum, excluded)
     everything = collection.all(minimum, excluded)
@@ -134,20 +134,20 @@ def test_the_best_documents_are_those_of_adding_up_everything(
     assert matched == (0 if minimum < 0 else len(everything))
 
 
-def test_rare_and_heavy_lists_leave_the_others_unread() -> None:
-    """With a small depth, blocks of a frequent light list without a candidate may hold nonsense."""
+def test_light_lists_are_skipped() -> None:
+    """Overwriting blocks of a long, light list that have no candidate changes nothing."""
     documents = 50 * WINDOW
     collection = Collection(3, [documents, 40], documents)
     collection.weights[:] = [0.01, 7.0]
     docs, scores, _, _ = collection.best(5, -1, False)
-    table = int(collection.ats[0]) + 1
+    table = int(collection.offsets[0]) + 1
     blocks = documents // BLOCK
     base = table + 4 * blocks
     candidates = set((collection.lists[1][0] // BLOCK).tolist())
-    unread = [block for block in range(blocks // 2, blocks - 1) if block not in candidates]
-    for block in unread:
+    skipped = [block for block in range(blocks // 2, blocks - 1) if block not in candidates]
+    for block in skipped:
         begin, end = (int(collection.words[table + 4 * b + 1]) for b in (block, block + 1))
         collection.words[base + begin : base + end] = 0xFFFFFFFF
     again, scores_again, _, _ = collection.best(5, -1, False)
-    assert len(unread) > 0.45 * blocks
+    assert len(skipped) > 0.45 * blocks
     assert (again.tolist(), scores_again.tolist()) == (docs.tolist(), scores.tolist())

@@ -1,4 +1,4 @@
-"""Do texts become the terms that their analyzer finds, when many are read at once?"""
+"""Does the compiled vocabulary give the terms of the analyzer?"""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from birchbark.index.build import build_index
-from birchbark.index.cutting import cut
-from birchbark.index.cutting import given as given_tokens
+from birchbark.index.build_index import build_index
 from birchbark.index.layout import Manifest
-from birchbark.index.numbering import LONGEST, Numbering
+from birchbark.index.string_ids import LONGEST, StringIds
 from birchbark.index.vocabulary import Vocabulary
+from birchbark.index.word_spans import token_spans, word_spans
 from birchbark.text.analyzer import Analyzer, analyzer, keyword
 from birchbark.text.words import words
 from conftest import DOCUMENTS
@@ -27,25 +26,25 @@ VOCABULARY = ["[UNK]", *"abz019日é", *(f"##{c}" for c in "abz019é")]
 
 
 @given(TEXTS)
-def test_compiled_and_interpreted_words_are_the_same(texts: list[str]) -> None:
-    """The words of a text's pieces are its words; a piece of ASCII is one word."""
-    pieces = cut(texts)
-    found = pieces.take(np.arange(len(pieces.begins)))
-    assert len(pieces.firsts) == len(texts) + 1
+def test_compiled_and_interpreted_words_are_equal(texts: list[str]) -> None:
+    """The words of a text's spans are its words; a span of ASCII is one word."""
+    spans = word_spans(texts)
+    strings = spans.strings(np.arange(len(spans.begins)))
+    assert len(spans.firsts) == len(texts) + 1
     for i, text in enumerate(texts):
-        here = found[pieces.firsts[i] : pieces.firsts[i + 1]]
-        assert [word for piece in here for word in words(piece)] == words(text)
-        assert all(words(piece) == [piece] for piece in here if piece.isascii())
+        of_text = strings[spans.firsts[i] : spans.firsts[i + 1]]
+        assert [word for span in of_text for word in words(span)] == words(text)
+        assert all(words(span) == [span] for span in of_text if span.isascii())
 
 
 @given(st.lists(st.lists(STRINGS, max_size=30), max_size=5))
-def test_the_same_string_has_the_same_number(batches: list[list[str]]) -> None:
-    """Numbers count up in the order of first occurrence; the longest strings are always new."""
-    numbering, known = Numbering(), dict[int, str]()
+def test_equal_strings_have_the_same_number(batches: list[list[str]]) -> None:
+    """Numbers are in the order of first occurrence; very long strings are always new."""
+    numbering, known = StringIds(), dict[int, str]()
     for batch in batches:
-        pieces = given_tokens([batch])
-        numbers, fresh = numbering.of(pieces)
-        for i, number in zip(fresh.tolist(), range(len(known), len(numbering)), strict=True):
+        spans = token_spans([batch])
+        numbers, new = numbering.assign(spans)
+        for i, number in zip(new.tolist(), range(len(known), len(numbering)), strict=True):
             known[number] = batch[i]
         assert [known[number] for number in numbers.tolist()] == batch
     short = [string for string in known.values() if len(string.encode()) <= LONGEST]
@@ -54,47 +53,47 @@ def test_the_same_string_has_the_same_number(batches: list[list[str]]) -> None:
 
 
 def test_many_strings_are_numbered() -> None:
-    """Every table has to grow, some within one call."""
-    numbering = Numbering()
+    """There are so many that every array must grow, some of them within one call."""
+    numbering = StringIds()
     strings = [f"{'long' * (i % 15)}{i}" for i in range(70_000)]
     for end in (300, 3_000, 70_000):
-        numbers, _ = numbering.of(given_tokens([strings[:end], strings[:end]]))
+        numbers, _ = numbering.assign(token_spans([strings[:end], strings[:end]]))
         assert numbers.tolist() == 2 * list(range(end))
         assert len(numbering) == end
 
 
 @pytest.mark.parametrize(
-    "chosen",
+    "field_analyzer",
     [
         *map(analyzer, ("english", "porter", "plain")),
         analyzer("wordpiece", VOCABULARY),
         keyword(),
     ],
-    ids=lambda chosen: chosen.name,
+    ids=lambda field_analyzer: field_analyzer.name,
 )
 @given(batches=st.lists(TEXTS, max_size=3))
 @settings(max_examples=40)
-def test_texts_become_the_terms_of_their_analyzer(
-    chosen: Analyzer, batches: list[list[str]]
+def test_texts_have_the_terms_of_their_analyzer(
+    field_analyzer: Analyzer, batches: list[list[str]]
 ) -> None:
-    """In order, with the number of tokens, however texts are divided into batches."""
-    vocabulary = Vocabulary(chosen)
+    """They are in order, with the number of tokens, for any division into batches."""
+    vocabulary = Vocabulary(field_analyzer)
     for texts in batches:
         numbers, counts, tokens = vocabulary.read(texts)
-        assert tokens == sum(len(chosen.tokens(text)) for text in texts)
-        assert counts.tolist() == [len(chosen.terms(text)) for text in texts]
+        assert tokens == sum(len(field_analyzer.tokens(text)) for text in texts)
+        assert counts.tolist() == [len(field_analyzer.terms(text)) for text in texts]
         terms = [vocabulary.terms[number] for number in numbers.tolist()]
-        assert terms == [term for text in texts for term in chosen.terms(text)]
+        assert terms == [term for text in texts for term in field_analyzer.terms(text)]
     assert len(set(vocabulary.terms)) == len(vocabulary.terms)
 
 
-def test_what_is_remembered_between_parts_does_not_show(
+def test_spans_cached_between_parts_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor that it is forgotten when it is too much."""
-    kept = build_index(DOCUMENTS, tmp_path / "kept", part_tokens=10)
-    monkeypatch.setattr("birchbark.index.writer.MOST_KEPT", 0)
-    forgot = build_index(DOCUMENTS, tmp_path / "forgot", part_tokens=10)
-    parts = [Manifest.read(index.directory).parts for index in (kept, forgot)]
+    """Clearing a cache that is too large does not change it either."""
+    cached = build_index(DOCUMENTS, tmp_path / "cached", part_tokens=10)
+    monkeypatch.setattr("birchbark.index.writer.MAX_CACHED_SPANS", 0)
+    cleared = build_index(DOCUMENTS, tmp_path / "cleared", part_tokens=10)
+    parts = [Manifest.read(index.directory).parts for index in (cached, cleared)]
     assert len(parts[0]) > 1
     assert parts[0] == parts[1]

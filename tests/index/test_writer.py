@@ -1,4 +1,4 @@
-"""Does an index that changed answer as one built afresh, and survive whatever happens meanwhile?"""
+"""Does an updated index answer like a new one, and survive crashes and full disks?"""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.errors import ArtifactError, InputError
-from birchbark.index.build import build_index
+from birchbark.index.build_index import build_index
+from birchbark.index.index import Index
 from birchbark.index.layout import Manifest
-from birchbark.index.reader import Index
-from birchbark.index.verify import damage
+from birchbark.index.verify import find_damage
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage, rank_query
@@ -38,22 +38,22 @@ STEPS = st.lists(
 QUERIES = ["birch bark canoe", "river bee honey dance", "iron", "stone arch steam engine tree"]
 
 
-def assert_equal(found: Index, fresh: Index) -> None:
-    """Same documents, statistics and rankings, to the last bit."""
-    documents = sorted(fresh, key=lambda d: d.doc_id)
-    assert sorted(found, key=lambda d: d.doc_id) == documents
-    assert found.totals("contents") == fresh.totals("contents")
-    assert found.documents([d.doc_id for d in documents]) == documents
+def assert_equal(updated: Index, rebuilt: Index) -> None:
+    """Assert equal documents, statistics and rankings, to the last bit."""
+    documents = sorted(rebuilt, key=lambda d: d.doc_id)
+    assert sorted(updated, key=lambda d: d.doc_id) == documents
+    assert updated.totals("contents") == rebuilt.totals("contents")
+    assert updated.documents([d.doc_id for d in documents]) == documents
     for query in QUERIES:
         for stage in (FirstStage(), FirstStage(expansion=RM3(max_df_share=1, documents=3))):
-            assert rank_query(found, query, stage) == rank_query(fresh, query, stage)
+            assert rank_query(updated, query, stage) == rank_query(rebuilt, query, stage)
 
 
 @given(steps=STEPS, part_tokens=st.sampled_from([1, 12, 1000]))
-def test_any_history_gives_the_index_built_afresh(
+def test_any_history_gives_the_same_index_as_building_it(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]], part_tokens: int
 ) -> None:
-    """Adds, updates, deletes, commits, merges, reopenings in any order."""
+    """Add, update, delete, commit, merge and reopen in any order."""
     where = tmp_path_factory.mktemp("history")
     build_index(DOCUMENTS[:1], where / "i")
     texts = {DOCUMENTS[0].doc_id: dict(DOCUMENTS[0].fields)}
@@ -77,7 +77,7 @@ def test_any_history_gives_the_index_built_afresh(
         assert all(doc_id in writer for doc_id in texts)
     writer.commit()
     writer.close()
-    assert damage(where / "i") == []
+    assert find_damage(where / "i") == []
     if texts:
         documents = [Document(doc_id, fields) for doc_id, fields in texts.items()]
         assert_equal(Index(where / "i"), build_index(documents, where / "fresh"))
@@ -86,8 +86,8 @@ def test_any_history_gives_the_index_built_afresh(
         assert len(rank_query(Index(where / "i"), "birch")) == 0
 
 
-def test_many_commits_keep_few_parts(tmp_path: Path) -> None:
-    """Ten neighbours of one size become one; the answers stay."""
+def test_many_commits_leave_few_parts(tmp_path: Path) -> None:
+    """Ten adjacent parts of similar size are merged into one; answers do not change."""
     build_index(DOCUMENTS[:1], tmp_path / "i")
     documents = [Document(f"d{n:03}", {"text": f"{WORDS[n % 20]} bee"}) for n in range(120)]
     with IndexWriter(tmp_path / "i") as writer:
@@ -99,8 +99,8 @@ def test_many_commits_keep_few_parts(tmp_path: Path) -> None:
     assert_equal(index, build_index([DOCUMENTS[0], *documents], tmp_path / "fresh"))
 
 
-def test_a_merged_index_has_the_bytes_of_one_built_afresh(tmp_path: Path) -> None:
-    """Nothing of its history is left in the arrays."""
+def test_a_merged_index_has_the_bytes_of_a_new_one(tmp_path: Path) -> None:
+    """Its files do not depend on its history."""
     build_index(DOCUMENTS[:2], tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         writer.add(Document("gone", {"text": "zeppelin"}))
@@ -109,8 +109,8 @@ def test_a_merged_index_has_the_bytes_of_one_built_afresh(tmp_path: Path) -> Non
             writer.add(document)
         writer.delete("gone")
         writer.merge()
-    fresh = build_index(DOCUMENTS, tmp_path / "fresh")
-    ours, theirs = Index(tmp_path / "i").parts[0].name, fresh.parts[0].name
+    rebuilt = build_index(DOCUMENTS, tmp_path / "fresh")
+    ours, theirs = Index(tmp_path / "i").parts[0].name, rebuilt.parts[0].name
     files = [p for p in (tmp_path / "fresh" / theirs).rglob("*") if p.is_file()]
     assert len(files) > 10
     for file in files:
@@ -118,8 +118,8 @@ def test_a_merged_index_has_the_bytes_of_one_built_afresh(tmp_path: Path) -> Non
         assert twin.read_bytes() == file.read_bytes(), file.name
 
 
-def test_nothing_is_seen_before_the_commit(tmp_path: Path) -> None:
-    """And a block that raises changes nothing."""
+def test_nothing_is_visible_before_the_commit(tmp_path: Path) -> None:
+    """A block that raises changes nothing."""
     build_index(DOCUMENTS[:2], tmp_path / "i")
     with pytest.raises(RuntimeError), IndexWriter(tmp_path / "i") as writer:
         writer.add(DOCUMENTS[2])
@@ -132,7 +132,7 @@ def test_nothing_is_seen_before_the_commit(tmp_path: Path) -> None:
 
 
 def test_readers_keep_their_snapshot(tmp_path: Path) -> None:
-    """While a writer updates, deletes, merges and removes the old files."""
+    """A writer meanwhile updates, deletes, merges and removes their files."""
     old = build_index(DOCUMENTS, tmp_path / "i")
     before = rank_query(old, "birch river")
     with IndexWriter(tmp_path / "i") as writer:
@@ -145,7 +145,7 @@ def test_readers_keep_their_snapshot(tmp_path: Path) -> None:
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
-    """The second is told; after the first is gone, it may."""
+    """A second writer is refused until the first is closed."""
     build_index(DOCUMENTS, tmp_path / "i")
     with IndexWriter(tmp_path / "i"), pytest.raises(ArtifactError, match="another process"):
         IndexWriter(tmp_path / "i")
@@ -153,7 +153,7 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_closed_writer_changes_nothing(tmp_path: Path) -> None:
-    """It no longer holds the lock, so another's commit could be lost."""
+    """It no longer holds the lock and could overwrite another writer's commit."""
     build_index(DOCUMENTS[:2], tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         writer.add(DOCUMENTS[2])
@@ -165,8 +165,8 @@ def test_a_closed_writer_changes_nothing(tmp_path: Path) -> None:
     assert len(Index(tmp_path / "i")) == 3
 
 
-def test_an_index_is_not_replaced_under_its_writer(tmp_path: Path) -> None:
-    """And a writer notices if its index was replaced by other means."""
+def test_an_index_is_not_replaced_while_it_is_written(tmp_path: Path) -> None:
+    """A writer detects that another program has replaced the index."""
     build_index(DOCUMENTS[:2], tmp_path / "i")
     with IndexWriter(tmp_path / "i"), pytest.raises(ArtifactError, match="another process"):
         build_index(DOCUMENTS[2:], tmp_path / "i", replace=True)
@@ -181,10 +181,10 @@ def test_an_index_is_not_replaced_under_its_writer(tmp_path: Path) -> None:
     assert [d.doc_id for d in Index(tmp_path / "i")] == [d.doc_id for d in DOCUMENTS[2:]]
 
 
-def test_everything_is_flushed_before_it_is_named(
+def test_files_are_flushed_before_the_manifest_names_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each new file and its folder, deletions too, reach the disk before the manifest does."""
+    """New files, their folders and lists of deletions reach the disk before the manifest."""
     build_index(DOCUMENTS[:2], tmp_path / "i")
     flushed: set[Path] = set()
     real_fsync, real_write = os.fsync, Manifest.write
@@ -212,32 +212,32 @@ def test_everything_is_flushed_before_it_is_named(
     assert len(checked) == 1
 
 
-def test_writing_needs_an_index(tmp_path: Path) -> None:
-    """A folder without one gets no lock file either."""
+def test_writing_requires_an_index(tmp_path: Path) -> None:
+    """In a folder without an index, no lock file is created."""
     with pytest.raises(InputError, match="no index here"):
         IndexWriter(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_damage_is_named(tmp_path: Path) -> None:
-    """One changed byte anywhere, a missing file, a wrong list of deletions."""
+def test_damage_is_located(tmp_path: Path) -> None:
+    """One changed byte in any file, including the list of deletions, is found."""
     build_index(DOCUMENTS, tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         writer.delete("canoe")
-    assert damage(tmp_path / "i") == []
+    assert find_damage(tmp_path / "i") == []
     files = [p for p in (tmp_path / "i").glob("part-*/**/*") if p.is_file()]
     for file in files:
-        whole = file.read_bytes()
-        at = len(whole) // 2
-        file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        (found,) = damage(tmp_path / "i")
-        assert ("deletions" if "deleted" in file.name else "part-") in found
-        file.write_bytes(whole)
-    assert damage(tmp_path / "i") == []
+        intact = file.read_bytes()
+        at = len(intact) // 2
+        file.write_bytes(intact[:at] + bytes([intact[at] ^ 1]) + intact[at + 1 :])
+        (line,) = find_damage(tmp_path / "i")
+        assert ("deletions" if "deleted" in file.name else "part-") in line
+        file.write_bytes(intact)
+    assert find_damage(tmp_path / "i") == []
 
 
-def test_an_id_is_found_in_its_newest_form_only(tmp_path: Path) -> None:
-    """Updated twice before one commit, and again after."""
+def test_only_the_last_update_of_a_document_is_found(tmp_path: Path) -> None:
+    """This holds for several updates in one commit."""
     build_index(DOCUMENTS, tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         for text in ("one", "two", "three"):
@@ -245,8 +245,8 @@ def test_an_id_is_found_in_its_newest_form_only(tmp_path: Path) -> None:
         assert writer.delete("canoe")
         assert not writer.delete("canoe")
         assert len(writer) == 4
-    (found,) = Index(tmp_path / "i").documents(["bees"])
-    assert found.text == "three"
+    (document,) = Index(tmp_path / "i").documents(["bees"])
+    assert document.text == "three"
     with pytest.raises(InputError, match="no document canoe"):
         Index(tmp_path / "i").documents(["canoe"])
 
@@ -275,7 +275,7 @@ with IndexWriter(directory, part_tokens=200) as writer:
 
 
 def replay(lines: list[str], state: dict[str, str]) -> list[dict[str, str]]:
-    """The state after each acknowledged commit, and after the one that may have been under way."""
+    """Return the states after each acknowledged commit, and after one that may be incomplete."""
     states = [dict(state)]
     now = dict(state)
     for line in lines:
@@ -291,8 +291,8 @@ def replay(lines: list[str], state: dict[str, str]) -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_a_hundred_kills_lose_nothing_acknowledged(tmp_path: Path) -> None:
-    """kill -9 at random moments of add, delete, commit and merge; each time all or nothing."""
+def test_a_hundred_kills_lose_no_acknowledged_commit(tmp_path: Path) -> None:
+    """After kill -9 at a random time of add, delete, commit or merge, each commit is atomic."""
     directory = tmp_path / "i"
     build_index(DOCUMENTS[:1], directory)
     with IndexWriter(directory) as writer:
@@ -307,18 +307,18 @@ def test_a_hundred_kills_lose_nothing_acknowledged(tmp_path: Path) -> None:
         )
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
-        heard = "".join(child.stdout.readline() for _ in range(chance.randrange(40)))
+        output = "".join(child.stdout.readline() for _ in range(chance.randrange(40)))
         time.sleep(chance.uniform(0, 0.1))
         os.kill(child.pid, signal.SIGKILL)
-        lines = (heard + child.stdout.read()).split("\n")[:-1]
+        lines = (output + child.stdout.read()).split("\n")[:-1]
         child.wait()
         child.stdout.close()
-        assert damage(directory) == []
-        found = {d.doc_id: d.text.strip() for d in Index(directory)}
+        assert find_damage(directory) == []
+        current = {d.doc_id: d.text.strip() for d in Index(directory)}
         states = replay(lines, state)
         commits += len(states) - 2
-        assert found in states[-2:], seed
-        state = found
+        assert current in states[-2:], seed
+        state = current
     assert commits > 100
     assert len(list(directory.glob("part-*"))) >= len(Manifest.read(directory).parts)
     IndexWriter(directory).close()
@@ -327,8 +327,8 @@ def test_a_hundred_kills_lose_nothing_acknowledged(tmp_path: Path) -> None:
 
 AT_EVERY_FSYNC = """
 import json, os, signal, sys
-from birchbark.index.reader import Index
-from birchbark.index.verify import damage
+from birchbark.index.index import Index
+from birchbark.index.verify import find_damage
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 
@@ -358,14 +358,14 @@ while status:
     if not child:
         change(kill_at)
     _, status = os.waitpid(child, 0)
-    assert damage(directory) == []
+    assert find_damage(directory) == []
     print(json.dumps(sorted(f"{d.doc_id}: {d.text}" for d in Index(directory))), flush=True)
     kill_at += 1
 """
 
 
-def test_a_kill_inside_each_fsync_is_all_or_nothing(tmp_path: Path) -> None:
-    """Every moment at which a commit or merge waits for the disk; none shows half of it."""
+def test_commits_are_atomic_when_killed_in_any_fsync(tmp_path: Path) -> None:
+    """The process is killed each time a commit or merge waits for the disk, in turn."""
     build_index(DOCUMENTS[:2], tmp_path / "i")
     command = [sys.executable, "-c", AT_EVERY_FSYNC, str(tmp_path / "i")]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
@@ -375,9 +375,9 @@ def test_a_kill_inside_each_fsync_is_all_or_nothing(tmp_path: Path) -> None:
         if line.startswith("acknowledged"):
             new, acknowledged = int(line.split()[1]), True
             continue
-        found = json.loads(line)
+        texts = json.loads(line)
         kills += 1
-        rest = [text for text in found if not text.startswith("canoe")]
+        rest = [text for text in texts if not text.startswith("canoe")]
         if acknowledged:
             assert rest == [bees, f"new: bee {new}"]
         else:
@@ -386,7 +386,7 @@ def test_a_kill_inside_each_fsync_is_all_or_nothing(tmp_path: Path) -> None:
                 [bees, f"new: bee {kills - 1}"],
                 [bees, f"new: bee {kills - 2}"],
             )
-        assert [text for text in found if text not in rest] in (
+        assert [text for text in texts if text not in rest] in (
             [],
             [f"canoe: {DOCUMENTS[0].text}"],
             ["canoe: here again"],
@@ -399,9 +399,9 @@ def test_a_kill_inside_each_fsync_is_all_or_nothing(tmp_path: Path) -> None:
 ON_A_FULL_DISK = """
 import errno, sys
 from pathlib import Path
-from birchbark.index.build import build_index
-from birchbark.index.reader import Index
-from birchbark.index.verify import damage
+from birchbark.index.build_index import build_index
+from birchbark.index.index import Index
+from birchbark.index.verify import find_damage
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 
@@ -425,22 +425,22 @@ for room in range(60):
         assert full.errno == errno.ENOSPC, full
         failures += 1
         assert [d.doc_id for d in Index(disk / "i")] == ["a", "b"], room
-        assert damage(disk / "i") == []
+        assert find_damage(disk / "i") == []
     else:
         break
 assert [d.doc_id for d in Index(disk / "i")] == ["b", "c"]
-assert damage(disk / "i") == []
+assert find_damage(disk / "i") == []
 print(failures)
 """
 
 
 def test_a_full_disk_keeps_the_last_commit(tmp_path: Path) -> None:
-    """A real one of 1 MB, filled to the page: readers see the old state until there is room."""
+    """On a real disk of 1 MB, filled to the page, readers see the old state until there is room."""
     inside = f'mount -t tmpfs -o size=1m none {tmp_path} && exec "$@"'
     alone = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
     probe = [*alone, inside, "sh", "true"]
     if not shutil.which("unshare") or subprocess.run(probe, capture_output=True).returncode:
-        pytest.skip("no disk of one's own: unshare and mount are not allowed here")
+        pytest.skip("unshare and mount are not allowed here")
     command = [*alone, inside, "sh", sys.executable, "-c", ON_A_FULL_DISK, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Is what was written read back as the same pairs, and is nothing written that is not whole?"""
+"""Do written pairs read back equal, and is no incomplete file written?"""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.collection.intake import Intake
-from birchbark.collection.pairs import read_pairs
 from birchbark.errors import InputError
+from birchbark.pairs.read import read_pairs
 from birchbark.pairs.write import write_pairs
 from birchbark.records import Pair
 
@@ -28,32 +28,32 @@ GOOD = [
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place for one file, written anew by each example."""
+    """A path for one file, rewritten by each example."""
     return tmp_path_factory.mktemp("pairs") / "pairs.tsv"
 
 
-def flat(pair: Pair) -> Pair:
+def as_written(pair: Pair) -> Pair:
     query, text = " ".join(pair.query.split()), " ".join(pair.text.split())
     return Pair(pair.query_id, query, pair.doc_id, text, pair.relevance)
 
 
 @given(PAIRS)
-def test_what_is_written_is_read_back(path: Path, pairs: list[Pair]) -> None:
-    """But for white space in texts; bad pairs are counted, and never half written."""
+def test_pairs_round_trip_through_a_file(path: Path, pairs: list[Pair]) -> None:
+    """Except for white space in texts; bad pairs are counted and not written."""
     intake = Intake(skip_bad=True)
     try:
-        (tally,) = write_pairs(pairs, path, intake)
+        (stats,) = write_pairs(pairs, path, intake)
     except InputError as error:
         assert "no pair" in str(error)
         return
     read = list(read_pairs(path, Intake(), highest=3))
-    expected = iter([flat(pair) for pair in pairs])
+    expected = iter([as_written(pair) for pair in pairs])
     assert all(pair in expected for pair in read)  # in their order
-    assert len(read) == tally.pairs == len(pairs) - len(intake.skipped)
-    assert tally.relevant == sum(pair.relevance > 0 for pair in read)
-    assert tally.queries == {pair.query_id for pair in read}
-    assert tally.answered == {pair.query_id for pair in read if pair.relevance}
-    assert tally.words == sum(len(pair.text.split()) for pair in read)
+    assert len(read) == stats.pairs == len(pairs) - len(intake.skipped)
+    assert stats.relevant == sum(pair.relevance > 0 for pair in read)
+    assert stats.queries == {pair.query_id for pair in read}
+    assert stats.answered == {pair.query_id for pair in read if pair.relevance}
+    assert stats.words == sum(len(pair.text.split()) for pair in read)
 
 
 def test_the_file_is_tsv_with_a_header(tmp_path: Path) -> None:
@@ -68,28 +68,30 @@ def test_the_file_is_tsv_with_a_header(tmp_path: Path) -> None:
 
 
 def test_a_split_writes_each_query_to_one_file(tmp_path: Path) -> None:
-    """And tells of each what is in it."""
+    """Each file has its own statistics."""
     one, other = tmp_path / "p.tsv", tmp_path / "h.tsv"
-    tallies = write_pairs(GOOD, one, Intake(), other, {"1"})
-    assert [t.pairs for t in tallies] == [2, 1]
-    assert [t.highest for t in tallies] == [2, 1]
-    assert list(read_pairs(one, Intake(), highest=2)) == [flat(pair) for pair in GOOD[1:]]
-    assert list(read_pairs(other, Intake())) == [flat(GOOD[0])]
+    stats = write_pairs(GOOD, one, Intake(), other, {"1"})
+    assert [t.pairs for t in stats] == [2, 1]
+    assert [t.highest for t in stats] == [2, 1]
+    assert list(read_pairs(one, Intake(), highest=2)) == [as_written(pair) for pair in GOOD[1:]]
+    assert list(read_pairs(other, Intake())) == [as_written(GOOD[0])]
 
 
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (Pair("1", "do bees dance", "a\tb", "x", 0), r"pair 4: files of pairs .* the id 'a\\tb'"),
-        (Pair("1\n", "do bees dance", "d", "x", 0), "cannot carry the id"),
+        (Pair("1", "do bees dance", "a\tb", "x", 0), r"pair 4: pair files .* the id 'a\\tb'"),
+        (Pair("1\n", "do bees dance", "d", "x", 0), "cannot contain the id"),
         (Pair("1", "do bees dance", "d", " \n", 0), "pair 4: text is empty"),
-        (Pair("1", "do bees dance", "d", "\ud800", 0), "pair 4: text holds half a character"),
-        (Pair("1", "other words", "d", "x", 0), "pair 4: query id 1 stands for two texts"),
+        (Pair("1", "do bees dance", "d", "\ud800", 0), "pair 4: text contains a lone surrogate"),
+        (Pair("1", "other words", "d", "x", 0), "pair 4: query id 1 has two different texts"),
         (Pair("1", "do bees dance", "bees", "x", 0), "document bees is judged twice for query 1"),
     ],
 )
-def test_a_bad_pair_is_told_and_the_old_file_stays(tmp_path: Path, bad: Pair, message: str) -> None:
-    """Or it is counted, where the user asked for that."""
+def test_a_bad_pair_leaves_the_existing_file_unchanged(
+    tmp_path: Path, bad: Pair, message: str
+) -> None:
+    """With skip_bad, it is counted."""
     (tmp_path / "p.tsv").write_text("old")
     with pytest.raises(InputError, match=message):
         write_pairs([*GOOD, bad], tmp_path / "p.tsv", Intake())
@@ -101,9 +103,9 @@ def test_a_bad_pair_is_told_and_the_old_file_stays(tmp_path: Path, bad: Pair, me
 
 
 def test_a_file_without_pairs_is_not_written(tmp_path: Path) -> None:
-    """Neither of two, nor one that holds nothing relevant."""
+    """An error is raised if either file would be empty, or if no pair is relevant."""
     one, other = tmp_path / "p.tsv", tmp_path / "h.tsv"
-    with pytest.raises(InputError, match=r"h\.tsv: no pairs are left for this file"):
+    with pytest.raises(InputError, match=r"h\.tsv: this file would have no pairs"):
         write_pairs(GOOD, one, Intake(), other, {"7"})
     with pytest.raises(InputError, match="no pair is relevant: found 1 pairs of relevance 0"):
         write_pairs([GOOD[1]], one, Intake())

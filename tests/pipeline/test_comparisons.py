@@ -1,4 +1,4 @@
-"""Are the best documents ranked anew by comparisons, each made once, and none that is not asked?"""
+"""Are the best documents re-ranked by the requested comparisons, and is each made only once?"""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.cli import group
 from birchbark.collection.runs import write_run
-from birchbark.combine.interpolate import Scale, scaled
+from birchbark.combine.interpolate import Scale, scale_scores
 from birchbark.combine.pairwise import Pairwise, parse_pairwise
-from birchbark.device.session import TorchSession
+from birchbark.device.torch_session import TorchSession
 from birchbark.errors import CheckpointError, InputError
-from birchbark.index.build import Schema, build_index
-from birchbark.pipeline.answer import Hit, Work
+from birchbark.index.build_index import Schema, build_index
+from birchbark.pipeline.answer import Hit, SearchStats
+from birchbark.pipeline.compare_hits import ComparedHits, Duo, compare_hits
 from birchbark.pipeline.deadline import FIRST_TOKENS, Deadline
-from birchbark.pipeline.duo import Compared, Duo, compare
-from birchbark.pipeline.opening import Opener
-from birchbark.pipeline.race import Readers
+from birchbark.pipeline.exact_topk import DocumentReaders
+from birchbark.pipeline.load_rankers import RankerLoader
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.run_stages import _by_comparison, run_stages
 from birchbark.pipeline.search import search
-from birchbark.pipeline.stage import _ranked, run_stages
-from birchbark.pipeline.stage_words import StageWords
+from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document, Float32s, Ids, Query
-from birchbark.remember.remembering import Remembering
-from birchbark.remember.store import ScoreStore
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
-from birchbark.score.duo import DuoScorer, load_duo
-from birchbark.score.model import load_scorer
+from birchbark.score.duo import DuoScorer, load_duo_scorer
+from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
+from birchbark.score_cache.cached_scorer import CachedScorer
+from birchbark.score_cache.store import ScoreStore
 from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
 from conftest import WORDS, WordScorer, write_bert, write_duo
@@ -60,62 +60,66 @@ def mono(tmp_path: Path) -> Any:
     return load_scorer(write_bert(tmp_path / "mono", labels=1), threads=1)
 
 
-@pytest.mark.parametrize("way", ["sum", "binary", "min", "max", "sample:2"])
-def test_the_best_are_ranked_anew(tmp_path: Path, engine: IndexEngine, mono: Any, way: str) -> None:
-    """By comparisons of their best segments, each made once; the others stay below as they were."""
-    duo = load_duo(write_duo(tmp_path / "duo"), threads=1)
+@pytest.mark.parametrize("method", ["sum", "binary", "min", "max", "sample:2"])
+def test_the_best_documents_are_re_ranked(
+    tmp_path: Path, engine: IndexEngine, mono: Any, method: str
+) -> None:
+    """Their best segments are compared; the other documents keep their order below them."""
+    duo = load_duo_scorer(write_duo(tmp_path / "duo"), threads=1)
     run = rank_queries(engine.index, [QUERY], FirstStage(BM25()), depth=20)
     plain = Ranker(mono, Windows(4, 1), depth=12)
     before = rerank(engine, run, [QUERY], plain).rankings["q"].doc_ids
-    pairwise, asked = parse_pairwise(way), []
+    pairwise, pairs = parse_pairwise(method), []
     work: list[Any] = []
     ranker = Ranker(mono, Windows(4, 1), depth=12, duo=Duo(duo, duo, 5, pairwise))
-    ranked = rerank(engine, run, [QUERY], ranker, report=lambda _, one: work.append(one))
-    found = ranked.rankings["q"]
+    ranked = rerank(engine, run, [QUERY], ranker, on_query=lambda _, stats: work.append(stats))
+    ranking = ranked.rankings["q"]
     assert ranked.tag.endswith("+cross-encoder+duo")
-    assert set(found.doc_ids[:5]) == set(before[:5])
-    assert found.doc_ids[5:] == before[5:]
+    assert set(ranking.doc_ids[:5]) == set(before[:5])
+    assert ranking.doc_ids[5:] == before[5:]
     hits = {hit.document.doc_id: hit for hit in search(engine, QUERY.text, plain, top=12).hits}
     texts = duo.encode([hits[d].segments[0].segment.text for d in before[:5]])
-    room = duo.side_room(QUERY.text)
+    token_budget = duo.side_token_budget(QUERY.text)
     p = np.full((5, 5), np.nan)
-    for i, j in pairwise.asked(5, QUERY.text):
-        asked.append(duo.joined(texts[i][:room], texts[j][:room]))
-        p[i, j] = duo.score(QUERY.text, asked[-1:])[0]
+    for i, j in pairwise.pairs(5, QUERY.text):
+        pairs.append(duo.join(texts[i][:token_budget], texts[j][:token_budget]))
+        p[i, j] = duo.score(QUERY.text, pairs[-1:])[0]
     scores = pairwise.scores(p)
     order = np.argsort(-scores, kind="stable")
-    assert found.doc_ids[:5] == tuple(before[i] for i in order)
-    assert work[0].comparisons == len(asked)
+    assert ranking.doc_ids[:5] == tuple(before[i] for i in order)
+    assert work[0].comparisons == len(pairs)
     top = rerank(engine, run, [QUERY], ranker, top=3).rankings["q"]
-    assert top.doc_ids == found.doc_ids[:3]
+    assert top.doc_ids == ranking.doc_ids[:3]
     shown = search(engine, QUERY.text, ranker, top=3).hits
-    assert tuple(hit.document.doc_id for hit in shown) == found.doc_ids[:3]
+    assert tuple(hit.document.doc_id for hit in shown) == ranking.doc_ids[:3]
     assert [hit.compared for hit in shown] == pytest.approx(scores[order][:3].tolist())
 
 
-def test_comparisons_are_kept(tmp_path: Path, engine: IndexEngine, mono: Any) -> None:
-    """A store spares all of them the next time; the run is the same."""
-    duo = load_duo(write_duo(tmp_path / "duo"), threads=1)
+def test_comparisons_are_stored(tmp_path: Path, engine: IndexEngine, mono: Any) -> None:
+    """With a score store, a second run computes no comparison and gives the same ranking."""
+    duo = load_duo_scorer(write_duo(tmp_path / "duo"), threads=1)
     run = rank_queries(engine.index, [QUERY], FirstStage(BM25()), depth=20)
     runs = []
     for _ in range(2):
         with ScoreStore(tmp_path / "kept", duo) as store:
-            kept = Remembering(duo, store)
+            kept = CachedScorer(duo, store)
             ranker = Ranker(mono, Windows(4, 1), duo=Duo(duo, kept, 6))
             runs.append(rerank(engine, run, [QUERY], ranker).rankings["q"].scores.tobytes())
     assert runs[0] == runs[1]
-    assert (kept.scored, kept.known) == (0, 30)
+    assert (kept.misses, kept.hits) == (0, 30)
 
 
-def test_what_it_costs_is_known_before(tmp_path: Path, engine: IndexEngine, mono: Any) -> None:
-    """k1 (k1 − 1) of each query, or what a sample asks; fewer candidates, fewer comparisons."""
-    with pytest.raises(InputError, match="int8 arithmetic needs the processors"):
+def test_the_number_of_comparisons_is_checked_first(
+    tmp_path: Path, engine: IndexEngine, mono: Any
+) -> None:
+    """A query needs k1 (k1 − 1) comparisons, or fewer with sampling or with fewer candidates."""
+    with pytest.raises(InputError, match="int8 arithmetic runs on the CPU only"):
         TorchSession(Checkpoint.open(write_duo(tmp_path / "x")), precision=Precision.INT8)
-    duo = load_duo(write_duo(tmp_path / "duo"), threads=1)
-    assert Duo(duo, duo, 10).check_cost([100, 10, 3, 1, 0]) == 90 + 90 + 6
-    assert Duo(duo, duo, 10, Pairwise("sum", 4)).check_cost([100, 3]) == 40 + 6
+    duo = load_duo_scorer(write_duo(tmp_path / "duo"), threads=1)
+    assert Duo(duo, duo, 10).count_comparisons([100, 10, 3, 1, 0]) == 90 + 90 + 6
+    assert Duo(duo, duo, 10, Pairwise("sum", 4)).count_comparisons([100, 3]) == 40 + 6
     run = rank_queries(engine.index, [QUERY], FirstStage(BM25()), depth=20)
-    ranker = Ranker(mono, Windows(4, 1), duo=Duo(duo, duo, 5, most=19))
+    ranker = Ranker(mono, Windows(4, 1), duo=Duo(duo, duo, 5, max_comparisons=19))
     with pytest.raises(InputError, match=r"too many comparisons: expected at most 19, found 20"):
         rerank(engine, run, [QUERY], ranker)
     for depth in (0, 1):
@@ -124,127 +128,131 @@ def test_what_it_costs_is_known_before(tmp_path: Path, engine: IndexEngine, mono
 
 
 class Slow(DuoScorer):
-    """Takes a second of a clock for each token."""
+    """Takes a second of a simulated clock for each token."""
 
-    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
-        self.clock[0] += sum(map(len, pieces))
-        return super().score(query, pieces)
+    def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+        self.clock[0] += sum(map(len, token_ids))
+        return super().score(query, token_ids)
 
 
 @pytest.mark.parametrize("seconds", [1, 300, 100_000])
-def test_a_deadline_leaves_the_order(
+def test_a_deadline_preserves_the_order(
     tmp_path: Path, engine: IndexEngine, mono: Any, seconds: int
 ) -> None:
-    """And the answer says that it is not exact; what is foreseen to come too late is not begun."""
+    """Hits keep their order, the result is not exact, and late comparisons are not started."""
     slow = Slow(Checkpoint.open(write_duo(tmp_path / "duo")), threads=1)
     slow.clock = [0.0]
     duo = Duo(slow, slow, 8)
     hits = search(engine, QUERY.text, Ranker(mono, Windows(4, 1)), top=8).hits
-    found = compare(duo, QUERY.text, hits, Deadline(seconds, lambda: slow.clock[0]))
+    compared = compare_hits(duo, QUERY.text, hits, Deadline(seconds, lambda: slow.clock[0]))
     if seconds == 100_000:
-        assert found.work.exact
-        assert found.work.comparisons == 56
+        assert compared.stats.exact
+        assert compared.stats.comparisons == 56
         return
-    assert found.hits == hits
-    assert found.scores == ()
-    assert not found.work.exact
-    assert found.work.comparisons < 56
-    assert 0 < slow.clock[0] <= FIRST_TOKENS  # then it is foreseen that the rest comes too late
+    assert compared.hits == hits
+    assert compared.scores == ()
+    assert not compared.stats.exact
+    assert compared.stats.comparisons < 56
+    assert (
+        0 < slow.clock[0] <= FIRST_TOKENS
+    )  # the remaining comparisons are then known to be too late
 
 
-def test_without_time_for_one_stage_the_next_is_not_begun(
-    tmp_path: Path, engine: IndexEngine, mono: Any
-) -> None:
-    """Nor are comparisons, where the race did not end."""
-    duo = load_duo(write_duo(tmp_path / "duo"), threads=1)
+def test_stages_after_a_timeout_are_skipped(tmp_path: Path, engine: IndexEngine, mono: Any) -> None:
+    """Neither the next stage nor comparisons start if scoring was cut short."""
+    duo = load_duo_scorer(write_duo(tmp_path / "duo"), threads=1)
     ranker = Ranker(mono, Windows(4, 1), duo=Duo(duo, duo, 8))
     run = rank_queries(engine.index, [QUERY], FirstStage(BM25()), depth=20).rankings["q"]
     rankers = [ranker, Ranker(WordScorer(), Windows(2, 0))]
     late = Deadline(1.0, iter([0.0, *[5.0] * 99]).__next__)
-    readers = [Readers(engine, one) for one in rankers]
-    ranking, done = run_stages(readers, QUERY, run, 5, late)
+    readers = [DocumentReaders(engine, one) for one in rankers]
+    ranking, done = run_stages(readers, QUERY.text, run, 5, late)
     assert len(done) == 1
-    assert not done[0].work.exact
-    assert done[0].work.comparisons == 0
+    assert not done[0].stats.exact
+    assert done[0].stats.comparisons == 0
     assert ranking.doc_ids == run.doc_ids
     answer = search(engine, QUERY.text, rankers, top=5, budget=1e-9)
     assert [hit.document.doc_id for hit in answer.hits] == list(run.doc_ids[:5])
-    assert not answer.work.exact
+    assert not answer.stats.exact
 
 
-def test_what_two_texts_have_no_room_for_is_told(tmp_path: Path, engine: IndexEngine) -> None:
-    """In tokens, beside what was asked to be left unread."""
-    duo = load_duo(write_duo(tmp_path / "duo", positions=16), threads=1)
+def test_truncated_tokens_of_comparisons_are_counted(tmp_path: Path, engine: IndexEngine) -> None:
+    """They are counted separately from tokens that a limit leaves out."""
+    duo = load_duo_scorer(write_duo(tmp_path / "duo", positions=16), threads=1)
     ranker = Ranker(WordScorer(99), whole, depth=6, duo=Duo(duo, duo, 6))
     run = rank_queries(engine.index, [QUERY], FirstStage(BM25()), depth=6)
-    works: list[Work] = []
-    rerank(engine, run, [QUERY], ranker, report=lambda _, work: works.append(work))
+    works: list[SearchStats] = []
+    rerank(engine, run, [QUERY], ranker, on_query=lambda _, work: works.append(work))
     texts = [d.contents for d in engine.documents(run.rankings["q"].doc_ids)]
-    room = duo.side_room(QUERY.text)
-    lost = sum(max(0, len(piece) - room) for piece in duo.encode(texts))
-    assert works[0].unread_compared == lost > 0
-    assert works[0].unread_tokens == works[0].unread_documents == 0
+    token_budget = duo.side_token_budget(QUERY.text)
+    lost = sum(max(0, len(piece) - token_budget) for piece in duo.encode(texts))
+    assert works[0].truncated_compared == lost > 0
+    assert works[0].truncated_tokens == works[0].truncated_documents == 0
 
 
-def test_words_of_duo(tmp_path: Path) -> None:
-    """Each is heeded."""
+def test_duo_options(tmp_path: Path) -> None:
+    """Every duo option reaches the Ranker."""
     write_bert(tmp_path / "mono", labels=1)
-    words = StageWords(model=str(tmp_path / "mono"), duo=str(write_duo(tmp_path / "duo")))
-    plain = Opener().ranker(words).duo
+    words = StageOptions(model=str(tmp_path / "mono"), duo=str(write_duo(tmp_path / "duo")))
+    plain = RankerLoader().ranker(words).duo
     assert plain is not None
-    assert (plain.depth, plain.pairwise, plain.most) == (10, Pairwise(), None)
+    assert (plain.depth, plain.pairwise, plain.max_comparisons) == (10, Pairwise(), None)
     assert "int8" not in plain.duo.name
-    own = replace(words, duo_depth=4, duo_aggregate="min", duo_most=7, precision="int8")
-    found = Opener().ranker(own).duo
+    options = replace(
+        words, duo_depth=4, duo_aggregate="min", duo_max_comparisons=7, precision="int8"
+    )
+    found = RankerLoader().ranker(options).duo
     assert found is not None
-    assert (found.depth, found.pairwise, found.most) == (4, Pairwise("min"), 7)
+    assert (found.depth, found.pairwise, found.max_comparisons) == (4, Pairwise("min"), 7)
     assert "int8" in found.duo.name
 
 
-def test_faults_are_told_before_anything_is_scored(
+def test_errors_are_raised_before_scoring(
     tmp_path: Path, engine: IndexEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A query too long for two texts, and too many comparisons, by both verbs."""
+    """A query that is too long and too many comparisons raise InputError in rerank and search."""
     words = WordScorer(99)
     monkeypatch.setattr(words, "score", None)
-    short = load_duo(write_duo(tmp_path / "short", positions=7), threads=1)
+    short = load_duo_scorer(write_duo(tmp_path / "short", positions=7), threads=1)
     few = Query("few", " ".join(WORDS[:2]))
     run = rank_queries(engine.index, [few], FirstStage(BM25()), depth=9)
     ranker = Ranker(words, Windows(4, 1), duo=Duo(short, short, 5))
-    with pytest.raises(InputError, match=r"^query few: short has no room for two texts"):
+    with pytest.raises(
+        InputError, match=r"^query few: short is too short for a query and two texts"
+    ):
         rerank(engine, run, [few], ranker)
-    with pytest.raises(InputError, match="no room for two texts"):
+    with pytest.raises(InputError, match="too short for a query and two texts"):
         search(engine, few.text, ranker)
-    duo = load_duo(write_duo(tmp_path / "duo"), threads=1)
-    limited = replace(ranker, duo=Duo(duo, duo, 5, most=19))
+    duo = load_duo_scorer(write_duo(tmp_path / "duo"), threads=1)
+    limited = replace(ranker, duo=Duo(duo, duo, 5, max_comparisons=19))
     with pytest.raises(InputError, match="at most 19, found 20"):
         search(engine, QUERY.text, limited)
 
 
 def test_one_candidate_keeps_its_score(tmp_path: Path, engine: IndexEngine, mono: Any) -> None:
-    """There is nothing to compare it with."""
-    duo = load_duo(write_duo(tmp_path / "duo"), threads=1)
+    """A single candidate is not compared."""
+    duo = load_duo_scorer(write_duo(tmp_path / "duo"), threads=1)
     run = rank_queries(engine.index, [QUERY], FirstStage(BM25()), depth=1)
     plain = Ranker(mono, Windows(4, 1))
-    one, other = (
+    with_duo, without_duo = (
         rerank(engine, run, [QUERY], ranker).rankings["q"].scores.tolist()
         for ranker in (plain, replace(plain, duo=Duo(duo, duo, 5)))
     )
-    assert one == other
+    assert with_duo == without_duo
 
 
-def test_equal_scores_of_comparisons_stay_apart(engine: IndexEngine) -> None:
-    """By enough that a next stage, which divides by the highest, sees it."""
-    found = rank_queries(engine.index, [QUERY], FirstStage(BM25()), depth=4).rankings["q"]
-    hits = tuple(Hit(d, 0.0, 0.0, 0.0, ()) for d in engine.documents(found.doc_ids))
-    ranking = _ranked(Compared(hits, (0.0,) * 4, Work()), found)
-    assert ranking.doc_ids == found.doc_ids
+def test_equal_comparison_scores_are_separated(engine: IndexEngine) -> None:
+    """Their scores differ enough to keep their order when a later stage rescales them."""
+    first_stage = rank_queries(engine.index, [QUERY], FirstStage(BM25()), depth=4).rankings["q"]
+    hits = tuple(Hit(d, 0.0, 0.0, 0.0, ()) for d in engine.documents(first_stage.doc_ids))
+    ranking = _by_comparison(ComparedHits(hits, (0.0,) * 4, SearchStats()), first_stage)
+    assert ranking.doc_ids == first_stage.doc_ids
     assert np.diff(ranking.scores).max() < -1e-7
-    assert scaled(ranking.scores + np.float32(1), Scale.MINMAX).tolist()[1] < 1
+    assert scale_scores(ranking.scores + np.float32(1), Scale.MINMAX).tolist()[1] < 1
 
 
-def test_from_the_command_line(tmp_path: Path, engine: IndexEngine) -> None:
-    """Scores of both models are kept; options that do nothing are refused."""
+def test_command_line(tmp_path: Path, engine: IndexEngine) -> None:
+    """Scores of both models are stored; options without effect are refused."""
     write_bert(tmp_path / "mono", labels=1)
     write_duo(tmp_path / "duo")
     run = rank_queries(engine.index, [QUERY], FirstStage(BM25()), depth=20)
@@ -261,17 +269,17 @@ def test_from_the_command_line(tmp_path: Path, engine: IndexEngine) -> None:
     assert done.exit_code == 0, done.output
     assert len([*(tmp_path / "kept").glob("*.scores")]) == 2
     assert "12 comparisons" in done.output
-    with pytest.raises(InputError, match="--duo-depth does nothing without --duo"):
+    with pytest.raises(InputError, match="--duo-depth has no effect without --duo"):
         birchbark("--duo-depth", 4, "--output", tmp_path / "b.run")
-    with pytest.raises(InputError, match="--duo-depth is above --depth: no more are ranked"):
+    with pytest.raises(InputError, match="--duo-depth exceeds --depth"):
         birchbark("--duo", tmp_path / "duo", "--depth", 3, "--duo-depth", 4, "--output", "b.run")
     (tmp_path / "s.toml").write_text(f"[[stage]]\nduo = '{tmp_path / 'duo'}'\n")
     more = ["--stages", tmp_path / "s.toml", "--output", tmp_path / "c.run"]
-    done = birchbark("--duo-depth", 3, *more)  # what a stage does not say, the options say
+    done = birchbark("--duo-depth", 3, *more)  # options fill in what the stage leaves out
     assert "6 comparisons" in done.output
-    with pytest.raises(InputError, match="--embedding-weight does nothing: no stage has --embedd"):
+    with pytest.raises(InputError, match="--embedding-weight has no effect: no stage has --embedd"):
         birchbark("--embedding-weight", 0.3, *more)
     (tmp_path / "s.toml").write_text(f"[[stage]]\n[[stage]]\nduo = '{tmp_path / 'mono'}'\n")
     with pytest.raises(CheckpointError, match="does not compare two texts"):
         birchbark(*more)
-    assert Checkpoint.open(tmp_path / "duo").head.compares  # type: ignore[union-attr]
+    assert Checkpoint.open(tmp_path / "duo").head.is_duo  # type: ignore[union-attr]

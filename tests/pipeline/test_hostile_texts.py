@@ -1,4 +1,4 @@
-"""Do documents and queries of any kind come through, whole or told?"""
+"""Are unusual documents and queries read completely, or refused with an error?"""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.errors import InputError
-from birchbark.index.build import build_index
+from birchbark.index.build_index import build_index
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading import Reader
+from birchbark.pipeline.read_documents import DocumentReader
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.records import Document, Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
-from birchbark.score.model import load_scorer
-from birchbark.segment.limit import Limit
-from birchbark.segment.named import Segmenter
+from birchbark.score.load_scorer import load_scorer
+from birchbark.segment.by_name import Segmenter
 from birchbark.segment.sentences import sentences
+from birchbark.segment.truncate import Limit
 from birchbark.segment.windows import Windows
 from conftest import WordScorer
 
@@ -44,19 +44,19 @@ HOSTILE = {
 def test_every_token_of_every_document_is_read(
     tmp_path: Path, bert: Callable[..., Path], labels: int | None, segmenter: Windows
 ) -> None:
-    """All rank with a finite score; none is cut."""
+    """All documents get a finite score, and none is truncated."""
     documents = [Document(name, {"title": "", "text": text}) for name, text in HOSTILE.items()]
     index = build_index(documents, tmp_path / "i")
     scorer = load_scorer(bert(labels=labels))
     names = list(HOSTILE)
-    room = scorer.room("birch")
-    reader = Reader(index, scorer, segmenter, Limit())
-    for name, reading in zip(names, reader.read(names, room), strict=True):
-        read = {int(i) for piece in reading.pieces for i in piece}
+    token_budget = scorer.token_budget("birch")
+    reader = DocumentReader(index, scorer, segmenter, Limit())
+    for name, reading in zip(names, reader.read(names, token_budget), strict=True):
+        read = {int(i) for piece in reading.token_ids for i in piece}
         (whole,) = scorer.encode([HOSTILE[name]])
         assert set(whole.tolist()) <= read, name
         if segmenter is sentences and name not in ("no blank", "combining", "emoji"):
-            assert sum(map(len, reading.pieces)) == len(whole), name
+            assert sum(map(len, reading.token_ids)) == len(whole), name
     first = Run({"1": Ranking.of(names, range(len(names), 0, -1))})
     (ranking,) = rerank(
         index, first, [Query("1", "birch")], Ranker(scorer, segmenter)
@@ -66,10 +66,10 @@ def test_every_token_of_every_document_is_read(
 
 
 @pytest.mark.parametrize("labels", [None, 1])
-def test_queries_are_read_whole_or_refused(
+def test_queries_are_never_truncated(
     tmp_path: Path, bert: Callable[..., Path], labels: int | None
 ) -> None:
-    """A query of 600 tokens fits a large model; beyond the limit an error says what it is."""
+    """A large model reads a query of 600 tokens; one beyond a model's limit is an InputError."""
     index = build_index([Document("a", {"text": "birch river"})], tmp_path / "i")
     engine, query = IndexEngine(index), " ".join(["birch"] * 600)
     hits = search(engine, query, Ranker(load_scorer(bert(labels=labels, positions=1300)))).hits
@@ -89,30 +89,30 @@ LIMITED = Document(
 @given(
     segments=st.one_of(st.none(), st.integers(1, 6)),
     length=st.one_of(st.none(), st.integers(1, 6)),
-    # The last has the title in front of its windows.
+    # The last segmenter prepends the title to its windows.
     segmenter=st.sampled_from([sentences, Windows(4, 2), Windows(8, 2)]),
 )
-def test_what_is_read_and_what_is_not_make_up_the_document(
+def test_read_and_truncated_tokens_add_up_to_the_document(
     segments: int | None, length: int | None, segmenter: Segmenter
 ) -> None:
-    """Counted in tokens; overlapping windows count a token as read if one of them is read."""
-    scorer = WordScorer(room=5)
+    """A token counts as read if one of its overlapping windows is read."""
+    scorer = WordScorer(token_budget=5)
 
     class Shelf:
         def documents(self, doc_ids: object) -> list[Document]:
             return [LIMITED]
 
     limit = Limit(segments, length)
-    (reading,) = Reader(Shelf(), scorer, segmenter, limit).read(["d"], 5)
+    (reading,) = DocumentReader(Shelf(), scorer, segmenter, limit).read(["d"], 5)
     words = set(LIMITED.contents.lower().split())
-    read = {word for piece in reading.pieces for word in scorer.text(piece).split()}
-    assert reading.unread == len(words - read)
-    assert segments is None or len(reading.pieces) <= segments
-    assert length is None or all(len(piece) <= length for piece in reading.pieces)
+    read = {word for piece in reading.token_ids for word in scorer.text(piece).split()}
+    assert reading.truncated == len(words - read)
+    assert segments is None or len(reading.token_ids) <= segments
+    assert length is None or all(len(piece) <= length for piece in reading.token_ids)
 
 
 @pytest.mark.parametrize(("segments", "length"), [(0, None), (None, 0), (-1, None)])
 def test_limits_are_at_least_1(segments: int | None, length: int | None) -> None:
-    """Reading nothing is not ranking."""
+    """A limit of 0 or less raises InputError."""
     with pytest.raises(InputError, match="is out of range"):
         Limit(segments, length)

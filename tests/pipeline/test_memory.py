@@ -1,4 +1,4 @@
-"""Does memory stay small however many long documents are re-ranked?"""
+"""Is the memory of re-ranking independent of the number of long documents?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from birchbark.collection.runs import write_run
-from birchbark.index.build import build_index
+from birchbark.index.build_index import build_index
 from birchbark.records import Document, Ranking, Run
 from conftest import WORDS
 
@@ -25,7 +25,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_depth(bert: Callable[..., Path]) -> None:
-    """1,000 documents of 5,000 words: under 1 GB, and hardly more than 250 of them."""
+    """1,000 documents of 5,000 words take under 1 GB, and hardly more than 250 of them."""
     model = bert(labels=1, positions=64, layers=1)
     folder, chance = model.parent, random.Random(5)
     words = [word for word in WORDS if word.isalpha()]
@@ -40,14 +40,14 @@ def test_memory_does_not_grow_with_depth(bert: Callable[..., Path]) -> None:
     build_index(documents, folder / "long.index")
     write_run(Run({"1": Ranking.of(names, range(1000, 0, -1))}), folder / "first.run")
     (folder / "q.tsv").write_text("1\tbirch canoe\n")
-    most = {}
+    peak_megabytes = {}
     for depth in (250, 1000):
         command = [
             sys.executable, "-c", MEASURED, "rerank", "long.index", "--run", "first.run",
             "--queries", "q.tsv", "--model", str(model), "--depth", str(depth), "--output", "o.run",
         ]  # fmt: skip
         done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-        most[depth] = int(done.stdout) / 1000
+        peak_megabytes[depth] = int(done.stdout) / 1000
         assert f"re-ranked {depth:,} documents" in done.stderr
-    assert most[1000] < 1000, most
-    assert most[1000] < most[250] + 60, most
+    assert peak_megabytes[1000] < 1000, peak_megabytes
+    assert peak_megabytes[1000] < peak_megabytes[250] + 60, peak_megabytes

@@ -1,4 +1,4 @@
-"""Do the rooms work together as the equations say?"""
+"""Do retrieval, scoring and aggregation work together as the equations say?"""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from birchbark.combine.aggregate import Max, Top
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
-from birchbark.index.reader import Index
+from birchbark.index.index import Index
 from birchbark.pipeline.answer import Hit
-from birchbark.pipeline.race import Race, Readers
+from birchbark.pipeline.exact_topk import DocumentReaders, TopKScoring
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
@@ -23,16 +23,16 @@ from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
 from birchbark.retrieve.rm3 import RM3
-from birchbark.score.model import load_scorer
+from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.windows import Windows
 from conftest import WordScorer
 
 
-def settled(index: Index, query: Query, candidates: Ranking, ranker: Ranker) -> list[Hit]:
-    """All candidates with their evidence, best first."""
-    race = Race(Readers(index, ranker), query, candidates, len(candidates))
-    race.run()
-    return race.hits()
+def scored(index: Index, query: Query, candidates: Ranking, ranker: Ranker) -> list[Hit]:
+    """Return all candidates with their evidence, best first."""
+    scoring = TopKScoring(DocumentReaders(index, ranker), query.text, candidates, len(candidates))
+    scoring.run()
+    return scoring.hits()
 
 
 def rerank_query(index: Index, query: Query, first: Ranking, ranker: Ranker) -> Ranking:
@@ -46,22 +46,22 @@ QUERIES = [Query("1", "birch river"), Query("2", "iron engine"), Query("3", "zep
 def test_a_1_keeps_the_first_stage_order(
     index: Index, scale: Scale, depth: int, query: Query
 ) -> None:
-    """The whole ranking, at any depth and scale."""
+    """With a = 1 the ranking is the first stage's, at any depth and scale."""
     first = rank_query(index, query.text)
     ranker = Ranker(WordScorer(), interpolation=Interpolation(1, scale), depth=depth)
     assert rerank_query(index, query, first, ranker).doc_ids == first.doc_ids
 
 
 def test_a_0_ranks_by_evidence_alone(index: Index) -> None:
-    """First-stage scores have no say among the candidates."""
+    """With a = 0 first-stage scores do not count."""
     ranker = Ranker(WordScorer(), aggregation=Max(), interpolation=Interpolation(0))
-    hits = settled(index, QUERIES[0], rank_query(index, "birch river"), ranker)
+    hits = scored(index, QUERIES[0], rank_query(index, "birch river"), ranker)
     assert [h.score for h in hits] == [h.evidence for h in hits]
     assert {h.document.doc_id: h.evidence for h in hits}["forest"] == 0.5
 
 
 def test_a_hit_adds_up(index: Index) -> None:
-    """Score = first stage + evidence; evidence = Σ weight · score of what is shown."""
+    """score = first stage + evidence, and evidence = Σ weight · score of the segments."""
     ranker = Ranker(WordScorer(), aggregation=Top((1, 0.5)), interpolation=Interpolation(0.3))
     for hit in search(IndexEngine(index), "birch river canoe", ranker).hits:
         assert hit.score == pytest.approx(hit.first_stage + hit.evidence)
@@ -74,7 +74,7 @@ def test_a_hit_adds_up(index: Index) -> None:
 
 
 def test_candidates_below_the_depth_keep_their_order(index: Index) -> None:
-    """Under all that were re-ranked."""
+    """They rank below all re-ranked documents."""
     first = rank_query(index, "birch river iron bee")
     ranked = rerank_query(index, QUERIES[0], first, Ranker(WordScorer(), depth=2))
     assert len(ranked) == len(first)
@@ -84,7 +84,7 @@ def test_candidates_below_the_depth_keep_their_order(index: Index) -> None:
 
 
 def test_search_and_rerank_agree(index: Index) -> None:
-    """The hits of search are the head of the re-ranked run."""
+    """The hits of search are the first documents of the re-ranked run."""
     ranker, stage = Ranker(WordScorer()), FirstStage(expansion=RM3())
     run = rerank(index, rank_queries(index, QUERIES, stage), QUERIES, ranker)
     for query in QUERIES:
@@ -93,7 +93,7 @@ def test_search_and_rerank_agree(index: Index) -> None:
 
 
 def test_every_query_has_a_ranking_even_if_empty(index: Index) -> None:
-    """In the order of the queries; progress is told for each."""
+    """Rankings are in the order of the queries; on_query is called for each."""
     steps: list[int] = []
     run = rank_queries(index, QUERIES)
     ranked = rerank(
@@ -101,7 +101,7 @@ def test_every_query_has_a_ranking_even_if_empty(index: Index) -> None:
         run,
         QUERIES,
         Ranker(WordScorer()),
-        report=lambda _, work: steps.append(work.candidates),
+        on_query=lambda _, work: steps.append(work.candidates),
     )
     assert list(ranked.rankings) == ["1", "2", "3"]
     assert len(ranked.rankings["3"]) == 0
@@ -109,24 +109,24 @@ def test_every_query_has_a_ranking_even_if_empty(index: Index) -> None:
 
 
 def test_a_run_for_other_queries_is_refused(index: Index) -> None:
-    """Without its text a query cannot be scored."""
+    """A query without a text cannot be scored."""
     run = Run({"7": Ranking.of(["canoe"], [1.0])})
-    with pytest.raises(InputError, match="query without a text: 7"):
+    with pytest.raises(InputError, match="ranks query 7, which is not among the queries"):
         rerank(index, run, QUERIES, Ranker(WordScorer()))
 
 
 def test_depth_is_at_least_1() -> None:
-    """A second stage of nothing is a mistake."""
+    """A ranker of depth 0 raises InputError."""
     with pytest.raises(InputError, match="depth is out of range"):
         Ranker(WordScorer(), depth=0)
 
 
 @pytest.mark.parametrize("segmenter", [None, Windows(4, 1)])
 @pytest.mark.parametrize("labels", [None, 1])
-def test_with_bert_results_do_not_depend_on_company(
+def test_bert_scores_do_not_depend_on_other_queries(
     index: Index, bert: Callable[..., Path], labels: int | None, segmenter: Windows | None
 ) -> None:
-    """One query alone, or all; each on a scorer of its own: the same bits."""
+    """A query ranked alone gives the same bits as all queries together."""
     directory = bert(labels=labels)
     choices = {"segmenter": segmenter} if segmenter else {}
     run = rank_queries(index, QUERIES)
@@ -137,24 +137,24 @@ def test_with_bert_results_do_not_depend_on_company(
         assert alone == whole.rankings[query.query_id]
 
 
-def test_long_sentences_are_cut_into_chunks_not_off(index: Index) -> None:
-    """With room for two tokens a segment, every word of a document is still scored."""
+def test_long_sentences_are_split_and_not_truncated(index: Index) -> None:
+    """With a budget of two tokens per segment, every word of a document is still scored."""
     seen: list[str] = []
 
     class Listener(WordScorer):
-        def score(self, query: str, pieces):  # type: ignore[no-untyped-def]
-            seen.extend(self.text(piece) for piece in pieces)
-            return super().score(query, pieces)
+        def score(self, query: str, token_ids):  # type: ignore[no-untyped-def]
+            seen.extend(self.text(piece) for piece in token_ids)
+            return super().score(query, token_ids)
 
     candidates = Ranking.of(["canoe"], [1.0])
-    settled(index, QUERIES[0], candidates, Ranker(Listener(room=2)))
+    scored(index, QUERIES[0], candidates, Ranker(Listener(token_budget=2)))
     words = index.documents(["canoe"])[0].contents.split()
     assert sorted(" ".join(seen).split()) == sorted(" ".join(words).lower().split())
     assert all(len(text.split()) <= 2 for text in seen)
 
 
 def test_top_and_depth_are_at_least_1(index: Index) -> None:
-    """And `top` hits are found even below the ranker's depth."""
+    """search returns `top` hits even below the ranker's depth."""
     ranker = Ranker(WordScorer(), depth=1)
     assert len(search(IndexEngine(index), "birch river iron bee", ranker, top=4).hits) == 4
     for top in (0, -1):
@@ -164,8 +164,10 @@ def test_top_and_depth_are_at_least_1(index: Index) -> None:
             rank_query(index, "birch", depth=top)
 
 
-def test_a_query_too_long_is_told_before_any_work(index: Index, bert: Callable[..., Path]) -> None:
-    """With its id; a run is not scored in vain."""
+def test_too_long_a_query_is_refused_before_scoring(
+    index: Index, bert: Callable[..., Path]
+) -> None:
+    """The error names the query, and no query of the run is scored."""
     read_whole, cross = load_scorer(bert(labels=1, positions=128)), load_scorer(bert(labels=1))
     refuse_long_queries(index, Ranker(cross))
     refuse_long_queries(index, Ranker(read_whole, embedding=load_scorer(bert())))
@@ -180,6 +182,6 @@ def refuse_long_queries(index: Index, ranker: Ranker) -> None:
             rank_queries(index, queries),
             queries,
             ranker,
-            report=lambda _, work: steps.append(work.candidates),
+            on_query=lambda _, work: steps.append(work.candidates),
         )
     assert steps == []

@@ -1,4 +1,4 @@
-"""Is a pipeline of several stages what its stages are, one after the other?"""
+"""Does a pipeline of several stages give the same result as its stages run separately?"""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from birchbark.collection.runs import read_run, write_run
 from birchbark.combine.aggregate import Max, Mean, Top
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
-from birchbark.index.build import Schema, build_index
+from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
-from birchbark.pipeline.stage_words import KNOWN, StageWords, read_stages
+from birchbark.pipeline.stage_options import CHOICES, StageOptions, read_stages
 from birchbark.records import Document, Query, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
@@ -50,7 +50,7 @@ def run(engine: IndexEngine) -> Run:
 
 
 def stages() -> list[Ranker]:
-    """Three that disagree."""
+    """Return three stages that rank differently."""
     return [
         Ranker(WordScorer(), Windows(3, 1), Mean(), Interpolation(0.3), depth=25),
         Ranker(WordScorer(), Windows(1, 0), Top((1.0, 0.5)), Interpolation(0.2), depth=12),
@@ -58,69 +58,72 @@ def stages() -> list[Ranker]:
     ]
 
 
-def test_stages_are_taken_in_turn(engine: IndexEngine, run: Run) -> None:
-    """All of the run, or the best of it, which scores no more than the next stage asks for."""
+def test_stages_run_one_after_another(engine: IndexEngine, run: Run) -> None:
+    """With `top`, a stage finds no more documents than the next stage reads."""
     step = run
     for ranker in stages():
         step = rerank(engine, step, QUERIES, ranker)
     whole = rerank(engine, run, QUERIES, stages())
     assert whole.tag == step.tag == f"{run.tag}+words+words+words"
     for query in QUERIES:
-        one, other = whole.rankings[query.query_id], step.rankings[query.query_id]
-        assert (one.doc_ids, one.scores.tobytes()) == (other.doc_ids, other.scores.tobytes())
-    settled: list[Any] = []
+        ranking, expected = whole.rankings[query.query_id], step.rankings[query.query_id]
+        assert (ranking.doc_ids, ranking.scores.tobytes()) == (
+            expected.doc_ids,
+            expected.scores.tobytes(),
+        )
+    scored: list[Any] = []
     few = rerank(
-        engine, run, QUERIES, stages(), top=4, report=lambda _, work: settled.append(work.settled)
+        engine, run, QUERIES, stages(), top=4, on_query=lambda _, work: scored.append(work.scored)
     )
     for query in QUERIES:
         assert few.rankings[query.query_id].doc_ids == whole.rankings[query.query_id].doc_ids[:4]
-    assert sum(settled) < sum(min(len(r), n) for r in run.rankings.values() for n in (25, 12, 6))
+    assert sum(scored) < sum(min(len(r), n) for r in run.rankings.values() for n in (25, 12, 6))
 
 
-def test_search_is_as_rerank(engine: IndexEngine, run: Run) -> None:
-    """Hits explain the last stage; more than its depth are ranked where more are asked for."""
-    found = rerank(engine, run, QUERIES, stages(), top=5)
+def test_search_equals_rerank(engine: IndexEngine, run: Run) -> None:
+    """Hits have the evidence of the last stage; documents below its depth follow."""
+    reranked = rerank(engine, run, QUERIES, stages(), top=5)
     for query in QUERIES:
         answer = search(engine, query.text, stages(), top=5)
         ids = tuple(hit.document.doc_id for hit in answer.hits)
-        assert ids == found.rankings[query.query_id].doc_ids
+        assert ids == reranked.rankings[query.query_id].doc_ids
         for hit in answer.hits:
-            parts = sum(one.weight * one.score for one in hit.segments)
+            parts = sum(evidence.weight * evidence.score for evidence in hit.segments)
             assert hit.first_stage + parts == pytest.approx(hit.score)
         assert len(search(engine, query.text, stages(), top=9).hits) == min(
             9, len(run.rankings[query.query_id])
         )
-    assert not search(engine, QUERIES[0].text, stages(), budget=1e-9).work.exact
+    assert not search(engine, QUERIES[0].text, stages(), budget=1e-9).stats.exact
 
 
 @pytest.mark.parametrize("order", [*permutations(range(3))])
 @pytest.mark.parametrize("top", [1, 4, 8, 17, 33])
-def test_the_best_are_the_beginning_of_all(
+def test_top_is_the_head_of_the_full_ranking(
     engine: IndexEngine, run: Run, order: tuple[int, ...], top: int
 ) -> None:
-    """Whatever the depths, rising or falling, below `top` or above it; by both verbs."""
-    some = [stages()[place] for place in order]
-    whole = rerank(engine, run, QUERIES, some)
-    few = rerank(engine, run, QUERIES, some, top=top)
+    """This holds for rising and falling depths, below and above `top`, in rerank and search."""
+    rankers = [stages()[position] for position in order]
+    whole = rerank(engine, run, QUERIES, rankers)
+    few = rerank(engine, run, QUERIES, rankers, top=top)
     for query in QUERIES:
         every = whole.rankings[query.query_id].doc_ids
         assert few.rankings[query.query_id].doc_ids == every[:top]
-        hits = search(engine, query.text, some, top=top).hits
+        hits = search(engine, query.text, rankers, top=top).hits
         assert tuple(hit.document.doc_id for hit in hits) == every[:top]
-        read = set(every[: max(ranker.depth for ranker in some)])
-        assert all(hit.settled for hit in hits if hit.document.doc_id in read)
-        assert all(hit.settled == bool(hit.segments) or not hit.evidence for hit in hits)
+        read = set(every[: max(ranker.depth for ranker in rankers)])
+        assert all(hit.scored for hit in hits if hit.document.doc_id in read)
+        assert all(hit.scored == bool(hit.segments) or not hit.evidence for hit in hits)
 
 
-def test_no_stage(engine: IndexEngine, run: Run) -> None:
-    """Is refused by rerank; search then has its first stage alone."""
-    with pytest.raises(InputError, match="no stage to rank by"):
+def test_without_a_stage(engine: IndexEngine, run: Run) -> None:
+    """rerank refuses an empty list of stages; search returns the first stage's hits."""
+    with pytest.raises(InputError, match="no ranker is given"):
         rerank(engine, run, QUERIES, [])
     assert not search(engine, QUERIES[0].text, []).hits[0].segments
 
 
 def test_stages_of_a_file(engine: IndexEngine, run: Run, tmp_path: Path) -> None:
-    """Each says what differs from the options."""
+    """Keys of a [[stage]] override the options."""
     model = write_bert(tmp_path / "model", labels=1)
     (tmp_path / "stages.toml").write_text(
         "[[stage]]\ndepth = 20\naggregate = 'mean'\n"
@@ -145,28 +148,28 @@ def test_stages_of_a_file(engine: IndexEngine, run: Run, tmp_path: Path) -> None
         assert ranking.doc_ids == other.rankings[query_id].doc_ids
 
 
-def test_words_are_those_of_the_options() -> None:
-    """Names, defaults and choices; what is said once for all stages is no word of a stage."""
-    options = {one.name: one for one in command.params}
+def test_keys_are_those_of_the_options() -> None:
+    """Names, defaults and choices agree with the options of birchbark rerank."""
+    options = {option.name: option for option in command.params}
     needed = ["i", "--run", "r", "--queries", "q", "--output", "o"]
     given = command.make_context("rerank", needed).params
-    for field in fields(StageWords):
+    for field in fields(StageOptions):
         assert given[field.name] == field.default, field.name
         choices = getattr(options[field.name].type, "choices", None)
-        assert (tuple(choices) if choices else None) == KNOWN.get(field.name), field.name
+        assert (tuple(choices) if choices else None) == CHOICES.get(field.name), field.name
     once = {"index", "run_file", "queries", "topic_fields", "encoding", "output", "top", "report"}
     once |= {"tag", "device", "stages", "threads", "scores"}
-    assert options.keys() - {field.name for field in fields(StageWords)} == once
+    assert options.keys() - {field.name for field in fields(StageOptions)} == once
 
 
-def test_keys_that_do_nothing(engine: IndexEngine, run: Run, tmp_path: Path) -> None:
-    """Are refused in a stage as they are among the options."""
+def test_keys_without_effect(engine: IndexEngine, run: Run, tmp_path: Path) -> None:
+    """They are refused in a file as they are on the command line."""
     (tmp_path / "s.toml").write_text("[[stage]]\n[[stage]]\nduo_depth = 4\n")
     write_run(run, tmp_path / "bm25.run")
     (tmp_path / "q.tsv").write_text("0\tbirch\n")
     words = ["rerank", engine.index.directory, "--run", tmp_path / "bm25.run", "--queries"]
     words += [tmp_path / "q.tsv", "--stages", tmp_path / "s.toml", "--output", tmp_path / "o.run"]
-    with pytest.raises(InputError, match=r"stage\[2\]: duo_depth does nothing without duo"):
+    with pytest.raises(InputError, match=r"stage\[2\]: duo_depth has no effect without duo"):
         CliRunner().invoke(group, list(map(str, words)), catch_exceptions=False)
 
 
@@ -181,8 +184,8 @@ def test_keys_that_do_nothing(engine: IndexEngine, run: Run, tmp_path: Path) -> 
         ("[[stage]]\nfirst_stage_weight = 'x'\n", r"first_stage_weight: wrong type"),
     ],
 )
-def test_faults_of_a_file(tmp_path: Path, text: str, message: str) -> None:
-    """With file and key."""
+def test_errors_in_a_file(tmp_path: Path, text: str, message: str) -> None:
+    """The message names the file and the key."""
     (tmp_path / "s.toml").write_text(text)
     with pytest.raises(InputError, match=message):
-        read_stages(tmp_path / "s.toml", StageWords())
+        read_stages(tmp_path / "s.toml", StageOptions())

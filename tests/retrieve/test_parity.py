@@ -1,4 +1,4 @@
-"""Does the first stage agree with Anserini, and with itself whatever became of the index?"""
+"""Does the first stage agree with Anserini, and give equal runs after any history of the index?"""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import write_run
 from birchbark.evaluate.measures import measure
-from birchbark.index.build import Schema, build_index
-from birchbark.index.reader import Index
+from birchbark.index.build_index import Schema, build_index
+from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document, Query
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
@@ -42,20 +42,20 @@ def test_published_first_stage_figures(
     tolerance: float,
     part_tokens: int,
 ) -> None:
-    """What remains comes from Lucene's rounded lengths and its reading of HTML."""
+    """Differences come from Lucene's rounded lengths and its treatment of HTML."""
     documents = read_collection(str(data(f"{folder}/{corpus}")), Intake())
     index = build_index(documents, tmp_path / "i", part_tokens=part_tokens)
     queries = read_queries(data(f"{folder}/queries.tsv"))
     run = rank_queries(index, queries, FirstStage(expansion=expansion))
-    found = measure(read_qrels(data(f"{folder}/qrels.txt")), run, list(figures)).means
-    assert found == pytest.approx(figures, abs=tolerance)
+    means = measure(read_qrels(data(f"{folder}/qrels.txt")), run, list(figures)).means
+    assert means == pytest.approx(figures, abs=tolerance)
 
 
 STAGES = (FirstStage(), FirstStage(expansion=RM3()), FirstStage(TfIdf()))
 
 
 def run_bytes(index: Index, queries: list[Query], scratch: Path) -> list[bytes]:
-    """The run files of each stage."""
+    """Return the run file of each stage."""
     files = []
     for number, stage in enumerate(STAGES):
         write_run(rank_queries(index, queries, stage, depth=100), scratch / f"{number}.run")
@@ -64,23 +64,23 @@ def run_bytes(index: Index, queries: list[Query], scratch: Path) -> list[bytes]:
 
 
 def history(documents: list[Document], where: Path, seed: int) -> Index:
-    """The index of `documents` after commits, updates, deletions and merges in a random order."""
-    chance = random.Random(seed)
-    order = chance.sample(documents, len(documents))
+    """Index `documents` with commits, updates, deletions and merges in random order."""
+    rng = random.Random(seed)
+    order = rng.sample(documents, len(documents))
     schema = Schema(forward=seed % 2 == 1)
     build_index([Document("gone", {"text": "canoe paper"}), order[0]], where, schema)
     at = 1
     while at < len(order):
-        with IndexWriter(where, part_tokens=chance.choice([2000, 30_000, 10**6])) as writer:
-            size = chance.choice([30, 300, 1000])
+        with IndexWriter(where, part_tokens=rng.choice([2000, 30_000, 10**6])) as writer:
+            size = rng.choice([30, 300, 1000])
             for document in order[at : at + size]:
-                if chance.random() < 0.2:  # an earlier state of the document, soon replaced
+                if rng.random() < 0.2:  # an earlier version of the document
                     writer.add(Document(document.doc_id, {"text": "old words of another time"}))
-                    if chance.random() < 0.02:
+                    if rng.random() < 0.02:
                         writer.commit()
                 writer.add(document)
             at += size
-            if chance.random() < 0.2:
+            if rng.random() < 0.2:
                 writer.merge()
     with IndexWriter(where) as writer:
         writer.delete("gone")
@@ -93,13 +93,13 @@ def history(documents: list[Document], where: Path, seed: int) -> Index:
 def test_runs_have_the_same_bytes_after_any_history(
     data: Callable[[str], Path], tmp_path: Path, folder: str, corpus: str
 ) -> None:
-    """Commits, merges, reopening, reindexing: BM25, RM3 and tf-idf write the same files."""
+    """BM25, RM3 and tf-idf, after commits, merges, reopening and reindexing."""
     documents = list(read_collection(str(data(f"{folder}/{corpus}")), Intake()))
     queries = read_queries(data(f"{folder}/queries.tsv"))[:60]
-    wanted = run_bytes(build_index(documents, tmp_path / "fresh"), queries, tmp_path)
+    expected = run_bytes(build_index(documents, tmp_path / "fresh"), queries, tmp_path)
     for seed in range(2):
         index = history(documents, tmp_path / f"{seed}", seed)
-        assert run_bytes(index, queries, tmp_path) == wanted
+        assert run_bytes(index, queries, tmp_path) == expected
         with IndexWriter(tmp_path / f"{seed}") as writer:
             writer.merge()
-        assert run_bytes(Index(tmp_path / f"{seed}"), queries, tmp_path) == wanted
+        assert run_bytes(Index(tmp_path / f"{seed}"), queries, tmp_path) == expected

@@ -1,4 +1,4 @@
-"""Is the vector space model the paper's cosine?"""
+"""Does the vector space model compute the cosine?"""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.index.build import build_index
-from birchbark.index.reader import Index
+from birchbark.index.build_index import build_index
+from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
@@ -21,51 +21,51 @@ from conftest import DOCUMENTS, WORDS
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join), min_size=1, max_size=9)
 
 
-def cosines_by_hand(texts: list[str], query: str) -> dict[str, float]:
-    """Equation 2.1, with vectors written out in full."""
+def naive_cosines(texts: list[str], query: str) -> dict[str, float]:
+    """Compute equation 2.1 with dense vectors."""
     terms = analyzer("english").terms
     docs = [terms(text) for text in texts]
-    held = sum(bool(d) for d in docs)
+    nonempty = sum(bool(d) for d in docs)
     vocabulary = sorted({t for d in docs for t in d})
-    idf = [math.log(held / sum(t in d for d in docs)) for t in vocabulary]
+    idf = [math.log(nonempty / sum(t in d for d in docs)) for t in vocabulary]
 
     def vector(words: list[str]) -> list[float]:
         return [words.count(t) * i for t, i in zip(vocabulary, idf, strict=True)]
 
-    asked = vector(terms(query))
-    found = {}
+    query_vector = vector(terms(query))
+    cosines = {}
     for n, doc in enumerate(docs):
         if set(doc) & set(terms(query)):
             v = vector(doc)
-            product = sum(a * b for a, b in zip(asked, v, strict=True))
-            size = math.hypot(*asked) * math.hypot(*v)
-            found[f"d{n}"] = product / size if size else 0.0
-    return found
+            product = sum(a * b for a, b in zip(query_vector, v, strict=True))
+            size = math.hypot(*query_vector) * math.hypot(*v)
+            cosines[f"d{n}"] = product / size if size else 0.0
+    return cosines
 
 
 @given(texts=TEXTS, query=st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join))
 def test_scores_are_cosines(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], query: str
 ) -> None:
-    """In [0, 1], and the same bits in any division of the index."""
+    """In [0, 1], and equal to the last bit for any division of the index."""
     documents = [Document(f"d{i}", {"text": text}) for i, text in enumerate(texts)]
     where = tmp_path_factory.mktemp("tfidf")
     stage = FirstStage(TfIdf())
-    whole = rank_query(build_index(documents, where / "1"), query, stage)
-    assert whole == rank_query(build_index(documents, where / "2", part_tokens=1), query, stage)
-    assert dict(whole) == pytest.approx(cosines_by_hand(texts, query), abs=1e-6)
-    assert all(0 <= score <= 1 + 1e-6 for _, score in whole)
+    single = rank_query(build_index(documents, where / "1"), query, stage)
+    assert single == rank_query(build_index(documents, where / "2", part_tokens=1), query, stage)
+    assert dict(single) == pytest.approx(naive_cosines(texts, query), abs=1e-6)
+    assert all(0 <= score <= 1 + 1e-6 for _, score in single)
 
 
-def test_a_document_is_most_like_itself(index: Index) -> None:
-    """Cosine 1."""
+def test_a_document_is_most_similar_to_itself(index: Index) -> None:
+    """Its cosine is 1."""
     best = rank_query(index, DOCUMENTS[1].contents, FirstStage(TfIdf()))
     assert best.doc_ids[0] == "bees"
     assert best.scores[0] == pytest.approx(1)
 
 
 def test_statistics_follow_the_index(tmp_path: Path) -> None:
-    """What was remembered of one snapshot is not used for the next."""
+    """Statistics cached for one snapshot are not used for the next."""
     index = build_index(DOCUMENTS, tmp_path / "i")
     before = rank_queries(index, [], FirstStage(TfIdf()))
     assert before.tag == "tfidf"
@@ -73,6 +73,6 @@ def test_statistics_follow_the_index(tmp_path: Path) -> None:
     with IndexWriter(tmp_path / "i") as writer:
         writer.delete("forest")
     changed = rank_query(Index(tmp_path / "i"), "birch bark", FirstStage(TfIdf()))
-    left = [d for d in DOCUMENTS if d.doc_id != "forest"]
-    fresh = rank_query(build_index(left, tmp_path / "j"), "birch bark", FirstStage(TfIdf()))
+    remaining = [d for d in DOCUMENTS if d.doc_id != "forest"]
+    fresh = rank_query(build_index(remaining, tmp_path / "j"), "birch bark", FirstStage(TfIdf()))
     assert changed == fresh != old

@@ -1,4 +1,4 @@
-"""BERT written plainly in numpy, float64, one input at a time: what the graph must agree with."""
+"""What must the graph compute? BERT in plain numpy, in float64, one input at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ erf = np.vectorize(math.erf)
 
 
 class Reference:
-    """The encoder and both heads, following Devlin et al. 2019 word by word."""
+    """The encoder and both heads, following Devlin et al. 2019 step by step."""
 
     def __init__(self, directory: Path) -> None:
         self.config = json.loads((directory / "config.json").read_text())
@@ -31,7 +31,7 @@ class Reference:
         return scaled * self.w[f"{name}.weight"] + self.w[f"{name}.bias"]
 
     def encode(self, ids: list[int], types: list[int]) -> Array:
-        """Token vectors of the last layer: (S, H)."""
+        """Return token vectors of the last layer: (S, H)."""
         x = self.w["embeddings.word_embeddings.weight"][ids]
         x = x + self.w["embeddings.position_embeddings.weight"][: len(ids)]
         x = x + self.w["embeddings.token_type_embeddings.weight"][types]

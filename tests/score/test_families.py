@@ -1,4 +1,4 @@
-"""Is every family of BERT read with its own names, parts, head and special tokens?"""
+"""Is every family of BERT read with its own names, modules, head and special tokens?"""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from zoo import FAMILIES, LAYERS, FamilyReference, write_family
 
+from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
-from birchbark.checkpoint.reader import Checkpoint
-from birchbark.checkpoint.tokenizer import Pieces
+from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import CheckpointError
 from birchbark.score.graph import build_graph
-from birchbark.score.model import load_scorer
+from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import score_texts
-from birchbark.score.session import Session
+from birchbark.score.session import OnnxSession
 
 RANDOM = np.random.default_rng(7)
 IDS = [RANDOM.integers(5, 25, n).tolist() for n in (3, 9, 9, 17, 31, 32, 9, 31)]
@@ -26,29 +26,29 @@ TYPES = [[0] * (len(i) // 2) + [1] * (len(i) - len(i) // 2) for i in IDS]
 @pytest.mark.parametrize("logits", [1, 2])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_logits_agree_with_numpy(family: str, logits: int, tmp_path: Path) -> None:
-    """Of two logits, that of label 1 less that of label 0."""
+    """Two logits give their difference, label 1 minus label 0."""
     directory = write_family(tmp_path / family, family, logits)
     reference = FamilyReference(directory, family)
     both = [reference.logits(i, t) for i, t in zip(IDS, TYPES, strict=True)]
     expected = [x[0] if logits == 1 else x[1] - x[0] for x in both]
-    found = Session(Checkpoint.open(directory)).run(IDS, TYPES)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    logits_found = OnnxSession(Checkpoint.open(directory)).run(IDS, TYPES)
+    np.testing.assert_allclose(logits_found, expected, rtol=0, atol=1e-5)
 
 
 def test_next_sentence_is_label_0(tmp_path: Path) -> None:
-    """BERT's own head as a relevance classifier: is the segment what follows the query?"""
+    """BERT's next-sentence head serves as a relevance classifier."""
     name = "cls.seq_relationship"
     directory = write_family(tmp_path / "nsp", "bert", 2, name)
     reference = FamilyReference(directory, "bert")
     both = [reference.logits(i, t, name) for i, t in zip(IDS, TYPES, strict=True)]
-    found = Session(Checkpoint.open(directory)).run(IDS, TYPES)
-    np.testing.assert_allclose(found, [x[0] - x[1] for x in both], rtol=0, atol=1e-5)
+    logits = OnnxSession(Checkpoint.open(directory)).run(IDS, TYPES)
+    np.testing.assert_allclose(logits, [x[0] - x[1] for x in both], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["cls", "mean", "max"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_any_layer_gives_embeddings(family: str, mode: str, tmp_path: Path) -> None:
-    """Pooled over all tokens and of length 1; layer 0 is the embeddings."""
+    """Token vectors of any layer are pooled and scaled to length 1; layer 0 is the embeddings."""
     directory = write_family(tmp_path / family, family, 1)
     reference = FamilyReference(directory, family)
     states = [reference.states(i, [0] * len(i)) for i in IDS]
@@ -57,25 +57,25 @@ def test_any_layer_gives_embeddings(family: str, mode: str, tmp_path: Path) -> N
         pooled = [{"cls": x[0], "mean": x.mean(0), "max": x.max(0)}[mode] for x in tokens]
         expected = [x / np.linalg.norm(x) for x in pooled]
         checkpoint = Checkpoint.open(directory, pooling=Pooling(mode, layer))
-        found = Session(checkpoint).run(IDS)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+        vectors = OnnxSession(checkpoint).run(IDS)
+        np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("pooling", [None, Pooling("max"), Pooling("cls", 1)])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_company_and_threads_change_no_bit(
+def test_scores_do_not_depend_on_batch_threads_or_order(
     family: str, pooling: Pooling | None, tmp_path: Path
 ) -> None:
-    """As for BERT (test_scorers.py), so for every activation, pooling and head."""
+    """Scores are equal to the last bit, for every activation, pooling and head."""
     directory = write_family(tmp_path / family, family, 2)
     checkpoint = Checkpoint.open(directory, pooling=pooling)
-    whole = Session(checkpoint, threads=1).run(IDS, TYPES)
+    expected = OnnxSession(checkpoint, threads=1).run(IDS, TYPES)
     for threads, tokens in ((1, 1), (2, 40), (2, 10_000)):
-        session = Session(checkpoint, threads, tokens)
-        assert np.array_equal(session.run(IDS[::-1], TYPES[::-1])[::-1], whole)
+        session = OnnxSession(checkpoint, threads, tokens)
+        assert np.array_equal(session.run(IDS[::-1], TYPES[::-1])[::-1], expected)
 
 
-def test_shared_layers_are_kept_once(tmp_path: Path) -> None:
+def test_shared_weights_are_stored_once(tmp_path: Path) -> None:
     """ALBERT's weights are not repeated for each layer."""
     checkpoint = Checkpoint.open(write_family(tmp_path / "albert", "albert", 1))
     weights = build_graph(checkpoint)[1]
@@ -84,9 +84,9 @@ def test_shared_layers_are_kept_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["cls", "mean", "max"])
 def test_sentence_transformers_directories(mode: str, tmp_path: Path) -> None:
-    """Old ones, with the encoder in a folder of its own, score as the bare encoder does."""
+    """An encoder in a subfolder scores like the encoder alone."""
     home = write_family(tmp_path / "model" / "0_Transformer", "distilbert", None)
-    named = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}[mode]
+    key = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}[mode]
     types = {"0_Transformer": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
     modules = [
         {"path": path, "type": f"sentence_transformers.models.{kind}"}
@@ -95,45 +95,45 @@ def test_sentence_transformers_directories(mode: str, tmp_path: Path) -> None:
     (tmp_path / "model" / "modules.json").write_text(json.dumps(modules))
     (tmp_path / "model" / "1_Pooling").mkdir()
     pooling = tmp_path / "model" / "1_Pooling" / "config.json"
-    pooling.write_text(json.dumps({f"pooling_mode_{named}": True}))
+    pooling.write_text(json.dumps({f"pooling_mode_{key}": True}))
     texts = ["bees dance", "the birch canoe"]
-    scorer, bare = load_scorer(tmp_path / "model"), load_scorer(home, pooling=Pooling(mode))
-    assert np.array_equal(score_texts(scorer, "bee", texts), score_texts(bare, "bee", texts))
-    assert scorer.fingerprint == bare.fingerprint
+    scorer, encoder = load_scorer(tmp_path / "model"), load_scorer(home, pooling=Pooling(mode))
+    assert np.array_equal(score_texts(scorer, "bee", texts), score_texts(encoder, "bee", texts))
+    assert scorer.fingerprint == encoder.fingerprint
     pooling.write_text('{"pooling_mode": "lasttoken"}')
-    with pytest.raises(CheckpointError, match=r"unknown pooling.*found lasttoken"):
+    with pytest.raises(CheckpointError, match=r"unsupported pooling.*found lasttoken"):
         load_scorer(tmp_path / "model")
 
 
 def test_poolings_have_fingerprints_of_their_own(tmp_path: Path) -> None:
-    """Other scores, other fingerprint."""
+    """Poolings that give different scores have different fingerprints."""
     directory = write_family(tmp_path / "bert", "bert", None)
     choices = [Pooling(mode, layer) for mode in ("cls", "mean", "max") for layer in (0, 2, None)]
     assert len({Checkpoint.open(directory, pooling=p).fingerprint for p in choices}) == 9
 
 
-def test_roberta_reads_its_own_layout(tmp_path: Path) -> None:
+def test_roberta_has_its_own_special_tokens(tmp_path: Path) -> None:
     """<s> query </s></s> text </s>, all of type 0, from vocab.json and merges.txt alone."""
     directory = write_family(tmp_path / "roberta", "roberta", 1)
-    with pytest.raises(CheckpointError, match=r"no tokenizer\.json.*vocab\.json and merges\.txt"):
+    with pytest.raises(CheckpointError, match=r"no tokeniser.*vocab\.json and merges\.txt"):
         load_scorer(directory)  # a vocab.txt is not RoBERTa's
     tokens = ["<s>", "<pad>", "</s>", "<unk>", "b", "e", "d", "be", "bee", "Ġ", "a", "<mask>"]
     (directory / "vocab.json").write_text(json.dumps({t: i for i, t in enumerate(tokens)}))
     (directory / "merges.txt").write_text("#version: 0.2\nb e\nbe e\n")
-    pieces = Pieces(Checkpoint.open(directory))
-    query, text = pieces.encode(["bee", "bed bee"])
+    tokenizer = CheckpointTokenizer(Checkpoint.open(directory))
+    query, text = tokenizer.encode(["bee", "bed bee"])
     assert (query.tolist(), text.tolist()) == ([8], [7, 6, 9, 8])
-    assert pieces.single(text).tolist() == [0, *text, 2]
-    ids, types = pieces.pair(query, text)
+    assert tokenizer.single_input(text).tolist() == [0, *text, 2]
+    ids, types = tokenizer.pair_input(query, text)
     assert (ids.tolist(), types.tolist()) == ([0, 8, 2, 2, *text, 2], [0] * 9)
     scorer = load_scorer(directory)
-    assert scorer.room("bee") == 32 - 4 - 14
+    assert scorer.token_budget("bee") == 32 - 4 - 14
     assert 0 < score_texts(scorer, "bee", ["bed bee"])[0] < 1
 
 
 @pytest.mark.parametrize("family", ["bert", "distilbert", "electra", "albert"])
-def test_pairs_are_what_the_tokeniser_makes_of_them(family: str, tmp_path: Path) -> None:
-    """Special tokens and types by tokenizer.json's own post-processor, whatever it is."""
+def test_pairs_agree_with_the_tokeniser(family: str, tmp_path: Path) -> None:
+    """Special tokens and types are those of tokenizer.json's post-processor."""
     from tokenizers import Tokenizer
     from tokenizers.implementations import BertWordPieceTokenizer
     from tokenizers.processors import TemplateProcessing
@@ -148,14 +148,14 @@ def test_pairs_are_what_the_tokeniser_makes_of_them(family: str, tmp_path: Path)
             special_tokens=[("[CLS]", 2), ("[SEP]", 3), ("[MASK]", 4)],
         )
         tokenizer.save(str(directory / "tokenizer.json"))
-        pieces = Pieces(Checkpoint.open(directory))
+        ours = CheckpointTokenizer(Checkpoint.open(directory))
         expected = tokenizer.encode("birch canoe", "the bees dance .")
-        ids, types = pieces.pair(*pieces.encode(["birch canoe", "the bees dance ."]))
+        ids, types = ours.pair_input(*ours.encode(["birch canoe", "the bees dance ."]))
         assert (ids.tolist(), types.tolist()) == (expected.ids, expected.type_ids)
 
 
-def test_a_tokeniser_without_special_tokens_is_refused(tmp_path: Path) -> None:
-    """The model would read no [CLS]."""
+def test_a_tokeniser_without_special_tokens_is_rejected(tmp_path: Path) -> None:
+    """The model would not read [CLS]."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
 
@@ -168,8 +168,8 @@ def test_a_tokeniser_without_special_tokens_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_does_not_fit_is_refused(family: str, tmp_path: Path) -> None:
-    """Rows of the embeddings, a broken download, a pickle, a layer that there is not."""
+def test_invalid_models_are_rejected(family: str, tmp_path: Path) -> None:
+    """A missing layer, a wrong vocabulary, truncated weights or a pickle are rejected."""
     directory = write_family(tmp_path / family, family, 1)
     with pytest.raises(CheckpointError, match="no such layer: expected 0 to 3, found 4"):
         load_scorer(directory, pooling=Pooling("cls", 4))
@@ -177,12 +177,12 @@ def test_what_does_not_fit_is_refused(family: str, tmp_path: Path) -> None:
     larger = json.dumps(config | {"vocab_size": config["vocab_size"] + 1})
     (directory / "config.json").write_text(larger)
     with pytest.raises(CheckpointError, match=r"word_embeddings.weight do not fit config\.json"):
-        Session(Checkpoint.open(directory))
+        OnnxSession(Checkpoint.open(directory))
     (directory / "config.json").write_text(json.dumps(config))
     weights = directory / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-10])
     with pytest.raises(CheckpointError, match="damaged weights"):
-        Session(Checkpoint.open(directory))
+        OnnxSession(Checkpoint.open(directory))
     weights.rename(directory / "pytorch_model.bin")
     with pytest.raises(CheckpointError, match=r"pickle.*run any code.*save_pretrained"):
         load_scorer(directory)
@@ -191,12 +191,12 @@ def test_what_does_not_fit_is_refused(family: str, tmp_path: Path) -> None:
         load_scorer(directory)
 
 
-def test_early_checkpoints_call_the_norms_gamma_and_beta(tmp_path: Path) -> None:
-    """As the first BERT's weights do to this day."""
+def test_weights_called_gamma_and_beta_are_read(tmp_path: Path) -> None:
+    """Early BERT checkpoints call the weights of norms so."""
     from safetensors.numpy import load_file, save_file
 
     directory = write_family(tmp_path / "bert", "bert", 1)
-    before = Session(Checkpoint.open(directory)).run(IDS, TYPES)
+    before = OnnxSession(Checkpoint.open(directory)).run(IDS, TYPES)
     weights = directory / "model.safetensors"
     old = {
         name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
@@ -205,4 +205,4 @@ def test_early_checkpoints_call_the_norms_gamma_and_beta(tmp_path: Path) -> None
         for name, value in load_file(weights).items()
     }
     save_file(old, weights)
-    assert np.array_equal(Session(Checkpoint.open(directory)).run(IDS, TYPES), before)
+    assert np.array_equal(OnnxSession(Checkpoint.open(directory)).run(IDS, TYPES), before)

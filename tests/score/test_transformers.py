@@ -1,4 +1,4 @@
-"""Are logits and embeddings of every family those of transformers, to 1e-5?"""
+"""Do logits and embeddings of every family agree with transformers to 1e-5?"""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
-from birchbark.checkpoint.reader import Checkpoint
-from birchbark.score.session import Session
+from birchbark.score.session import OnnxSession
 
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
@@ -44,11 +44,11 @@ IDS = np.random.default_rng(3).integers(5, 40, (6, 31))
 TYPES = np.repeat([[0] * 9 + [1] * 22], 6, 0)
 
 
-def saved(family: str, kind: str, directory: Path, **choices: Any) -> Any:
-    """A model of random weights, norms and biases included, saved by transformers."""
+def saved(family: str, kind: str, directory: Path, **settings: Any) -> Any:
+    """Save a model with random weights, norms and biases included, by transformers."""
     name, sizes = FAMILIES[family]
     torch.manual_seed(0)
-    config = getattr(transformers, f"{name}Config")(**sizes, **choices)
+    config = getattr(transformers, f"{name}Config")(**sizes, **settings)
     model = getattr(transformers, f"{name}{kind}")(config).eval()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -68,26 +68,26 @@ def run(model: Any, family: str, types: Any) -> Any:
 @pytest.mark.parametrize("logits", [1, 2])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_logits(family: str, logits: int, tmp_path: Path) -> None:
-    """One is taken as it is, of two the difference, label 1 minus label 0."""
+    """Two logits give their difference, label 1 minus label 0."""
     model = saved(family, "ForSequenceClassification", tmp_path, num_labels=logits)
     out = run(model, family, TYPES).logits.numpy()
     expected = out[:, 0] if logits == 1 else out[:, 1] - out[:, 0]
-    found = Session(Checkpoint.open(tmp_path)).run(IDS.tolist(), TYPES.tolist())
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    scores = OnnxSession(Checkpoint.open(tmp_path)).run(IDS.tolist(), TYPES.tolist())
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-5)
 
 
 def test_next_sentence(tmp_path: Path) -> None:
-    """Label 0 means that the second text is next."""
+    """Label 0 means that the second text follows the first."""
     model = saved("bert", "ForPreTraining", tmp_path)
     out = run(model, "bert", TYPES).seq_relationship_logits.numpy()
-    found = Session(Checkpoint.open(tmp_path)).run(IDS.tolist(), TYPES.tolist())
-    np.testing.assert_allclose(found, out[:, 0] - out[:, 1], rtol=0, atol=1e-5)
+    scores = OnnxSession(Checkpoint.open(tmp_path)).run(IDS.tolist(), TYPES.tolist())
+    np.testing.assert_allclose(scores, out[:, 0] - out[:, 1], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["cls", "mean", "max"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_embeddings(family: str, mode: str, tmp_path: Path) -> None:
-    """From every layer, that of the embeddings included where it is as wide as the others."""
+    """Vectors of every layer agree, and of the embeddings if they have the hidden size."""
     states = run(saved(family, "Model", tmp_path), family, TYPES * 0).hidden_states
     for layer, state in enumerate(states):
         tokens = state.numpy()
@@ -96,17 +96,17 @@ def test_embeddings(family: str, mode: str, tmp_path: Path) -> None:
         pooled = {"cls": tokens[:, 0], "mean": tokens.mean(1), "max": tokens.max(1)}[mode]
         expected = pooled / np.linalg.norm(pooled, axis=-1, keepdims=True)
         checkpoint = Checkpoint.open(tmp_path, pooling=Pooling(mode, layer))
-        found = Session(checkpoint).run(IDS.tolist())
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+        vectors = OnnxSession(checkpoint).run(IDS.tolist())
+        np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-5)
 
 
 def test_shards(tmp_path: Path) -> None:
-    """As transformers splits large models: the same bits as in one file."""
+    """Shards that transformers writes give the same bits as one file."""
     model = saved("bert", "ForSequenceClassification", tmp_path / "whole", num_labels=1)
     model.save_pretrained(tmp_path / "split", max_shard_size="20KB")
     assert len(list((tmp_path / "split").glob("model-*-of-*.safetensors"))) > 2
     whole, split = (
-        Session(Checkpoint.open(tmp_path / d)).run(list(IDS), list(TYPES))
+        OnnxSession(Checkpoint.open(tmp_path / d)).run(list(IDS), list(TYPES))
         for d in ("whole", "split")
     )
     assert np.array_equal(whole, split)

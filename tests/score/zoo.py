@@ -1,6 +1,6 @@
-"""How is a tiny checkpoint of any family and head written, and read plainly in numpy?
+"""How is a tiny model of any family and head written, and computed in plain numpy?
 
-Written from the papers and transformers' names, without a look into birchbark's own table.
+The names are those of the papers and of transformers, independent of Birchbark's own table.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ ALBERT = {
     "n2": f"{ONE}.full_layer_layer_norm",
 }
 HIDDEN, INNER, LAYERS, HEADS, NARROW, POSITIONS = 16, 24, 3, 4, 8, 34
-# family: layers, widening layer, types, first position, activation, layer and activation of the
-# head, its logits
+# family: layers, widening layer, token types, first position, activation, layer and activation of
+# the head, its output layer
 FAMILIES: dict[str, tuple[dict[str, str], str, int, int, str, tuple[str, str], str]] = {
     "bert": (BERT, "", 2, 0, "gelu", ("bert.pooler.dense", "tanh"), "classifier"),
     "roberta": (BERT, "", 1, 2, "gelu", ("classifier.dense", "tanh"), "classifier.out_proj"),
@@ -75,9 +75,9 @@ ACTIVATIONS = {
 
 
 def write_family(directory: Path, family: str, logits: int | None, output: str = "") -> Path:
-    """A checkpoint of `family`. logits: of its classifier, None for the encoder alone.
+    """Write a model of `family`. logits: of its classifier, None for the encoder alone.
 
-    output: the classifier's name, if not the family's own.
+    output: name of the classifier's output layer, by default the family's own.
     """
     names, widen, types, _, activation, (middle, _), classifier = FAMILIES[family]
     directory.mkdir(parents=True)
@@ -122,7 +122,7 @@ def write_family(directory: Path, family: str, logits: int | None, output: str =
 
 
 class FamilyReference:
-    """Any family in float64, one input at a time."""
+    """A model of any family, computed in float64, one input at a time."""
 
     def __init__(self, directory: Path, family: str) -> None:
         self.family = family
@@ -137,14 +137,14 @@ class FamilyReference:
         return scaled * self.w[f"{name}.weight"] + self.w[f"{name}.bias"]
 
     def states(self, ids: list[int], types: list[int]) -> list[Array]:
-        """Token vectors (S, H) after the embeddings and after each layer."""
+        """Return token vectors (S, H) after the embeddings and after each layer."""
         names, widen, kinds, offset, activation, _, _ = FAMILIES[self.family]
         embeddings = f"{self.family}.embeddings"
         x = self.w[f"{embeddings}.word_embeddings.weight"][ids]
         x = x + self.w[f"{embeddings}.position_embeddings.weight"][offset : offset + len(ids)]
         if kinds:
-            kept = types if kinds > 1 else [0] * len(ids)
-            x = x + self.w[f"{embeddings}.token_type_embeddings.weight"][kept]
+            used = types if kinds > 1 else [0] * len(ids)
+            x = x + self.w[f"{embeddings}.token_type_embeddings.weight"][used]
         x = self.norm(x, f"{embeddings}.LayerNorm")
         states = [self.linear(x, f"{self.family}.{widen}") if widen else x]
         for layer in range(LAYERS):
@@ -168,7 +168,7 @@ class FamilyReference:
 
 
 def give_tokenizer(directory: Path, family: str) -> None:
-    """A tokenizer.json, as families without a vocab.txt have; RoBERTa's with all of type 0."""
+    """Replace vocab.txt by tokenizer.json, with RoBERTa's special tokens for that family."""
     from tokenizers.implementations import BertWordPieceTokenizer
     from tokenizers.processors import RobertaProcessing
 

@@ -1,4 +1,4 @@
-"""Is every word of a document in some segment, and every segment where it says it is?"""
+"""Is every word of a document in some segment, with correct offsets?"""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from birchbark.errors import InputError
 from birchbark.records import Document, Ids, Segment
-from birchbark.segment.fit import fit
-from birchbark.segment.named import parse_segmenter, spell
+from birchbark.segment.by_name import parse_segmenter, segmenter_name
 from birchbark.segment.paragraphs import paragraphs
 from birchbark.segment.sections import sections
 from birchbark.segment.sentences import sentence_spans, sentences
+from birchbark.segment.split_long import split_long
 from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
 
-PIECES = st.sampled_from(
+PARTS = st.sampled_from(
     [
         "Bees dance. ",
         "U.S. ",
@@ -44,7 +44,7 @@ PIECES = st.sampled_from(
         "a" * 50,
     ]
 )
-TEXTS = st.lists(PIECES, max_size=30).map("".join)
+TEXTS = st.lists(PARTS, max_size=30).map("".join)
 SEGMENTERS = [
     sentences,
     paragraphs,
@@ -68,7 +68,7 @@ def word_ids(texts: Sequence[str]) -> list[Ids]:
 @pytest.mark.parametrize("segmenter", SEGMENTERS)
 @given(title=TEXTS, text=TEXTS)
 def test_segments_cover_the_document(segmenter, title: str, text: str) -> None:  # type: ignore[no-untyped-def]
-    """Every character but white space is in some segment, and segments are in order."""
+    """Every character except white space is in some segment, and segments are in order."""
     document = Document("d", {"title": title, "text": text})
     segments = segmenter(document)
     covered = {i for s in segments for i in range(s.start, s.end)}
@@ -84,24 +84,26 @@ def test_segments_cover_the_document(segmenter, title: str, text: str) -> None: 
     assert all(s.text.endswith(contents[s.start : s.end]) for s in segments)
 
 
-@given(text=TEXTS, room=st.integers(1, 6))
-def test_fitted_segments_cover_every_token(text: str, room: int) -> None:
-    """However long a sentence is, each of its tokens is in one chunk of at most `room` tokens."""
+@given(text=TEXTS, token_budget=st.integers(1, 6))
+def test_chunks_cover_every_token(text: str, token_budget: int) -> None:
+    """Each token of a long sentence is in a chunk of at most `token_budget` tokens."""
     document = Document("d", {"text": text})
-    whole = sentences(document)
-    pieces = [s for some in fit(whole, room, word_ids, word_spans) for s, _ in some]
-    assert all(len(word_spans(p.text)) <= room for p in pieces)
-    assert [w for p in pieces for w in p.text.split()] == [w for s in whole for w in s.text.split()]
-    assert all(p.text == document.contents[p.start : p.end] for p in pieces)
+    segments = sentences(document)
+    fitted = split_long(segments, token_budget, word_ids, word_spans)
+    chunks = [chunk for of_segment in fitted for chunk, _ in of_segment]
+    assert all(len(word_spans(p.text)) <= token_budget for p in chunks)
+    words = [word for segment in segments for word in segment.text.split()]
+    assert [word for chunk in chunks for word in chunk.text.split()] == words
+    assert all(p.text == document.contents[p.start : p.end] for p in chunks)
 
 
-def test_a_title_in_front_is_cut_but_not_lost() -> None:
-    """Offsets of the chunks stay those of the text behind the title."""
+def test_a_prepended_title_is_split_but_not_lost() -> None:
+    """The offsets of chunks are those of the text after the title."""
     document = Document("d", {"title": "one two", "text": "three four five"})
     (window,) = Windows()(document)
-    pieces = [s for s, _ in fit([window], 2, word_ids, word_spans)[0]]
-    assert [p.text.split() for p in pieces] == [["one", "two"], ["three", "four"], ["five"]]
-    assert document.contents[pieces[1].start : pieces[1].end].split() == ["three", "four"]
+    chunks = [s for s, _ in split_long([window], 2, word_ids, word_spans)[0]]
+    assert [p.text.split() for p in chunks] == [["one", "two"], ["three", "four"], ["five"]]
+    assert document.contents[chunks[1].start : chunks[1].end].split() == ["three", "four"]
 
 
 @pytest.mark.parametrize(
@@ -121,32 +123,32 @@ def test_a_title_in_front_is_cut_but_not_lost() -> None:
         (" \n\t ", []),
     ],
 )
-def test_sentences_as_people_see_them(text: str, expected: list[str]) -> None:
+def test_sentences(text: str, expected: list[str]) -> None:
     """Abbreviations, numbers, lists, wrapped lines, upper-case news."""
     assert [text[start:end] for start, end in sentence_spans(text)] == expected
 
 
 def test_the_title_is_a_sentence_of_its_own() -> None:
-    """Even without a stop."""
+    """Even without a full stop."""
     document = Document("d", {"title": "Birch canoe", "text": "It floats."})
     assert [s.text for s in sentences(document)] == ["Birch canoe", "It floats."]
 
 
 @pytest.mark.parametrize("unit", ["\n", " \n", "!?", ".", ".)", "a", "a ", "Mr. ", '"'])
 def test_long_runs_take_no_quadratic_time(unit: str) -> None:
-    """200,000 characters of anything are cut up at once, and covered."""
+    """200,000 equal characters are split quickly, and covered."""
     text = unit * (200_000 // len(unit))
     covered = sum(len(text[start:end].split()) for start, end in sentence_spans(text))
     assert covered >= len(text.split())
-    found = paragraphs(Document("d", {"text": text}))
-    assert sum(len(one.text.split()) for one in found) == len(text.split())
+    segments = paragraphs(Document("d", {"text": text}))
+    assert sum(len(segment.text.split()) for segment in segments) == len(text.split())
 
 
-def test_paragraphs_as_people_see_them() -> None:
-    """Blank lines part them, whatever the line ends; a short title stands in front of each."""
+def test_paragraphs() -> None:
+    """Blank lines separate them, with any line breaks; a short title is prepended to each."""
     text = "One line,\nand its next.\r\n \r\n\tTwo.\n\n\n\nThree. \n"
-    found = [s.text for s in paragraphs(Document("d", {"text": text}))]
-    assert found == ["One line,\nand its next.", "Two.", "Three."]
+    texts = [s.text for s in paragraphs(Document("d", {"text": text}))]
+    assert texts == ["One line,\nand its next.", "Two.", "Three."]
     titled = paragraphs(Document("d", {"title": "Bees", "text": "A.\n\nB."}))
     assert [(s.text, s.start, s.end) for s in titled] == [("Bees\nA.", 5, 7), ("Bees\nB.", 9, 11)]
     assert paragraphs(Document("d", {"title": "Bees"})) == [Segment("d", 0, 4, "Bees")]
@@ -154,7 +156,7 @@ def test_paragraphs_as_people_see_them() -> None:
     assert paragraphs(long_title)[0].text.startswith("t t")
 
 
-def test_windows_overlap_as_asked() -> None:
+def test_windows_overlap() -> None:
     """150 words, 50 of them shared, to the last word."""
     words = [f"w{i}" for i in range(320)]
     segments = Windows()(Document("d", {"text": " ".join(words)}))
@@ -163,7 +165,7 @@ def test_windows_overlap_as_asked() -> None:
 
 
 def test_a_title_counts_towards_the_window() -> None:
-    """147 words of text beside a title of 3; a long title is text."""
+    """A title of 3 words leaves 147 for the text; a long title is part of the text."""
     words = [f"w{i}" for i in range(200)]
     segments = Windows()(Document("d", {"title": "a short title", "text": " ".join(words)}))
     assert [len(s.text.split()) for s in segments] == [150, 3 + 200 - 97]
@@ -172,13 +174,13 @@ def test_a_title_counts_towards_the_window() -> None:
 
 
 def test_a_document_of_a_title_alone() -> None:
-    """Is one window."""
+    """It is one window."""
     assert Windows()(Document("d", {"title": "Bees"})) == [Segment("d", 0, 4, "Bees")]
     assert Windows()(Document("d", {})) == []
 
 
-def test_windows_must_move_on() -> None:
-    """An overlap of the whole window would never end."""
+def test_windows_must_advance() -> None:
+    """An overlap of the window size would never end."""
     with pytest.raises(InputError, match="0 <= overlap < size"):
         Windows(50, 50)
 
@@ -191,7 +193,7 @@ def test_windows_must_move_on() -> None:
 def test_windows_cover_any_length_with_any_overlap(
     sizes: tuple[int, int], title: int, words: int
 ) -> None:
-    """Each word is in a window, none is longer than asked, neighbours share what was asked."""
+    """Each word is in a window, no window is too long, and neighbours share `overlap` words."""
     size, overlap = sizes
     front = [f"t{n}" for n in range(title)]
     text = [f"w{n}" for n in range(words)]
@@ -207,7 +209,7 @@ def test_windows_cover_any_length_with_any_overlap(
 
 
 def test_a_title_of_ten_thousand_words_and_a_document_of_one() -> None:
-    """The one is read as text; the other is one window."""
+    """The title is read as text; the document is one window."""
     long_title = Document("d", {"title": "t " * 9_999 + "t", "text": "end"})
     windows = Windows()(long_title)
     assert len(windows) == 100
@@ -216,7 +218,7 @@ def test_a_title_of_ten_thousand_words_and_a_document_of_one() -> None:
 
 
 def test_sections_begin_with_their_headings() -> None:
-    """Markdown's, and lines with a rule below that is as long; not in code, not two rules."""
+    """Headings of Markdown and underlined headings, but not in code and not between rules."""
     text = """Before all.
 
 # One #
@@ -242,15 +244,15 @@ still second
 
   ### Four
 Last."""
-    found = [s.text for s in sections(Document("d", {"text": text}))]
-    assert [piece.split("\n")[0] for piece in found] == [
+    texts = [s.text for s in sections(Document("d", {"text": text}))]
+    assert [text.split("\n")[0] for text in texts] == [
         "Before all.",
         "# One #",
         "Two",
         "| a | b |",
         "### Four",
     ]
-    assert found[1].endswith("```") and found[2].endswith("still second")
+    assert texts[1].endswith("```") and texts[2].endswith("still second")
     windows = sections(Document("d", {"title": "Bees", "text": "A\r\n===\r\nb.\r\n# C\r\nd."}))
     assert [s.text for s in windows] == ["Bees\nA\r\n===\r\nb.", "Bees\n# C\r\nd."]
     assert [s.start for s in windows] == [5, 17]
@@ -259,11 +261,11 @@ Last."""
 
 @given(TEXTS, TEXTS)
 def test_title_and_text_alone(title: str, text: str) -> None:
-    """Each is what the document has of it; together they are the whole."""
+    """Each is one segment with correct offsets, and its name round-trips."""
     document = Document("d", {"title": title, "text": text})
-    for name, own in (("title", title), ("text", text)):
+    for name, field in (("title", title), ("text", text)):
         segmenter = parse_segmenter(name)
-        found = segmenter(document)
-        assert [segment.text for segment in found] == ([own] if own.strip() else [])
-        assert all(document.contents[s.start : s.end] == s.text for s in found)
-        assert spell(segmenter) == name
+        segments = segmenter(document)
+        assert [segment.text for segment in segments] == ([field] if field.strip() else [])
+        assert all(document.contents[s.start : s.end] == s.text for s in segments)
+        assert segmenter_name(segmenter) == name

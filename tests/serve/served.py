@@ -1,4 +1,4 @@
-"""What do tests of the service share? A small index, a scorer that counts words, and a client."""
+"""What do tests of the service share? An index, a scorer that counts words, and clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from birchbark.index.build import Schema, build_index
+from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.searcher import Searcher
 from birchbark.serve.app import application
@@ -28,23 +28,23 @@ Client = Callable[..., TestClient]
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """An index with a field to filter by, and an id that is a path."""
+def index_directory(tmp_path: Path) -> Path:
+    """An index with a field to filter by and an id that is a path."""
     kinds = {"canoe": "water", "bridge": "water"}
-    given = [
+    documents = [
         replace(d, fields={**d.fields, "kind": kinds.get(d.doc_id, "land")}) for d in DOCUMENTS
     ]
-    given[-1] = replace(given[-1], doc_id="woods/forest.txt")
-    build_index(given, tmp_path / "index", Schema(keywords=("kind",)))
+    documents[-1] = replace(documents[-1], doc_id="woods/forest.txt")
+    build_index(documents, tmp_path / "index", Schema(keywords=("kind",)))
     return tmp_path / "index"
 
 
 @pytest.fixture
-def client(place: Path) -> Iterator[Client]:
-    """Makes a client of a service; its scorer counts words, or is a tiny BERT, or another."""
+def client(index_directory: Path) -> Iterator[Client]:
+    """Returns a function that creates a client of a service with a ranker or a tiny BERT."""
     with ExitStack() as stack:
 
-        def made(
+        def make(
             ranker: Any = None,
             limits: Limits | None = None,
             *,
@@ -53,13 +53,13 @@ def client(place: Path) -> Iterator[Client]:
             raises: bool = True,
             **application_choices: Any,
         ) -> TestClient:
-            count = len(list(place.parent.iterdir()))
+            count = len(list(index_directory.parent.iterdir()))
             model = Ranker(WordScorer()) if ranker is None else ranker
             if bert:
-                model = write_bert(place.parent / f"bert-{count}", labels=1)
-            embedding = write_bert(place.parent / f"embedding-{count}")
+                model = write_bert(index_directory.parent / f"bert-{count}", labels=1)
+            embedding = write_bert(index_directory.parent / f"embedding-{count}")
             service = Service(
-                Searcher(place, model),
+                Searcher(index_directory, model),
                 str(embedding),
                 limits or Limits(budget=20),
                 writable=writable,
@@ -67,11 +67,11 @@ def client(place: Path) -> Iterator[Client]:
             app = application(service, **application_choices)
             return stack.enter_context(TestClient(app, raise_server_exceptions=raises))
 
-        yield made
+        yield make
 
 
-def asked(port: int, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
-    """Status and body of an answer, by a connection of its own."""
+def send(port: int, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
+    """Return status and body of a request over a connection of its own."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
         head = {"content-type": "application/json"}
         connection.request(method, path, None if body is None else json.dumps(body), head)
@@ -83,19 +83,19 @@ def asked(port: int, method: str, path: str, body: Any = None) -> tuple[int, byt
 def running(
     *words: str | Path, cwd: Path, python: str | Path = sys.executable
 ) -> Iterator[tuple[int, subprocess.Popen[str]]]:
-    """Port and process of `birchbark serve`, once it listens."""
+    """Yield port and process of `birchbark serve` once it listens."""
     command = [python, "-m", "birchbark", "serve", "--port", "0", *map(str, words)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=cwd)
     try:
         assert process.stderr
-        said = []
+        output = []
         for line in process.stderr:
-            said.append(line)
-            if found := re.search(r"http://[^:]+:(\d+)/", line):
-                yield int(found[1]), process
+            output.append(line)
+            if match := re.search(r"http://[^:]+:(\d+)/", line):
+                yield int(match[1]), process
                 break
         else:
-            pytest.fail("".join(said))
+            pytest.fail("".join(output))
     finally:
         process.kill()
         process.wait(20)

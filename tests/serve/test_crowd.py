@@ -1,4 +1,4 @@
-"""What do people get when more of them ask than can be served?"""
+"""How does the service behave under load, after disconnects and when time is short?"""
 
 from __future__ import annotations
 
@@ -12,106 +12,106 @@ from threading import Barrier, BrokenBarrierError, Event
 from typing import Any
 
 import pytest
-from served import client, place
+from served import client, index_directory
 from starlette.exceptions import HTTPException
 
-from birchbark.pipeline.answer import Answer, Work
+from birchbark.pipeline.answer import Answer, SearchStats
 from birchbark.pipeline.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids
-from birchbark.serve.gate import BusyError, Gate
+from birchbark.serve.admission import AdmissionControl, BusyError
+from birchbark.serve.answer_stream import AnswerStream, DisconnectedError
+from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.limits import Limits
-from birchbark.serve.presence import while_there
-from birchbark.serve.service import QUEUE, QUICK_THREADS
-from birchbark.serve.shapes import SearchRequest
-from birchbark.serve.told import GoneError, Told
+from birchbark.serve.schemas import SearchRequest
+from birchbark.serve.service import MAX_QUEUE_SECONDS, QUICK_THREADS
 from conftest import WordScorer
 
-__all__ = ["client", "place"]
+__all__ = ["client", "index_directory"]
 
 
-class Held(WordScorer):
-    """Scores when it is let."""
+class BlockedScorer(WordScorer):
+    """Scores once it is released."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.go, self.asked = Event(), Event()
+        self.go, self.started = Event(), Event()
 
-    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
-        self.asked.set()
+    def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+        self.started.set()
         assert self.go.wait(20)
-        return super().score(query, pieces)
+        return super().score(query, token_ids)
 
 
-def test_the_gate_gives_turns_then_haste_then_refusals() -> None:
-    """Two at work, two wait; who cannot hope for a turn is sent on at once; a sixth is refused."""
+def test_admission_grants_slots_then_none_then_refuses() -> None:
+    """Two score, two wait, a fifth would wait too long and does not score, a sixth is refused."""
 
     async def crowd() -> None:
-        gate = Gate(Limits(at_work=2, inside=5))
-        first, second = await gate.come(60), await gate.come(60)
-        gate._seconds = 10.0
-        waiting = [asyncio.create_task(gate.come(11)) for _ in range(2)]
+        admission = AdmissionControl(Limits(max_concurrent=2, max_requests=5))
+        first, second = await admission.acquire(60), await admission.acquire(60)
+        admission._mean_seconds = 10.0
+        waiting = [asyncio.create_task(admission.acquire(11)) for _ in range(2)]
         await asyncio.sleep(0.01)
-        hurried = await gate.come(11)  # two before it: 15 s at 10 s a turn
-        assert (first.has_turn, second.has_turn, hurried.has_turn) == (True, True, False)
+        unscored = await admission.acquire(11)  # two are before it: 15 s at 10 s per slot
+        assert (first.may_score, second.may_score, unscored.may_score) == (True, True, False)
         assert not any(task.done() for task in waiting)
         with pytest.raises(BusyError, match="5 being answered"):
-            await gate.come(60)
+            await admission.acquire(60)
         with pytest.raises(BusyError):
-            gate.check()
-        first.leave()
-        second.leave()
+            admission.check()
+        first.release()
+        second.release()
         third, fourth = [await task for task in waiting]
-        assert third.has_turn
-        assert fourth.has_turn
-        for visit in (third, fourth, hurried):
-            visit.leave()
-        assert gate.inside == 0
-        assert gate._seconds < 10  # these turns were short
-        again = [await gate.come(0), await gate.come(0), await gate.come(0)]
-        assert [visit.has_turn for visit in again] == [True, True, False]
+        assert third.may_score
+        assert fourth.may_score
+        for slot in (third, fourth, unscored):
+            slot.release()
+        assert admission.active == 0
+        assert admission._mean_seconds < 10  # these slots were held for a short time
+        again = [await admission.acquire(0), await admission.acquire(0), await admission.acquire(0)]
+        assert [slot.may_score for slot in again] == [True, True, False]
 
     asyncio.run(crowd())
 
 
-def test_who_waits_too_long_goes_on_without_bert() -> None:
-    """And leaves the turns as they were, as does one who goes away while waiting."""
+def test_a_request_that_waited_too_long_goes_on_without_scoring() -> None:
+    """Neither it nor a request cancelled while waiting takes a scoring slot."""
 
     async def crowd() -> None:
-        gate = Gate(Limits(at_work=1))
-        first, second = await gate.come(1), await gate.come(0.01)
-        assert (first.has_turn, second.has_turn) == (True, False)
-        waiting = asyncio.create_task(gate.come(60))
+        admission = AdmissionControl(Limits(max_concurrent=1))
+        first, second = await admission.acquire(1), await admission.acquire(0.01)
+        assert (first.may_score, second.may_score) == (True, False)
+        waiting = asyncio.create_task(admission.acquire(60))
         await asyncio.sleep(0.01)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert gate.inside == 2
-        first.leave()
-        assert (await gate.come(0.01)).has_turn
-        assert not (await gate.come(None)).has_turn
+        assert admission.active == 2
+        first.release()
+        assert (await admission.acquire(0.01)).may_score
+        assert not (await admission.acquire(None)).may_score
 
     asyncio.run(crowd())
 
 
-def test_a_crowd_gets_the_best_there_is_and_then_a_time_to_come_back(client: Any) -> None:
-    """One is being read for, one waits; two get the first stage's hits; the fifth gets 503."""
-    scorer = Held()
-    service = client(Ranker(scorer), Limits(budget=15, at_work=1, inside=4))
+def test_an_overloaded_service_falls_back_to_the_first_stage_then_refuses(client: Any) -> None:
+    """One scores, one waits, two get first-stage results, the fifth gets 503 with Retry-After."""
+    scorer = BlockedScorer()
+    service = client(Ranker(scorer), Limits(budget=15, max_concurrent=1, max_requests=4))
     ask = {"query": "birch river"}
     with ThreadPoolExecutor(4) as pool:
         first = pool.submit(service.post, "/search", json=ask)
-        assert scorer.asked.wait(10)
+        assert scorer.started.wait(10)
         second = pool.submit(service.post, "/search", json={"query": "iron"})
-        while service.app.service.gate.inside < 2:
+        while service.app.service.admission.active < 2:
             pass
-        service.app.service.gate._seconds = 60.0
-        hurried = service.post("/search", json=ask).json()
-        assert not hurried["exact"]
-        assert not any(hit["settled"] for hit in hurried["hits"])
+        service.app.service.admission._mean_seconds = 60.0
+        fallback = service.post("/search", json=ask).json()
+        assert not fallback["exact"]
+        assert not any(hit["scored"] for hit in fallback["hits"])
         plain = service.post("/search", json={**ask, "by": "first_stage"}).json()
         assert plain["exact"]
-        assert [h["doc_id"] for h in hurried["hits"]] == [h["doc_id"] for h in plain["hits"]]
-        service.app.service.gate.inside += 2  # as though two more were inside
+        assert [h["doc_id"] for h in fallback["hits"]] == [h["doc_id"] for h in plain["hits"]]
+        service.app.service.admission.active += 2  # as if two more requests were active
         for path in ("/search", "/search/stream"):
             refused = service.post(path, json=ask)
             assert refused.status_code == 503
@@ -121,23 +121,23 @@ def test_a_crowd_gets_the_best_there_is_and_then_a_time_to_come_back(client: Any
             service.post("/v2/rerank", json={"query": "a", "documents": ["b"]}).status_code == 503
         )
         assert service.get("/healthz").status_code == 200
-        service.app.service.gate.inside -= 2
+        service.app.service.admission.active -= 2
         scorer.go.set()
         assert first.result().json()["exact"]
         assert second.result().json()["exact"]
-    assert service.app.service.gate.inside == 0
+    assert service.app.service.admission.active == 0
 
 
-def test_what_breaks_one_search_leaves_the_others_alone(client: Any) -> None:
-    """It is answered as an error, without what broke; the turn is given back."""
+def test_an_exception_does_not_affect_other_searches(client: Any) -> None:
+    """The answer is 500 without details, and the slot is released."""
 
     class Broken(WordScorer):
-        def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
             if query == "iron":
                 raise RuntimeError("secret detail")
-            return super().score(query, pieces)
+            return super().score(query, token_ids)
 
-    service = client(Ranker(Broken()), Limits(budget=5, at_work=1), raises=False)
+    service = client(Ranker(Broken()), Limits(budget=5, max_concurrent=1), raises=False)
     for _ in range(3):
         answer = service.post("/search", json={"query": "iron"})
         assert answer.status_code == 500
@@ -145,31 +145,31 @@ def test_what_breaks_one_search_leaves_the_others_alone(client: Any) -> None:
         assert service.post("/search", json={"query": "birch"}).json()["exact"]
 
 
-def test_a_turn_lasts_as_long_as_its_search(client: Any) -> None:
-    """Not longer, where nobody takes the answer; nor shorter, where whoever asked is gone."""
-    scorer = Held()
-    service = client(Ranker(scorer), Limits(budget=15, at_work=1)).app.service
+def test_a_slot_is_held_as_long_as_its_search(client: Any) -> None:
+    """It is released if a stream is not read to its end, but held while its search still runs."""
+    scorer = BlockedScorer()
+    service = client(Ranker(scorer), Limits(budget=15, max_concurrent=1)).app.service
     request = SearchRequest(query="birch river")
 
     async def idle() -> None:
         scorer.go.set()
         answers = service.stream(request)
         await anext(answers)
-        await until(lambda: service.gate.inside == 0)  # though the stream is not read to its end
+        await until(lambda: service.admission.active == 0)  # without reading the stream
         await answers.aclose()
 
     async def gone() -> None:
         scorer.go.clear()
-        scorer.asked.clear()
+        scorer.started.clear()
         task = asyncio.create_task(service.search(SearchRequest(query="iron")))
-        await until(scorer.asked.is_set)
+        await until(scorer.started.is_set)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         await asyncio.sleep(0.05)
-        assert service.gate.inside == 1
+        assert service.admission.active == 1
         scorer.go.set()
-        await until(lambda: service.gate.inside == 0)
+        await until(lambda: service.admission.active == 0)
 
     async def until(holds: Any) -> None:
         async with asyncio.timeout(10):
@@ -177,56 +177,56 @@ def test_a_turn_lasts_as_long_as_its_search(client: Any) -> None:
                 await asyncio.sleep(0.005)
 
     asyncio.run(idle())
-    service.gate = Gate(service.limits)  # of the next event loop
+    service.admission = AdmissionControl(service.limits)  # of the next event loop
     asyncio.run(gone())
 
 
-def test_a_search_ends_when_nobody_waits_for_it() -> None:
-    """Who reads a stream and goes away leaves no thread at work; of many answers one waits."""
+def test_a_search_ends_after_a_disconnect() -> None:
+    """Leaving a stream ends the thread at the next progress report."""
     ended = Event()
 
-    def search(watch: Any) -> tuple[Answer, bool]:
+    def search(on_progress: Any) -> tuple[Answer, bool]:
         try:
             for _ in range(10_000):
-                watch(lambda: Answer((), Work(exact=False)))
+                on_progress(lambda: Answer((), SearchStats(exact=False)))
                 Event().wait(0.001)
-        except GoneError:
+        except DisconnectedError:
             ended.set()
             raise
-        return Answer((), Work()), True
+        return Answer((), SearchStats()), True
 
     async def leave() -> None:
-        told = Told("q", 0.0, frames=True)
+        stream = AnswerStream("q", 0.0, intermediate=True)
         with ThreadPoolExecutor(1) as pool:
-            running = asyncio.wrap_future(pool.submit(told.run, search))
-            answers = told.answers(running)
+            running = asyncio.wrap_future(pool.submit(stream.run, search))
+            answers = stream.answers(running)
             await anext(answers)
             await answers.aclose()
-            with pytest.raises(asyncio.CancelledError):  # what ended it is told to nobody
+            with pytest.raises(asyncio.CancelledError):  # no client reads the stream that it ended
                 await running
 
     asyncio.run(leave())
     assert ended.is_set()
 
 
-def test_who_leaves_while_a_thread_is_waited_for_is_inside_no_more(client: Any) -> None:
-    """And what the search would have ended with is lost to nobody's log."""
+def test_a_disconnect_while_waiting_for_a_thread_releases_the_slot(client: Any) -> None:
+    """No unhandled exception is left to the event loop."""
     service = client(Ranker(WordScorer())).app.service
     go, unheard = Event(), []
 
     async def leave() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda loop, context: unheard.append(context))
-        held = [service._quick.submit(go.wait, 20) for _ in range(QUICK_THREADS)]
-        asked = SearchRequest(query="birch", by="first_stage", budget_ms=1)
-        task = asyncio.create_task(service.search(asked))
+        held = [service._quick_pool.submit(go.wait, 20) for _ in range(QUICK_THREADS)]
+        request = SearchRequest(query="birch", by="first_stage", budget_ms=1)
+        task = asyncio.create_task(service.search(request))
         await asyncio.sleep(0.05)
-        assert service.gate.inside == 1
+        assert service.admission.active == 1
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         await asyncio.sleep(0.05)
-        assert service.gate.inside == 0
+        assert service.admission.active == 0
         go.set()
         assert all(one.result() for one in held)
         await asyncio.sleep(0.05)
@@ -236,28 +236,28 @@ def test_who_leaves_while_a_thread_is_waited_for_is_inside_no_more(client: Any) 
     assert not unheard
 
 
-def test_of_many_answers_the_first_and_the_newest_are_told() -> None:
-    """The first is the first stage's, however fast the rest comes."""
+def test_a_stream_yields_the_first_and_the_latest_answer() -> None:
+    """The first is the first stage's answer, however fast others follow."""
 
-    def search(watch: Any) -> tuple[Answer, bool]:
+    def search(on_progress: Any) -> tuple[Answer, bool]:
         for count in range(1, 4):
-            watch(lambda count=count: Answer((), Work(candidates=count, exact=False)))
-            Event().wait(0.15)  # longer than a frame
-        return Answer((), Work(candidates=9)), True
+            on_progress(lambda count=count: Answer((), SearchStats(candidates=count, exact=False)))
+            Event().wait(0.15)  # longer than MIN_INTERVAL
+        return Answer((), SearchStats(candidates=9)), True
 
     async def late() -> list[int]:
-        told = Told("q", 0.0, frames=True)
+        stream = AnswerStream("q", 0.0, intermediate=True)
         with ThreadPoolExecutor(1) as pool:
-            running = asyncio.wrap_future(pool.submit(told.run, search))
+            running = asyncio.wrap_future(pool.submit(stream.run, search))
             await asyncio.wait([running])
             await asyncio.sleep(0.05)
-            return [answer.candidates async for answer in told.answers(running)]
+            return [answer.candidates async for answer in stream.answers(running)]
 
     assert asyncio.run(late()) == [1, 9]
 
 
-def test_work_ends_when_whoever_asked_goes_away() -> None:
-    """Its turn is for others; who stays has what it asked for."""
+def test_work_is_cancelled_on_disconnect() -> None:
+    """A client that stays gets its result."""
 
     class Asked:
         def __init__(self, seconds: float) -> None:
@@ -280,39 +280,39 @@ def test_work_ends_when_whoever_asked_goes_away() -> None:
     async def both() -> None:
         stays: Any = Asked(60)
         leaves: Any = Asked(0.01)
-        assert await while_there(stays, work()) == 7
+        assert await cancel_on_disconnect(stays, work()) == 7
         with pytest.raises(HTTPException):
-            await while_there(leaves, work())
+            await cancel_on_disconnect(leaves, work())
         await asyncio.sleep(0)
 
     asyncio.run(both())
     assert ended == [True]
 
 
-def test_reading_ends_when_nobody_waits_for_it(client: Any) -> None:
-    """Texts that are ranked and a document that is read: at the next batch the turn is free."""
+def test_scoring_ends_after_a_disconnect(client: Any) -> None:
+    """Scoring of texts and documents stops at the next batch, and the slot is released."""
 
     class Slow(WordScorer):
         batches = 0
 
-        def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
             self.batches += 1
             time.sleep(0.05)
-            return super().score(query, pieces)
+            return super().score(query, token_ids)
 
     scorer = Slow()
-    service = client(Ranker(scorer), Limits(budget=20, longest=20)).app.service
+    service = client(Ranker(scorer), Limits(budget=20, max_time=20)).app.service
     long = ". ".join(f"birch {n}" for n in range(4_000))
     service.searcher.add([Document("long", {"text": long})])
 
     async def leave(work: Any) -> int:
-        service.gate, scorer.batches = Gate(service.limits), 0
+        service.admission, scorer.batches = AdmissionControl(service.limits), 0
         task = asyncio.create_task(work)
         async with asyncio.timeout(15):
             while scorer.batches < 2:
                 await asyncio.sleep(0.005)
             task.cancel()
-            while service.gate.inside:
+            while service.admission.active:
                 await asyncio.sleep(0.005)
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -322,50 +322,50 @@ def test_reading_ends_when_nobody_waits_for_it(client: Any) -> None:
     assert asyncio.run(leave(service.rerank("birch", [long]))) < 6
 
 
-def test_who_waited_too_long_for_a_thread_is_told_to_come_back(client: Any) -> None:
-    """Answers of the first stage have an end as well."""
+def test_too_long_a_wait_for_a_thread_gets_503(client: Any) -> None:
+    """Searches of the first stage alone have a time limit as well."""
     service = client()
     go = Event()
-    own = service.app.service
-    held = [own._quick.submit(go.wait, 20) for _ in range(QUICK_THREADS)]
+    inner = service.app.service
+    held = [inner._quick_pool.submit(go.wait, 20) for _ in range(QUICK_THREADS)]
     with ThreadPoolExecutor(1) as pool:
         ask = {"query": "birch", "by": "first_stage", "budget_ms": 1}
         late = pool.submit(service.post, "/search", json=ask)
-        while not own.gate.inside:
+        while not inner.admission.active:
             time.sleep(0.01)
-        time.sleep(2 * QUEUE)
+        time.sleep(2 * MAX_QUEUE_SECONDS)
         go.set()
         answer = late.result()
-    assert all(one.result() for one in held)
+    assert all(future.result() for future in held)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert service.post("/search", json=ask).status_code == 200
-    own.gate.inside += own.limits.inside
-    assert service.post("/search", content=b"{").status_code == 503  # before a body is read
-    own.gate.inside -= own.limits.inside
+    inner.admission.active += inner.limits.max_requests
+    assert service.post("/search", content=b"{").status_code == 503  # before the body is read
+    inner.admission.active -= inner.limits.max_requests
 
 
-def test_what_can_never_be_read_in_time_is_too_much(client: Any) -> None:
-    """Clients ask again what is answered by 503; this would hold a turn each time."""
+def test_a_request_too_large_for_an_idle_service_gets_413(client: Any) -> None:
+    """Clients retry after 503; such a request would occupy a slot each time."""
 
     class Slow(WordScorer):
         meets: Barrier | None = None
 
-        def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+        def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
             if self.meets:
                 with suppress(BrokenBarrierError):
                     self.meets.wait(5)
             time.sleep(1.3)
-            return super().score(query, pieces)
+            return super().score(query, token_ids)
 
     scorer = Slow()
-    service = client(Ranker(scorer), Limits(budget=1, longest=1, at_work=2))
+    service = client(Ranker(scorer), Limits(budget=1, max_time=1, max_concurrent=2))
     texts = [f"birch {n}" for n in range(200)]
     answer = service.post("/v2/rerank", json={"query": "birch", "documents": texts})
     assert answer.status_code == 413
     assert "retry-after" not in answer.headers
-    assert answer.json()["wanted"] == "what can be read in 1 s"
+    assert answer.json()["wanted"] == "what can be scored in 1 s"
     scorer.meets = Barrier(2)
-    with ThreadPoolExecutor(2) as pool:  # each might have sufficed without the other
-        asked = {"query": "birch", "documents": texts}
-        both = [pool.submit(service.post, "/v2/rerank", json=asked) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:  # each might have been in time on its own
+        request = {"query": "birch", "documents": texts}
+        both = [pool.submit(service.post, "/v2/rerank", json=request) for _ in range(2)]
         assert {one.result().status_code for one in both} == {503}

@@ -1,4 +1,4 @@
-"""Does the page do what people expect of it? Driven in Chromium, where both are installed.
+"""Does the page behave as users expect? It is driven in Chromium, if that is installed.
 
 `make test-page` installs Playwright; Chromium is the system's.
 """
@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 from served import running
 
-from birchbark.index.build import build_index
+from birchbark.experiments.recipe_file import read_recipe
+from birchbark.index.build_index import build_index
 from birchbark.records import Document
 from birchbark.score.attention import attention
 from birchbark.show.attention import attention_page
 from birchbark.show.plot import Bars
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
 from birchbark.study.outcome import Outcome, Topic, TopicHit
-from birchbark.study.recipe_file import read_recipe
-from birchbark.study.report import report
+from birchbark.study.report import render_report
 from conftest import DOCUMENTS, write_bert
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -41,15 +41,15 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    place = tmp_path_factory.mktemp("page")
-    build_index([*DOCUMENTS, HOSTILE], place / "index")
-    bert = write_bert(place / "bert", labels=1)
-    embedding = write_bert(place / "embedding")
-    (place / "key").write_text("secret")
-    write_report(place / "studies" / "tiny", bert)
-    words = ("index", "--model", bert, "--beside", embedding, "--key-file", "key")
+    directory = tmp_path_factory.mktemp("page")
+    build_index([*DOCUMENTS, HOSTILE], directory / "index")
+    bert = write_bert(directory / "bert", labels=1)
+    embedding = write_bert(directory / "embedding")
+    (directory / "key").write_text("secret")
+    write_report(directory / "studies" / "tiny", bert)
+    words = ("index", "--model", bert, "--compare-embedding", embedding, "--key-file", "key")
     words = (*words, "--reports", "studies")
-    with running(*words, cwd=place) as (port, _):
+    with running(*words, cwd=directory) as (port, _):
         yield f"http://127.0.0.1:{port}/"
 
 
@@ -58,14 +58,14 @@ def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
-    with playwright.sync_playwright() as begun:
-        opened = begun.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
+    with playwright.sync_playwright() as api:
+        chromium = api.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
 
 
 def write_report(folder: Path, model: Path) -> None:
-    """A study's report as `birchbark study run` writes it, and a page that it leads to."""
+    """Write a study's report as `birchbark study run` does, and the attention page it links to."""
     recipe = read_recipe(Path(__file__).parents[2] / "studies" / "birch-time.toml")
     hit = TopicHit("canoe", 1, 2, 1, ((0.9, "A birch canoe."),))
     topic = Topic("TIME", "BERT", "1", "birch", 0.5, 1.0, (hit,), "looked.html")
@@ -74,7 +74,7 @@ def write_report(folder: Path, model: Path) -> None:
     table = Table("measures", "Measures", "model", (Column("AP", Style.MEASURE),), groups)
     outcome = Outcome((table,), (plot,), topics=(topic,))
     folder.mkdir(parents=True)
-    (folder / "report.html").write_text(report(recipe, outcome, {}))
+    (folder / "report.html").write_text(render_report(recipe, outcome, {}))
     seen = attention(str(model), "birch", "A birch canoe.")
     (folder / "looked.html").write_text(attention_page(seen, "bert", "birch", "A birch canoe."))
 
@@ -84,42 +84,42 @@ DESK: dict[str, Any] = {"viewport": {"width": 1100, "height": 800}, "color_schem
 
 
 @contextmanager
-def opened(browser: Any, address: str, how: dict[str, Any]) -> Iterator[Any]:
-    """A page whose service has been given its key; mistakes of its scripts fail the test."""
-    context = browser.new_context(**how)
-    mistakes: list[str] = []
+def open_page(browser: Any, address: str, options: dict[str, Any]) -> Iterator[Any]:
+    """Open the page and enter its key; an unexpected error of its scripts fails the test."""
+    context = browser.new_context(**options)
+    errors: list[str] = []
     made = context.new_page()
-    made.on("pageerror", lambda error: mistakes.append(str(error)))
-    made.on("console", lambda said: mistakes.append(said.text) if said.type == "error" else None)
-    made.meant = ["401"]  # the one that asks for the key; tests add what they mean
+    made.on("pageerror", lambda error: errors.append(str(error)))
+    made.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+    made.expected_errors = ["401"]  # the first request; tests add others
     made.goto(address)
     made.fill("#key", "secret")
     made.keyboard.press("Enter")
     made.wait_for_selector("#about:not(:empty)")
     yield made
     context.close()
-    assert [one for one in mistakes if not any(status in one for status in made.meant)] == []
+    assert [e for e in errors if not any(expected in e for expected in made.expected_errors)] == []
 
 
 @pytest.fixture
 def page(browser: Any, address: str) -> Iterator[Any]:
-    with opened(browser, address, PHONE) as made:
+    with open_page(browser, address, PHONE) as made:
         yield made
 
 
 @pytest.fixture
 def desk(browser: Any, address: str) -> Iterator[Any]:
-    with opened(browser, address, DESK) as made:
+    with open_page(browser, address, DESK) as made:
         yield made
 
 
-def answered(page: Any, *changes: dict[str, Any], done: bool = True) -> None:
-    """Have streams be answered by the service's last answer, changed so many times."""
+def replace_answers(page: Any, *changes: dict[str, Any], done: bool = True) -> None:
+    """Replace a stream's answers by variants of the final one, one per item of `changes`."""
 
     def changed(route: Any) -> None:
-        told = route.fetch().text().replace("\r\n", "\n").split("\n\n")
-        last = json.loads(told[-3].partition("data:")[2])
-        events = [f"event: answer\ndata: {json.dumps({**last, **one})}" for one in changes]
+        events = route.fetch().text().replace("\r\n", "\n").split("\n\n")
+        last = json.loads(events[-3].partition("data:")[2])
+        events = [f"event: answer\ndata: {json.dumps({**last, **change})}" for change in changes]
         events += ["event: done\ndata: {}"] * done
         body = "".join(f"{event}\n\n" for event in events)
         route.fulfill(status=200, content_type="text/event-stream", body=body)
@@ -132,8 +132,8 @@ def ask(page: Any, query: str) -> None:
     page.keyboard.press("Enter")
 
 
-def test_hits_stream_in_with_evidence(page: Any) -> None:
-    """Marked in context, with the parts of the score; the page does not grow wider than a phone."""
+def test_hits_have_evidence_in_context(page: Any) -> None:
+    """Segments are marked and scores itemised; the page fits the width of a phone."""
     ask(page, "birch river")
     page.wait_for_selector("#hits mark")
     page.wait_for_selector("#status:has-text('enough')")
@@ -142,8 +142,8 @@ def test_hits_stream_in_with_evidence(page: Any) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
-def test_sliders_rank_anew(page: Any) -> None:
-    """At a = 1 the scores are the first stage's alone; another button brings all back."""
+def test_sliders_change_the_ranking(page: Any) -> None:
+    """At a = 1 scores are the first stage's; Reset restores the defaults."""
     ask(page, "birch river")
     page.wait_for_selector("#hits mark")
     page.click("#weights summary")
@@ -151,12 +151,12 @@ def test_sliders_rank_anew(page: Any) -> None:
     slide = "e => { e.value = 1; e.dispatchEvent(new Event('input')); }"
     page.eval_on_selector("#a", slide)
     page.wait_for_selector("#hits li:first-child .parts span:text-is('1.000')")
-    page.click("#usual")
+    page.click("#reset")
     page.wait_for_selector(f"#hits li:first-child .parts span:text-is('{before}')")
 
 
-def test_sliders_and_views_are_moved_by_keyboard(page: Any) -> None:
-    """To one sentence more, whose weight is then moved; and from the hits to both views."""
+def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
+    """Sliders, an added weight, the compare view and its hits work without a mouse."""
     ask(page, "birch river")
     page.wait_for_selector("#status:has-text('enough')")
     page.focus("#weights summary")
@@ -167,66 +167,68 @@ def test_sliders_and_views_are_moved_by_keyboard(page: Any) -> None:
     page.keyboard.press("Home")
     page.wait_for_selector("#hits li:first-child .parts span:not(:text-is('1.000'))")
     page.keyboard.press("Tab")
-    count = page.locator("#each input").count()
+    count = page.locator("#segment-weights input").count()
     page.keyboard.press("ArrowRight")
-    assert page.locator("#each input").count() == count + 1
-    page.focus(f"#each label:nth-child({count + 1}) input")
+    assert page.locator("#segment-weights input").count() == count + 1
+    page.focus(f"#segment-weights label:nth-child({count + 1}) input")
     page.keyboard.press("End")
-    weights = page.eval_on_selector_all("#each input", "all => all.map(one => Number(one.value))")
+    weights = page.eval_on_selector_all(
+        "#segment-weights input", "all => all.map(one => Number(one.value))"
+    )
     assert weights[-1] == 1
     with page.expect_request("**/search/stream") as sent:
         page.keyboard.press("Home")
     weights[-1] = 0
     assert json.loads(sent.value.post_data)["weights"] == weights
-    page.focus("button[data-view=beside]")
+    page.focus("button[data-view=compare]")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#beside .lists > div:nth-child(3)")
-    page.focus("#beside .title")
+    page.wait_for_selector("#compare .lists > div:nth-child(3)")
+    page.focus("#compare .title")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_selector("dialog[open] .segment")
 
 
-def test_hits_move_from_the_first_stages_places(desk: Any) -> None:
-    """Each says by how many; what is new says so; who hears the page hears it, too."""
+def test_rank_changes_are_shown(desk: Any) -> None:
+    """Each hit shows its change from the first stage, also to screen readers."""
     ask(desk, "birch river")
     desk.wait_for_selector("#status:has-text('enough')")
     hits = desk.evaluate("[...document.querySelectorAll('#hits li')].map(one => one.hit)")
-    first = {"hits": [{**h, "settled": False} for h in (hits[1], hits[0])], "settled": 0}
-    answered(desk, first, {"hits": hits})
+    first = {"hits": [{**h, "scored": False} for h in (hits[1], hits[0])], "scored": 0}
+    replace_answers(desk, first, {"hits": hits})
     ask(desk, "birch  river")
     desk.wait_for_selector("#hits li:nth-child(3) .moved")
-    texts = desk.locator("#hits li .moved .unseen").all_text_contents()
+    texts = desk.locator("#hits li .moved .visually-hidden").all_text_contents()
     assert texts[:2] == [f"{way} 1 from the first stage's ranking" for way in ("up", "down")]
     assert texts[2] == "not among the first stage’s best"
 
 
-def test_what_was_not_read_can_be_asked_for(desk: Any) -> None:
-    """Where time was up, where the service was busy, and where it ends in the middle."""
-    answered(desk, {"exact": False, "settled": 1})
+def test_incomplete_answers_can_be_retried(desk: Any) -> None:
+    """A button to retry appears after a timeout, under load and after a broken connection."""
+    replace_answers(desk, {"exact": False, "scored": 1})
     ask(desk, "birch river")
-    desk.wait_for_selector("#status:has-text('Time was up: 1 of 3')")
+    desk.wait_for_selector("#status:has-text('Time is up: 1 of 3')")
     desk.unroute("**/search/stream")
-    desk.click("#status button:text-is('Read on')")
+    desk.click("#status button:text-is('Score the rest')")
     desk.wait_for_selector("#status:has-text('enough')")
-    answered(desk, {"exact": False, "settled": 0, "candidates": 0})
+    replace_answers(desk, {"exact": False, "scored": 0, "candidates": 0})
     ask(desk, "birch  river")
     desk.wait_for_selector("#status:has-text('The service is busy')")
     desk.unroute("**/search/stream")
-    desk.click("#status button:text-is('Read them')")
+    desk.click("#status button:text-is('Score them')")
     desk.wait_for_selector("#status:has-text('enough')")
-    answered(desk, {"settled": 0}, done=False)
+    replace_answers(desk, {"scored": 0}, done=False)
     ask(desk, "birch river")
-    desk.wait_for_selector("#trouble:has-text('stopped in the middle')")
+    desk.wait_for_selector("#error:has-text('ended before the answer')")
     desk.unroute("**/search/stream")
-    desk.meant.append("ERR_FAILED")
+    desk.expected_errors.append("ERR_FAILED")
     desk.route("**/search/stream", lambda route: route.abort())
     ask(desk, "birch  river")
-    desk.wait_for_selector("#trouble:has-text('Is it still running?')")
+    desk.wait_for_selector("#error:has-text('Is it running?')")
 
 
-def test_the_front_page_waits_for_nothing(desk: Any) -> None:
-    """However long it took to learn what the service is like."""
+def test_the_front_page_shows_no_progress_when_loaded(desk: Any) -> None:
+    """No message remains, however long the settings took to load."""
 
     def slowly(route: Any) -> None:
         time.sleep(1)
@@ -235,12 +237,12 @@ def test_the_front_page_waits_for_nothing(desk: Any) -> None:
     desk.route("**/about", slowly)
     desk.reload()
     desk.wait_for_selector("#about:not(:empty)")
-    assert desk.text_content("#status") == desk.text_content("#said") == ""
+    assert desk.text_content("#status") == desk.text_content("#announcement") == ""
     assert desk.locator("#progress").is_hidden()
 
 
-def test_everything_that_can_be_used_has_a_name(desk: Any) -> None:
-    """For those who hear the page, whatever is open; and nothing is wider than the window."""
+def test_controls_have_accessible_names(desk: Any) -> None:
+    """This holds in every view and dialog; nothing is wider than the window."""
     session = desk.context.new_cdp_session(desk)
 
     def nameless() -> list[str]:
@@ -269,28 +271,28 @@ def test_everything_that_can_be_used_has_a_name(desk: Any) -> None:
     desk.wait_for_selector("#attention:not([hidden]) .lines line", state="attached")
     assert nameless() == []
     desk.keyboard.press("Escape")
-    desk.click("button[data-view=beside]")
-    desk.wait_for_selector("#beside .lists > div:nth-child(3)")
+    desk.click("button[data-view=compare]")
+    desk.wait_for_selector("#compare .lists > div:nth-child(3)")
     assert nameless() == []
 
 
-def test_reports_are_opened_by_a_password(browser: Any, address: str) -> None:
-    """As a study writes them, with plots; and what the model looked at, which has a script."""
+def test_reports_open_with_a_password(browser: Any, address: str) -> None:
+    """A report shows its plots and style, and the attention page runs its script."""
     known = {"username": "", "password": "secret"}
-    with opened(browser, address, {**DESK, "http_credentials": known}) as desk:
+    with open_page(browser, address, {**DESK, "http_credentials": known}) as desk:
         desk.click("#reports")
         desk.click("a:text-is('tiny')")
         desk.wait_for_selector("h1")
         assert desk.locator("svg").count() == 1
         assert desk.evaluate("getComputedStyle(document.body).maxWidth") != "none"  # its own style
-        desk.click("a:has-text('looked at')")
+        desk.click("a:has-text('attention')")
         desk.wait_for_selector(".lines line", state="attached")
         assert desk.locator(".map button").count() > 1
 
 
-def test_a_document_is_read_by_keyboard_alone(page: Any) -> None:
-    """Down to a hit, open it, on to a sentence, look at its attention, and back."""
-    page.keyboard.type("j / birch river k")  # the query has the focus; no letter is a command
+def test_keyboard_control_of_a_document(page: Any) -> None:
+    """From the query to a hit, its document, the attention of a segment, and back."""
+    page.keyboard.type("j / birch river k")  # into the query field; no letter is a shortcut
     page.keyboard.press("Enter")
     page.wait_for_selector("#hits mark")
     page.keyboard.press("ArrowDown")
@@ -307,20 +309,20 @@ def test_a_document_is_read_by_keyboard_alone(page: Any) -> None:
     assert page.evaluate("document.activeElement.textContent") == opened
 
 
-def test_rankings_stand_side_by_side(page: Any) -> None:
-    """Three of them, with lines between; the address holds the view, and going back leaves it."""
+def test_rankings_side_by_side(page: Any) -> None:
+    """Three rankings are connected by lines; the URL holds the view."""
     ask(page, "birch river")
     page.wait_for_selector("#hits mark")
-    page.click("button[data-view=beside]")
-    page.wait_for_selector("#beside .lists > div:nth-child(3)")
-    assert page.locator("#beside path").count() == 6
-    assert "view=beside" in page.url
+    page.click("button[data-view=compare]")
+    page.wait_for_selector("#compare .lists > div:nth-child(3)")
+    assert page.locator("#compare path").count() == 6
+    assert "view=compare" in page.url
     page.go_back()
     page.wait_for_selector("#results:not([hidden])")
 
 
-def test_texts_stay_texts(page: Any) -> None:
-    """In ids, titles, texts and queries; an offset counts a character as one, whichever it is."""
+def test_texts_are_never_html(page: Any) -> None:
+    """Markup in ids, titles, texts and queries is shown as text; offsets count code points."""
     ask(page, "zebra")
     page.wait_for_selector("#hits mark")
     assert page.text_content("#hits .title").startswith("<b>zebra</b> <script>")
@@ -334,10 +336,10 @@ def test_texts_stay_texts(page: Any) -> None:
     page.keyboard.press("Escape")
     page.wait_for_function("document.activeElement.matches('.title')")
     assert page.title() == "zebra – Birchbark"
-    page.click("button[data-view=beside]")
-    page.wait_for_selector("#beside .lists > div:nth-child(3)")
-    assert page.text_content("#beside .title").startswith("<b>zebra</b> <script>")
-    assert page.locator("#beside b, #beside img, #beside script").count() == 0
+    page.click("button[data-view=compare]")
+    page.wait_for_selector("#compare .lists > div:nth-child(3)")
+    assert page.text_content("#compare .title").startswith("<b>zebra</b> <script>")
+    assert page.locator("#compare b, #compare img, #compare script").count() == 0
     page.click("button[data-view=results]")
     page.wait_for_selector("#hits mark")
     ask(page, "<em>qqq</em>")
@@ -345,18 +347,18 @@ def test_texts_stay_texts(page: Any) -> None:
     assert page.title().startswith("<em>qqq")
 
 
-def test_what_is_wrong_is_told(page: Any, address: str) -> None:
-    """A query that the model cannot read; then another that it can."""
+def test_errors_are_shown(page: Any, address: str) -> None:
+    """The message of a query that is too long disappears with the next query."""
     ask(page, "birch " * 300)
-    page.wait_for_selector("#trouble:not([hidden])")
-    assert "query is too long" in page.text_content("#trouble")
+    page.wait_for_selector("#error:not([hidden])")
+    assert "query is too long" in page.text_content("#error")
     ask(page, "birch")
     page.wait_for_selector("#hits mark")
-    assert page.locator("#trouble:not([hidden])").count() == 0
+    assert page.locator("#error:not([hidden])").count() == 0
 
 
-def test_nothing_moves_from_under_a_finger(page: Any) -> None:
-    """Hits that come while one is pressed wait for the click; who has the focus keeps it."""
+def test_hits_do_not_move_while_pressed(page: Any) -> None:
+    """New hits wait for the end of a click; the focused hit keeps the focus."""
     ask(page, "birch river")
     page.wait_for_selector("#status:has-text('enough')")
     order = "[...document.querySelectorAll('#hits li')].map(one => one.dataset.id)"
@@ -372,7 +374,7 @@ def test_nothing_moves_from_under_a_finger(page: Any) -> None:
     assert page.evaluate(order) == before
     page.mouse.up()
     page.wait_for_selector("dialog[open]")
-    assert page.evaluate(order) == before[::-1]
+    page.wait_for_function(f"ids => `${{ids}}` === `${{{order}}}`", arg=before[::-1])
     page.keyboard.press("Escape")
     page.focus("#hits .title >> nth=2")
     focused = page.evaluate("document.activeElement.closest('li').dataset.id")
@@ -381,8 +383,8 @@ def test_nothing_moves_from_under_a_finger(page: Any) -> None:
     assert page.evaluate("document.activeElement.closest('li').dataset.id") == focused
 
 
-def test_a_service_that_was_busy_at_first_is_asked_again(page: Any, address: str) -> None:
-    """What the page must know of it is not lost with the first answer."""
+def test_settings_are_loaded_again_after_an_error(page: Any, address: str) -> None:
+    """A failed first request does not disable the page."""
     refused = []
 
     def once(route: Any) -> None:
@@ -392,14 +394,14 @@ def test_a_service_that_was_busy_at_first_is_asked_again(page: Any, address: str
             refused.append(True)
             route.fulfill(status=503, content_type="application/json", body='{"message": "busy"}')
 
-    page.meant.append("503")
+    page.expected_errors.append("503")
     page.route("**/about", once)
     page.goto(address + "#")
     page.reload()
-    page.wait_for_selector("#trouble:has-text('busy')")
+    page.wait_for_selector("#error:has-text('busy')")
     ask(page, "birch river")
     page.wait_for_selector("#hits mark")
-    assert page.locator("#trouble").is_hidden()
+    assert page.locator("#error").is_hidden()
     page.click("#weights summary")
     page.eval_on_selector("#a", "e => { e.value = 1; e.dispatchEvent(new Event('input')); }")
     page.wait_for_selector("#hits li:first-child .parts span:text-is('1.000')")

@@ -1,4 +1,4 @@
-"""Does the service keep its word as a process: to a folder, to a signal, to a kill, to dawdlers?"""
+"""Does the service work as a process: folders, signals, kills, slow and malicious clients?"""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from served import asked, running
+from served import running, send
 
 from birchbark.cli import group
 from birchbark.errors import BirchbarkError
-from birchbark.index.build import build_index
-from birchbark.index.reader import Index
+from birchbark.index.build_index import build_index
+from birchbark.index.index import Index
 from conftest import DOCUMENTS, WordScorer, write_bert
 
 
 def ask(port: int, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-    status, answer = asked(port, method, path, body)
+    status, answer = send(port, method, path, body)
     return status, json.loads(answer)
 
 
@@ -37,8 +37,8 @@ def bert(tmp_path: Path) -> Path:
     return write_bert(tmp_path / "bert", labels=1)
 
 
-def test_a_folder_of_ones_own_is_served(tmp_path: Path, bert: Path) -> None:
-    """Indexed beside it; the next time that index is taken, with what was changed in it."""
+def test_a_folder_is_indexed_and_served(tmp_path: Path, bert: Path) -> None:
+    """The index is built beside the folder, and used again, with its changes, at the next start."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "bees.txt").write_text("Bees dance. The dance tells of a flower.")
     (tmp_path / "notes" / "manifest.json").write_text('{"name": "a program of mine"}')
@@ -51,10 +51,10 @@ def test_a_folder_of_ones_own_is_served(tmp_path: Path, bert: Path) -> None:
         assert ask(port, "POST", "/search", {"query": "canoe"})[1]["hits"][0]["doc_id"] == "canoe"
 
 
-def test_a_killed_service_has_kept_what_it_acknowledged(tmp_path: Path, bert: Path) -> None:
-    """What was added and what was deleted, whenever the kill comes.
+def test_acknowledged_writes_survive_a_kill(tmp_path: Path, bert: Path) -> None:
+    """Whenever the kill comes, acknowledged additions and deletions are on disk.
 
-    The client sees a broken connection, or half an answer, and never a whole one that is not so.
+    The client sees a broken connection or an incomplete answer, never a wrong one.
     """
     build_index(DOCUMENTS, tmp_path / "index")
     for round_ in range(4):
@@ -82,7 +82,7 @@ def test_a_killed_service_has_kept_what_it_acknowledged(tmp_path: Path, bert: Pa
                     (deleted if goes else added).append(name)
                 except (ConnectionError, IncompleteRead):
                     assert last
-                    added = [one for one in added if one != name]  # gone or not: nobody was told
+                    added = [one for one in added if one != name]  # not acknowledged
                 if last:
                     break
         kept = Index(tmp_path / "index")
@@ -93,10 +93,10 @@ def test_a_killed_service_has_kept_what_it_acknowledged(tmp_path: Path, bert: Pa
     shutil.rmtree(tmp_path / "index")
 
 
-def test_a_stopped_service_answers_what_it_accepted(tmp_path: Path, bert: Path) -> None:
-    """SIGTERM: a search, a stream and a write that have begun to come in are answered, whole.
+def test_sigterm_lets_started_requests_finish(tmp_path: Path, bert: Path) -> None:
+    """A search, a stream and a write whose bodies are incomplete are answered.
 
-    Eight who ask all the time get no wrong answer; whoever comes later finds nobody who listens.
+    Eight clients that search all the time get no wrong answer; later clients get no connection.
     """
     build_index(DOCUMENTS, tmp_path / "index")
     begun = {
@@ -106,12 +106,12 @@ def test_a_stopped_service_answers_what_it_accepted(tmp_path: Path, bert: Path) 
     }
 
     def client(port: int) -> list[tuple[int, Any]]:
-        found = []
+        answered = []
         while True:
             try:
-                found.append(ask(port, "POST", "/search", {"query": "birch"}))
+                answered.append(ask(port, "POST", "/search", {"query": "birch"}))
             except ConnectionError:
-                return found
+                return answered
 
     with running("index", "--model", bert, "--writable", cwd=tmp_path) as (port, process):
         with ThreadPoolExecutor(8) as pool, ExitStack() as stack:
@@ -141,8 +141,8 @@ def test_a_stopped_service_answers_what_it_accepted(tmp_path: Path, bert: Path) 
 
 
 @pytest.mark.slow
-def test_dawdlers_are_shown_the_door(tmp_path: Path, bert: Path) -> None:
-    """Who does not say what he wants in ten seconds, or begins a body and does not end it."""
+def test_idle_connections_are_closed(tmp_path: Path, bert: Path) -> None:
+    """They are closed after ten seconds without a request, or with an incomplete head or body."""
     build_index(DOCUMENTS, tmp_path / "index")
     with running("index", "--model", bert, cwd=tmp_path) as (port, _):
         silent, slow, half = doors = [
@@ -154,61 +154,62 @@ def test_dawdlers_are_shown_the_door(tmp_path: Path, bert: Path) -> None:
             b"content-length: 100\r\n\r\n{"
         )
         begun = time.monotonic()
-        for one, most in ((silent, 15), (slow, 15), (half, 30)):
-            one.settimeout(40)
-            while one.recv(1000):
+        for connection, max_seconds in ((silent, 15), (slow, 15), (half, 30)):
+            connection.settimeout(40)
+            while connection.recv(1000):
                 pass
-            assert time.monotonic() - begun < most
-        for one in doors:
-            one.close()
+            assert time.monotonic() - begun < max_seconds
+        for connection in doors:
+            connection.close()
         assert ask(port, "POST", "/search", {"query": "birch"})[0] == 200
 
 
-def test_what_cannot_be_served_is_told(
-    tmp_path: Path, bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before anything listens."""
+def test_start_errors(tmp_path: Path, bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors are raised before the service listens."""
     monkeypatch.chdir(tmp_path)
     build_index(DOCUMENTS, tmp_path / "index")
     (tmp_path / "empty.key").write_text(" \n")
     (tmp_path / "odd.key").write_text("s3cret é")
-    taken = socket.create_server(("127.0.0.1", 0))
+    occupied = socket.create_server(("127.0.0.1", 0))
     for words, message in (
         (("nowhere",), "nowhere: no such index or folder"),
-        (("index", "--model", bert, "--port", str(taken.getsockname()[1])), "cannot listen there"),
-        (("index", "--key-file", "empty.key"), "empty.key: no key in it"),
-        (("index", "--key-file", "odd.key"), "a key is one word of plain letters"),
+        (
+            ("index", "--model", bert, "--port", str(occupied.getsockname()[1])),
+            "cannot listen on this address",
+        ),
+        (("index", "--key-file", "empty.key"), "empty.key: contains no key"),
+        (("index", "--key-file", "odd.key"), "an API key must be a single word"),
         (("index", "--budget", "1m"), "not a time"),
         (("index", "--budget", "1h"), "not a time"),
-        (("index", "--budget", "60s"), "a search may by default take longer than at most"),
+        (("index", "--budget", "60s"), "the default budget exceeds the maximum time"),
         (("index", "--reports", "nowhere"), "nowhere: no such folder"),
-        (("index", "--first-stage-only", "--depth", "3"), "--depth is for BERT"),
-        (("index", "--beside", "nowhere"), "no such model"),
+        (("index", "--first-stage-only", "--depth", "3"), "cannot be combined with --depth"),
+        (("index", "--compare-embedding", "nowhere"), "no such model"),
     ):
-        found = CliRunner().invoke(group, ["serve", *map(str, words)])
-        assert isinstance(found.exception, BirchbarkError)
-        assert message in str(found.exception)
-    taken.close()
+        result = CliRunner().invoke(group, ["serve", *map(str, words)])
+        assert isinstance(result.exception, BirchbarkError)
+        assert message in str(result.exception)
+    occupied.close()
 
 
 def test_the_readmes_command_works(tmp_path: Path) -> None:
-    """On the README's own notes, with the default model."""
+    """It serves the notes of the README with the default model."""
     readme = (Path(__file__).parents[2] / "README.md").read_text()
-    (words,) = re.findall(r"^    birchbark serve (.+)$", readme, re.M)
+    (arguments,) = re.findall(r"^    birchbark serve ([^#\n]+)", readme, re.M)
     notes = re.findall(r'^echo "(.+)" > (notes/\w+\.txt)$', readme, re.M)
     (tmp_path / "notes").mkdir()
     for text, name in notes:
         (tmp_path / name).write_text(text)
-    with running(*words.split(), cwd=tmp_path) as (port, _):
+    with running(*arguments.split(), cwd=tmp_path) as (port, _):
         query = {"query": "how long do I have to return a parcel"}
         answer = ask(port, "POST", "/search", query)[1]
         assert answer["hits"][0]["doc_id"] == "returns.txt"
-        best = max(answer["hits"][0]["segments"], key=lambda one: one["score"])
+        best = max(answer["hits"][0]["segments"], key=lambda segment: segment["score"])
         assert best["text"] == "Parcels can be sent back within thirty days."
 
 
-def test_what_no_client_should_send_is_refused(tmp_path: Path, bert: Path) -> None:
-    """As bytes on a connection: ten million of them, a length that is a lie, paths to the disk."""
+def test_malicious_requests_are_refused(tmp_path: Path, bert: Path) -> None:
+    """Ten million bytes, wrong lengths and paths to other files are sent as raw bytes."""
     build_index(DOCUMENTS, tmp_path / "index")
     (tmp_path / "secret.txt").write_text("s3cret")
     head = "host: localhost\r\ncontent-type: application/json\r\nconnection: close\r\n"
@@ -216,22 +217,22 @@ def test_what_no_client_should_send_is_refused(tmp_path: Path, bert: Path) -> No
     def sent(first: str, *rest: bytes) -> bytes:
         with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
             connection.sendall(f"{first} HTTP/1.1\r\n{head}".encode())
-            with suppress(ConnectionError):  # let go before all was sent
+            with suppress(ConnectionError):  # disconnected before everything was sent
                 for one in rest or (b"\r\n",):
                     connection.sendall(one)
             answer = b""
-            with suppress(ConnectionError):  # or with some of it unread
+            with suppress(ConnectionError):  # or with some of the answer unread
                 while piece := connection.recv(1 << 16):
                     answer += piece
             return answer
 
     large = b'{"query": "' + b"x" * 10_000_000 + b'"}'
-    pieces = [b"%x\r\n%b\r\n" % (len(p), p) for p in (large[:5_000_000], large[5_000_000:])]
+    token_ids = [b"%x\r\n%b\r\n" % (len(p), p) for p in (large[:5_000_000], large[5_000_000:])]
     with running("index", "--model", bert, "--reports", ".", cwd=tmp_path) as (port, _):
         for path in ("/search", "/search/stream", "/v2/rerank", "/attention", "/documents"):
             told = sent(f"POST {path}", b"content-length: %d\r\n\r\n" % len(large), large[:9])
             assert told.startswith(b"HTTP/1.1 413 "), path
-        told = sent("POST /search", b"transfer-encoding: chunked\r\n\r\n", *pieces, b"0\r\n\r\n")
+        told = sent("POST /search", b"transfer-encoding: chunked\r\n\r\n", *token_ids, b"0\r\n\r\n")
         assert told.startswith(b"HTTP/1.1 413 ")
         for length in (b"-1", b"1e9", b"ten", b"9" * 400):
             told = sent("POST /search", b"content-length: " + length + b"\r\n\r\n{}")
@@ -249,10 +250,10 @@ def test_what_no_client_should_send_is_refused(tmp_path: Path, bert: Path) -> No
         assert ask(port, "POST", "/search", {"query": "birch"})[0] == 200
 
 
-def test_threads_hold_for_every_model(
+def test_threads_apply_to_every_model(
     tmp_path: Path, bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those that the page shows beside, and those that made an index's vectors, too."""
+    """This includes the embedding of the page and the model of stored vectors."""
     build_index(DOCUMENTS, tmp_path / "index")
     opened: list[tuple[str, object]] = []
 
@@ -263,7 +264,7 @@ def test_threads_hold_for_every_model(
     def run(application: Any, *more: object) -> None:
         application.service.searcher.load("another")
 
-    monkeypatch.setattr("birchbark.score.model.load_scorer", load)
+    monkeypatch.setattr("birchbark.score.load_scorer.load_scorer", load)
     monkeypatch.setattr("birchbark.serve.server.run", run)
     words = [
         "serve",
@@ -275,6 +276,6 @@ def test_threads_hold_for_every_model(
         "--threads",
         "1",
     ]
-    found = CliRunner().invoke(group, words, catch_exceptions=False)
-    assert found.exit_code == 0, found.output
+    result = CliRunner().invoke(group, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
     assert opened == [("another", 1)]

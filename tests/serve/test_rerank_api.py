@@ -1,24 +1,24 @@
-"""Do the addresses that others' clients ask answer as theirs do?"""
+"""Are the routes for clients of other services compatible with those services?"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from served import client, place
+from served import client, index_directory
 
-from birchbark.pipeline.texts import rank_texts
+from birchbark.pipeline.rank_texts import rank_texts
 from birchbark.serve.limits import Limits
 from conftest import WordScorer
 
-__all__ = ["client", "place"]
+__all__ = ["client", "index_directory"]
 TEXTS = ["iron", "bees dance", "a birch", "the bees"]
-EXPECTED = [(one.place, one.score) for one in rank_texts("bees dance", TEXTS, WordScorer())]
+EXPECTED = [(text.index, text.score) for text in rank_texts("bees dance", TEXTS, WordScorer())]
 
 
 @pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank"])
 def test_cohere_and_jina(client: Any, path: str) -> None:
-    """Texts or objects; the best few, with their texts if asked for; further fields are let be."""
+    """Texts, objects, top_n and returned texts are supported; other fields are ignored."""
     service = client()
     ask = {"model": "rerank-v3.5", "query": "bees dance", "documents": TEXTS}
     answer = service.post(path, json=ask).json()
@@ -29,18 +29,18 @@ def test_cohere_and_jina(client: Any, path: str) -> None:
     objects = [{"text": text, "id": n} for n, text in enumerate(TEXTS)]
     more = {"top_n": 2, "return_documents": True, "max_tokens_per_doc": 4096, "priority": 0}
     two = service.post(path, json={**ask, "documents": objects, **more}).json()["results"]
-    assert [r["index"] for r in two] == [place for place, _ in EXPECTED[:2]]
+    assert [r["index"] for r in two] == [index for index, _ in EXPECTED[:2]]
     assert two[0]["document"] == {"text": "bees dance"}
     assert service.post(path, json={**ask, "documents": []}).json()["results"] == []
 
 
 def test_text_embeddings_inference(client: Any) -> None:
-    """A list, best first, with texts if asked for; logits are not made up."""
+    """The answer is a list, best first, with texts on request; raw scores are refused."""
     service = client()
     ask = {"query": "bees dance", "texts": TEXTS}
     assert [(r["index"], r["score"]) for r in service.post("/rerank", json=ask).json()] == EXPECTED
     with_text = service.post("/rerank", json={**ask, "return_text": True, "truncate": True}).json()
-    assert [r["text"] for r in with_text] == [TEXTS[place] for place, _ in EXPECTED]
+    assert [r["text"] for r in with_text] == [TEXTS[index] for index, _ in EXPECTED]
     raw = service.post("/rerank", json={**ask, "raw_scores": True})
     assert (raw.status_code, raw.json()["wanted"]) == (422, "raw_scores: false")
 
@@ -60,16 +60,16 @@ def test_text_embeddings_inference(client: Any) -> None:
         {"query": "a", "documents": ["b" * 200_001]},
     ],
 )
-def test_wrong_requests_are_refused(client: Any, wrong: dict[str, Any]) -> None:
-    """Before anything is read."""
+def test_invalid_requests_are_refused(client: Any, wrong: dict[str, Any]) -> None:
+    """They get 422 before anything is scored."""
     answer = client().post("/v2/rerank", json=wrong)
     assert answer.status_code == 422
     assert answer.json()["message"]
 
 
-def test_scores_that_are_not_known_are_not_made_up(client: Any) -> None:
-    """Where time does not suffice the answer is that, and when to come back."""
-    service = client(limits=Limits(budget=1e-6, longest=1e-6))
+def test_incomplete_scoring_gets_503(client: Any) -> None:
+    """If the time does not suffice, no partial ranking is returned."""
+    service = client(limits=Limits(budget=1e-6, max_time=1e-6))
     answer = service.post("/v2/rerank", json={"query": "bees", "documents": TEXTS})
     assert answer.status_code == 503
     assert answer.headers["retry-after"]

@@ -1,4 +1,4 @@
-"""Does the service answer as the library does, and refuse what it cannot answer?"""
+"""Does the service answer as the library does, and refuse invalid requests?"""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from served import client, place
+from served import client, index_directory
 
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
-from birchbark.index.reader import Index
-from birchbark.pipeline.opening import remembering
+from birchbark.index.index import Index
+from birchbark.pipeline.load_rankers import with_score_caches
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
@@ -25,20 +25,20 @@ from birchbark.records import Float32s, Ids
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.serve.app import application
-from birchbark.serve.limits import MOST_HITS, QUERY_CHARACTERS, Limits
+from birchbark.serve.limits import MAX_HITS, MAX_QUERY_CHARACTERS, Limits
 from birchbark.serve.service import Service
 from conftest import WordScorer
 
-__all__ = ["client", "place"]
+__all__ = ["client", "index_directory"]
 QUERY = "birch river iron"
 
 
 class _Slow(WordScorer):
-    """Takes a fifth of a second for each query's texts."""
+    """Takes a fifth of a second for each batch."""
 
-    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
+    def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
         time.sleep(0.2)
-        return super().score(query, pieces)
+        return super().score(query, token_ids)
 
 
 def ids(answer: dict[str, Any]) -> list[str]:
@@ -46,50 +46,52 @@ def ids(answer: dict[str, Any]) -> list[str]:
 
 
 def events(text: str) -> list[tuple[str, Any]]:
-    """Kind and data of each server-sent event."""
-    found = []
+    """Return kind and data of each server-sent event."""
+    parsed = []
     for block in text.strip().replace("\r\n", "\n").split("\n\n"):
         lines = dict(line.split(": ", 1) for line in block.split("\n") if ": " in line)
         if "event" in lines:
-            found.append((lines["event"], json.loads(lines["data"])))
-    return found
+            parsed.append((lines["event"], json.loads(lines["data"])))
+    return parsed
 
 
-def test_hits_are_those_of_the_library(place: Path, client: Any) -> None:
-    """Scores, their parts, evidence with its context, and what was read."""
+def test_hits_are_those_of_the_library(index_directory: Path, client: Any) -> None:
+    """Scores, their parts, evidence with its context, and counts agree."""
     answer = client().post("/search", json={"query": QUERY}).json()
-    expected = search(IndexEngine(Index(place)), QUERY, Ranker(WordScorer()))
+    expected = search(IndexEngine(Index(index_directory)), QUERY, Ranker(WordScorer()))
     assert ids(answer) == [hit.document.doc_id for hit in expected.hits]
     assert answer["exact"]
-    assert (answer["candidates"], answer["settled"]) == (4, expected.work.settled)
-    for hit, own in zip(answer["hits"], expected.hits, strict=True):
-        assert hit["score"] == own.score
-        assert hit["first_stage"] + hit["embedding"] + hit["evidence"] == pytest.approx(own.score)
-        for shown, evidence in zip(hit["segments"], own.segments, strict=True):
+    assert (answer["candidates"], answer["scored"]) == (4, expected.stats.scored)
+    for hit, expected_hit in zip(answer["hits"], expected.hits, strict=True):
+        assert hit["score"] == expected_hit.score
+        assert hit["first_stage"] + hit["embedding"] + hit["evidence"] == pytest.approx(
+            expected_hit.score
+        )
+        for shown, evidence in zip(hit["segments"], expected_hit.segments, strict=True):
             assert (shown["score"], shown["weight"]) == (evidence.score, evidence.weight)
-            assert shown["text"] == own.document.contents[shown["start"] : shown["end"]]
+            assert shown["text"] == expected_hit.document.contents[shown["start"] : shown["end"]]
             around = shown["before"] + shown["text"] + shown["after"]
-            assert around in own.document.contents
+            assert around in expected_hit.document.contents
     assert answer["timings_ms"]["first_stage"] <= answer["timings_ms"]["total"]
 
 
-def test_a_request_may_choose(place: Path, client: Any) -> None:
-    """Hits, depth, weights, filters, and what ranks."""
+def test_options_of_a_request(index_directory: Path, client: Any) -> None:
+    """Number of hits, depth, weights, filters and ranker can be chosen."""
     service = client()
     chosen = {"query": QUERY, "top": 2, "depth": 3, "first_stage_weight": 0.9, "weights": [1]}
     answer = service.post("/search", json=chosen).json()
     ranker = Ranker(
         WordScorer(), aggregation=Top((1.0,)), interpolation=Interpolation(0.9), depth=3
     )
-    expected = search(IndexEngine(Index(place)), QUERY, ranker, 2)
+    expected = search(IndexEngine(Index(index_directory)), QUERY, ranker, 2)
     assert ids(answer) == [hit.document.doc_id for hit in expected.hits]
     assert answer["candidates"] == 3
     only = service.post("/search", json={"query": QUERY, "filters": {"kind": "water"}}).json()
     assert set(ids(only)) == {"canoe", "bridge"}
     first = service.post("/search", json={"query": QUERY, "by": "first_stage"}).json()
-    bm25 = search(IndexEngine(Index(place), FirstStage()), QUERY, None)
+    bm25 = search(IndexEngine(Index(index_directory), FirstStage()), QUERY, None)
     assert ids(first) == [hit.document.doc_id for hit in bm25.hits]
-    assert (first["exact"], first["settled"]) == (True, 0)
+    assert (first["exact"], first["scored"]) == (True, 0)
     near = service.post("/search", json={"query": QUERY, "by": "embedding"}).json()
     assert near["exact"]
     assert all(hit["first_stage"] == 0 for hit in near["hits"])
@@ -100,24 +102,24 @@ def test_a_request_may_choose(place: Path, client: Any) -> None:
     [
         ({}, "query: Field required"),
         ({"query": ""}, "query: String should have at least 1 character"),
-        ({"query": "x" * (QUERY_CHARACTERS + 1)}, "query: String should have at most"),
+        ({"query": "x" * (MAX_QUERY_CHARACTERS + 1)}, "query: String should have at most"),
         ({"query": "a", "tpo": 3}, "tpo: Extra inputs are not permitted"),
         ({"query": "a", "top": 0}, "top: "),
-        ({"query": "a", "top": MOST_HITS + 1}, "top: "),
+        ({"query": "a", "top": MAX_HITS + 1}, "top: "),
         ({"query": "a", "first_stage_weight": 1.5}, "first_stage_weight: "),
         ({"query": "a", "weights": []}, "weights: "),
         ({"query": "a", "budget_ms": 0}, "budget_ms: "),
         ({"query": "a", "by": "magic"}, "by: "),
         ({"query": "a", "filters": {"colour": "red"}}, "no field 'colour' to filter by"),
-        ({"query": "a", "by": "first_stage", "depth": 3}, "depth is for BERT"),
-        ({"query": "a", "by": "embedding", "first_stage_weight": 0}, "first_stage_weight is for"),
+        ({"query": "a", "by": "first_stage", "depth": 3}, "depth requires BERT"),
+        ({"query": "a", "by": "embedding", "first_stage_weight": 0}, "first_stage_weight requires"),
         ({"query": "birch " * 300}, "query is too long for the model"),
     ],
 )
-def test_wrong_requests_are_told_what_is_wrong(
+def test_invalid_requests_get_an_explanation(
     client: Any, request_json: dict[str, Any], message: str
 ) -> None:
-    """In plain words, and without a place on this disk."""
+    """The message names the fault and contains no file path."""
     service = client()
     if message.startswith("query is too long"):
         service = client(bert=True)
@@ -135,38 +137,39 @@ def test_wrong_requests_are_told_what_is_wrong(
      b'{"\\ud800": 1}', b"[" * 100_000, b'{"query": "a", "top": 1e400}',
      b'{"query": "a", "top": ' + b"9" * 5000 + b"}"],
 )  # fmt: skip
-def test_what_is_no_request_is_refused(client: Any, body: bytes) -> None:
-    """Broken JSON, halves of characters, numbers that are none, depths without end."""
+def test_malformed_bodies_are_refused(client: Any, body: bytes) -> None:
+    """Broken JSON, lone surrogates, NaN, huge numbers and deep nesting get 400 or 422."""
     answer = client().post("/search", content=body, headers={"content-type": "application/json"})
     assert answer.status_code in (400, 422)
     assert answer.json()["message"]
 
 
-def test_a_query_without_words_finds_nothing(client: Any) -> None:
-    """And one that is all signs; neither is an error."""
+def test_queries_without_terms_have_no_hits(client: Any) -> None:
+    """A query of stop words and punctuation only is no error."""
     for query in ("the", "?!", " ", "zebra", "\x00", "<script>"):
         answer = client().post("/search", json={"query": query})
         assert answer.status_code == 200
         assert (answer.json()["hits"], answer.json()["exact"]) == ([], True)
 
 
-def test_an_answer_in_a_hurry_is_the_first_stages(client: Any) -> None:
-    """It says so; nothing looks as though it had been read."""
+def test_a_tiny_budget_gives_first_stage_results(client: Any) -> None:
+    """The answer is not exact, and no hit counts as scored."""
     service = client()
     answer = service.post("/search", json={"query": QUERY, "budget_ms": 0.001}).json()
     first = service.post("/search", json={"query": QUERY, "by": "first_stage"}).json()
     assert ids(answer) == ids(first)
     assert not answer["exact"]
-    assert not any(hit["settled"] for hit in answer["hits"])
+    assert not any(hit["scored"] for hit in answer["hits"])
 
 
-def test_a_stream_tells_the_first_stage_first(client: Any) -> None:
-    """Then better answers; the last is the one that /search gives."""
-    service: TestClient = client(Ranker(_Slow()))  # so that the first is told before the next
-    told = events(service.post("/search/stream", json={"query": QUERY}).text)
-    assert [kind for kind, _ in told][-1] == "done"
-    answers = [data for kind, data in told if kind == "answer"]
-    assert answers[0]["settled"] == 0
+def test_a_stream_starts_with_the_first_stage(client: Any) -> None:
+    """Better answers follow; the last equals that of /search."""
+    # Slow, so that the first answer is sent before the next one.
+    service: TestClient = client(Ranker(_Slow()))
+    received = events(service.post("/search/stream", json={"query": QUERY}).text)
+    assert [kind for kind, _ in received][-1] == "done"
+    answers = [data for kind, data in received if kind == "answer"]
+    assert answers[0]["scored"] == 0
     assert not answers[0]["exact"]
     first = service.post("/search", json={"query": QUERY, "by": "first_stage"}).json()
     assert ids(answers[0]) == ids(first)
@@ -175,22 +178,22 @@ def test_a_stream_tells_the_first_stage_first(client: Any) -> None:
     assert answers[-1]["exact"]
     wrong = {"query": QUERY, "filters": {"colour": "red"}}
     (event,) = events(service.post("/search/stream", json=wrong).text)
-    assert event == ("error", {"message": "no field 'colour' to filter by (one of kind)"})
+    assert event == ("error", {"message": "no field 'colour' to filter by: expected one of kind"})
 
 
-def test_documents_are_given_with_their_scores(client: Any) -> None:
-    """All segments, in their order; ids may be paths; what is not there is not found."""
+def test_documents_with_segment_scores(client: Any) -> None:
+    """Segments are in document order; ids may be paths; unknown ids get 404."""
     service = client()
     plain = service.get("/documents/canoe").json()
     assert plain["fields"]["text"] == "A canoe of birch bark. It rides the river."
     assert plain["segments"] is None
     tinted = service.get("/documents/canoe", params={"query": "birch"}).json()
-    assert [one["text"] for one in tinted["segments"]] == [
+    assert [segment["text"] for segment in tinted["segments"]] == [
         "Birch canoe",
         "A canoe of birch bark.",
         "It rides the river.",
     ]
-    scores = [one["score"] for one in tinted["segments"]]
+    scores = [segment["score"] for segment in tinted["segments"]]
     assert scores[2] < min(scores[:2])
     assert service.get("/documents/woods/forest.txt").json()["title"] == "Forest"
     for name in ("nobody", "../index/manifest.json", "%2e%2e/manifest.json", "a" * 513, "\x00"):
@@ -199,8 +202,8 @@ def test_documents_are_given_with_their_scores(client: Any) -> None:
         assert "manifest" not in answer.text
 
 
-def test_documents_are_added_and_deleted(place: Path, client: Any) -> None:
-    """On disk when it is answered; all of a request or nothing; only where that is allowed."""
+def test_documents_are_added_and_deleted(index_directory: Path, client: Any) -> None:
+    """When answered, all changes are on disk or none; they require --writable."""
     closed = client()
     for answer in (
         closed.post("/documents", json={"documents": [{"id": "x", "text": "y"}]}),
@@ -213,12 +216,12 @@ def test_documents_are_added_and_deleted(place: Path, client: Any) -> None:
     assert service.post("/documents", json={"documents": new}).json() == {
         "added": 1, "replaced": 1, "deleted": 0,
     }  # fmt: skip
-    assert Index(place).documents(["a/b"])[0].title == "Zebra"
+    assert Index(index_directory).documents(["a/b"])[0].title == "Zebra"
     assert ids(service.post("/search", json={"query": "zebra"}).json()) == ["a/b"]
     assert service.delete("/documents/a/b").json()["deleted"] == 1
     assert service.delete("/documents/a/b").status_code == 404
     assert ids(service.post("/search", json={"query": "zebra"}).json()) == []
-    before = len(Index(place))
+    before = len(Index(index_directory))
     for bad in (
         [{"id": "ok", "text": "fine"}, {"text": "no id"}],
         [{"id": "ok", "text": "fine"}, {"id": " ", "text": "empty id"}],
@@ -230,24 +233,24 @@ def test_documents_are_added_and_deleted(place: Path, client: Any) -> None:
     half = b'{"documents": [{"id": "s", "text": "\\ud800"}]}'
     head = {"content-type": "application/json"}
     assert service.post("/documents", content=half, headers=head).status_code == 422
-    assert len(Index(place)) == before
+    assert len(Index(index_directory)) == before
 
 
-def test_attention_is_that_of_the_model(client: Any) -> None:
-    """For the page to draw: a share for each layer, head and token."""
+def test_attention(client: Any) -> None:
+    """The answer has a share for each layer, head and token."""
     ask = {"query": "bees", "text": "Bees dance."}
     assert client().post("/attention", json=ask).status_code == 422
     service = client(bert=True)
-    found = service.post("/attention", json=ask).json()
-    assert found["tokens"] == "[CLS] bee ##s [SEP] bee ##s dance . [SEP]".split()
-    assert len(found["layers"]) == 2
+    attention = service.post("/attention", json=ask).json()
+    assert attention["tokens"] == "[CLS] bee ##s [SEP] bee ##s dance . [SEP]".split()
+    assert len(attention["layers"]) == 2
     long = service.post("/attention", json={"query": "bees", "text": "bees " * 100})
     assert long.status_code == 422
     assert "do not fit into one input" in long.json()["message"]
 
 
-def test_what_happens_is_counted(client: Any) -> None:
-    """By address and status, without ids or queries in the names."""
+def test_metrics(client: Any) -> None:
+    """Requests are counted by route and status, without ids or queries."""
     service = client()
     service.post("/search", json={"query": QUERY})
     service.post("/search", json={"query": QUERY, "budget_ms": 0.001})
@@ -261,8 +264,8 @@ def test_what_happens_is_counted(client: Any) -> None:
     assert "canoe" not in text
 
 
-def test_weights_are_moved_without_reading(client: Any) -> None:
-    """What was read is remembered, whatever it counts for next."""
+def test_other_weights_score_nothing_again(client: Any) -> None:
+    """Cached scores are used with any weights."""
     service = client()
 
     def scored() -> str:
@@ -289,33 +292,33 @@ def test_weights_are_moved_without_reading(client: Any) -> None:
     assert scored() != before
 
 
-def test_what_a_store_remembers_is_not_read_again(place: Path, tmp_path: Path) -> None:
-    """And counted as read where it is."""
+def test_stored_scores_are_not_computed_again(index_directory: Path, tmp_path: Path) -> None:
+    """A second searcher with the same score store scores no pair."""
     for expected in (True, False):
-        with remembering([Ranker(WordScorer())], tmp_path / "scores") as kept:
-            searcher = Searcher(place, kept.rankers)
-            assert searcher.search(QUERY).work.pairs
-            assert bool(searcher.scored) is expected
+        with with_score_caches([Ranker(WordScorer())], tmp_path / "scores") as kept:
+            searcher = Searcher(index_directory, kept.rankers)
+            assert searcher.search(QUERY).stats.pairs
+            assert bool(searcher.pairs_scored) is expected
 
 
-def test_every_model_is_opened_in_one_way(place: Path) -> None:
-    """Once, as the searcher was told to."""
+def test_models_are_loaded_once_by_the_given_function(index_directory: Path) -> None:
+    """This includes the embedding, at its first use."""
     opened = []
 
     def load(model: str) -> WordScorer:
         opened.append(model)
         return WordScorer()
 
-    service = Service(Searcher(place, "first", load=load), "second")
-    with TestClient(application(service)) as asked:
+    service = Service(Searcher(index_directory, "first", load=load), "second")
+    with TestClient(application(service)) as test_client:
         for by in ("bert", "embedding", "embedding"):
-            answer = asked.post("/search", json={"query": QUERY, "by": by})
+            answer = test_client.post("/search", json={"query": QUERY, "by": by})
             assert answer.status_code == 200
     assert opened == ["first", "second"]
 
 
-def test_every_address_is_described(client: Any) -> None:
-    """/openapi.json knows them, and is the only description: none comes from elsewhere."""
+def test_openapi_describes_every_route(client: Any) -> None:
+    """/openapi.json is the only description; no page loads scripts from another server."""
     service = client()
     described = service.get("/openapi.json").json()
     assert set(described["paths"]) == {
@@ -327,7 +330,7 @@ def test_every_address_is_described(client: Any) -> None:
 
 
 def test_without_a_model_the_first_stage_ranks(client: Any) -> None:
-    """What needs one is refused."""
+    """Requests that need a model get 422."""
     service = client(ranker=())
     answer = service.post("/search", json={"query": QUERY}).json()
     assert answer["exact"]
@@ -341,34 +344,40 @@ def test_without_a_model_the_first_stage_ranks(client: Any) -> None:
         assert answer.status_code == 422
 
 
-def test_limits_that_contradict_each_other_are_refused() -> None:
-    """Before anything is served."""
+def test_invalid_limits_are_refused() -> None:
+    """Values of 0 and a default budget above the maximum raise InputError."""
     from birchbark.errors import InputError
 
-    for wrong in ({"budget": 0}, {"budget": 60}, {"at_work": 0}, {"inside": 0}, {"body": 0}):
+    for wrong in (
+        {"budget": 0},
+        {"budget": 60},
+        {"max_concurrent": 0},
+        {"max_requests": 0},
+        {"max_request_bytes": 0},
+    ):
         with pytest.raises(InputError):
             Limits(**wrong)  # type: ignore[arg-type]
 
 
-def test_a_request_cannot_lift_the_filter_of_the_service(place: Path) -> None:
-    """It may ask for less, and not for other documents."""
+def test_a_request_cannot_override_the_filter_of_the_service(index_directory: Path) -> None:
+    """A request can narrow the filter but not see other documents."""
     only = FirstStage(filters={"kind": "water"})
-    service = Service(Searcher(place, Ranker(WordScorer()), only))
-    with TestClient(application(service)) as asked:
+    service = Service(Searcher(index_directory, Ranker(WordScorer()), only))
+    with TestClient(application(service)) as test_client:
         for more in ({}, {"filters": {"kind": "water"}}):
-            answer = asked.post("/search", json={"query": QUERY, **more}).json()
+            answer = test_client.post("/search", json={"query": QUERY, **more}).json()
             assert set(ids(answer)) == {"canoe", "bridge"}
-        refused = asked.post("/search", json={"query": QUERY, "filters": {"kind": "land"}})
+        refused = test_client.post("/search", json={"query": QUERY, "filters": {"kind": "land"}})
         assert refused.status_code == 422
-        assert "another kind" in refused.json()["message"]
+        assert "another value of 'kind'" in refused.json()["message"]
 
 
-def test_an_index_that_is_gone_is_told_without_its_place(place: Path, client: Any) -> None:
-    """Nothing that was asked is to blame; where it lay is nobody's business."""
+def test_a_deleted_index_gets_503_without_its_path(index_directory: Path, client: Any) -> None:
+    """The service stays healthy, but is not ready."""
     service = client()
-    shutil.rmtree(place)
+    shutil.rmtree(index_directory)
     answer = service.post("/search", json={"query": QUERY})
     assert answer.status_code == 503
-    assert str(place.parent) not in answer.text
+    assert str(index_directory.parent) not in answer.text
     assert service.get("/readyz").status_code == 503
     assert service.get("/healthz").status_code == 200

@@ -1,9 +1,11 @@
-"""Is patience had with those who are slow, and none with those who do nothing?"""
+"""Does the server wait for slow clients, and disconnect idle ones?"""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -11,41 +13,51 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from birchbark.serve import server
-from birchbark.serve.server import PatientProtocol
+from birchbark.serve.server import TimeLimitProtocol
 
 PIECE = b"birch " * 10_000
 REQUEST = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
 
 
 async def endless(scope: Any, receive: Any, send: Any) -> None:
-    """An answer of 1.2 GB, in pieces, like a stream that goes on and on."""
+    """Send a response of 1.2 GB in chunks."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     for _ in range(20_000):
         await send({"type": "http.response.body", "body": PIECE, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
 
 
-async def seconds_held(taken: int, most: float) -> float:
-    """How long a connection lasts whose reader takes so many bytes every tenth of a second."""
-    loop, state = asyncio.get_running_loop(), ServerState()
-    config = uvicorn.Config(endless, http=PatientProtocol, ws="none", log_level="critical")
-    config.load()
-    listening = await loop.create_server(
-        lambda: PatientProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+@asynccontextmanager
+async def serving(limit: int | None = None) -> AsyncIterator[tuple[ServerState, tuple[str, int]]]:
+    """Serve `endless`; yield the server's state and address. limit: connection limit."""
+    state = ServerState()
+    config = uvicorn.Config(
+        endless, http=TimeLimitProtocol, ws="none", log_level="critical", limit_concurrency=limit
     )
+    config.load()
+    listening = await asyncio.get_running_loop().create_server(
+        lambda: TimeLimitProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+    )
+    async with listening:
+        yield state, listening.sockets[0].getsockname()
+
+
+async def seconds_held(bytes_read: int, max_seconds: float) -> float:
+    """Return how long a client stays connected that reads `bytes_read` bytes every 0.1 s."""
+    loop = asyncio.get_running_loop()
     reader = socket.socket()
     reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
     reader.setblocking(False)
     begun = loop.time()
-    async with listening:
-        await loop.sock_connect(reader, listening.sockets[0].getsockname())
+    async with serving() as (state, address):
+        await loop.sock_connect(reader, address)
         await loop.sock_sendall(reader, REQUEST)
         while not state.connections:
             await asyncio.sleep(0.01)
-        while state.connections and loop.time() < begun + most:
+        while state.connections and loop.time() < begun + max_seconds:
             await asyncio.sleep(0.1)
-            if taken:
-                await loop.sock_recv(reader, taken)
+            if bytes_read:
+                await loop.sock_recv(reader, bytes_read)
         held = loop.time() - begun
         reader.close()
         for connection in list(state.connections):
@@ -55,46 +67,37 @@ async def seconds_held(taken: int, most: float) -> float:
     return held
 
 
-async def told_beside_others(others: int, most: int) -> bytes:
-    """What one is answered who comes when so many are there."""
-    loop, state = asyncio.get_running_loop(), ServerState()
-    config = uvicorn.Config(
-        endless, http=PatientProtocol, ws="none", log_level="critical", limit_concurrency=most
-    )
-    config.load()
-    listening = await loop.create_server(
-        lambda: PatientProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
-    )
-    port = listening.sockets[0].getsockname()[1]
-    async with listening:
-        there = [await asyncio.open_connection("127.0.0.1", port) for _ in range(others)]
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def answer_beside_others(others: int, limit: int) -> bytes:
+    """Return the answer to a client while `others` other connections are open."""
+    async with serving(limit) as (state, address):
+        there = [await asyncio.open_connection(*address) for _ in range(others)]
+        reader, writer = await asyncio.open_connection(*address)
         writer.write(REQUEST)
-        said = await asyncio.wait_for(reader.read(-1 if others >= most else 2_000), 10)
+        answer = await asyncio.wait_for(reader.read(-1 if others >= limit else 2_000), 10)
         for _, one in (*there, (reader, writer)):
             one.transport.abort()
         while state.connections or state.tasks:
             await asyncio.sleep(0.01)
-    return said
+    return answer
 
 
-def test_more_than_can_be_held_are_told_when_to_come_back() -> None:
-    """In the words and with the headers of every refusal; then they are let go."""
-    assert asyncio.run(told_beside_others(2, most=3)).startswith(b"HTTP/1.1 200 ")
-    head, _, body = asyncio.run(told_beside_others(3, most=3)).lower().partition(b"\r\n\r\n")
+def test_too_many_connections_get_503() -> None:
+    """The answer has the headers of all errors, and the connection is closed."""
+    assert asyncio.run(answer_beside_others(2, limit=3)).startswith(b"HTTP/1.1 200 ")
+    head, _, body = asyncio.run(answer_beside_others(3, limit=3)).lower().partition(b"\r\n\r\n")
     assert head.startswith(b"http/1.1 503 ")
     for line in (b"retry-after: 1", b"connection: close", b"content-security-policy: default-src"):
         assert b"\r\n" + line in head
     assert b"too many connections" in body
 
 
-def test_who_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the middle of an answer, too; the connection is gone, and what was to be sent."""
-    monkeypatch.setattr(server, "FLUSH_SECONDS", 0.3)
+def test_a_client_that_reads_nothing_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is disconnected in the middle of an answer, and the rest is discarded."""
+    monkeypatch.setattr(server, "WRITE_SECONDS", 0.3)
     assert asyncio.run(seconds_held(0, 10)) < 5
 
 
-def test_who_takes_little_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As long as something goes, it goes on."""
-    monkeypatch.setattr(server, "FLUSH_SECONDS", 1.0)
+def test_a_client_that_reads_slowly_stays_connected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection lasts as long as the client reads something."""
+    monkeypatch.setattr(server, "WRITE_SECONDS", 1.0)
     assert asyncio.run(seconds_held(1 << 16, 3)) >= 3

@@ -1,4 +1,4 @@
-"""Does each analyzer do to a token what its table says, and nothing else?"""
+"""Does each analyzer turn a token into exactly the documented terms?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from birchbark.errors import InputError
 from birchbark.text.analyzer import (
-    LONGEST_TERM,
+    MAX_TERM_LENGTH,
     NORMALISERS,
     STOP_WORDS,
     analyzer,
@@ -26,7 +26,7 @@ TOKEN = st.text("abcdegilnorsty", min_size=1, max_size=12)
 
 @given(NAMES, TEXT)
 def test_terms_are_the_normalised_tokens(name: str, text: str) -> None:
-    """An analyzer is its two steps, one after the other."""
+    """An analyzer applies its two steps one after the other."""
     chosen = analyzer(name)
     expected = [term for token in chosen.tokens(text) for term in chosen.normalise(token)]
     assert chosen.terms(text) == expected
@@ -34,42 +34,42 @@ def test_terms_are_the_normalised_tokens(name: str, text: str) -> None:
 
 @given(NAMES, TEXT, TEXT)
 def test_terms_of_a_text_are_those_of_its_parts(name: str, left: str, right: str) -> None:
-    """Each token is treated alone, so that answers may be remembered."""
+    """Each token is normalised alone, so that results can be cached."""
     terms = analyzer(name).terms
     assert terms(f"{left} {right}") == terms(left) + terms(right)
 
 
 @given(NAMES, TEXT)
 def test_terms_are_short_and_not_empty(name: str, text: str) -> None:
-    """No term is empty, longer than Lucene's limit, or in capitals."""
+    """No term is empty, longer than Lucene's limit, or in upper case."""
     for term in analyzer(name).terms(text):
-        assert 0 < len(term) <= LONGEST_TERM
+        assert 0 < len(term) <= MAX_TERM_LENGTH
         assert term.lower() == term
 
 
 @given(NAMES, st.text("aBcs'-. ", max_size=30))
 def test_case_does_not_matter(name: str, text: str) -> None:
-    """A question in capitals finds what one in small letters finds."""
+    """Upper-case and lower-case queries have the same terms."""
     assert analyzer(name).terms(text.upper()) == analyzer(name).terms(text.lower())
 
 
 @given(st.text(min_size=1, max_size=600))
-def test_plain_lowers_and_cuts(token: str) -> None:
-    """The pieces put together are the token in lower case, all but the last of full length."""
+def test_plain_lowercases_and_splits(token: str) -> None:
+    """The terms joined are the lowercase token; all but the last have the maximal length."""
     pieces = plain(token)
     assert "".join(pieces) == token.lower()
-    assert {len(piece) for piece in pieces[:-1]} <= {LONGEST_TERM}
+    assert {len(piece) for piece in pieces[:-1]} <= {MAX_TERM_LENGTH}
 
 
 @given(TOKEN)
 def test_english_is_porter_without_stop_words(token: str) -> None:
-    """Where there is no possessive, nothing else tells them apart."""
+    """Without a possessive, there is no other difference."""
     assert english(token) == (() if token in STOP_WORDS else porter(token))
 
 
 @given(TOKEN, st.sampled_from(["'s", "'S", "’s", "’S", "＇s", "＇S"]))
-def test_english_takes_the_possessive_off(token: str, ending: str) -> None:
-    """Straight, curly and full-width apostrophes; what is left is treated as if it stood alone."""
+def test_english_removes_the_possessive(token: str, ending: str) -> None:
+    """With straight, curly and full-width apostrophes."""
     assert english(token + ending) == english(token)
 
 
@@ -111,12 +111,12 @@ def test_short_words_are_not_stemmed(token: str) -> None:
     ],
 )
 def test_stems_are_those_of_porters_paper(word: str, stem: str) -> None:
-    """Examples of An algorithm for suffix stripping (1980)."""
+    """Examples from "An algorithm for suffix stripping" (1980)."""
     assert porter(word) == porter(word.upper()) == (stem,)
 
 
 def test_the_stop_words_are_lucenes() -> None:
-    """Thirty-three words in lower case, each of them dropped by english and by no other."""
+    """33 words in lower case, removed by english and by no other analyzer."""
     assert len(STOP_WORDS) == 33
     text = " ".join(sorted(STOP_WORDS)).title()
     assert analyzer("english").terms(text) == []
@@ -132,23 +132,23 @@ def test_the_stop_words_are_lucenes() -> None:
     ],
 )
 def test_analyzers_differ_as_documented(name: str, expected: str) -> None:
-    """One sentence through all three."""
+    """The same sentence through all three."""
     text = "The ponies and the bridge's relational arches weren't in U.S.A."
     assert analyzer(name).terms(text) == expected.split()
 
 
-def test_the_possessive_goes_before_stop_words_are_looked_up() -> None:
-    """It's is It, and that is a stop word."""
+def test_the_possessive_is_removed_before_stop_words() -> None:
+    """ "It's" becomes "It", which is a stop word."""
     assert analyzer("english").terms("It's that's The's boss's s's") == ["boss", "s"]
 
 
 def test_terms_are_repeated_in_order() -> None:
-    """Counts and positions can be taken from them."""
+    """Counts and positions can be derived from them."""
     assert analyzer("plain").terms("b a B_1 a") == ["b", "a", "b_1", "a"]
 
 
-def test_long_tokens_are_cut_before_stemming() -> None:
-    """255 and 256 characters make one term and two."""
+def test_long_tokens_are_split_before_stemming() -> None:
+    """255 characters make one term, 256 make two."""
     assert plain("A" * 255) == ("a" * 255,)
     assert plain("A" * 256) == ("a" * 255, "a")
     assert porter("a" * 252 + "ing" + "ponies") == ("a" * 252, "poni")
@@ -156,20 +156,22 @@ def test_long_tokens_are_cut_before_stemming() -> None:
 
 
 def test_other_scripts_pass_through_the_stemmer() -> None:
-    """Porter knows English; what is not English stays."""
+    """Porter's stemmer leaves other scripts unchanged."""
     assert analyzer("english").terms("Привет 日本 テスト") == ["привет", "日", "本", "テスト"]
 
 
 @pytest.mark.parametrize("name", ["", "English", "klingon"])
-def test_an_unknown_analyzer_lists_those_there_are(name: str) -> None:
-    """So that the next try succeeds."""
-    message = re.escape(f"unknown analyzer {name!r} (one of english, porter, plain, wordpiece")
+def test_the_error_for_an_unknown_analyzer_lists_the_names(name: str) -> None:
+    """So that the user can choose one."""
+    message = re.escape(
+        f"unknown analyzer {name!r}: expected one of english, porter, plain, wordpiece"
+    )
     with pytest.raises(InputError, match=message):
         analyzer(name)
 
 
 @pytest.mark.parametrize("name", sorted(NORMALISERS))
 def test_an_analyzer_knows_its_name(name: str) -> None:
-    """The index writes it down, and a query is analysed with the same."""
+    """The index stores it, and queries are analysed in the same way."""
     assert analyzer(name).name == name
     assert analyzer(name) == analyzer(name)

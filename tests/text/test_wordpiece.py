@@ -1,4 +1,4 @@
-"""Are terms BERT's own pieces, and is what it cannot spell counted?"""
+"""Are terms the WordPiece tokens that BERT reads, and are unknown words counted?"""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from birchbark.checkpoint.named import load_vocabulary
+from birchbark.checkpoint.locate import load_vocabulary
 from birchbark.errors import InputError
-from birchbark.index.build import Schema, build_index
+from birchbark.index.build_index import Schema, build_index
 from birchbark.index.describe import describe
-from birchbark.index.reader import Index
+from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import rank_query
-from birchbark.score.model import load_scorer
+from birchbark.score.load_scorer import load_scorer
 from birchbark.text.analyzer import NAMES, analyzer
 
 TEXT = "Orchestrating the U.S. fleet's Überfahrt: re-ranking, 3.5 % (naïve?)"
 
 
-def test_pieces_are_those_the_model_reads() -> None:
-    """All but punctuation, and in the same order."""
-    tokens = load_scorer()._pieces._tokenizer.encode(TEXT, add_special_tokens=False).tokens  # type: ignore[attr-defined]
+def test_terms_are_the_tokens_of_the_model() -> None:
+    """Except punctuation, and in the same order."""
+    tokens = load_scorer()._tokenizer._tokenizer.encode(TEXT, add_special_tokens=False).tokens  # type: ignore[attr-defined]
     expected = [t for t in tokens if any(c.isalnum() for c in t)]
     assert analyzer("wordpiece", load_vocabulary()).terms(TEXT) == expected
 
 
-def test_stems_are_cut_into_pieces() -> None:
-    """Porter first, then the vocabulary."""
+def test_stems_are_split_into_tokens() -> None:
+    """Porter's stemmer comes first, then the vocabulary."""
     vocabulary = ["[UNK]", "orchestr", "##ation", "orch", "##estr", "ponies", "poni"]
     assert analyzer("porter+wordpiece", vocabulary).terms("Ponies orchestrate") == [
         "poni",
@@ -42,7 +42,7 @@ def test_stems_are_cut_into_pieces() -> None:
 
 
 def test_unknown_words_are_no_terms_and_are_counted(tmp_path: Path) -> None:
-    """Total and distinct, deleted documents left out; the index keeps its vocabulary."""
+    """All and distinct ones, without deleted documents; the index stores its vocabulary."""
     vocabulary = ["[UNK]", "bee", "##s", "dance"]
     documents = [
         Document("a", {"text": "Bees dance, zzz!"}),
@@ -61,8 +61,8 @@ def test_unknown_words_are_no_terms_and_are_counted(tmp_path: Path) -> None:
     assert figures["contents: tokens"] == 3 + 1 + 2
 
 
-def test_a_vocabulary_goes_with_wordpieces_alone() -> None:
-    """Neither forgotten nor ignored."""
+def test_only_wordpiece_takes_a_vocabulary() -> None:
+    """It is an error to omit it there, or to pass it elsewhere."""
     for name in NAMES:
         given = None if "wordpiece" in name else ["[UNK]", "a"]
         with pytest.raises(InputError, match="vocabulary"):

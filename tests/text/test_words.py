@@ -1,4 +1,4 @@
-"""Are words found where Unicode and Lucene find them, in every script?"""
+"""Are words those of Unicode and Lucene, in every script?"""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ ANY = st.text() | st.text(SCRIPTS)
 
 @given(ASCII)
 def test_the_fast_path_for_ascii_finds_the_same_words(text: str) -> None:
-    """Which of the two patterns is used cannot be told from the words."""
+    """Both patterns give the same words."""
     found = [[w for w in p.findall(text) if w.strip("_")] for p in (_ASCII, _unicode())]
     assert found[0] == found[1] == words(text)
 
 
 @given(ANY | st.lists(ANY | ASCII).map(" ".join))
-def test_cutting_at_blanks_finds_the_same_words(text: str) -> None:
-    """Pieces of ASCII beside others: the words are those of Unicode's rule over the whole text."""
+def test_splitting_at_blanks_finds_the_same_words(text: str) -> None:
+    """The fast path gives the words of Unicode's rule over the whole text."""
     assert words(text) == [w for w in _unicode().findall(text) if w.strip("_")]
 
 
 @given(ANY)
-def test_words_stand_in_the_text_in_order(text: str) -> None:
-    """Each word is a piece of the text behind the word before."""
+def test_words_are_substrings_in_order(text: str) -> None:
+    """Each word comes after the previous one."""
     end = 0
     for word in words(text):
         assert word
@@ -43,7 +43,7 @@ def test_words_stand_in_the_text_in_order(text: str) -> None:
 
 @given(st.text(LETTERS) | st.text(SCRIPTS))
 def test_no_letter_or_digit_is_lost(text: str) -> None:
-    """Letters and digits of every script are in some word, once."""
+    """Letters and digits of every script are in exactly one word."""
     kept = re.sub(r"[\W_]", "", "".join(words(text)))
     assert [c for c in text if c.isalpha() or c.isdecimal()] == [
         c for c in kept if c.isalpha() or c.isdecimal()
@@ -52,13 +52,13 @@ def test_no_letter_or_digit_is_lost(text: str) -> None:
 
 @given(ANY, ANY, st.sampled_from([" ", "\n", "\t", " - ", "!"]))
 def test_white_space_ends_every_word(left: str, right: str, between: str) -> None:
-    """Text can be cut at blanks and each piece be tokenised on its own."""
+    """Text can be split at blanks, and each part tokenised alone."""
     assert words(f"{left}{between}{right}") == words(left) + words(right)
 
 
 @given(ANY)
 def test_a_word_is_one_word(text: str) -> None:
-    """What was found as a word is found again, whole, when it stands alone."""
+    """Tokenising a word again returns the word."""
     for word in words(text):
         assert words(word) == [word]
 
@@ -100,7 +100,7 @@ def test_a_word_is_one_word(text: str) -> None:
     ],
 )
 def test_words_are_found_as_documented(text: str, expected: list[str]) -> None:
-    """Examples of every kind of word that the module speaks of."""
+    """Examples of every kind of word in the module docstring."""
     assert words(text) == expected
 
 
@@ -114,34 +114,34 @@ def test_words_are_found_as_documented(text: str, expected: list[str]) -> None:
     ],
 )
 def test_hebrew_keeps_its_quotes(text: str, expected: list[str]) -> None:
-    """Rules WB7a to WB7c: an acronym's quote and an apostrophe at the end are parts of a word."""
+    """Rules WB7a to WB7c: quotes of acronyms and final apostrophes are part of a word."""
     assert words(text) == expected
 
 
 @pytest.mark.parametrize("text", ["\U00017000", "\U0001b170", "\U00018b00", "\u3006"])
 def test_each_ideograph_is_a_token(text: str) -> None:
-    """Tangut, Nushu and Khitan signs are ideographs (Ideographic=Yes) as Han signs are."""
+    """Tangut, Nushu and Khitan characters are ideographs (Ideographic=Yes), like Han characters."""
     assert words(text + text) == [text, text]
 
 
 def test_a_flag_is_an_emoji() -> None:
-    """Two regional indicators are one emoji, and Lucene's one token."""
+    """Two regional indicators are one emoji, and one token in Lucene."""
     assert words("in 🇩🇪🇫🇷") == ["in", "🇩🇪", "🇫🇷"]
 
 
 @pytest.mark.parametrize("text", ["テ_a", "a_テ", "_テ", "テ_1_ト"])
 def test_underscores_join_katakana_and_letters(text: str) -> None:
-    """Rules WB13a and WB13b: an underscore joins letters, digits and katakana alike."""
+    """Rules WB13a and WB13b: an underscore joins letters, digits and katakana."""
     assert words(text) == [text]
 
 
 def test_long_runs_of_underscores_take_no_quadratic_time() -> None:
-    """Form lines in web pages, beside any letter that is not ASCII."""
+    """As in form lines of web pages, beside a letter that is not ASCII."""
     assert words("é " + "_" * 200_000 + " x") == ["é", "x"]
 
 
 def test_long_runs_without_blanks_take_no_quadratic_time() -> None:
-    """Of ASCII before a letter that is not, of such letters, and of both in turn."""
+    """ASCII before another letter, other letters, and both in turn."""
     assert words("a" * 300_000 + "é") == ["a" * 300_000 + "é"]
     assert words("é-" * 100_000) == ["é"] * 100_000
     assert words("é a\n" * 50_000) == ["é", "a"] * 50_000

@@ -1,4 +1,4 @@
-"""Does an embedding learn from queries and texts that it reads apart?"""
+"""Can a bi-encoder be trained, and are query and text encoded separately?"""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import pytest
 from tiny_trainings import prepare, settings
 from zoo import FAMILIES, give_tokenizer, write_family
 
-from birchbark.checkpoint.heads import MODES
-from birchbark.checkpoint.reader import Checkpoint, open_any
-from birchbark.checkpoint.tokenizer import Pieces
+from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
+from birchbark.checkpoint.heads import POOLING_MODES
+from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import InputError
+from birchbark.pairs.pair_table import PairTable
 from birchbark.records import Pair
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.model import load_scorer
-from birchbark.train.config import read_training
-from birchbark.train.curve import read_curve
-from birchbark.train.examples import Pairs
+from birchbark.score.load_scorer import load_scorer
 from birchbark.train.export import export
-from birchbark.train.material import PairInputs, Reads
-from birchbark.train.network import SCALE, Inputs
-from birchbark.train.shaping import Shaping, open_network
+from birchbark.train.initialise import Initialisation, open_network
+from birchbark.train.network import SCALE, PackedInputs
+from birchbark.train.pair_inputs import InputLayout, PairInputs
+from birchbark.train.read_config import read_training
 from birchbark.train.training import train
+from birchbark.train.training_log import read_log
 from conftest import write_bert
 
-torch = pytest.importorskip("torch", reason="torch is not installed: nothing to learn with")
+torch = pytest.importorskip("torch", reason="torch is not installed")
 
 pytestmark = pytest.mark.filterwarnings("default")
 LINEAGE: dict[str, Any] = {
@@ -39,42 +39,42 @@ TEXTS = ["a canoe , birch bark .", "bee dance", "the iron bridge river " * 3]
 
 
 def exported(folder: Path, mode: str, family: str) -> tuple[Path, Any]:
-    """A bi-encoder whose weights have moved away from its base, and its network."""
+    """Return a bi-encoder whose weights differ from those of its base, and its network."""
     directory = write_family(folder / "base", family, 1)
     if family in ("roberta", "albert"):
         give_tokenizer(directory, family)
-    base = open_any(directory, "tiny")
-    network = open_network(base, Shaping(dropout=0.0, pooling=mode), 0, "cpu")
+    base = open_any_head(directory, "tiny")
+    network = open_network(base, Initialisation(dropout=0.0, pooling=mode), 0, "cpu")
     torch.manual_seed(0)
     with torch.no_grad():
         for weight in network.weights.values():
             weight.add_(torch.randn_like(weight) * 0.2)
-    export(folder / "model", network, base, Pieces(base), LINEAGE)
+    export(folder / "model", network, base, CheckpointTokenizer(base), LINEAGE)
     return folder / "model", network
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", POOLING_MODES)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_engine_computes_what_torch_does(family: str, mode: str, tmp_path: Path) -> None:
-    """Cosines of vectors without torch are the logits that were learnt, by SCALE."""
+def test_score_and_torch_agree(family: str, mode: str, tmp_path: Path) -> None:
+    """The logits in training equal SCALE times the cosines of vectors computed without torch."""
     model, network = exported(tmp_path, mode, family)
     scorer = load_scorer(model)
     assert isinstance(scorer, EmbeddingScorer)
-    assert Checkpoint.open(model).max_length == open_any(tmp_path / "base", "tiny").max_length
-    pieces = Pieces(open_any(model, "tiny"))
-    read = [
+    assert Checkpoint.open(model).max_length == open_any_head(tmp_path / "base", "tiny").max_length
+    tokenizer = CheckpointTokenizer(open_any_head(model, "tiny"))
+    encoded = [
         (ids, np.zeros_like(ids))
         for query in QUERIES
         for text in TEXTS
-        for ids in map(pieces.single, pieces.encode([query, text]))
+        for ids in map(tokenizer.single_input, tokenizer.encode([query, text]))
     ]
-    found = network.score(Inputs.of(read, "cpu", [2] * 6)).numpy().reshape(2, 3)
-    asked, texts = scorer.embed(scorer.encode(QUERIES)), scorer.embed(scorer.encode(TEXTS))
-    np.testing.assert_allclose(found / SCALE, asked @ texts.T, atol=1e-5)
+    logits = network.score(PackedInputs.of(encoded, "cpu", [2] * 6)).numpy().reshape(2, 3)
+    queries, texts = scorer.embed(scorer.encode(QUERIES)), scorer.embed(scorer.encode(TEXTS))
+    np.testing.assert_allclose(logits / SCALE, queries @ texts.T, atol=1e-5)
 
 
-def test_sentence_transformers_reads_it(tmp_path: Path) -> None:
-    """The same vectors."""
+def test_sentence_transformers_loads_the_model(tmp_path: Path) -> None:
+    """It computes equal vectors."""
     theirs = pytest.importorskip("sentence_transformers", reason="not installed: a peer")
     model, _ = exported(tmp_path, "mean", "bert")
     scorer = load_scorer(model)
@@ -84,7 +84,7 @@ def test_sentence_transformers_reads_it(tmp_path: Path) -> None:
 
 
 def training(folder: Path, **changes: Any) -> dict[str, Any]:
-    """Settings of a tiny one, whose pairs lie in `folder`."""
+    """Return the settings of a tiny training run, whose pairs are in `folder`."""
     prepare(folder)
     return settings(
         folder / "base",
@@ -97,15 +97,13 @@ def training(folder: Path, **changes: Any) -> dict[str, Any]:
     )
 
 
-def test_it_learns(tmp_path: Path) -> None:
-    """The loss falls; what comes out is an embedding that says so, and can be trained on."""
+def test_the_loss_falls(tmp_path: Path) -> None:
+    """The exported model is an embedding model and can be trained further."""
     values = training(tmp_path, **{"schedule.steps": 40, "schedule.learning_rate": 3e-3})
-    told = read_training(values, tmp_path / "t.toml")
-    ended = train(told, tmp_path, tmp_path / "out")
+    config = read_training(values, tmp_path / "t.toml")
+    ended = train(config, tmp_path, tmp_path / "out")
     assert ended.ended == "all steps"
-    losses = [
-        line["loss"] for line in read_curve(tmp_path / "out" / "curve.jsonl") if "loss" in line
-    ]
+    losses = [line["loss"] for line in read_log(tmp_path / "out" / "curve.jsonl") if "loss" in line]
     assert np.mean(losses[-5:]) < 0.8 * np.mean(losses[:5])
     model = tmp_path / "out" / "model"
     assert isinstance(load_scorer(model), EmbeddingScorer)
@@ -115,36 +113,36 @@ def test_it_learns(tmp_path: Path) -> None:
     assert isinstance(load_scorer(tmp_path / "again" / "model"), EmbeddingScorer)
 
 
-def test_query_and_text_have_inputs_of_their_own(tmp_path: Path) -> None:
-    """Each as long as it may be; what is cut is counted."""
-    pieces = Pieces(open_any(write_bert(tmp_path / "b"), "tiny"))
+def test_query_and_text_have_separate_inputs(tmp_path: Path) -> None:
+    """Each has the maximum length; truncated pairs are counted."""
+    tokenizer = CheckpointTokenizer(open_any_head(write_bert(tmp_path / "b"), "tiny"))
     pairs = [
         Pair("1", "birch " * 20, "a", "river", 1),
         Pair("2", "river", "b", "birch " * 20, 1),
         Pair("3", "river", "c", "birch " * 14, 0),
     ]
-    inputs = PairInputs.of(Pairs.of(pairs), pieces, 16, 8, reads=Reads.APART)
+    inputs = PairInputs.of(PairTable.of(pairs), tokenizer, 16, 8, layout=InputLayout.SEPARATE)
     assert [[len(ids) for ids, _ in inputs[n]] for n in range(3)] == [[10, 3], [3, 16], [3, 16]]
-    assert inputs.cut == 2
+    assert inputs.truncated == 2
     assert inputs.lengths.tolist() == [9, 15, 15]
-    whole = PairInputs.of(Pairs.of(pairs), pieces, 16, reads=Reads.APART)
-    assert [len(ids) for ids, _ in whole[0]] == [16, 3]
+    default = PairInputs.of(PairTable.of(pairs), tokenizer, 16, layout=InputLayout.SEPARATE)
+    assert [len(ids) for ids, _ in default[0]] == [16, 3]
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"model.pooling": "sum"}, "unknown pooling 'sum'"),
         (
             {"objective": {"kind": "pointwise"}, "lists": {"each": "pair"}},
-            "texts that are compared",
+            "needs an objective that compares texts",
         ),
         ({"model.learns": "head"}, "has no head"),
         ({"model.parade": "avg"}, "no passages"),
-        ({"match": {"teacher": "all-MiniLM-L6-v2"}}, "stands alone"),
+        ({"match": {"teacher": "all-MiniLM-L6-v2"}}, "a bi-encoder cannot be combined"),
     ],
 )
-def test_faults(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
-    """Refused before anything is read."""
-    with pytest.raises(InputError, match=told):
+def test_contradicting_settings(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    """They raise an error when the configuration is read."""
+    with pytest.raises(InputError, match=message):
         read_training(training(tmp_path, **changes), tmp_path / "t.toml")

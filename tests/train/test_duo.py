@@ -1,4 +1,4 @@
-"""Are two texts compared as they should be, in training and by the engine?"""
+"""Is duoBERT trained on comparisons of two texts, with equal scores in torch and ONNX Runtime?"""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 from tiny_trainings import prepare, some_pairs, write_pairs
 
-from birchbark.checkpoint.reader import open_any
-from birchbark.checkpoint.tokenizer import Pieces
+from birchbark.checkpoint.checkpoint import open_any_head
+from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import CheckpointError, InputError
-from birchbark.score.duo import DuoScorer, load_duo
-from birchbark.score.model import load_scorer
-from birchbark.train.course import Course
-from birchbark.train.folder import MODEL
+from birchbark.score.duo import DuoScorer, load_duo_scorer
+from birchbark.score.load_scorer import load_scorer
+from birchbark.train.dataset import load_datasets
+from birchbark.train.distributed import ProcessGroup
+from birchbark.train.initialise import Initialisation, open_network
 from birchbark.train.loop import Learner
-from birchbark.train.material import load_material
-from birchbark.train.network import Inputs
-from birchbark.train.shaping import Shaping, open_network
+from birchbark.train.network import PackedInputs
+from birchbark.train.sampler import Sampler
 from birchbark.train.training import train
-from birchbark.train.world import World
+from birchbark.train.training_folder import MODEL
 from conftest import write_bert, write_duo
 
-torch = pytest.importorskip("torch", reason="torch is not installed: nothing to learn with")
+torch = pytest.importorskip("torch", reason="torch is not installed")
 
 LISTS: dict[str, Any] = {
     "objective": {"kind": "duo"},
@@ -32,75 +32,78 @@ LISTS: dict[str, Any] = {
 }
 
 
-def test_an_input_is_query_text_and_other(tmp_path: Path) -> None:
-    """[CLS] q [SEP] text [SEP] other [SEP], and what BERT says of it: a chance."""
-    scorer = load_duo(write_duo(tmp_path / "duo"), threads=1)
-    one, other = scorer.encode(["birch bark", "canoe"])
-    joined = scorer.joined(one, other)
-    assert joined.tolist() == [*one.tolist(), 3, *other.tolist()]
-    base = open_any(tmp_path / "duo", "duo")
-    network = open_network(base, Shaping(dropout=0.0, duo=True), 0, "cpu")
+def test_an_input_holds_query_and_two_texts(tmp_path: Path) -> None:
+    """The score of [CLS] query [SEP] text [SEP] other [SEP] is a probability."""
+    scorer = load_duo_scorer(write_duo(tmp_path / "duo"), threads=1)
+    first, second = scorer.encode(["birch bark", "canoe"])
+    joined = scorer.join(first, second)
+    assert joined.tolist() == [*first.tolist(), 3, *second.tolist()]
+    base = open_any_head(tmp_path / "duo", "duo")
+    network = open_network(base, Initialisation(dropout=0.0, duo=True), 0, "cpu")
     (query,) = scorer.encode(["bee"])
     ids = np.array([2, *query, 3, *joined, 3], np.int32)
     types = np.repeat([0, 1], [len(query) + 2, len(joined) + 1]).astype(np.int32)
-    logit = float(network.score(Inputs.of([(ids, types)], "cpu"))[0])
+    logit = float(network.score(PackedInputs.of([(ids, types)], "cpu"))[0])
     assert float(scorer.score("bee", [joined])[0]) == pytest.approx(1 / (1 + np.exp(-logit)))
-    with pytest.raises(InputError, match="no room for two texts beside the query"):
-        load_duo(write_duo(tmp_path / "short", positions=7)).side_room("bee")
-    room = scorer.side_room("bee")
-    full = scorer.joined(*scorer.encode(["birch " * room] * 2))
+    with pytest.raises(InputError, match="too short for a query and two texts"):
+        load_duo_scorer(write_duo(tmp_path / "short", positions=7)).side_token_budget("bee")
+    token_budget = scorer.side_token_budget("bee")
+    full = scorer.join(*scorer.encode(["birch " * token_budget] * 2))
     assert len(scorer.score("bee", [full])) == 1
 
 
-def test_the_loss_is_that_of_the_paper(tmp_path: Path) -> None:
-    """Equation 3.3 over ordered pairs of unequal grades, mean of a list, mean over lists."""
+def test_the_loss_is_equation_3_3_of_the_paper(tmp_path: Path) -> None:
+    """It is the mean over ordered pairs of unequal grades in a list, then over lists."""
     training = prepare(tmp_path, **LISTS, schedule__batch=3)
-    base = open_any(Path(training.base), "tiny")
-    materials = list(load_material(training, tmp_path, Pieces(base), lambda text: None))
-    assert training.shaping.duo
-    network = open_network(base, training.shaping, 0, "cpu")
-    course = Course(materials, training.schedule, 0, 1)
-    learner = Learner(network, materials, course, World())
-    learnt, grades = materials[0].learnt, materials[0].learnt.pairs.grades
+    base = open_any_head(Path(training.base), "tiny")
+    datasets = list(load_datasets(training, tmp_path, CheckpointTokenizer(base), lambda text: None))
+    assert training.initialisation.duo
+    network = open_network(base, training.initialisation, 0, "cpu")
+    sampler = Sampler(datasets, training.schedule, 0, 1)
+    learner = Learner(network, datasets, sampler, ProcessGroup())
+    pairs, grades = datasets[0].training_pairs, datasets[0].training_pairs.pairs.grades
     losses = []
-    for _, one in course.tasks(0):
-        found = []
-        for i in one:
-            for j in one:
+    for _, pair_list in sampler.lists_at(0):
+        of_list = []
+        for i in pair_list:
+            for j in pair_list:
                 if grades[i] != grades[j]:
-                    inputs = Inputs.of([learnt.comparison(i, j)], "cpu")
+                    inputs = PackedInputs.of([pairs.comparison(i, j)], "cpu")
                     p = 1 / (1 + np.exp(-float(network.score(inputs)[0])))
-                    found.append(-np.log(p if grades[i] > grades[j] else 1 - p))
-        losses.append(np.mean(found))
+                    of_list.append(-np.log(p if grades[i] > grades[j] else 1 - p))
+        losses.append(np.mean(of_list))
     assert learner.step(0, 0) == pytest.approx(np.mean(losses), rel=1e-5)
 
 
-def test_duo_learns_and_says_what_it_is(tmp_path: Path) -> None:
-    """Its model ranks by --duo alone, is measured while it learns, and is cut aloud."""
-    told: list[str] = []
-    from birchbark.train.training import Talk
+def test_duo_is_trained_validated_and_exported(tmp_path: Path) -> None:
+    """Its model works with --duo alone; truncated and uncompared texts are reported."""
+    logged: list[str] = []
+    from birchbark.train.training import ProgressReporter
 
     training = prepare(tmp_path, **LISTS, **{"schedule.steps": 30, "max_length": 16})
     write_pairs(tmp_path / "pairs.tsv", some_pairs(10, texts=12))
-    progress = train(training, tmp_path, tmp_path / "out", talk=Talk(told.append))
-    assert any("are left out: at most 10 of a query are compared" in line for line in told)
+    progress = train(training, tmp_path, tmp_path / "out", reporter=ProgressReporter(logged.append))
+    assert any(
+        "are ignored in validation: at most 10 texts per query are compared" in line
+        for line in logged
+    )
     assert progress.measures["words"]["queries"] > 0
-    assert any("lose their end at 16 tokens" in line for line in told)
+    assert any("are truncated at 16 tokens" in line for line in logged)
     model = tmp_path / "out" / MODEL
-    assert isinstance(load_duo(model), DuoScorer)
+    assert isinstance(load_duo_scorer(model), DuoScorer)
     with pytest.raises(CheckpointError, match=r"compares two texts.*--duo"):
         load_scorer(model)
     with pytest.raises(CheckpointError, match="does not compare two texts"):
-        load_duo(write_bert(tmp_path / "mono", labels=1))
-    assert "A comparison of two texts" in (model / "README.md").read_text()
+        load_duo_scorer(write_bert(tmp_path / "mono", labels=1))
+    assert "A pairwise model (duoBERT)" in (model / "README.md").read_text()
 
 
-def test_duo_stands_alone(tmp_path: Path) -> None:
-    """Beside no other objective, with lists to compare, and not for documents of passages."""
+def test_duo_cannot_be_combined(tmp_path: Path) -> None:
+    """It raises an error with another objective, lists of single pairs, or PARADE."""
     with pytest.raises(InputError, match="objective duo compares texts of one query"):
         prepare(tmp_path / "a", objective={"kind": "duo"})
     two = [{"kind": "duo"}, {"kind": "softmax"}]
-    with pytest.raises(InputError, match=r"objective duo stands alone.*found duo, softmax"):
+    with pytest.raises(InputError, match=r"objective duo cannot be combined.*found duo, softmax"):
         prepare(tmp_path / "b", **{**LISTS, "objective": two})
-    with pytest.raises(InputError, match="objective duo stands alone"):
+    with pytest.raises(InputError, match="objective duo cannot be combined"):
         prepare(tmp_path / "c", **LISTS, **{"model.parade": "avg"})

@@ -1,4 +1,4 @@
-"""Does each epoch hold the lists that were asked for, the same ones from the same seed?"""
+"""Are the lists of each epoch sampled as configured, and equal for equal seeds?"""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tiny_trainings import some_pairs
 
 from birchbark.errors import InputError
+from birchbark.pairs.pair_table import PairTable
 from birchbark.records import Pair
-from birchbark.train.examples import Draw, Pairs, draw
+from birchbark.train.lists import ListSampling, sample_lists
 from birchbark.train.objectives import Objective
 
 JUDGED = st.lists(
@@ -21,45 +22,45 @@ JUDGED = st.lists(
 )
 
 
-def pairs_of(rows: list[tuple[int, int, int]]) -> Pairs:
-    """Query, text, grade."""
-    return Pairs.of(Pair(f"q{q}", f"query {q}", f"d{d}", f"text {d}", g) for q, d, g in rows)
+def pairs_of(rows: list[tuple[int, int, int]]) -> PairTable:
+    """Return a table of pairs from rows of query, text and grade."""
+    return PairTable.of(Pair(f"q{q}", f"query {q}", f"d{d}", f"text {d}", g) for q, d, g in rows)
 
 
 @given(JUDGED)
-def test_pairs_are_kept_as_they_are(rows: list[tuple[int, int, int]]) -> None:
-    """Each query and text once, each pair at its place, each query with all its pairs."""
+def test_a_pair_table_keeps_every_pair(rows: list[tuple[int, int, int]]) -> None:
+    """Its queries and texts are distinct; pairs stay in order; each query has all its pairs."""
     pairs = pairs_of(rows)
     assert len(set(pairs.queries)) == len(pairs.queries)
     assert len(set(pairs.texts)) == len(pairs.texts)
-    found = [
+    rebuilt = [
         (pairs.queries[q], pairs.texts[t], g)
         for q, t, g in zip(pairs.query, pairs.text, pairs.grades, strict=True)
     ]
-    assert found == [(f"query {q}", f"text {d}", g) for q, d, g in rows]
+    assert rebuilt == [(f"query {q}", f"text {d}", g) for q, d, g in rows]
     for query, numbers in enumerate(pairs.by_query):
         assert numbers.tolist() == np.flatnonzero(pairs.query == query).tolist()
 
 
 @given(JUDGED, st.integers(0, 99))
-def test_each_pair_comes_once_an_epoch(rows: list[tuple[int, int, int]], seed: int) -> None:
-    """As a list of its own."""
-    lists = draw(pairs_of(rows), Draw(), (seed,))
+def test_each_pair_is_one_list_of_an_epoch(rows: list[tuple[int, int, int]], seed: int) -> None:
+    """Lists are made with each = `pair`."""
+    lists = sample_lists(pairs_of(rows), ListSampling(), (seed,))
     assert sorted(lists) == [(n,) for n in range(len(rows))]
 
 
 @given(JUDGED, st.integers(2, 5), st.integers(0, 99))
-def test_a_relevant_text_stands_before_lower_ones(
+def test_a_relevant_text_is_followed_by_lower_grades(
     rows: list[tuple[int, int, int]], texts: int, seed: int
 ) -> None:
-    """Of the same query, each once; so does every relevant text that has lower ones, once."""
+    """They are distinct texts of its query; each relevant text with such texts has one list."""
     pairs = pairs_of(rows)
-    lists = draw(pairs, Draw("positive", texts), (seed,))
+    lists = sample_lists(pairs, ListSampling("positive", texts), (seed,))
     below = {
         n: int((pairs.grades[pairs.by_query[pairs.query[n]]] < pairs.grades[n]).sum())
         for n in range(len(pairs))
     }
-    assert sorted(one[0] for one in lists) == [
+    assert sorted(own[0] for own in lists) == [
         n for n in range(len(pairs)) if pairs.grades[n] > 0 and below[n]
     ]
     for first, *others in lists:
@@ -69,63 +70,72 @@ def test_a_relevant_text_stands_before_lower_ones(
 
 
 @given(JUDGED, st.integers(2, 5), st.integers(0, 99))
-def test_a_query_s_texts_are_dealt_out(
+def test_the_texts_of_a_query_are_divided_into_lists(
     rows: list[tuple[int, int, int]], texts: int, seed: int
 ) -> None:
-    """Each once, `texts` a list; only a text that is left alone comes not at all."""
+    """Each text occurs once; lists have `texts` texts; only a remaining single text is left out."""
     pairs = pairs_of(rows)
-    lists = draw(pairs, Draw("query", texts), (seed,))
-    assert max(Counter(n for one in lists for n in one).values(), default=1) == 1
+    lists = sample_lists(pairs, ListSampling("query", texts), (seed,))
+    assert max(Counter(n for own in lists for n in own).values(), default=1) == 1
     for number, numbers in enumerate(pairs.by_query):
-        sizes = [len(one) for one in lists if pairs.query[one[0]] == number]
+        sizes = [len(own) for own in lists if pairs.query[own[0]] == number]
         alone = len(numbers) % texts == 1
         assert sum(sizes) == len(numbers) - alone
         assert all(1 < size <= texts for size in sizes)
-    assert all(len({pairs.query[n] for n in one}) == 1 for one in lists)
+    assert all(len({pairs.query[n] for n in own}) == 1 for own in lists)
 
 
-@pytest.mark.parametrize("each", [Draw(), Draw("positive", 3), Draw("query", 2)])
-def test_chance_is_the_seed_s_alone(each: Draw) -> None:
-    """The same lists from the same seed, others from another; `take` so many of them."""
-    pairs = Pairs.of(some_pairs(9))
-    assert draw(pairs, each, (1, 2)) == draw(pairs, each, (1, 2))
-    assert draw(pairs, each, (1, 2)) != draw(pairs, each, (1, 3))
-    taken = [draw(pairs, replace(each, take=5), (1, epoch)) for epoch in range(40)]
+@pytest.mark.parametrize(
+    "each", [ListSampling(), ListSampling("positive", 3), ListSampling("query", 2)]
+)
+def test_sampling_depends_on_the_seed_alone(each: ListSampling) -> None:
+    """Equal seeds give equal lists, another seed gives others; `take` limits their number."""
+    pairs = PairTable.of(some_pairs(9))
+    assert sample_lists(pairs, each, (1, 2)) == sample_lists(pairs, each, (1, 2))
+    assert sample_lists(pairs, each, (1, 2)) != sample_lists(pairs, each, (1, 3))
+    taken = [sample_lists(pairs, replace(each, take=5), (1, epoch)) for epoch in range(40)]
     assert {len(lists) for lists in taken} == {5}
-    assert {n for lists in taken for one in lists for n in one} == set(range(len(pairs)))
+    assert {n for lists in taken for own in lists for n in own} == set(range(len(pairs)))
 
 
-def test_take_counts_lists_that_there_are() -> None:
-    """A relevant text without lower ones is no list, and takes no list's place."""
+def test_take_counts_only_existing_lists() -> None:
+    """A relevant text without lower-graded texts makes no list, and does not count."""
     rows = [(0, 0, 1), (0, 1, 0), *((1, n, 1) for n in range(9))]
     for seed in range(5):
-        lists = draw(pairs_of(rows), Draw("positive", 2, take=1), (seed,))
+        lists = sample_lists(pairs_of(rows), ListSampling("positive", 2, take=1), (seed,))
         assert lists == [(0, 1)]
 
 
-def test_lists_that_teach_nothing_are_left_out() -> None:
-    """Of equal grades where grades are compared; without a relevant text for softmax."""
+def test_lists_without_a_gradient_are_left_out() -> None:
+    """Pairwise losses have none for equal grades, softmax has none without a relevant text."""
     rows = [(0, 0, 1), (0, 1, 1), (1, 2, 0), (1, 3, 0), (2, 4, 1), (2, 5, 0)]
     pairs = pairs_of(rows)
 
-    def drawn(kind: str) -> set[int]:
-        useful = Objective(kind).learns_from
-        return {int(pairs.query[one[0]]) for one in draw(pairs, Draw("query", 2), (0,), useful)}
+    def sampled(kind: str) -> set[int]:
+        has_gradient = Objective(kind).has_gradient
+        return {
+            int(pairs.query[own[0]])
+            for own in sample_lists(pairs, ListSampling("query", 2), (0,), has_gradient)
+        }
 
-    assert drawn("ranknet") == drawn("margin") == {2}
-    assert drawn("softmax") == {0, 2}
-    assert drawn("listnet") == {0, 1, 2}
+    assert sampled("ranknet") == sampled("margin") == {2}
+    assert sampled("softmax") == {0, 2}
+    assert sampled("listnet") == {0, 1, 2}
 
 
 @pytest.mark.parametrize(
     ("each", "texts", "message"),
     [
         ("list", 2, "unknown lists 'list'.*pair, positive, query"),
-        ("pair", 2, "2 texts in a list for each pair: expected 1"),
-        ("query", 1, "1 texts in a list for each query: expected .* 2 or more"),
+        ("pair", 2, "2 texts per list with each = 'pair': expected 1"),
+        (
+            "query",
+            1,
+            "1 texts per list with each = 'query': expected 1 with each = 'pair', otherwise 2",
+        ),
     ],
 )
-def test_lists_that_are_none(each: str, texts: int, message: str) -> None:
-    """Are refused."""
+def test_invalid_list_sampling(each: str, texts: int, message: str) -> None:
+    """Unknown units and wrong sizes are refused."""
     with pytest.raises(InputError, match=message):
-        Draw(each, texts)
+        ListSampling(each, texts)

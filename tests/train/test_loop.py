@@ -1,4 +1,4 @@
-"""Does a step follow the gradient of its lists' mean loss, however they are dealt out?"""
+"""Does a training step minimise the mean loss of its lists, in batches of any size?"""
 
 from __future__ import annotations
 
@@ -10,132 +10,133 @@ import numpy as np
 import pytest
 from tiny_trainings import prepare
 
-from birchbark.checkpoint.reader import open_any
-from birchbark.checkpoint.tokenizer import Pieces
+from birchbark.checkpoint.checkpoint import open_any_head
+from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import TrainingError
 from birchbark.train import loop
-from birchbark.train.course import Course
-from birchbark.train.loop import Learner, in_batches
-from birchbark.train.material import load_material
-from birchbark.train.network import Inputs
-from birchbark.train.shaping import open_network
-from birchbark.train.world import World
+from birchbark.train.dataset import load_datasets
+from birchbark.train.distributed import ProcessGroup
+from birchbark.train.initialise import open_network
+from birchbark.train.loop import Learner, batches_by_length
+from birchbark.train.network import PackedInputs
+from birchbark.train.sampler import Sampler
 
-torch = pytest.importorskip("torch", reason="torch is not installed: nothing to learn with")
+torch = pytest.importorskip("torch", reason="torch is not installed")
 
 POSITIVE = {"each": "positive", "texts": 3}
 
 
 def learner_of(folder: Path, **changes: Any) -> Learner:
     training = prepare(folder, **changes)
-    base = open_any(Path(training.base), "tiny")
-    materials = list(load_material(training, folder, Pieces(base), lambda text: None))
-    network = open_network(base, training.shaping, training.seed, "cpu")
-    course = Course(materials, training.schedule, training.seed, 1)
-    return Learner(network, materials, course, World())
+    base = open_any_head(Path(training.base), "tiny")
+    datasets = list(load_datasets(training, folder, CheckpointTokenizer(base), lambda text: None))
+    network = open_network(base, training.initialisation, training.seed, "cpu")
+    sampler = Sampler(datasets, training.schedule, training.seed, 1)
+    return Learner(network, datasets, sampler, ProcessGroup())
 
 
-def learnt(learner: Learner, steps: int = 4) -> dict[str, Any]:
+def trained(learner: Learner, steps: int = 4) -> dict[str, Any]:
+    """Return the weights after some steps."""
     for number in range(steps):
         learner.step(number, 0)
     return {name: weight.detach().clone() for name, weight in learner.network.weights.items()}
 
 
 @pytest.mark.parametrize("lists", [None, POSITIVE])
-def test_accumulated_batches_are_one(lists: Any, tmp_path: Path) -> None:
-    """Two or four of them give the weights of one that is as large, the epoch's short end too.
+def test_accumulated_batches_equal_one_large_batch(lists: Any, tmp_path: Path) -> None:
+    """Also at the short last step of an epoch.
 
-    But for the keys' biases: softmax makes nothing of them, so Adam follows their rounding errors.
+    Except for the biases of keys: they do not affect softmax, so Adam follows rounding errors.
     """
     kind: dict[str, Any] = {"lists": lists or {}, "schedule__learning_rate": 1e-3}
-    one = learnt(learner_of(tmp_path, schedule__batch=8, **kind), 6)
+    one = trained(learner_of(tmp_path, schedule__batch=8, **kind), 6)
     for k in (2, 4):
         several = {"schedule__batch": 8 // k, "schedule__accumulate": k}
-        parts = learnt(learner_of(tmp_path, **several, **kind), 6)
+        parts = trained(learner_of(tmp_path, **several, **kind), 6)
         for name, weight in one.items():
             if not name.endswith("key.bias"):
                 torch.testing.assert_close(parts[name], weight, rtol=0, atol=2e-4)  # a rate of .01
 
 
-def test_what_memory_cannot_hold_is_computed_in_parts(
+def test_large_batches_are_computed_in_micro_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same loss and the same weights; parts hold no more tokens than they may, or one list."""
+    """Loss and weights are equal; a micro-batch is within the token limit, or has a single list."""
     kind: dict[str, Any] = {
         "schedule__batch": 8,
         "lists": POSITIVE,
         "schedule__learning_rate": 1e-3,
     }
     learner = learner_of(tmp_path, **kind)
-    tasks = learner._course.tasks(0)
-    ((whole, read),) = learner._parts(tasks)
-    assert list(whole) == list(tasks)
-    sizes = [sum(len(ids) for units in own[0] for ids, _ in units) for own in read]
+    lists = learner._sampler.lists_at(0)
+    (batch,) = learner._micro_batches(lists)
+    assert len(batch) == len(lists)
+    sizes = [sum(len(ids) for inputs in own.inputs for ids, _ in inputs) for own in batch]
     assert len(set(sizes)) > 1
     loss = learner.step(0, 0)
-    for most in (2 * max(sizes), 1):
-        monkeypatch.setattr(loop, "TOKENS", most)
+    for limit in (2 * max(sizes), 1):
+        monkeypatch.setattr(loop, "TRAINING_TOKENS", limit)
         other = learner_of(tmp_path, **kind)
-        parts = [len(some) for some, _ in other._parts(tasks)]
-        assert sum(parts) == len(tasks)
-        assert len(parts) > 1
-        if most == 1:
-            assert set(parts) == {1}
-        starts = np.cumsum([0, *parts])
-        held = [sum(sizes[a:b]) for a, b in pairwise(starts)]
-        assert all(size <= most or part == 1 for size, part in zip(held, parts, strict=True))
+        counts = [len(part) for part in other._micro_batches(lists)]
+        assert sum(counts) == len(lists)
+        assert len(counts) > 1
+        if limit == 1:
+            assert set(counts) == {1}
+        starts = np.cumsum([0, *counts])
+        tokens = [sum(sizes[a:b]) for a, b in pairwise(starts)]
+        assert all(n <= limit or count == 1 for n, count in zip(tokens, counts, strict=True))
         assert other.step(0, 0) == pytest.approx(loss, rel=1e-5)
         for name, weight in learner.network.weights.items():
             if not name.endswith("key.bias"):
                 torch.testing.assert_close(other.network.weights[name], weight, rtol=0, atol=2e-4)
 
 
-def test_the_loss_is_the_mean_of_lists(tmp_path: Path) -> None:
-    """As the network judges their texts before the step; a data set's weight counts."""
+def test_the_loss_is_the_mean_over_lists(tmp_path: Path) -> None:
+    """It uses the scores before the step, and is multiplied by the weight of the data set."""
     learner = learner_of(tmp_path)
-    material, tasks = learner._materials[0], learner._course.tasks(0)
-    numbers = [number for _, (number,) in tasks]
-    inputs = Inputs.of([pair for n in numbers for pair in material.learnt[n]], "cpu")
+    dataset, lists = learner._datasets[0], learner._sampler.lists_at(0)
+    numbers = [number for _, (number,) in lists]
+    inputs = PackedInputs.of([pair for n in numbers for pair in dataset.training_pairs[n]], "cpu")
     logits = learner.network.score(inputs).double().numpy()
-    relevant = material.targets[0][numbers] > 0
+    relevant = dataset.targets[0][numbers] > 0
     expected = np.log1p(np.exp(np.where(relevant, -logits, logits))).mean()
     assert learner.step(0, 0) == pytest.approx(expected, rel=1e-5)
     double = learner_of(tmp_path, data__weight=2.0)
     assert double.step(0, 0) == pytest.approx(2 * expected, rel=1e-5)
 
 
-def test_a_step_is_adam_s(tmp_path: Path) -> None:
-    """Clipped gradients, by hand: m and v of one step, decay on matrices alone."""
+def test_a_step_is_one_of_adamw(tmp_path: Path) -> None:
+    """Clipped gradients, moments and weight decay are computed by hand."""
     rate, decay, clip = 1e-2, 0.5, 0.05
     changes = {"schedule__weight_decay": decay, "schedule__clip": clip, "schedule__warmup": 0}
     learner = learner_of(tmp_path, **changes)
     before = {n: w.detach().double().numpy() for n, w in learner.network.weights.items()}
     plain = learner_of(tmp_path, **changes)
-    tasks = plain._course.tasks(0)
-    (plain._loss(tasks, [plain._read(*task) for task in tasks]) / len(tasks)).backward()
+    lists = plain._sampler.lists_at(0)
+    (plain._loss([plain._inputs(*own) for own in lists]) / len(lists)).backward()
     gradients = {
         n: w.grad.double().numpy() if w.grad is not None else np.zeros(w.shape)
-        for n, w in plain.learning.items()
+        for n, w in plain.trainable.items()
     }
     norm = np.sqrt(sum((g**2).sum() for g in gradients.values()))
     assert norm > clip
-    after = learnt(learner, 1)
+    after = trained(learner, 1)
     for name, old in before.items():
         g = gradients[name] * clip / (norm + 1e-6)
         m, v = 0.1 * g / (1 - 0.9), 0.001 * g**2 / (1 - 0.999)
-        kept = old * (1 - rate * decay) if old.ndim > 1 else old
-        expected = kept - rate * m / (np.sqrt(v) + 1e-8)
-        sure = np.abs(g) > 1e-6  # where Adam's direction is more than rounding
+        decayed = old * (1 - rate * decay) if old.ndim > 1 else old
+        expected = decayed - rate * m / (np.sqrt(v) + 1e-8)
+        sure = np.abs(g) > 1e-6  # elsewhere Adam follows rounding errors
         np.testing.assert_allclose(after[name].numpy()[sure], expected[sure], rtol=0, atol=1e-5)
-        np.testing.assert_allclose(after[name].numpy()[g == 0], kept[g == 0], rtol=0, atol=1e-7)
+        np.testing.assert_allclose(after[name].numpy()[g == 0], decayed[g == 0], rtol=0, atol=1e-7)
 
 
 def test_decay_is_on_matrices_alone(tmp_path: Path) -> None:
-    """Biases and norms of layers stay out; each weight that learns is in one group."""
+    """Biases and layer norms have none; each trained weight is in exactly one group."""
     learner = learner_of(tmp_path)
     decaying, others = learner.optimiser.param_groups
     assert (decaying["weight_decay"], others["weight_decay"]) == (0.01, 0)
-    names = {id(weight): name for name, weight in learner.learning.items()}
+    names = {id(weight): name for name, weight in learner.trainable.items()}
     for weight in others["params"]:
         assert "LayerNorm" in names[id(weight)] or names[id(weight)].endswith(".bias")
     for weight in decaying["params"]:
@@ -145,22 +146,24 @@ def test_decay_is_on_matrices_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("learns", "still"),
+    ("trainable", "frozen"),
     [("head", ("embeddings", "encoder")), ("encoder", ("embeddings.word_embeddings",))],
 )
-def test_frozen_parts_keep_their_bits(learns: str, still: tuple[str, ...], tmp_path: Path) -> None:
-    """Decay included; all else changes."""
-    learner = learner_of(tmp_path, model__learns=learns, schedule__weight_decay=0.5)
+def test_frozen_weights_do_not_change(
+    trainable: str, frozen: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Weight decay does not change them either; all other weights change."""
+    learner = learner_of(tmp_path, model__learns=trainable, schedule__weight_decay=0.5)
     before = {n: w.detach().clone() for n, w in learner.network.weights.items()}
-    for name, weight in learnt(learner).items():
-        if name.startswith(still):
+    for name, weight in trained(learner).items():
+        if name.startswith(frozen):
             assert torch.equal(weight, before[name])
-        elif not name.endswith("key.bias"):  # softmax makes nothing of those
+        elif not name.endswith("key.bias"):  # they do not affect softmax
             assert not torch.equal(weight, before[name])
 
 
-def test_dropout_is_the_seed_s(tmp_path: Path) -> None:
-    """A step is the same whenever it is taken, and another with another seed."""
+def test_dropout_depends_on_the_seed_alone(tmp_path: Path) -> None:
+    """Equal seeds give equal steps, whatever torch has drawn before; different seeds do not."""
     losses = []
     for seed in (1, 1, 2):
         learner = learner_of(tmp_path, model__dropout=0.5)
@@ -169,8 +172,8 @@ def test_dropout_is_the_seed_s(tmp_path: Path) -> None:
     assert losses[0] == losses[1] != losses[2]
 
 
-def test_bf16_learns_about_the_same(tmp_path: Path) -> None:
-    """Weights and losses stay in 32 bits."""
+def test_bf16_gives_similar_losses(tmp_path: Path) -> None:
+    """Weights stay in float32."""
     exact, rough = (learner_of(tmp_path, schedule__precision=p) for p in ("fp32", "bf16"))
     for number in range(4):
         loss = exact.step(number, 0)
@@ -179,21 +182,21 @@ def test_bf16_learns_about_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("objective", ["ranknet", "softmax", "margin", "listnet"])
-def test_every_objective_learns(objective: str, tmp_path: Path) -> None:
-    """The loss falls on texts that are seen again and again."""
+def test_every_objective_lowers_its_loss(objective: str, tmp_path: Path) -> None:
+    """The same texts are used for training repeatedly."""
     changes = {"objective": {"kind": objective}, "schedule__batch": 50, "lists": POSITIVE}
     learner = learner_of(tmp_path, schedule__steps=40, **changes)
     losses = [learner.step(number, 0) for number in range(40)]
     assert losses[-1] < losses[0] - 0.1
 
 
-def test_what_is_no_number_changes_no_weight(tmp_path: Path) -> None:
-    """The loss, or the gradient's norm."""
+def test_a_loss_that_is_not_finite_changes_no_weight(tmp_path: Path) -> None:
+    """Neither does a gradient norm that is not finite."""
     learner = learner_of(tmp_path)
     with torch.no_grad():
         learner.network.weights["classifier.bias"].fill_(float("inf"))
     before = {n: w.detach().clone() for n, w in learner.network.weights.items()}
-    message = r"the loss of step 3 is (nan|inf).*expected numbers \(lower schedule.learning_rate"
+    message = r"step 3 has loss (nan|inf).*expected finite numbers \(lower schedule.learning_rate"
     with pytest.raises(TrainingError, match=message):
         learner.step(2, 0)
     for name, weight in learner.network.weights.items():
@@ -201,26 +204,29 @@ def test_what_is_no_number_changes_no_weight(tmp_path: Path) -> None:
     assert not learner.optimiser.state
 
 
-def test_batches_hold_all_shortest_first() -> None:
-    """Each input once, so many tokens at a time, though one may be longer."""
+def test_batches_are_sorted_by_length() -> None:
+    """Each input occurs once; a batch is within the token limit, or has a single input."""
     lengths = [5, 1, 9, 3, 3, 20, 2]
-    batches = list(in_batches(lengths, 8))
+    batches = list(batches_by_length(lengths, 8))
     assert sorted(n for batch in batches for n in batch) == list(range(7))
     flat = [lengths[n] for batch in batches for n in batch]
     assert flat == sorted(lengths)
     assert all(sum(lengths[n] for n in batch) <= 8 or len(batch) == 1 for batch in batches)
-    assert list(in_batches([], 8)) == []
+    assert list(batches_by_length([], 8)) == []
 
 
-def test_a_process_that_is_left_alone_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In plain words; the one that died has told why."""
+def test_the_end_of_another_process_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It raises a TrainingError."""
 
     def lost(*_: object) -> None:
         raise RuntimeError("Connection closed by peer\nmore")
 
     monkeypatch.setattr("torch.distributed.barrier", lost)
     monkeypatch.setattr("torch.distributed.all_reduce", lost)
-    message = r"another process of this training has ended: found Connection closed by peer \("
-    for attempt in (World(0, 2).wait, lambda: World(1, 2).add_up([torch.ones(2)])):
+    message = r"another process of this training run has ended: found Connection closed by peer \("
+    for attempt in (
+        ProcessGroup(0, 2).barrier,
+        lambda: ProcessGroup(1, 2).sum_over_processes([torch.ones(2)]),
+    ):
         with pytest.raises(TrainingError, match=message):
             attempt()

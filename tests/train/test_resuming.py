@@ -1,4 +1,4 @@
-"""Does a training that was killed end with the bytes of one that was not?"""
+"""Does a resumed training run end with the same bytes as an uninterrupted one?"""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from tiny_trainings import alone, one_thread, prepare, settings, toml
 
-from birchbark.train.config import Training
-from birchbark.train.curve import Curve, read_curve
-from birchbark.train.training import Talk, train
+from birchbark.train.config import TrainingConfig
+from birchbark.train.training import ProgressReporter, train
+from birchbark.train.training_log import TrainingLog, read_log
 
-torch = pytest.importorskip("torch", reason="torch is not installed: nothing to learn with")
+torch = pytest.importorskip("torch", reason="torch is not installed")
 
-LONG = {
+SETTINGS = {
     "schedule__steps": 14,
     "schedule__batch": 4,
-    "schedule__checkpoint": 2,
+    "schedule__save_every": 2,
     "validation": {"every": 3, "patience": 99},
     "data__validation": 0.4,
     "model__dropout": 0.2,
@@ -32,23 +32,23 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tiny_trainings import prepare
-from birchbark.train import training as room
-from birchbark.train.curve import Curve
+from birchbark.train import training as module
+from birchbark.train.training_log import TrainingLog
 
-folder, changes, place, step, out = sys.argv[1:]
+folder, changes, event, step, out = sys.argv[1:]
 folder, changes, step = Path(folder), eval(changes), int(step)
 kill = lambda: os.kill(os.getpid(), signal.SIGKILL)
 
-class Dying(Curve):
+class KilledLog(TrainingLog):
     def add(self, **values):
         super().add(**values)
-        if values["step"] == step and place == ("values" if "values" in values else "loss"):
-            self._out.write('{"step": 9')
-            self._out.flush()
+        if values["step"] == step and event == ("values" if "values" in values else "loss"):
+            self._file.write('{"step": 9')
+            self._file.flush()
             kill()
 
-def dying(name):
-    function = getattr(room, name)
+def killing(name):
+    function = getattr(module, name)
     def wrapped(*arguments, **named):
         function(*arguments, **named)
         if progress[0] >= step:
@@ -56,25 +56,26 @@ def dying(name):
     return wrapped
 
 progress = [0]
-room.Curve = Dying
-if place in ("export", "save_state"):
-    setattr(room, place, dying(place))
-stepped = lambda done, steps, loss: progress.__setitem__(0, done)
-room.train(prepare(folder, **changes), folder, folder / out, talk=room.Talk(stepped=stepped))
+module.TrainingLog = KilledLog
+if event in ("export", "save_state"):
+    setattr(module, event, killing(event))
+on_step = lambda done, steps, loss: progress.__setitem__(0, done)
+reporter = module.ProgressReporter(on_step=on_step)
+module.train(prepare(folder, **changes), folder, folder / out, reporter=reporter)
 """
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a training that nothing happened to."""
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with an uninterrupted training run."""
     folder = tmp_path_factory.mktemp("whole")
     with one_thread():
-        train(prepare(folder, **LONG), folder, folder / "out")
+        train(prepare(folder, **SETTINGS), folder, folder / "out")
     return folder
 
 
-def kept(out: Path) -> dict[str, Any]:
-    """What must be equal."""
+def results(out: Path) -> dict[str, Any]:
+    """Return everything that a resumed run must reproduce."""
     return {
         "weights": (out / "model" / "model.safetensors").read_bytes(),
         "moments": (out / "state" / "moments.safetensors").read_bytes(),
@@ -85,37 +86,42 @@ def kept(out: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("place", "step"), [("loss", 2), ("loss", 5), ("values", 9), ("export", 1), ("save_state", 9)]
+    ("event", "step"), [("loss", 2), ("loss", 5), ("values", 9), ("export", 1), ("save_state", 9)]
 )
-def test_kill_9_changes_nothing(place: str, step: int, undisturbed: Path) -> None:
-    """Between any two things that are written; what it tore is cut off."""
-    out = undisturbed / f"{place} {step}"
-    died = subprocess.run(
-        [sys.executable, "-c", KILLED, undisturbed, repr(LONG), place, str(step), out.name],
+def test_kill_9_changes_no_byte(event: str, step: int, uninterrupted: Path) -> None:
+    """A run that is killed between any two writes can resume; an incomplete log line is dropped."""
+    out = uninterrupted / f"{event} {step}"
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, uninterrupted, repr(SETTINGS), event, str(step), out.name],
         env=alone(),
         capture_output=True,
         text=True,
     )
-    assert died.returncode == -signal.SIGKILL, died.stderr
-    assert len(read_curve(out / "curve.jsonl")) < 14
-    said: list[str] = []
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert len(read_log(out / "curve.jsonl")) < 14
+    messages: list[str] = []
     with one_thread():
-        train(prepare(undisturbed, **LONG), undisturbed, out, talk=Talk(said.append))
-    assert any("goes on after step" in text for text in said) == ((place, step) != ("loss", 2))
-    assert kept(out) == kept(undisturbed / "out")
+        train(
+            prepare(uninterrupted, **SETTINGS),
+            uninterrupted,
+            out,
+            reporter=ProgressReporter(messages.append),
+        )
+    assert any("resuming after step" in text for text in messages) == ((event, step) != ("loss", 2))
+    assert results(out) == results(uninterrupted / "out")
 
 
-def test_all_that_is_random_is_the_seed_s(undisturbed: Path) -> None:
-    """The same bytes from the same seed, others from another."""
+def test_the_seed_determines_all_randomness(uninterrupted: Path) -> None:
+    """Equal seeds give equal bytes; a different seed gives different weights."""
     with one_thread():
-        train(prepare(undisturbed, **LONG), undisturbed, undisturbed / "same")
-        train(prepare(undisturbed, **LONG, seed=1), undisturbed, undisturbed / "other")
-    assert kept(undisturbed / "same") == kept(undisturbed / "out")
-    assert kept(undisturbed / "other")["weights"] != kept(undisturbed / "out")["weights"]
+        train(prepare(uninterrupted, **SETTINGS), uninterrupted, uninterrupted / "same")
+        train(prepare(uninterrupted, **SETTINGS, seed=1), uninterrupted, uninterrupted / "other")
+    assert results(uninterrupted / "same") == results(uninterrupted / "out")
+    assert results(uninterrupted / "other")["weights"] != results(uninterrupted / "out")["weights"]
 
 
-def test_what_a_kill_left_is_removed(tmp_path: Path) -> None:
-    """Half a checkpoint, half a file."""
+def test_temporary_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
+    """These are an incomplete state and an incomplete file."""
     training = prepare(tmp_path)
     train(training, tmp_path, tmp_path / "out")
     (tmp_path / "out" / ".tmp-half").mkdir()
@@ -125,7 +131,7 @@ def test_what_a_kill_left_is_removed(tmp_path: Path) -> None:
     assert not list((tmp_path / "out").glob(".tmp-*"))
 
 
-def interrupted(training: Training, folder: Path, step: int) -> None:
+def interrupted(training: TrainingConfig, folder: Path, step: int) -> None:
     """Train into `folder`/out, and stop after `step`."""
 
     def stop(done: int, steps: int, loss: float) -> None:
@@ -133,11 +139,11 @@ def interrupted(training: Training, folder: Path, step: int) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(training, folder, folder / "out", talk=Talk(stepped=stop))
+        train(training, folder, folder / "out", reporter=ProgressReporter(on_step=stop))
 
 
-def test_patience_is_remembered(tmp_path: Path) -> None:
-    """How often no better value came, through an interruption between two of them."""
+def test_patience_survives_interruptions(tmp_path: Path) -> None:
+    """The number of validations without a better value is part of the training state."""
     changes = {"validation": {"every": 1, "patience": 5}, "schedule__steps": 99}
     changes |= {"schedule__learning_rate": 1e-9, "data__validation": 0.4}
     training = prepare(tmp_path, **changes)
@@ -147,35 +153,35 @@ def test_patience_is_remembered(tmp_path: Path) -> None:
     for step in (3, 5):
         interrupted(training, tmp_path, step)
     assert train(training, tmp_path, tmp_path / "out") == whole
-    assert kept(tmp_path / "out") == kept(tmp_path / "whole")
+    assert results(tmp_path / "out") == results(tmp_path / "whole")
 
 
-def test_what_has_ended_is_not_learnt_again(tmp_path: Path) -> None:
-    """The same command says the same, and changes nothing."""
+def test_a_finished_training_is_not_repeated(tmp_path: Path) -> None:
+    """The same command returns the same result and changes no file."""
     training = prepare(tmp_path)
     first = train(training, tmp_path, tmp_path / "out")
-    before = kept(tmp_path / "out")
+    before = results(tmp_path / "out")
     steps: list[int] = []
-    talk = Talk(stepped=lambda done, steps_, loss: steps.append(done))
-    assert train(training, tmp_path, tmp_path / "out", talk=talk) == first
+    reporter = ProgressReporter(on_step=lambda done, steps_, loss: steps.append(done))
+    assert train(training, tmp_path, tmp_path / "out", reporter=reporter) == first
     assert not steps
-    assert kept(tmp_path / "out") == before
+    assert results(tmp_path / "out") == before
 
 
-def test_a_curve_goes_on_where_it_should(tmp_path: Path) -> None:
-    """Lines of later steps, torn ones, and what is no line at all are left out."""
+def test_a_resumed_log_continues_after_the_saved_step(tmp_path: Path) -> None:
+    """Lines of later steps, incomplete lines and other content are dropped."""
     path = tmp_path / "curve.jsonl"
     lines = ['{"step": 1, "loss": 0.5}', "\udcff", "[1]", "{}", '{"step": "x"}', "\0\0"]
     lines += ['{"step": 2, "loss": 0.25}', '{"step": 3, "loss": 0.1}', '{"ste']
     path.write_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
-    assert [line["step"] for line in read_curve(path)] == [1, 2, 3]
-    with Curve.open(path, 2, True) as curve:
-        curve.add(step=3, loss=0.125)
-    assert [line["loss"] for line in read_curve(path)] == [0.5, 0.25, 0.125]
+    assert [line["step"] for line in read_log(path)] == [1, 2, 3]
+    with TrainingLog.open(path, 2, True) as log:
+        log.add(step=3, loss=0.125)
+    assert [line["loss"] for line in read_log(path)] == [0.5, 0.25, 0.125]
 
 
-def test_only_one_process_trains_in_a_folder(tmp_path: Path) -> None:
-    """The second is told to wait."""
+def test_only_one_process_can_train_in_a_folder(tmp_path: Path) -> None:
+    """A second process raises an ArtifactError."""
     training = prepare(tmp_path)
 
     def second(done: int, steps: int, loss: float) -> None:
@@ -184,11 +190,11 @@ def test_only_one_process_trains_in_a_folder(tmp_path: Path) -> None:
         with pytest.raises(ArtifactError, match="another process is writing to this training"):
             train(training, tmp_path, tmp_path / "out")
 
-    train(training, tmp_path, tmp_path / "out", talk=Talk(stepped=second))
+    train(training, tmp_path, tmp_path / "out", reporter=ProgressReporter(on_step=second))
 
 
-def test_settings_can_be_written(tmp_path: Path) -> None:
-    """The tests' own TOML is read back as it was."""
+def test_settings_round_trip_through_toml(tmp_path: Path) -> None:
+    """The TOML that the tests write is read back unchanged."""
     import tomllib
 
     values = settings(tmp_path, {"objective.kind": "ranknet"})

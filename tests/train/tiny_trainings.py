@@ -1,4 +1,4 @@
-"""How is a tiny training written: its base, its pairs, its settings?"""
+"""How do tests set up a tiny training run?"""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import numpy as np
 
 import birchbark
 from birchbark.records import Pair
-from birchbark.train.config import Training, read_training
+from birchbark.train.config import TrainingConfig
+from birchbark.train.read_config import read_training
 from conftest import WORDS, write_bert
 
 
 def some_pairs(queries: int = 6, texts: int = 5, highest: int = 1, seed: int = 0) -> list[Pair]:
-    """Pairs of random words; the first text of each query is relevant, the last is not."""
+    """Return pairs of random words. The first text of each query is relevant, the last is not."""
     random = np.random.default_rng(seed)
 
     def words(least: int, most: int) -> str:
@@ -34,7 +35,7 @@ def some_pairs(queries: int = 6, texts: int = 5, highest: int = 1, seed: int = 0
 
 
 def write_pairs(path: Path, pairs: Sequence[Pair]) -> Path:
-    """`pairs` as TSV."""
+    """Write `pairs` as TSV."""
     rows = ["qid\tquery\tdocid\ttext\tlabel"]
     rows += [
         "\t".join(map(str, (p.query_id, p.query, p.doc_id, p.text, p.relevance))) for p in pairs
@@ -44,7 +45,10 @@ def write_pairs(path: Path, pairs: Sequence[Pair]) -> Path:
 
 
 def settings(base: Path | str, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A training of four short steps without dropout. changes: dotted key → value; None removes."""
+    """Return settings for four short steps without dropout.
+
+    changes: values by dotted key; None removes a key.
+    """
     values: dict[str, Any] = {
         "title": "tiny",
         "base": str(base),
@@ -66,7 +70,7 @@ def settings(base: Path | str, changes: Mapping[str, Any] | None = None) -> dict
 
 
 def toml(values: Mapping[str, Any]) -> str:
-    """`values` as TOML: tables within tables are written inline."""
+    """Return `values` as TOML; nested tables are written inline."""
 
     def inline(value: Any) -> str:
         if isinstance(value, dict):
@@ -78,8 +82,11 @@ def toml(values: Mapping[str, Any]) -> str:
     return "".join(f"{key} = {inline(value)}\n" for key, value in values.items())
 
 
-def prepare(folder: Path, **changes: Any) -> Training:
-    """A base and pairs in `folder`, and the training of them. changes: `__` for the dot."""
+def prepare(folder: Path, **changes: Any) -> TrainingConfig:
+    """Write a base and pairs to `folder`, and return a training configuration for them.
+
+    changes: values by dotted key, with `__` in place of a dot.
+    """
     if not (folder / "base").exists():
         folder.mkdir(exist_ok=True)
         write_bert(folder / "base", labels=1)
@@ -89,7 +96,7 @@ def prepare(folder: Path, **changes: Any) -> Training:
 
 
 def alone() -> dict[str, str]:
-    """The environment of a process that finds tests and package, with one thread."""
+    """Return the environment of a one-thread process that can import tests and package."""
     tests = Path(__file__).parents[1]
     package = Path(birchbark.__file__).parents[1]
     paths = (package, tests, tests / "train", tests / "score")
@@ -98,7 +105,7 @@ def alone() -> dict[str, str]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """As a process that is `alone` computes."""
+    """Compute with one thread, like a process with the environment that `alone` returns."""
     import torch
 
     before = torch.get_num_threads()

@@ -1,7 +1,8 @@
-"""Pairs of Python packages' documentation, as JSON lines: what a name does, and what is said of it.
+"""How does the documentation of Python packages become training pairs?
 
-Each documented name asks with the first sentence of its docstring; its title and first sentences
-answer. Standard error says how much was left out. late-pool.sh runs it.
+The query is the first sentence of a docstring. The title and each of the first sentences are
+relevant texts. Pairs are written to standard output as JSON lines; standard error reports what was
+left out. late-pool.sh runs this script.
 """
 
 from __future__ import annotations
@@ -16,26 +17,28 @@ from birchbark.collection.intake import Intake
 from birchbark.collection.pydocs import read_pydocs
 from birchbark.segment.sentences import sentences
 
-MOST = 10  # sentences of one docstring: tables of parameters are long, and much alike
+MAX_SENTENCES = 10  # per docstring; the parameter lists that follow are long and repetitive
 
 
 def pairs(package: str) -> Iterator[dict[str, str | int]]:
-    """All relevant: label 1."""
+    """Yield the pairs of a package, all with label 1."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         raise SystemExit(f"{package} is not installed")
-    bare = beyond = 0
+    undescribed = omitted = 0
     for _, document in read_pydocs(Path(spec.origin).parent, Intake()):
         name = f"{package}.{document.doc_id}"
-        texts = [" ".join(one.text.split()) for one in sentences(document)]
-        beyond += max(0, len(texts) - MOST - 1)
-        if len(texts) < 2:  # the title is the first
-            bare += 1
+        texts = [" ".join(segment.text.split()) for segment in sentences(document)]
+        omitted += max(0, len(texts) - MAX_SENTENCES - 1)
+        if len(texts) < 2:  # the first text is the title
+            undescribed += 1
             continue
-        for text in texts[: MOST + 1]:
+        for text in texts[: MAX_SENTENCES + 1]:
             yield {"qid": name, "query": texts[1], "docid": name, "text": text, "label": 1}
-    left = f"{beyond:,} sentences after each one's first {MOST}, {bare:,} names without a sentence"
-    sys.stderr.write(f"{package}: left out {left}\n")
+    sys.stderr.write(
+        f"{package}: left out {omitted:,} sentences after the first {MAX_SENTENCES} of each, "
+        f"and {undescribed:,} names without a description\n"
+    )
 
 
 if __name__ == "__main__":

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# What the studies of documents by passages learn from: SciFact's train queries, which have one relevant
-# abstract as a rule, and some questions about long articles, each with what BM25 finds. Some minutes on
-# two cores. Questions that are measured on are written beside them; none is in both.
+# Make the training pairs for the studies of passages: SciFact's training claims, most of which have one
+# relevant abstract, and questions about long articles, with candidates by BM25. Takes a few minutes on
+# two cores. Questions for evaluation are written to separate files; no question is in both sets.
 # Run: bash training/passages/pool.sh ../shared/data passages-pool; then the studies with
 # --data passages-pool.
 set -euo pipefail
 data=$1 work=$2
 mkdir -p "$work"
-# Links to all data, so that one folder serves trainings and studies.
+# Link all data, so that one folder serves training and studies.
 for path in "$data"/*/; do ln -sfn "$(realpath "$path")" "$work/$(basename "$path")"; done
 
-# Two claims of SciFact's train part are claims of its test part, word by word.
+# Two of SciFact's training claims are also test claims.
 grep -vP '^(871|1291)\t' "$data/scifact/queries.train.tsv" > "$work/scifact.queries.tsv"
 awk 'NR % 24 == 3' "$data/cmuqa-long/queries.tsv" > "$work/cmuqa.queries.tsv"
-awk 'NR % 96 == 13' "$data/cmuqa-long/queries.tsv" > "$work/cmuqa.test.tsv" # the default model knows none
-awk 'NR == FNR { asked[$1]; next } $1 in asked' "$work/cmuqa.test.tsv" "$data/cmuqa-long/qrels.txt" \
+awk 'NR % 96 == 13' "$data/cmuqa-long/queries.tsv" > "$work/cmuqa.test.tsv" # not trained on by the default model
+awk 'NR == FNR { queries[$1]; next } $1 in queries' "$work/cmuqa.test.tsv" "$data/cmuqa-long/qrels.txt" \
   > "$work/cmuqa.test.qrels.txt"
 
 pairs() { # NAME COLLECTION QRELS OPTION...
@@ -30,9 +30,9 @@ for name in scifact cmuqa; do
   esac
   birchbark index "$data/$folder/corpus.jsonl" --to "$work/$name.index"
   birchbark retrieve "$work/$name.index" --queries "$work/$name.queries.tsv" --depth 30 --output "$work/$name.run"
-  # Documents as their windows; and as the one part that the default model thinks the best.
+  # Documents as windows here; below, each document is the one segment that the default model scores highest.
   pairs "$name" "$data/$folder/corpus.jsonl" "$qrels" --negatives 4 --segments windows:150/50 \
     --output "$work/$name.windows.tsv"
 done
 pairs scifact "$data/scifact/corpus.jsonl" "$data/scifact/qrels.train.txt" --negatives 3 \
-  --segments windows:75/25 --best 1 --output "$work/scifact.best.tsv"
+  --segments windows:75/25 --best-segments 1 --output "$work/scifact.best.tsv"

@@ -1,1 +1,1 @@
-"""Birchbark inside other libraries, in their words: a module for each, which needs its extra."""
+"""How does birchbark work with other libraries? One module per library; each needs its extra."""

@@ -1,4 +1,4 @@
-"""How does a Haystack pipeline re-rank by birchbark? A ranker component, in this process."""
+"""How does a Haystack pipeline re-rank documents with birchbark? A ranker component."""
 
 from __future__ import annotations
 
@@ -7,48 +7,57 @@ from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
 
-from birchbark.checkpoint.named import DEFAULT_MODEL
-from birchbark.pipeline.texts import rank_texts
-from birchbark.score.model import load_scorer
+from birchbark import defaults
+from birchbark.pipeline.rank_texts import rank_texts
+from birchbark.score.dynamic_batching import dynamic_batcher
+from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
-from birchbark.score.together import together
 
 
 @component
 class BirchbarkRanker:
-    """Keeps the `top_k` most relevant documents, best first; all of them for None.
+    """Returns the most relevant documents, best first, with their scores.
 
-    model: as `load_scorer` takes it. A document's score becomes its probability of relevance, 0 to
-    1. Documents without text are read as empty ones.
+    Each document's score is its probability of relevance, 0 to 1. A document without text is ranked
+    as an empty text.
+
+    Args:
+        model: The name or directory of a model (see `load_scorer`); it runs in this process.
+            Defaults to `birchbark-minilm-l6`.
+        top_k: Maximum number of documents to return; None for all. Defaults to 10.
     """
 
-    def __init__(self, model: str = DEFAULT_MODEL, top_k: int | None = 10) -> None:
+    def __init__(self, model: str = defaults.MODEL, top_k: int | None = defaults.TOP) -> None:
         self.model, self.top_k = model, top_k
         self._scorer: Scorer | None = None
 
     def warm_up(self) -> None:
-        """Open the model; the first run does so, where nobody did before."""
+        """Load the model unless it is loaded already; `run` does this as well."""
         if self._scorer is None:
-            self._scorer = load_scorer(self.model, session=together())
+            self._scorer = load_scorer(self.model, session=dynamic_batcher())
 
     def to_dict(self) -> dict[str, Any]:
         """See Haystack."""
-        made: dict[str, Any] = default_to_dict(self, model=self.model, top_k=self.top_k)
-        return made
+        data: dict[str, Any] = default_to_dict(self, model=self.model, top_k=self.top_k)
+        return data
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> BirchbarkRanker:
         """See Haystack."""
-        made: BirchbarkRanker = default_from_dict(cls, data)
-        return made
+        ranker: BirchbarkRanker = default_from_dict(cls, data)
+        return ranker
 
     @component.output_types(documents=list[Document])
     def run(
         self, query: str, documents: list[Document], top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """The documents, best first. top_k: instead of this component's."""
+        """Return the documents, best first.
+
+        top_k: overrides the `top_k` of the component; None to use that.
+        """
         self.warm_up()
         assert self._scorer
-        texts = [one.content or "" for one in documents]
-        ranked = rank_texts(query, texts, self._scorer, self.top_k if top_k is None else top_k)
-        return {"documents": [replace(documents[one.place], score=one.score) for one in ranked]}
+        texts = [document.content or "" for document in documents]
+        top = self.top_k if top_k is None else top_k
+        ranked = rank_texts(query, texts, self._scorer, top)
+        return {"documents": [replace(documents[text.index], score=text.score) for text in ranked]}

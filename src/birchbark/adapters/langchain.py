@@ -1,4 +1,4 @@
-"""How does a LangChain application re-rank by birchbark? A document compressor, in this process."""
+"""How does a LangChain application re-rank documents with birchbark? A document compressor."""
 
 from __future__ import annotations
 
@@ -9,37 +9,42 @@ from langchain_core.callbacks.manager import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from birchbark.checkpoint.named import DEFAULT_MODEL
-from birchbark.pipeline.texts import rank_texts
-from birchbark.score.model import load_scorer
+from birchbark import defaults
+from birchbark.pipeline.rank_texts import rank_texts
+from birchbark.score.dynamic_batching import dynamic_batcher
+from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
-from birchbark.score.together import together
 
 
 class BirchbarkRerank(BaseDocumentCompressor):
-    """Keeps the `top_n` most relevant documents, best first; all of them for None.
+    """Returns copies of the most relevant documents, best first.
 
-    model: as `load_scorer` takes it. Each document is a copy with its probability of relevance, 0
-    to 1, as `relevance_score` in its metadata, where CohereRerank puts it.
+    Each copy has its probability of relevance, 0 to 1, as `relevance_score` in its metadata, as
+    with CohereRerank.
+
+    Attributes:
+        model: The name or directory of a model (see `load_scorer`); it runs in this process.
+            Defaults to `birchbark-minilm-l6`.
+        top_n: Maximum number of documents to return; None for all. Defaults to 3.
     """
 
-    model: str = DEFAULT_MODEL
+    model: str = defaults.MODEL
     top_n: int | None = Field(default=3, ge=1)
     model_config = ConfigDict(extra="forbid")
     _scorer: Scorer = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
-        """Open the model."""
-        self._scorer = load_scorer(self.model, session=together())
+        """Load the model."""
+        self._scorer = load_scorer(self.model, session=dynamic_batcher())
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
-        """See LangChain; nothing is cut off, however long a document is."""
-        texts = [one.page_content for one in documents]
-        return [
-            documents[one.place].model_copy(
-                update={"metadata": {**documents[one.place].metadata, "relevance_score": one.score}}
-            )
-            for one in rank_texts(query, texts, self._scorer, self.top_n)
-        ]
+        """See LangChain. Long documents are split into chunks, not truncated."""
+        texts = [document.page_content for document in documents]
+        ranked = []
+        for text in rank_texts(query, texts, self._scorer, self.top_n):
+            document = documents[text.index]
+            metadata = {**document.metadata, "relevance_score": text.score}
+            ranked.append(document.model_copy(update={"metadata": metadata}))
+        return ranked

@@ -1,4 +1,4 @@
-"""How does a LlamaIndex application re-rank by birchbark? A node postprocessor, in this process."""
+"""How does a LlamaIndex application re-rank nodes with birchbark? A node postprocessor."""
 
 from __future__ import annotations
 
@@ -8,29 +8,34 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from pydantic import Field, PrivateAttr
 
-from birchbark.checkpoint.named import DEFAULT_MODEL
+from birchbark import defaults
 from birchbark.errors import InputError
-from birchbark.pipeline.texts import rank_texts
-from birchbark.score.model import load_scorer
+from birchbark.pipeline.rank_texts import rank_texts
+from birchbark.score.dynamic_batching import dynamic_batcher
+from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
-from birchbark.score.together import together
 
 
 class BirchbarkRerank(BaseNodePostprocessor):
-    """Keeps the `top_n` most relevant nodes, best first; all of them for None.
+    """Returns the most relevant nodes, best first, with their scores.
 
-    model: as `load_scorer` takes it. A node's score becomes its probability of relevance, 0 to 1.
-    What is read is what LlamaIndex shows an embedding of the node.
+    Each node's score is its probability of relevance, 0 to 1. The scored text is the one that
+    LlamaIndex passes to embedding models.
+
+    Attributes:
+        model: The name or directory of a model (see `load_scorer`); it runs in this process.
+            Defaults to `birchbark-minilm-l6`.
+        top_n: Maximum number of nodes to return; None for all. Defaults to 2.
     """
 
-    model: str = DEFAULT_MODEL
+    model: str = defaults.MODEL
     top_n: int | None = Field(default=2, ge=1)
     _scorer: Scorer = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
-        """Open the model."""
+        """Load the model."""
         super().model_post_init(context)
-        self._scorer = load_scorer(self.model, session=together())
+        self._scorer = load_scorer(self.model, session=dynamic_batcher())
 
     @classmethod
     def class_name(cls) -> str:
@@ -41,7 +46,7 @@ class BirchbarkRerank(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         if query_bundle is None:
-            raise InputError("nodes cannot be re-ranked without a query", wanted="query_bundle")
-        texts = [one.node.get_content(metadata_mode=MetadataMode.EMBED) for one in nodes]
+            raise InputError("nodes cannot be re-ranked without a query", wanted="a query bundle")
+        texts = [node.node.get_content(metadata_mode=MetadataMode.EMBED) for node in nodes]
         ranked = rank_texts(query_bundle.query_str, texts, self._scorer, self.top_n)
-        return [NodeWithScore(node=nodes[one.place].node, score=one.score) for one in ranked]
+        return [NodeWithScore(node=nodes[text.index].node, score=text.score) for text in ranked]

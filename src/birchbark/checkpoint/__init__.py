@@ -1,1 +1,1 @@
-"""What is in a model directory?"""
+"""How are model directories read, checked, changed and written?"""

@@ -1,9 +1,9 @@
-"""What does each family of BERT call its tensors, its sizes and the layers of its head?
+"""How do RoBERTa, DistilBERT, ELECTRA and ALBERT differ from BERT in their checkpoints?
 
-A family differs from BERT by names and by a few parts that it has or lacks; the table `FAMILIES`
-says how, and nothing else in the house knows a family by name.
-Sources: Devlin 2019 (BERT), Liu 2019 (RoBERTa), Conneau 2020 (XLM-R), Sanh 2019 (DistilBERT),
-Clark 2020 (ELECTRA), Lan 2020 (ALBERT); names as transformers stores them.
+They name tensors and settings differently, and add or lack a few modules. The table `FAMILIES`
+defines the differences; no other Python module refers to a family by name. Tensors are named as in
+transformers. Devlin 2019 (BERT), Liu 2019 (RoBERTa), Conneau 2020 (XLM-R), Martin 2020 (CamemBERT),
+Sanh 2019 (DistilBERT), Clark 2020 (ELECTRA), Lan 2020 (ALBERT).
 """
 
 from __future__ import annotations
@@ -14,11 +14,25 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Modules of the encoder, BERT's by default, each with a .weight and, tables aside, a .bias.
+    """The names of the encoder's modules; the defaults are BERT's.
 
-    {i} stands for the layer's number, {group} for that of the group whose weights it shares.
-    types: empty where tokens have no types. widen: the linear layer from the embeddings to the
-    hidden size, empty where a family has none.
+    Each module has a tensor NAME.weight and, unless it is an embedding, NAME.bias. {i} stands for
+    the number of the layer, {group} for the number of its weight set.
+
+    Attributes:
+        words: Token embeddings.
+        positions: Position embeddings.
+        types: Token type embeddings; empty if the family has no token types.
+        embedded: Layer normalisation of the summed embeddings.
+        widen: Linear layer from the embedding width to the hidden size; empty if there is none.
+        query: Linear layer for the queries of attention.
+        key: Linear layer for the keys of attention.
+        value: Linear layer for the values of attention.
+        attended: Linear layer after attention.
+        attended_norm: Layer normalisation after attention.
+        inner: First feed-forward layer.
+        outer: Second feed-forward layer.
+        outer_norm: Layer normalisation after the feed-forward layers.
     """
 
     words: str = "embeddings.word_embeddings"
@@ -38,9 +52,15 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class MaskedHead:
-    """What says which token is hidden: a linear layer, activation, norm, and a bias of each token.
+    """The names of the modules in a masked language model's head.
 
-    The scores are products with the embeddings themselves.
+    The head applies a linear layer, the encoder's activation and layer normalisation. A token's
+    logit is the dot product of the result with the token's embedding, plus the token's bias.
+
+    Attributes:
+        linear: Linear layer.
+        norm: Layer normalisation.
+        bias: Tensor of the biases, one per token.
     """
 
     linear: str = "cls.predictions.transform.dense"
@@ -50,15 +70,21 @@ class MaskedHead:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One family.
+    """How the checkpoints of one family differ from BERT's.
 
-    prefix: of the encoder's tensors where a head stands on it. keys: what config.json calls a size,
-    where it is not BERT's word. fixed: sizes that config.json does not say. activation: the
-    feed-forward layers', if config.json does not say. offset: positions start behind the padding
-    token's number. transform: linear layer of the head and its activation, between [CLS] and
-    `logits`. drops_first: a training drops values of [CLS] out before it too, not behind it alone.
-    next_sentence: the layer of BERT's next-sentence head, empty if there is none. masked: the head
-    of a masked language model. classes: what the names of transformers' classes begin with.
+    Attributes:
+        prefix: Prefix of the encoder's tensors in a model with a head.
+        classes: Prefix of the names of transformers' classes.
+        names: Names of the encoder's modules.
+        keys: BERT's key in config.json → this family's key, if it differs.
+        fixed: BERT's key → value, for settings that config.json does not state.
+        activation: Activation of the feed-forward layers, if config.json does not state it.
+        offset: Whether positions start after the padding token's id.
+        transform: The classifier's first linear layer and its activation, applied to [CLS].
+        drops_first: Whether training applies dropout before `transform` as well as after it.
+        logits: The classifier's output layer, applied after `transform`.
+        next_sentence: Output layer of the next-sentence head; empty if there is none.
+        masked: Names in the head of a masked language model.
     """
 
     prefix: str

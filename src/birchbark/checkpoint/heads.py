@@ -1,8 +1,9 @@
-"""Which head stands on the encoder: logits of relevance, or a pooled embedding?
+"""Which head does a model have: a classifier, a pooling of token vectors, or PARADE?
 
-Relevance is always one number, log-odds. Of two logits it is the difference, relevant minus not,
-so that its sigmoid is their softmax: logit 1 − logit 0 for a classifier, whose label 1 means
-relevant; but logit 0 − logit 1 for BERT's next-sentence head, whose label 0 means "is next".
+Relevance is always one number, the log-odds. For a model with two logits it is their difference,
+relevant minus not relevant; its sigmoid equals the softmax probability of relevance. The difference
+is logit 1 − logit 0 for a classifier, whose label 1 means relevant, and logit 0 − logit 1 for
+BERT's next-sentence head, whose label 0 means "is next".
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from numpy.typing import NDArray
 from birchbark.checkpoint.families import Family, Names
 from birchbark.errors import CheckpointError, InputError
 
-MODES = ("cls", "mean", "max")
-TOKENS = "tokens"  # no pooling: every token keeps its vector, for late interaction
-STATEMENT = "birchbark"  # key of config.json, of models that read more than a query and a text
-PASSAGES, TWO_TEXTS = "passages", "two texts"  # what they read
-HOWS = ("avg", "max", "attn", "transformer")
+POOLING_MODES = ("cls", "mean", "max")
+PER_TOKEN = "tokens"  # no pooling, but a vector per token, for late interaction
+HEAD_KEY = "birchbark"  # key in config.json of models that read a query and several texts
+READS_PASSAGES, READS_TWO_TEXTS = "passages", "two texts"  # values of `reads` under that key
+PARADE_AGGREGATIONS = ("avg", "max", "attn", "transformer")
 PARADE_NAMES = Names(
     **{
         part: pattern.replace("encoder", "parade")
@@ -31,11 +32,11 @@ PARADE_NAMES = Names(
 )
 PARADE_LAYERS = 2
 PARADE_WEIGHTS = {"attn": "parade.share.weight", "transformer": "parade.cls"}
-STATED = {
+POOLING_KEYS = {  # key of sentence-transformers' pooling module → mode
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_max_tokens": "max",
-    "pooling_mode_mean_sqrt_len_tokens": "mean",  # of other length; ours are scaled to 1
+    "pooling_mode_mean_sqrt_len_tokens": "mean",  # equal after scaling to length 1
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
@@ -43,151 +44,179 @@ STATED = {
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """Linear layer and activation on [CLS] (`transform`), then one logit or two (`output`).
+    """A classifier on [CLS]: a linear layer, an activation, and an output layer.
 
-    relevant: which of two logits speaks for relevance. compares: whether it reads two texts, and
-    says by how much the first is the more relevant one (duoBERT), not one text.
+    Attributes:
+        transform: Name of the linear layer, and its activation.
+        output: Name of the output layer.
+        logit_count: Number of its logits, 1 or 2.
+        relevant_index: Index of the logit for relevance.
+        is_duo: Whether the model reads two texts and predicts whether the first is the more
+            relevant one (duoBERT). Default: False.
     """
 
     transform: tuple[str, str]
     output: str
-    logits: int
-    relevant: int
-    compares: bool = False
+    logit_count: int
+    relevant_index: int
+    is_duo: bool = False
 
     def one_logit(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """The output layer's weights or bias as those of one logit, (1, …): relevant minus not."""
-        if self.logits == 1:
+        """Reduce the output layer's weights or bias (logits, …) to a single logit's: (1, …)."""
+        if self.logit_count == 1:
             return rows
-        difference: NDArray[Any] = rows[[self.relevant]] - rows[[1 - self.relevant]]
+        difference: NDArray[Any] = rows[[self.relevant_index]] - rows[[1 - self.relevant_index]]
         return difference
 
 
 @dataclass(frozen=True, slots=True)
 class Pooling:
-    """Token vectors of one layer, special tokens included, become one unit vector.
+    """How the token vectors of one layer become a text vector of length 1.
 
-    mode: cls, mean or max; or tokens, where each stays a unit vector of its own. layer: 0 for the
-    embeddings, n for the n-th layer, None for the last.
+    Special tokens are included. Mode `tokens` does not pool, but gives a unit vector per token.
+
+    Attributes:
+        mode: "cls", "mean", "max" or "tokens". Default: "mean".
+        layer: 0 for the embeddings, n for the n-th layer. Default: None, the last layer.
     """
 
     mode: str = "mean"
     layer: int | None = None
 
     def __post_init__(self) -> None:
-        if self.mode not in (*MODES, TOKENS):
+        if self.mode not in (*POOLING_MODES, PER_TOKEN):
             raise CheckpointError(
-                "unknown pooling", wanted=" or ".join((*MODES, TOKENS)), found=self.mode
+                "unsupported pooling",
+                wanted=" or ".join((*POOLING_MODES, PER_TOKEN)),
+                found=self.mode,
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Parade:
-    """Passages' vectors, `transform` of [CLS] each, become a document's, then one logit (`output`).
+    """A PARADE head: passage vectors are aggregated, and the result becomes one logit.
 
-    how: one of `HOWS`; `transformer` has PARADE_LAYERS layers that look at all passages. Li et al.
-    2020.
+    Li et al. 2020.
+
+    Attributes:
+        transform: Name of the linear layer, and its activation, that turn [CLS] into the passage's
+            vector.
+        output: Name of the output layer, applied to the aggregated vector.
+        aggregation: One of PARADE_AGGREGATIONS; `transformer` has PARADE_LAYERS layers that attend
+            to all passages.
     """
 
     transform: tuple[str, str]
     output: str
-    how: str
+    aggregation: str
 
 
 Head = Classifier | Pooling | Parade
 
 
 class UnknownHeadError(CheckpointError):
-    """A model has no head, or none that we know; as an encoder it can be read all the same."""
+    """The model has no head, or an unsupported one; a pooling can still be used instead."""
 
 
-def by_token(head: Head) -> bool:
-    """Whether a model with this head gives a vector for each token, not one for all."""
-    return isinstance(head, Pooling) and head.mode == TOKENS
+def is_per_token(head: Head) -> bool:
+    """Whether a model with this head returns a vector per token."""
+    return isinstance(head, Pooling) and head.mode == PER_TOKEN
 
 
 def find_head(
     family: Family,
     shapes: Mapping[str, list[int]],
-    pooling: Mapping[str, Any],
-    stated: object,
+    pooling_config: Mapping[str, Any],
+    declared_head: object,
     directory: Path,
 ) -> Head:
-    """What the model says that it is, else a classifier's logits, pooling, next-sentence head.
+    """Determine a model's head.
 
-    shapes: of the stored tensors. pooling: the configuration of sentence-transformers' pooling
-    module, empty without one. stated: what config.json says under `birchbark`, of models that read
-    more than a query and a text; None of others. Raises UnknownHeadError if there is none of these.
+    The first of these determines it: the head declared in config.json, a classifier, a pooling, a
+    next-sentence head.
+
+    shapes: tensor name → shape. pooling_config: configuration of sentence-transformers' pooling
+    module, empty if there is none. declared_head: value of HEAD_KEY in config.json, None if there
+    is none. directory: the model directory, for error messages. Raises UnknownHeadError if the
+    model has none of these heads, and CheckpointError if the declared head or the pooling is
+    unsupported.
     """
-    if stated is not None:
-        return _stated_head(family, shapes, stated, directory)
-    logits = _rows(shapes, family.logits)
-    if logits in (1, 2):
-        return Classifier(family.transform, family.logits, logits, logits - 1)
-    if pooling:
-        return Pooling(_mode(pooling, directory))
-    if not logits and _rows(shapes, family.next_sentence) == 2:
+    if declared_head is not None:
+        return _declared_head(family, shapes, declared_head, directory)
+    logit_count = _output_size(shapes, family.logits)
+    if logit_count in (1, 2):
+        return Classifier(family.transform, family.logits, logit_count, logit_count - 1)
+    if pooling_config:
+        return Pooling(_mode(pooling_config, directory))
+    if not logit_count and _output_size(shapes, family.next_sentence) == 2:
         return Classifier(family.transform, family.next_sentence, 2, 0)
     raise UnknownHeadError(
-        "unknown head",
+        "no supported head",
         where=str(directory),
-        wanted="a classifier of one or two logits, a next-sentence head, or a pooling "
-        "(1_Pooling/config.json, or chosen by the caller)",
-        found=f"a classifier of {logits} logits" if logits else "none",
+        wanted="a classifier with one or two logits, a next-sentence head, or a pooling "
+        "(in 1_Pooling/config.json or as an option)",
+        found=f"a classifier with {logit_count} logits" if logit_count else "none",
     )
 
 
-def _stated_head(
-    family: Family, shapes: Mapping[str, list[int]], stated: object, directory: Path
+def _declared_head(
+    family: Family, shapes: Mapping[str, list[int]], declared_head: object, directory: Path
 ) -> Head:
-    """The head of a model that reads a query and a document's passages, or two texts."""
-    if stated == {"reads": TWO_TEXTS} and _rows(shapes, family.logits) == 1:
-        return Classifier(family.transform, family.logits, 1, 0, compares=True)
-    said = stated if isinstance(stated, dict) else {}
-    if said.get("reads") != PASSAGES or said.get("aggregation") not in HOWS:
+    """Return the declared head: that of a duoBERT or PARADE model."""
+    if declared_head == {"reads": READS_TWO_TEXTS} and _output_size(shapes, family.logits) == 1:
+        return Classifier(family.transform, family.logits, 1, 0, is_duo=True)
+    values = declared_head if isinstance(declared_head, dict) else {}
+    aggregation = values.get("aggregation")
+    if values.get("reads") != READS_PASSAGES or aggregation not in PARADE_AGGREGATIONS:
         raise CheckpointError(
-            "unknown kind of model",
+            "unsupported kind of model",
             where=str(directory / "config.json"),
-            wanted=f"one that reads {TWO_TEXTS}, or {PASSAGES} aggregated by {', '.join(HOWS)}",
-            found=str(stated)[:80],
-            remedy="a newer Birchbark may know it",
+            wanted=f"one that reads {READS_TWO_TEXTS}, or {READS_PASSAGES} aggregated by "
+            + ", ".join(PARADE_AGGREGATIONS),
+            found=str(declared_head)[:80],
+            remedy="a newer version of Birchbark may support it",
         )
     if f"{PARADE_NAMES.query.format(i=PARADE_LAYERS)}.weight" in shapes:
         raise CheckpointError(
-            "more layers look at passages than there can be",
+            "too many layers attend to passages",
             where=str(directory),
             wanted=str(PARADE_LAYERS),
         )
-    return Parade(family.transform, family.logits, said["aggregation"])
+    return Parade(family.transform, family.logits, aggregation)
 
 
-def _rows(shapes: Mapping[str, list[int]], layer: str) -> int:
-    """Outputs of a linear layer; 0 if there is none."""
+def _output_size(shapes: Mapping[str, list[int]], layer: str) -> int:
+    """Return the number of outputs of a linear layer; 0 if the model does not have the layer."""
     shape = shapes.get(f"{layer}.weight", [])
     return shape[0] if shape else 0
 
 
-def _mode(pooling: Mapping[str, Any], directory: Path) -> str:
-    """The mode that a pooling module's configuration states, in either of its two layouts."""
-    named = pooling.get("pooling_mode")
-    modes = [named] if isinstance(named, str) else [STATED[k] for k in STATED if pooling.get(k)]
-    if len(modes) == 1 and modes[0] in MODES:
+def _mode(pooling_config: Mapping[str, Any], directory: Path) -> str:
+    """Return the pooling mode in a pooling module's configuration, which has one of two formats."""
+    mode = pooling_config.get("pooling_mode")
+    if isinstance(mode, str):
+        modes = [mode]
+    else:
+        modes = [mode for key, mode in POOLING_KEYS.items() if pooling_config.get(key)]
+    if len(modes) == 1 and modes[0] in POOLING_MODES:
         return str(modes[0])
     raise CheckpointError(
-        "unknown pooling",
+        "unsupported pooling",
         where=str(directory),
-        wanted=" or ".join(MODES),
+        wanted=" or ".join(POOLING_MODES),
         found=" and ".join(modes) or "none",
     )
 
 
 def parse_pooling(text: str) -> Pooling:
-    """The pooling that `text` names: cls, mean, max or tokens, with :LAYER or without."""
+    """Parse a pooling: cls, mean, max or tokens, optionally followed by :LAYER (mean:6)."""
     mode, colon, layer = text.partition(":")
-    if mode not in (*MODES, TOKENS) or bool(colon) != (layer.isascii() and layer.isdecimal()):
+    if mode not in (*POOLING_MODES, PER_TOKEN) or bool(colon) != (
+        layer.isascii() and layer.isdecimal()
+    ):
         raise InputError(
-            "not a pooling",
+            "unknown pooling",
             found=repr(text),
-            wanted="cls, mean, max or tokens, or with a layer: mean:6",
+            wanted="cls, mean, max or tokens, optionally with a layer: mean:6",
         )
     return Pooling(mode, int(layer) if layer else None)

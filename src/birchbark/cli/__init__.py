@@ -1,6 +1,8 @@
-"""How is birchbark used from a shell? One file a verb; options become arguments only here.
+"""Which commands does `birchbark` have, and how do errors become exit codes?
 
-Standard output is data, standard error is talk. Exit codes: 0 done, 1 failed, 2 wrong input.
+Data is printed on standard output, messages on standard error. Exit codes: 0 success, 1 failure, 2
+invalid input, 130 interrupted. Each command has its own module. Only this package converts options
+to the library's arguments.
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ import click
 from birchbark._version import __version__
 from birchbark.errors import BirchbarkError
 
-VERBS = (
+COMMAND_NAMES = (
     "demo",
     "index",
     "retrieve",
-    "reword",
+    "reformulate",
     "rerank",
     "search",
     "serve",
@@ -36,23 +38,23 @@ VERBS = (
 )
 
 
-class _Verbs(click.Group):
-    """Loads a verb's file when it is asked for, so that --help and errors come at once."""
+class _LazyGroup(click.Group):
+    """A group that imports a command's module only when it is used, so that --help is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
+        return list(COMMAND_NAMES)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in VERBS:
+        if name not in COMMAND_NAMES:
             return None
         command: click.Command = import_module(f"birchbark.cli.{name}").command
         return command
 
 
 @click.command(
-    cls=_Verbs,
+    cls=_LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with: birchbark demo",
+    epilog="Example: birchbark demo",
 )
 @click.version_option(__version__, prog_name="birchbark")
 def group() -> None:
@@ -60,9 +62,9 @@ def group() -> None:
 
 
 def main() -> None:
-    """Run the command line; errors raised on purpose are told in one line on standard error."""
+    """Run the command line; print each expected error as one line on standard error."""
     for name in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, signal.default_int_handler)  # leave as tidily as after Ctrl-C
+        signal.signal(name, signal.default_int_handler)  # same clean-up as for Ctrl-C
     warnings.showwarning = lambda message, *_, **__: click.echo(f"note: {message}", err=True)
     try:
         group.main(standalone_mode=False)
@@ -73,7 +75,7 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("birchbark: interrupted; nothing half done was kept", err=True)
+        click.echo("birchbark: interrupted; no partial output was kept", err=True)
         sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()

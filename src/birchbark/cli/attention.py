@@ -1,4 +1,4 @@
-"""`birchbark attention`: what a model looks at when it reads a query and a text."""
+"""`birchbark attention`: which tokens does a model attend to in a query and a text?"""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ from pathlib import Path
 
 import click
 
-from birchbark.cli.options import DEFAULT_MODEL, FILE, OR_REPLACE
-from birchbark.cli.talk import say
+from birchbark import defaults
+from birchbark.cli.console import notify
+from birchbark.cli.options import PATH, option, replace_option
 
 
 @click.command(
     epilog='Example: birchbark attention "art crime" "Robbers took two paintings." --output a.html',
-    short_help="A page of what a model looks at in a text.",
+    short_help="Draw a model's attention as an HTML page.",
 )
 @click.argument("query")
 @click.argument("text")
-@click.option("--model", default=DEFAULT_MODEL, show_default=True, help="A cross-encoder.")
-@click.option("--output", required=True, type=FILE, help="HTML file; needs no other file.")
-@click.option("--replace", is_flag=True, help="Replace the file that is there.")
+@option("--model", default=defaults.MODEL, help="A cross-encoder.")
+@option("--output", required=True, type=PATH, help="Self-contained HTML file to write.")
+@replace_option("file")
 def command(query: str, text: str, model: str, output: Path, replace: bool) -> None:
-    """Draw the attention of MODEL, by layer and head, while it scores TEXT for QUERY."""
+    """Draw a model's attention in each layer and head when it scores TEXT for QUERY."""
     from birchbark.artifact import new_file, refuse_existing
     from birchbark.score.attention import attention
     from birchbark.show.attention import attention_page
 
-    refuse_existing(output, replace=replace, remedy=OR_REPLACE)
-    found = attention(model, query, text)
-    page = attention_page(found, model, query, text)
+    refuse_existing(output, replace=replace)
+    weights = attention(model, query, text)
+    page = attention_page(weights, model, query, text)
     with new_file(output) as out:
         out.write(page)
-    say(f"probability of relevance {found.score:.3f}; page: {output}")
+    notify(f"probability of relevance {weights.score:.3f}; page: {output}")

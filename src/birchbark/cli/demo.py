@@ -1,4 +1,4 @@
-"""`birchbark demo`: the main job, end to end, on this Python's own documentation."""
+"""`birchbark demo`: how does the whole pipeline rank the documentation of Python?"""
 
 from __future__ import annotations
 
@@ -7,83 +7,89 @@ from pathlib import Path
 
 import click
 
-from birchbark.cli.evaluate import compared
-from birchbark.cli.options import DEFAULT_MODEL, FILE
-from birchbark.cli.talk import counted, progress, say
+from birchbark import defaults
+from birchbark.cli.console import counted, notify, progress
+from birchbark.cli.evaluate import compare_to_first
+from birchbark.cli.options import PATH, option
 from birchbark.errors import InputError
 
-SHOWN = "q55"
+SHOWN_QUERY = "q55"
 DEPTH = 50
-MARK = "DEMO"
+MARKER = "DEMO"  # file that marks a folder as created by the demo
 
 
 @click.command(
     epilog="Example: birchbark demo --to birchbark-demo",
-    short_help="Index, rank, evaluate, show evidence: this Python's documentation.",
+    short_help="Index, rank and evaluate this Python's documentation.",
 )
-@click.option(
+@option(
     "--to",
     "directory",
-    type=FILE,
+    type=PATH,
     default=Path("birchbark-demo"),
-    show_default=True,
     help="Folder for the index and the runs.",
 )
-@click.option("--model", default=DEFAULT_MODEL, show_default=True, help="As in rerank.")
+@option("--model", default=defaults.MODEL, help="Model to rank with; see birchbark rerank.")
 def command(directory: Path, model: str) -> None:
-    """Answer questions about Python from its own documentation, with BM25, RM3 and BERT.
+    """Answer questions about Python from its documentation, with BM25, RM3 and BERT.
 
-    The questions were written and judged by hand; they come with the package.
+    The questions and their relevance judgments were written by hand and are part of the package.
     """
-    from birchbark.artifact import new_file
-    from birchbark.cli.tables import show_hits, show_results
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
     from birchbark.collection.pydocs import pydocs_qrels, pydocs_queries
     from birchbark.collection.runs import write_run
     from birchbark.evaluate.measures import measure
-    from birchbark.index.build import build_index
+    from birchbark.index.build_index import build_index
     from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.rerank import rerank
     from birchbark.pipeline.search import search
     from birchbark.retrieve.engine import IndexEngine
     from birchbark.retrieve.first_stage import FirstStage, rank_queries
     from birchbark.retrieve.rm3 import RM3
-    from birchbark.score.model import load_scorer
+    from birchbark.score.load_scorer import load_scorer
+    from birchbark.show.terminal import show_hits, show_results
 
     started = time.perf_counter()
-    mark = directory / MARK
-    if directory.exists() and not mark.exists() and any(directory.iterdir()):
-        raise InputError(
-            "holds something else than a demo", where=str(directory), remedy="name another folder"
-        )
-    with new_file(mark) as out:
-        out.write("birchbark demo writes in this folder, and replaces what it wrote before\n")
-    ranker, expanded = Ranker(load_scorer(model), depth=DEPTH), FirstStage(expansion=RM3())
+    _claim(directory)
+    ranker, with_rm3 = Ranker(load_scorer(model), depth=DEPTH), FirstStage(expansion=RM3())
     with progress("indexing") as advance:
         documents = counted(read_collection("pydocs", Intake()), advance)
         index = build_index(documents, directory / "index", replace=True)
-    say(
+    notify(
         f"Indexed {len(index):,} documents of this Python's standard library: {directory / 'index'}"
     )
 
     queries, qrels = pydocs_queries(), pydocs_qrels()
     with progress("BM25, RM3", 2 * len(queries)) as advance:
         bm25 = rank_queries(index, queries, advance=advance)
-        rm3 = rank_queries(index, queries, expanded, advance=advance)
+        rm3 = rank_queries(index, queries, with_rm3, advance=advance)
     with progress("BERT", len(queries)) as advance:
-        bert = rerank(index, rm3, queries, ranker, report=lambda *_: advance(1))
+        bert = rerank(index, rm3, queries, ranker, on_query=lambda *_: advance(1))
     for run in (bm25, rm3, bert):
         write_run(run, directory / f"{run.tag}.run")
-    say(
-        f"Ranked {len(queries)} questions; evidence: {ranker.scorer.name}, the best sentences of "
-        f"each one's first {DEPTH} candidates.\n"
+    notify(
+        f"Ranked {len(queries)} questions; {ranker.scorer.name} scored the sentences of the first "
+        f"{DEPTH} candidates of each.\n"
     )
 
     results = [measure(qrels, run) for run in (bm25, rm3, bert)]
-    show_results(results, compared(results, seed=0))
-    shown = next(query for query in queries if query.query_id == SHOWN)
-    click.echo(f"\n“{shown.text}”: the best hits, and the sentences that made them rank\n")
-    show_hits(search(IndexEngine(index, expanded), shown.text, ranker, top=5).hits)
-    say(f"\n{time.perf_counter() - started:.0f} s in all. Ask your own:")
-    say(f'  birchbark search {directory / "index"} "wait until all workers are done"')
+    show_results(results, compare_to_first(results, defaults.SEED))
+    query = next(query for query in queries if query.query_id == SHOWN_QUERY)
+    click.echo(f"\n“{query.text}”: the best hits, and the sentences that determine their scores\n")
+    show_hits(search(IndexEngine(index, with_rm3), query.text, ranker, top=5).hits)
+    notify(f"\n{time.perf_counter() - started:.0f} s in total. Try a query of your own:")
+    notify(f'  birchbark search {directory / "index"} "wait until all workers are done"')
+
+
+def _claim(directory: Path) -> None:
+    """Mark `directory` as the demo's; raise InputError if it holds files of something else."""
+    from birchbark.artifact import new_file
+
+    marker = directory / MARKER
+    if directory.exists() and not marker.exists() and any(directory.iterdir()):
+        raise InputError(
+            "was not created by the demo", where=str(directory), remedy="choose another folder"
+        )
+    with new_file(marker) as out:
+        out.write("birchbark demo writes to this folder, and replaces its earlier output\n")

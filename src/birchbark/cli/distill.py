@@ -1,36 +1,37 @@
-"""`birchbark distill`: a model that learns from others."""
+"""`birchbark distill`: how is a student model trained on the output of teachers?"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from birchbark.cli.trained import training_verb
+from birchbark.cli.train_variants import training_command
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
-    from birchbark.train.config import Training
+    from birchbark.train.config import TrainingConfig
 
 
-def _fault(training: Training) -> InputError | None:
+def _config_error(training: TrainingConfig) -> InputError | None:
     if training.teachers:
         return None
     return InputError(
-        "nobody teaches",
-        wanted='an objective such as { kind = "soft-labels", teacher = "…" }, or [match]',
-        remedy="birchbark train learns from labels alone",
+        "no teacher is configured",
+        wanted='an objective such as { kind = "soft-labels", teacher = "…" }, or a table [match]',
+        remedy="use birchbark train for labels alone",
     )
 
 
-command = training_verb(
+command = training_command(
     "distill",
-    _fault,
-    """Train what CONFIG (a TOML file) asks for, learning from the teachers that it names.
+    _config_error,
+    """Train a student model on the output of the teachers named in CONFIG (a TOML file).
 
-    They teach by their scores (an objective soft, soft-margin or soft-labels: any models, several
-    together), by what they compute on the way (a table [match]: one whose tokens are the
-    student's), or by both, with labels beside them. The student is the base, or what [model] leaves
-    of it. All else is as with birchbark train, which reads the same files.
+    One or more teachers of any kind can provide scores (objectives soft, soft-margin and
+    soft-labels). A teacher with the student's tokeniser can also provide hidden states (table
+    [match]). The loss can include labels as well. The student is initialised from all layers of the
+    base model, or from those that the table [model] lists. In all other respects, this command
+    works like `birchbark train`.
     """,
     example="birchbark distill training/distil.toml --output small",
-    short="Train a smaller model on what others say.",
+    short_help="Train a smaller model on teachers' output.",
 )

@@ -1,4 +1,4 @@
-"""`birchbark evaluate`: what do the judgments say of one or more runs?"""
+"""`birchbark evaluate`: how good are runs, and are their differences significant?"""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.options import FILE
-from birchbark.cli.talk import say
-from birchbark.errors import InputError, MissingPackageError
+from birchbark import defaults
+from birchbark.cli.console import notify
+from birchbark.cli.options import PATH, check_given_options, option
+from birchbark.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from birchbark.evaluate.measures import Results
@@ -22,33 +23,32 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog="Examples: birchbark evaluate qrels.txt rm3.run bert.run -m AP -m nDCG@20; where many "
-    "documents have no judgment: birchbark evaluate qrels.txt rm3.run bert.run -m Judged@10 "
+    epilog="Examples: birchbark evaluate qrels.txt rm3.run bert.run -m AP -m nDCG@20; if many "
+    "documents are unjudged: birchbark evaluate qrels.txt rm3.run bert.run -m Judged@10 "
     "-m nDCG@10 --judged-only --grades 10",
-    short_help="Measure runs, and test their differences.",
+    short_help="Evaluate runs, and test their differences.",
 )
-@click.argument("qrels", type=FILE)
-@click.argument("runs", nargs=-1, required=True, type=FILE)
-@click.option(
+@click.argument("qrels", type=PATH)
+@click.argument("runs", nargs=-1, required=True, type=PATH)
+@option(
     "-m",
     "--measure",
     "names",
     multiple=True,
-    default=("AP", "nDCG@10", "RR@10", "P@5"),
-    show_default=True,
-    help="As ir-measures spells it; repeat for several.",
+    default=defaults.MEASURES,
+    help="Measure, in the notation of ir-measures; repeat for several.",
 )
-@click.option("--baseline", type=FILE, help="Run to compare with.  [default: the first]")
-@click.option("--judged-only", is_flag=True, help="Take unjudged documents out of the rankings.")
-@click.option(
+@option("--baseline", type=PATH, help="Run to compare with.  [default: the first]")
+@option("--judged-only", is_flag=True, help="Remove unjudged documents from the rankings.")
+@option(
     "--grades",
     type=click.IntRange(1),
     metavar="K",
-    help="Count the grades of the first K documents, the unjudged among them.",
+    help="Also count how many of the first K documents of every query have each grade, or none.",
 )
-@click.option("--per-query", is_flag=True, help="Query, measure, value and run, tab-separated.")
-@click.option("--json", "as_json", is_flag=True, help="Everything, as JSON.")
-@click.option("--seed", default=0, show_default=True, help="Of the bootstrap.")
+@option("--per-query", is_flag=True, help="Print query, measure, value and run as TSV.")
+@option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
+@option("--seed", default=defaults.SEED, help="Random seed of the bootstrap.")
 def command(
     qrels: Path,
     runs: tuple[Path, ...],
@@ -60,76 +60,82 @@ def command(
     as_json: bool,
     seed: int,
 ) -> None:
-    """Measure each of RUNS against QRELS, as trec_eval does.
+    """Evaluate each of RUNS against QRELS, as `trec_eval -c` does.
 
-    Means are over all judged queries; one that a run does not rank counts 0. With several runs, the
-    others are compared with the baseline: paired t-test, Bonferroni, bootstrap interval.
+    Means, or sums for counts such as NumRet, are over all judged queries; a query without a ranking
+    counts as 0. If there are several runs, each of the others is compared with the baseline: paired
+    t-test with Bonferroni correction, bootstrap confidence interval.
     """
     from birchbark.collection.qrels import read_qrels
     from birchbark.collection.runs import read_run
-    from birchbark.evaluate.judged import grades_at
+    from birchbark.evaluate.grades import grades_at
     from birchbark.evaluate.measures import measure
 
-    if per_query and (as_json or grades):
-        option = "--json" if as_json else "--grades"
-        raise InputError(f"{option} does nothing beside --per-query")
-    judged = read_qrels(qrels)
+    check_given_options()
+    judgments = read_qrels(qrels)
     named = [baseline, *runs] if baseline else list(runs)
     files = list({file.resolve(): file for file in named}.values())  # each run once
     ranked = [read_run(file) for file in files]
-    results = [measure(judged, run, names, judged_only=judged_only) for run in ranked]
+    results = [measure(judgments, run, names, judged_only=judged_only) for run in ranked]
     if len({result.tag for result in results}) < len(results):
         results = [replace(r, tag=f"{r.tag} ({f})") for r, f in zip(results, files, strict=True)]
     for file, result in zip(files, results, strict=True):
-        _note(file, result)
+        _report_missing(file, result)
     if per_query:
         for result in results:
-            for name, values in result.values.items():
-                for query_id, value in values.items():
-                    click.echo(f"{query_id}\t{name}\t{value:.6f}\t{result.tag}")
+            _print_per_query(result)
         return
-    differences = compared(results, seed)
-    counts = [grades_at(judged, run, grades) if grades else None for run in ranked]
+    differences = compare_to_first(results, seed)
+    counts = [grades_at(judgments, run, grades) if grades else None for run in ranked]
     if as_json:
         rows = zip(files, results, differences, counts, strict=True)
-        click.echo(json.dumps([_plain(*row) for row in rows], indent=2))
+        click.echo(json.dumps([_json_object(*row) for row in rows], indent=2))
         return
-    from birchbark.cli.tables import show_grades, show_results
+    from birchbark.show.terminal import show_grades, show_results
 
     show_results(results, differences)
     if grades:
         show_grades([result.tag for result in results], [c for c in counts if c], grades)
 
 
-def _note(file: Path, result: Results) -> None:
+def _report_missing(file: Path, result: Results) -> None:
     if result.unranked:
-        say(f"note: {file}: {result.unranked} judged queries are not ranked; each counts 0")
+        notify(f"note: {file}: judged queries not ranked, each counted as 0: {result.unranked}")
     if result.unjudged:
-        say(f"note: {file}: {result.unjudged} queries have no judgments and are left out")
+        notify(f"note: {file}: queries without judgments, ignored: {result.unjudged}")
 
 
-def compared(results: Sequence[Results], seed: int) -> Differences:
-    """Differences of all results from the first; without scipy none, and a word about it."""
+def _print_per_query(result: Results) -> None:
+    for measure_name, values in result.values.items():
+        for query_id, value in values.items():
+            click.echo(f"{query_id}\t{measure_name}\t{value:.6f}\t{result.tag}")
+
+
+def compare_to_first(results: Sequence[Results], seed: int) -> Differences:
+    """Return the differences of each result from the first, and None for the first itself.
+
+    Without scipy, or with only one judged query, all are None, and a note is printed.
+    """
     from birchbark.evaluate.significance import compare
 
     queries = len(next(iter(results[0].values.values())))
     if queries < 2 and len(results) > 1:
-        say("note: one judged query is too few for tests and intervals")
+        notify("note: one judged query is too few for tests and intervals")
         return [None] * len(results)
     try:
         return [None, *compare(results[0], results[1:], seed=seed)]
     except MissingPackageError as missing:
-        say(f"note: {missing}")
+        notify(f"note: {missing}")
         return [None] * len(results)
 
 
-def _plain(
+def _json_object(
     file: Path,
     result: Results,
     difference: Mapping[str, Difference] | None,
     grades: Mapping[int | None, int] | None,
 ) -> dict[str, object]:
-    """What --json prints of one run."""
+    """Return what --json prints for one run."""
     counts = {"unjudged" if g is None else str(g): n for g, n in (grades or {}).items()}
     return {
         "run": str(file),

@@ -1,4 +1,4 @@
-"""`birchbark index`: a collection becomes an index on disk, and the index changes."""
+"""`birchbark index`: how is an index built, changed, checked and described?"""
 
 from __future__ import annotations
 
@@ -6,30 +6,45 @@ from pathlib import Path
 
 import click
 
-from birchbark.cli.index_changes import add, delete, merge
-from birchbark.cli.index_keep import KEPT, attach, detach, keep, keepings_of
-from birchbark.cli.index_looks import stats, verify
-from birchbark.cli.options import DEFAULT_MODEL, ENCODING, FILE, FORMAT, REMEDY, SKIP_BAD, given
-from birchbark.cli.talk import counted, progress, report_intake, say
-from birchbark.errors import InputError
+from birchbark import defaults
+from birchbark.cli.console import counted, notify, progress, report_intake
+from birchbark.cli.index_attach import (
+    attach_and_report,
+    attach_command,
+    detach_command,
+    make_precomputations,
+    precompute_options,
+)
+from birchbark.cli.index_inspect import stats, verify
+from birchbark.cli.index_update import add, delete, merge
+from birchbark.cli.options import (
+    BAD_RECORD_REMEDY,
+    PATH,
+    check_given_options,
+    encoding_option,
+    format_option,
+    option,
+    replace_option,
+    skip_bad_option,
+)
 
 
-class _Verbs(click.Group):
-    """Without one of its verbs, `birchbark index` builds."""
+class _DefaultToBuild(click.Group):
+    """A group that reads `birchbark index COLLECTION …` as `birchbark index build COLLECTION …`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in {*self.commands, "-h", "--help"}:
             if not any(a.split("=")[0] in {"--to", "-h", "--help"} for a in args):
-                verbs = ", ".join(self.commands)
-                ctx.fail(f"{args[0]!r} is none of {verbs}; to index it, say where: --to INDEX")
+                names = ", ".join(self.commands)
+                ctx.fail(f"{args[0]!r} is none of {names}; to build an index, set --to INDEX")
             args = ["build", *args]
         return super().parse_args(ctx, args)
 
 
 @click.group(
-    cls=_Verbs,
+    cls=_DefaultToBuild,
     epilog="Example: birchbark index articles/ --to articles.index",
-    short_help="Index a collection; change, check, describe an index.",
+    short_help="Build, change, check or describe an index.",
 )
 def command() -> None:
     """Build an index from a collection, or change, check or describe one.
@@ -38,48 +53,49 @@ def command() -> None:
     """
 
 
-@command.command(epilog="Example: birchbark index articles/ --to articles.index")
+@command.command(
+    epilog="Example: birchbark index build articles/ --to articles.index",
+    short_help="Build an index from a collection.",
+)
 @click.argument("collection")
-@click.option("--to", "directory", required=True, type=FILE, help="Where the index is written.")
-@FORMAT
-@click.option(
+@option("--to", "directory", required=True, type=PATH, help="Folder to write the index to.")
+@format_option
+@option(
     "--analyzer",
     type=click.Choice(["english", "porter", "plain", "wordpiece", "porter+wordpiece"]),
-    default="english",
-    show_default=True,
-    help="How text becomes terms; queries go through the same.",
+    default=defaults.ANALYZER,
+    help="How the text of documents and queries is split into terms.",
 )
-@click.option(
+@option(
     "--vocabulary",
-    default=DEFAULT_MODEL,
-    show_default=True,
+    default=defaults.MODEL,
     metavar="MODEL",
-    help="Model whose WordPieces the last two take.",
+    help="Model whose WordPiece vocabulary the analyzers wordpiece and porter+wordpiece use.",
 )
-@click.option(
+@option(
     "--field",
     "fields",
     multiple=True,
-    metavar="NAME[=PART+PART]",
-    help="Indexed field and the document's fields it joins; repeat for several.  "
-    "[default: contents=title+text]",
+    metavar="NAME[=FIELD+FIELD]",
+    help="Field to index, and the document fields that it joins; repeat for several.  "
+    f"[default: {defaults.INDEXED_FIELD}={'+'.join(defaults.INDEXED_FIELD_PARTS)}]",
 )
-@click.option(
+@option(
     "--keyword",
     "keywords",
     multiple=True,
-    metavar="PART",
-    help="Field of the documents to filter by; repeat for several.",
+    metavar="FIELD",
+    help="Document field that searches can filter by; repeat for several.",
 )
-@click.option(
-    "--forward",
+@option(
+    "--forward-index",
     is_flag=True,
-    help="Keep each document's terms too; else RM3 finds them in the stored text.",
+    help="Also store the terms of each document, to make RM3 faster.",
 )
-@KEPT
-@ENCODING
-@SKIP_BAD
-@click.option("--replace", is_flag=True, help="Replace the index that is there.")
+@precompute_options
+@encoding_option("the collection's files")
+@skip_bad_option
+@replace_option("index")
 def build(
     collection: str,
     directory: Path,
@@ -88,7 +104,7 @@ def build(
     vocabulary: str,
     fields: tuple[str, ...],
     keywords: tuple[str, ...],
-    forward: bool,
+    forward_index: bool,
     encoding: str,
     skip_bad: bool,
     replace: bool,
@@ -97,46 +113,50 @@ def build(
     vector_bits: str,
     segments: str,
 ) -> None:
-    """Index COLLECTION: a file, a folder, the word pydocs, or ir_datasets:ID.
+    """Index COLLECTION: a file, a folder, pydocs, or ir_datasets:ID.
 
     \b
-    jsonl   an object a line: id, title, text and any further fields; .gz too
+    jsonl   one object per line: id, title, text and any other fields; .gz too
     tsv     id TAB text, id TAB title TAB text, or id TAB url TAB title TAB text
     trec    <DOC>…</DOC>, a file or a folder of files
     folder  .txt, .md and .html files, one document each
     nyt     The New York Times Annotated Corpus: folders, XML files or archives
-    wapo    the TREC Washington Post Collection, an object a line
+    wapo    the TREC Washington Post Collection, one object per line
     cord19  metadata.csv of CORD-19, with the full texts beside it
-    pydocs  the documentation inside this Python's standard library
+    pydocs  the documentation in this Python's standard library
     """
     from birchbark.artifact import refuse_existing
-    from birchbark.checkpoint.named import load_vocabulary
+    from birchbark.checkpoint.locate import load_vocabulary
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
-    from birchbark.index.build import Schema, build_index
+    from birchbark.index.build_index import Schema, build_index
 
-    remedy = "choose another name; or --replace it; or birchbark index add"
-    refuse_existing(directory, replace=replace, remedy=remedy)
-    keepings = keepings_of(tokens, vectors, int(vector_bits), segments)  # wrong models show
-    if "vocabulary" in given() and "wordpiece" not in analyzer:
-        raise InputError(f"--vocabulary does nothing with --analyzer {analyzer}")
-    intake = Intake(skip_bad, encoding, REMEDY)
-    pieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
-    schema = Schema(analyzer, pieces, _parts(fields), keywords, forward)
+    check_given_options()
+    refuse_existing(directory, replace=replace)
+    precomputations = make_precomputations(tokens, vectors, int(vector_bits), segments)
+    wordpieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
+    schema = Schema(analyzer, wordpieces, _parse_fields(fields), keywords, forward_index)
+    intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY)
     with progress("indexing") as advance:
         documents = counted(read_collection(collection, intake, format_name), advance)
         index = build_index(documents, directory, schema, replace=replace)
     totals = index.totals(index.fields[0])
-    say(f"indexed {len(index):,} documents, {totals.tokens:,} terms, in {directory}")
+    notify(f"indexed {len(index):,} documents, {totals.tokens:,} terms, in {directory}")
     report_intake(intake)
-    keep(directory, keepings)
+    if precomputations:
+        attach_and_report(directory, precomputations)
 
 
-def _parts(fields: tuple[str, ...]) -> dict[str, list[str]]:
-    """Indexed field → the document's fields it joins: itself, where nothing else is said."""
-    pairs = [field.partition("=") for field in fields or ("contents=title+text",)]
+def _parse_fields(fields: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return indexed field → the document fields that it joins.
+
+    A field given without =FIELD joins only the document field of the same name.
+    """
+    if not fields:
+        return {defaults.INDEXED_FIELD: list(defaults.INDEXED_FIELD_PARTS)}
+    pairs = [field.partition("=") for field in fields]
     return {name: (parts or name).split("+") for name, _, parts in pairs}
 
 
-for verb in (add, delete, attach, detach, merge, verify, stats):
-    command.add_command(verb)
+for subcommand in (add, delete, attach_command, detach_command, merge, verify, stats):
+    command.add_command(subcommand)

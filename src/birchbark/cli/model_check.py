@@ -1,4 +1,4 @@
-"""`birchbark model check`: what does a model cost in each precision, and how near is it to fp32?"""
+"""`birchbark model check`: how much faster, smaller and less exact are lower precisions?"""
 
 from __future__ import annotations
 
@@ -8,108 +8,117 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.options import FILE
-from birchbark.cli.talk import progress, say
+from birchbark.cli.console import notify, progress
+from birchbark.cli.options import PATH, option, threads_option
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
     from birchbark.records import Segment
-    from birchbark.score.check import Checked, Requests
+    from birchbark.score.precision_check import PrecisionResult, Requests
     from birchbark.score.scorer import Scorer
 
-QUERIES, SHORT, LONG, DOCUMENTS = 8, 40, 6, 400
+QUERIES = 8
+SHORT_TEXTS, LONG_TEXTS = 40, 6  # per query
+DOCUMENTS = 400  # number of documents that the short texts are taken from
+WINDOW = 150  # words of a long text
 
 
 @click.command(
     "check",
     epilog="Example: birchbark model check all-MiniLM-L6-v2",
-    short_help="Compare precisions: size, speed here, agreement.",
+    short_help="Compare precisions by size, speed and agreement.",
 )
 @click.argument("model")
-@click.option("--threads", type=click.IntRange(1), help="Processors for BERT.  [default: all]")
-@click.option(
+@threads_option
+@option(
     "--pairs",
-    type=FILE,
+    type=PATH,
     metavar="FILE",
-    help="Texts to score: lines of query TAB text.  [default: questions about Python, with "
-    "sentences and windows of 150 words from its documentation]",
+    help="Texts to score, as lines of query TAB text.  [default: questions about Python, with "
+    f"sentences and windows of {WINDOW} words of its documentation]",
 )
 def check(model: str, threads: int | None, pairs: Path | None) -> None:
-    """Show what MODEL costs in each precision, and how near its scores stay to fp32's.
+    """Compare MODEL's precisions by size, speed on this machine, and agreement with fp32.
 
-    Weights in 16 and 8 bits are what `birchbark model pack` writes; int8 arithmetic is
-    `--precision int8`. Agreement is Kendall's τ, the mean over queries, and the largest difference
-    of scores between 0 and 1.
+    Weights in 16 and 8 bits are written by `birchbark model quantize`; int8 arithmetic is
+    `--precision int8`. Agreement is measured by Kendall's τ-b, averaged over queries, and by the
+    largest difference between two scores, which are between 0 and 1.
     """
-    from birchbark.checkpoint.named import locate
-    from birchbark.score.check import compared
-    from birchbark.score.model import load_scorer
+    from birchbark.checkpoint.locate import locate
+    from birchbark.score.load_scorer import load_scorer
+    from birchbark.score.precision_check import check_precisions
 
     directory = locate(model)
     scorer = load_scorer(directory, threads)
     workloads = {"pairs": read_pairs(pairs, scorer)} if pairs else _python_texts(scorer)
     with progress("checking", 4) as advance:
-        rows = list(compared(directory, workloads, threads, advance))
-    _show(rows, list(workloads))
+        rows = list(check_precisions(directory, workloads, threads, advance))
+    _print_table(rows, list(workloads))
 
 
 def read_pairs(path: Path, scorer: Scorer) -> Requests:
-    """Queries with their texts, cut to what fits; InputError for a line without a tab."""
-    found: dict[str, list[str]] = {}
+    """Return the queries in `path` with their texts, truncated to the model's maximum length.
+
+    Raises InputError for a line that is not query TAB text, and for an empty file.
+    """
+    texts_of: dict[str, list[str]] = {}
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         query, tab, text = line.partition("\t")
         if not (tab and query.strip() and text.strip()):
             raise InputError(
                 "not a pair", where=f"{path}:{number}", wanted="query TAB text", found=line[:40]
             )
-        found.setdefault(query, []).append(text)
-    if not found:
+        texts_of.setdefault(query, []).append(text)
+    if not texts_of:
         raise InputError("no pairs", where=str(path))
-    return [(query, _fitting(scorer, query, texts)) for query, texts in found.items()]
+    return [(query, _truncated(scorer, query, texts)) for query, texts in texts_of.items()]
 
 
-def _fitting(scorer: Scorer, query: str, texts: list[str]) -> list[str]:
-    """`texts`, each up to where the model's room ends."""
+def _truncated(scorer: Scorer, query: str, texts: list[str]) -> list[str]:
+    """Return `texts`, each truncated to the token budget that `query` leaves."""
     from birchbark.records import Segment
-    from birchbark.segment.fit import fit
+    from birchbark.segment.split_long import split_long
 
-    whole = [Segment("", 0, len(text), text) for text in texts]
-    fitted = fit(whole, scorer.room(query), scorer.encode, scorer.spans)
-    if cut := sum(len(chunks) > 1 for chunks in fitted):
-        say(f"{query!r}: {cut:,} of {len(texts):,} texts do not fit; their beginning is scored")
-    return [chunks[0][0].text for chunks in fitted]
+    segments = [Segment("", 0, len(text), text) for text in texts]
+    split = split_long(segments, scorer.token_budget(query), scorer.encode, scorer.spans)
+    if too_long := sum(len(chunks) > 1 for chunks in split):
+        notify(f"{query!r}: {too_long:,} of {len(texts):,} texts are too long, and truncated")
+    return [chunks[0][0].text for chunks in split]
 
 
 def _python_texts(scorer: Scorer) -> dict[str, Requests]:
-    """Sentences and windows of this Python's documentation, the same ones each time."""
+    """Return workloads of short texts (sentences) and long texts (windows) from Python's docs.
+
+    The same version of Python always gives the same texts.
+    """
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
     from birchbark.collection.pydocs import pydocs_queries
     from birchbark.segment.sentences import sentences
     from birchbark.segment.windows import Windows
 
-    chance = random.Random(0)
     queries = [query.text for query in pydocs_queries()[:QUERIES]]
     documents = list(read_collection("pydocs", Intake()))
-    drawn = chance.sample(documents, len(documents))
-    short = [s for d in drawn[:DOCUMENTS] for s in sentences(d)]
-    long = [s for d in drawn if len(d.text.split()) > 150 for s in list(Windows(150, 0)(d))[:1]]
+    documents = random.Random(0).sample(documents, len(documents))
+    short = [s for d in documents[:DOCUMENTS] for s in sentences(d)]
+    first_window = Windows(WINDOW, 0)
+    long = [s for d in documents if len(d.text.split()) > WINDOW for s in first_window(d)[:1]]
 
-    def dealt(segments: list[Segment], count: int) -> Requests:
+    def distribute(segments: list[Segment], count: int) -> Requests:
         texts = list(dict.fromkeys(s.text.strip() for s in segments if s.text.strip()))
         return [
-            (query, _fitting(scorer, query, texts[i * count : (i + 1) * count]))
+            (query, _truncated(scorer, query, texts[i * count : (i + 1) * count]))
             for i, query in enumerate(queries)
         ]
 
-    return {"short": dealt(short, SHORT), "long": dealt(long, LONG)}
+    return {"short": distribute(short, SHORT_TEXTS), "long": distribute(long, LONG_TEXTS)}
 
 
-def _show(rows: list[Checked], workloads: list[str]) -> None:
+def _print_table(rows: list[PrecisionResult], workloads: list[str]) -> None:
     from rich import box
     from rich.table import Table
 
-    from birchbark.cli.tables import console
+    from birchbark.show.terminal import console
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("precision")

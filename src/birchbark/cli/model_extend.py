@@ -1,4 +1,4 @@
-"""`birchbark model extend`: words of a collection join a model's vocabulary."""
+"""`birchbark model extend`: how are a collection's words added to a model's vocabulary?"""
 
 from __future__ import annotations
 
@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.options import ENCODING, FILE, FORMAT, OR_REPLACE, REMEDY, SKIP_BAD
-from birchbark.cli.talk import counted, progress, report_intake, say
-
-TOGETHER = 256  # documents that are tokenised at a time
+from birchbark import defaults
+from birchbark.cli.console import counted, notify, progress, report_intake
+from birchbark.cli.options import (
+    BAD_RECORD_REMEDY,
+    PATH,
+    encoding_option,
+    format_option,
+    option,
+    replace_option,
+    skip_bad_option,
+)
 
 if TYPE_CHECKING:
-    from birchbark.checkpoint.tokenizer import Pieces
+    from birchbark.checkpoint.tokenizer import CheckpointTokenizer
     from birchbark.records import Document
+
+BATCH = 256  # documents per call of the tokeniser
 
 
 @click.command(
@@ -27,12 +36,17 @@ if TYPE_CHECKING:
 )
 @click.argument("model")
 @click.argument("collection")
-@click.option("--words", type=click.IntRange(1), default=1000, show_default=True)
-@click.option("--to", "target", type=FILE, required=True, help="Folder to make.")
-@click.option("--replace", is_flag=True, help="Replace the folder that is there.")
-@FORMAT
-@ENCODING
-@SKIP_BAD
+@option(
+    "--words",
+    type=click.IntRange(1),
+    default=defaults.NEW_WORDS,
+    help="Maximum number of words to add.",
+)
+@option("--to", "target", type=PATH, required=True, help="Folder to write.")
+@replace_option("model")
+@format_option
+@encoding_option("the collection's files")
+@skip_bad_option
 def extend_command(
     model: str,
     collection: str,
@@ -43,53 +57,55 @@ def extend_command(
     encoding: str,
     skip_bad: bool,
 ) -> None:
-    """Write MODEL again with the most frequent words of COLLECTION that its vocabulary lacks.
+    """Write a copy of MODEL whose vocabulary includes the most frequent new words of COLLECTION.
 
-    What it read as several pieces it then reads as one token, which begins as their mean. Prints
-    the words with their frequencies; and what titles and texts take, in tokens, before and after.
+    A word that was split into several WordPieces becomes one token, whose embedding is initialised
+    to the mean of theirs. The command prints the words with their frequencies, and the average
+    numbers of tokens in titles and texts before and after.
     """
     from birchbark.artifact import refuse_existing
-    from birchbark.checkpoint.named import locate
-    from birchbark.checkpoint.new_words import extend, new_words
-    from birchbark.checkpoint.reader import open_any
-    from birchbark.checkpoint.tokenizer import Pieces
+    from birchbark.checkpoint.checkpoint import open_any_head
+    from birchbark.checkpoint.extend_vocabulary import extend, frequent_new_words
+    from birchbark.checkpoint.locate import locate
+    from birchbark.checkpoint.tokenizer import CheckpointTokenizer
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
 
     source = locate(model)
-    refuse_existing(target, replace=replace, remedy=OR_REPLACE)
+    refuse_existing(target, replace=replace)
 
     def documents(intake: Intake) -> Iterator[Document]:
         with progress("reading") as advance:
             yield from counted(read_collection(collection, intake, format_name), advance)
 
-    before, intake = Pieces(open_any(source)), Intake(skip_bad, encoding, REMEDY)
-    found = new_words(before, (d.contents for d in documents(intake)), words)
-    extend(source, list(found), target, replace=replace)
-    for word, times in found.items():
-        click.echo(f"{word}\t{times}")
-    after = Pieces(open_any(target))
-    saved = _lengths(documents(Intake(skip_bad, encoding)), before, after)
-    fewer = f" ({words:,} were asked for)" if len(found) < words else ""
-    say(f"{target}: {len(found):,} words more{fewer}, {after.size:,} pieces in all")
-    for part, (n, old, new) in saved.items():
-        say(
-            f"{part}: {old / n:.1f} tokens on average before, {new / n:.1f} after: "
+    before = CheckpointTokenizer(open_any_head(source))
+    intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY)
+    new_words = frequent_new_words(before, (d.contents for d in documents(intake)), words)
+    extend(source, list(new_words), target, replace=replace)
+    for word, frequency in new_words.items():
+        click.echo(f"{word}\t{frequency}")
+    after = CheckpointTokenizer(open_any_head(target))
+    lengths = _lengths(documents(Intake(skip_bad, encoding)), before, after)
+    fewer = f" ({words:,} requested)" if len(new_words) < words else ""
+    notify(f"{target}: words added: {len(new_words):,}{fewer}; {after.size:,} tokens in total")
+    for field, (count, old, new) in lengths.items():
+        notify(
+            f"{field}: {old / count:.1f} tokens on average before, {new / count:.1f} after: "
             f"{1 - new / old:.1%} saved"
         )
     report_intake(intake)
 
 
 def _lengths(
-    documents: Iterator[Document], before: Pieces, after: Pieces
+    documents: Iterator[Document], before: CheckpointTokenizer, after: CheckpointTokenizer
 ) -> dict[str, tuple[int, int, int]]:
-    """Of titles and texts: how many there are, and their tokens before and after."""
-    sums = {part: [0, 0, 0] for part in ("titles", "texts")}
-    while some := list(islice(documents, TOGETHER)):
-        for part, texts in (("titles", [d.title for d in some]), ("texts", [d.text for d in some])):
-            there = [text for text in texts if text.strip()]
-            own = sums[part]
-            own[0] += len(there)
-            for place, pieces in ((1, before), (2, after)):
-                own[place] += sum(map(len, pieces.encode(there)))
-    return {part: (n, old, new) for part, (n, old, new) in sums.items() if old}
+    """Return field → (values that are not blank, total tokens before, total tokens after)."""
+    sums = {field: [0, 0, 0] for field in ("titles", "texts")}
+    while batch := list(islice(documents, BATCH)):
+        fields = {"titles": [d.title for d in batch], "texts": [d.text for d in batch]}
+        for field, all_texts in fields.items():
+            texts = [text for text in all_texts if text.strip()]
+            sums[field][0] += len(texts)
+            for column, tokenizer in ((1, before), (2, after)):
+                sums[field][column] += sum(map(len, tokenizer.encode(texts)))
+    return {field: (count, old, new) for field, (count, old, new) in sums.items() if old}

@@ -1,4 +1,4 @@
-"""Which options do several verbs share, and which of them would do nothing?"""
+"""Which options do several commands share?"""
 
 from __future__ import annotations
 
@@ -10,304 +10,299 @@ from typing import Any
 
 import click
 
+from birchbark import defaults
 from birchbark.errors import InputError
+from birchbark.option_rules import NEEDS, check_options
 
 Command = Callable[..., Any]
-NEEDS = {  # option → the one without which it does nothing
-    "rm3_documents": "rm3",
-    "rm3_terms": "rm3",
-    "rm3_weight": "rm3",
-    "rm3_max_df": "rm3",
-    "vector_bits": "vectors",
-}
-FILE = click.Path(path_type=Path)
-DEFAULT_MODEL = "birchbark-minilm-l6"
-FIRST_STAGE_OPTIONS = (
-    "first_stage_model",
-    "k1",
-    "b",
-    "match",
-    "fields",
-    "field_bm25",
-    "filters",
-    "rm3",
-    "rm3_documents",
-    "rm3_terms",
-    "rm3_weight",
-    "rm3_max_df",
-)
+Decorator = Callable[[Command], Command]
+PATH = click.Path(path_type=Path)
+BAD_RECORD_REMEDY = "correct it, or skip bad records with --skip-bad"
+STAGE_SWITCHES = {"embedding", "duo"}  # can be set in a stage of --stages FILE instead
 
 
-INDEX = click.argument("index", type=FILE)
-FORMAT = click.option(
+def option(*names: str, **settings: Any) -> Decorator:
+    """Return a click option whose default is shown by --help."""
+    return click.option(*names, show_default=True, **settings)
+
+
+def option_group(*options: Decorator) -> Decorator:
+    """Combine several options into one decorator; --help lists them in this order."""
+    return lambda command: functools.reduce(
+        lambda c, decorate: decorate(c), reversed(options), command
+    )
+
+
+def encoding_option(files: str) -> Decorator:
+    """Return the option --encoding. files: noun for the files that it applies to."""
+    return option("--encoding", default=defaults.ENCODING, help=f"Encoding of {files}.")
+
+
+def replace_option(artifact: str) -> Decorator:
+    """Return the flag --replace. artifact: noun for what the command writes."""
+    return option("--replace", is_flag=True, help=f"Replace an existing {artifact}.")
+
+
+index_argument = click.argument("index", type=PATH)
+format_option = option(
     "--format",
     "format_name",
     type=click.Choice(["jsonl", "tsv", "trec", "folder", "pydocs", "nyt", "wapo", "cord19"]),
-    help="Told from the name where not given.",
+    help="Format of the collection.  [default: detected from its name]",
 )
-ENCODING = click.option(
-    "--encoding", default="utf-8", show_default=True, help="Of the collection's files."
+skip_bad_option = option(
+    "--skip-bad", is_flag=True, help="Skip bad records, and report how many were skipped."
 )
-SKIP_BAD = click.option("--skip-bad", is_flag=True, help="Count and report bad records, and go on.")
-DATA = click.option(
+data_option = option(
     "--data",
-    type=FILE,
+    type=PATH,
     metavar="DIR",
-    help="Folder that paths of data start from.  [default: $BIRCHBARK_DATA, or ../shared/data if "
-    "it is there]",
+    help="Folder that data paths are relative to.  [default: $BIRCHBARK_DATA, or "
+    f"{defaults.DATA_ROOT} if it exists]",
 )
-OR_REPLACE = "choose another name, or --replace it"
-REMEDY = "mend it, or leave out bad records with --skip-bad"
+threads_option = option(
+    "--threads", type=click.IntRange(1), help="CPU threads for BERT.  [default: all cores]"
+)
 
-
-def grouped(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Several options as one decorator, shown by --help in the order given."""
-    return lambda command: functools.reduce(lambda c, option: option(c), reversed(options), command)
-
-
-asked_options = grouped(
-    click.option(
-        "--queries", required=True, type=FILE, help="TSV (id TAB text), JSONL or TREC topics."
+query_file_options = option_group(
+    option(
+        "--queries",
+        required=True,
+        type=PATH,
+        help="Queries as TSV (id TAB text), JSONL or TREC topics.",
     ),
-    click.option(
+    option(
         "--topic-field",
         "topic_fields",
         multiple=True,
-        default=("title",),
-        show_default=True,
-        metavar="PART",
-        help="TREC topics: part to search with; repeat to join several.",
+        default=defaults.TOPIC_FIELDS,
+        metavar="FIELD",
+        help="Field of TREC topics to search with; repeat to join several.",
     ),
 )
+query_options = option_group(query_file_options, encoding_option("the query file"))
 
-query_options = grouped(
-    asked_options,
-    click.option("--encoding", default="utf-8", show_default=True, help="Of the query file."),
-)
-
-first_stage_options = grouped(
-    click.option(
+first_stage_options = option_group(
+    option(
         "--first-stage",
         "first_stage_model",
         type=click.Choice(["bm25", "tfidf", "dense"]),
-        default="bm25",
-        show_default=True,
-        help="tfidf: cosine of tf-idf vectors. dense: cosine of the vectors that the index keeps.",
+        default=defaults.FIRST_STAGE,
+        help="Retrieval model. tfidf: cosine of tf-idf vectors. dense: cosine of stored vectors.",
     ),
-    click.option("--k1", default=0.9, show_default=True, help="BM25: term frequency saturation."),
-    click.option("--b", default=0.4, show_default=True, help="BM25: length normalisation, 0 to 1."),
-    click.option(
+    option("--k1", default=defaults.BM25_K1, help="BM25: term-frequency saturation."),
+    option("--b", default=defaults.BM25_B, help="BM25: length normalisation, 0 to 1."),
+    option(
         "--match",
-        metavar="HOW",
-        help="Candidates hold any (or), every (and) or at least so many (a number) of the query's "
-        "terms; all: every document is one. ann:K: the K documents nearest by the index's vectors; "
-        "ann:K+or, ann:K+and, …: these, too.  [default: or; of dense, as many nearest ones as are "
-        "wanted]",
+        metavar="MODE",
+        help="Which documents are candidates: those with any query term (or), with every term "
+        "(and), with at least N terms (a number), or all documents (all). ann:K: the K nearest "
+        "documents by stored vectors; ann:K+or, ann:K+and, …: the union of both.  [default: or; "
+        "with dense, as many nearest documents as requested]",
     ),
-    click.option(
+    option(
         "--field",
         "fields",
         multiple=True,
-        metavar="NAME[=W]",
-        help="Indexed field to search and its weight; repeat to add up several.  "
-        "[default: contents=1]",
+        metavar="NAME[=WEIGHT]",
+        help="Indexed field to search, and its weight; repeat to sum over several.  "
+        f"[default: {defaults.INDEXED_FIELD}=1]",
     ),
-    click.option(
+    option(
         "--field-bm25",
         "field_bm25",
         multiple=True,
         metavar="NAME=K1/B",
-        help="BM25: k1 and b of one field, where they differ from --k1 and --b.",
+        help="BM25: k1 and b of one field, instead of --k1 and --b; repeat for several.",
     ),
-    click.option(
+    option(
         "--filter",
         "filters",
         multiple=True,
         metavar="FIELD=VALUE",
-        help="Only documents with this value; the index must be made with --keyword FIELD.",
+        help="Search only documents with this value of a field, which was indexed with --keyword "
+        "FIELD; repeat to require several.",
     ),
-    click.option("--rm3", is_flag=True, help="Expand the query by RM3."),
-    click.option("--rm3-documents", default=10, show_default=True, help="RM3: feedback documents."),
-    click.option("--rm3-terms", default=10, show_default=True, help="RM3: terms added."),
-    click.option(
-        "--rm3-weight", default=0.5, show_default=True, help="RM3: share of the original query."
+    option("--rm3", is_flag=True, help="Expand queries with RM3."),
+    option(
+        "--rm3-documents", default=defaults.RM3_DOCUMENTS, help="RM3: number of feedback documents."
     ),
-    click.option(
+    option("--rm3-terms", default=defaults.RM3_TERMS, help="RM3: number of expansion terms."),
+    option(
+        "--rm3-weight",
+        default=defaults.RM3_ORIGINAL_WEIGHT,
+        help="RM3: weight of the original query, 0 to 1.",
+    ),
+    option(
         "--rm3-max-df",
-        default=0.1,
-        show_default=True,
-        help="RM3: leave out terms that a larger share of the documents holds.",
+        default=defaults.RM3_MAX_DF_SHARE,
+        help="RM3: ignore terms that occur in more than this share of documents.",
     ),
 )
 
-ranker_options = grouped(
-    click.option(
+ranker_options = option_group(
+    option(
         "--model",
-        default=DEFAULT_MODEL,
-        show_default=True,
-        help="A model directory, a name that `birchbark model list` shows, or a hub id that "
-        "`birchbark model fetch` has fetched.",
+        default=defaults.MODEL,
+        help="Model directory, a name listed by `birchbark model list`, or the id of a model "
+        "downloaded with `birchbark model fetch`.",
     ),
-    click.option(
+    option(
         "--pooling",
-        metavar="HOW[:LAYER]",
-        help="Compare embeddings, whatever head the model has: cls, mean or max over the tokens of "
-        "a layer, 0 for the embeddings; or tokens, each of the query with its most similar one of "
-        "the text.  [default: as the model says, last layer]",
+        metavar="METHOD[:LAYER]",
+        help="Ignore the model's head and score with token vectors of a layer (0 is the input "
+        "embeddings). cls, mean, max: cosine of pooled vectors. tokens: late interaction, the "
+        "cosine of each query token with its most similar text token.  [default: the model's own "
+        "head; last layer]",
     ),
-    click.option(
+    option(
         "--device",
         type=click.Choice(["cpu", "cuda"]),
-        default="cpu",
-        show_default=True,
-        help="cuda: a GPU, by torch (pip install 'birchbark[train]').",
+        default=defaults.DEVICE,
+        help="Device for BERT. cuda needs torch (pip install 'birchbark[train]').",
     ),
-    click.option("--depth", default=100, show_default=True, help="Candidates to re-rank."),
-    click.option(
+    option(
+        "--depth",
+        default=defaults.RERANKING_DEPTH,
+        help="Number of candidates to re-rank per query.",
+    ),
+    option(
         "--segments",
-        metavar="HOW",
-        help="sentences, paragraphs, sections, windows:SIZE/OVERLAP in words, whole documents "
-        "(whole), or of each the title or the text alone.  "
-        "[default: sentences; windows:150/50 where the model judges documents, PARADE]",
+        metavar="METHOD",
+        help="How documents are split: sentences, paragraphs, sections, windows:SIZE/OVERLAP "
+        f"(words), whole, title or text.  [default: {defaults.SEGMENTS}; "
+        f"{defaults.DOCUMENT_SCORER_SEGMENTS} for models that score whole documents (PARADE)]",
     ),
-    click.option(
+    option(
         "--aggregate",
-        metavar="HOW",
-        help="first, max, sum, mean, or top:W1,W2,… for the best segments.  "
-        "[default: top:1,0.5,0.25]",
+        metavar="METHOD",
+        help="How segment scores are aggregated: first, max, sum, mean, or top:W1,W2,… "
+        f"(weights of the best segments).  [default: {defaults.AGGREGATION}]",
     ),
-    click.option(
+    option(
         "--first-stage-weight",
-        default=0.4,
-        show_default=True,
+        default=defaults.FIRST_STAGE_WEIGHT,
         metavar="A",
-        help="a in a·first stage + (1 - a)·evidence.",
+        help="Interpolation weight: score = A · first stage + (1 - A) · evidence.",
     ),
-    click.option(
+    option(
         "--first-stage-scale",
         type=click.Choice(["raw", "max", "minmax"]),
-        default="max",
-        show_default=True,
-        help="How first-stage scores are scaled before.",
+        default=defaults.FIRST_STAGE_SCALE,
+        help="How first-stage scores are scaled before interpolation.",
     ),
-    click.option(
+    option(
         "--max-segments",
         type=click.IntRange(1),
         metavar="N",
-        help="Read the first N segments of each document.  [default: all]",
+        help="Score only the first N segments of each document.  [default: all]",
     ),
-    click.option(
+    option(
         "--max-length",
         type=click.IntRange(1),
-        metavar="T",
-        help="Read the first T tokens of each segment.  [default: all]",
+        metavar="N",
+        help="Truncate each segment to N tokens.  [default: no limit]",
     ),
-    click.option(
+    option(
         "--embedding",
         metavar="MODEL",
-        help="A second scorer, an embedding model, asked for all candidates first: quick where the "
-        "index keeps its vectors.",
+        help="Second scorer, an embedding model, which scores all candidates; this is fast if the "
+        "index stores its vectors.",
     ),
-    click.option(
+    option(
         "--embedding-weight",
-        default=0.5,
-        show_default=True,
+        default=defaults.EMBEDDING_WEIGHT,
         metavar="E",
-        help="Its share in the evidence.",
+        help="Share of the embedding score in the evidence.",
     ),
-    click.option(
+    option(
         "--duo",
         metavar="MODEL",
-        help="Rank the best anew by a model that compares two texts (duoBERT).",
+        help="Model that re-ranks the best documents once more by pairwise comparison (duoBERT).",
     ),
-    click.option(
-        "--duo-depth", default=10, show_default=True, metavar="K", help="So many of the best."
+    option(
+        "--duo-depth",
+        default=defaults.DUO_DEPTH,
+        metavar="K",
+        help="Number of best documents to compare.",
     ),
-    click.option(
+    option(
         "--duo-aggregate",
-        default="sum",
-        show_default=True,
-        metavar="HOW",
-        help="How comparisons become scores: sum, binary, min, max, or sample:M.",
+        default=defaults.DUO_AGGREGATION,
+        metavar="METHOD",
+        help="How a document's comparisons are aggregated: sum, binary, min, max, or sample:M.",
     ),
-    click.option(
-        "--duo-most",
+    option(
+        "--duo-max-comparisons",
         type=click.IntRange(1),
         metavar="N",
-        help="Refuse, before any work, what needs more than N comparisons.  [default: any number]",
+        help="Fail before scoring if a query would need more than N comparisons.  [default: no "
+        "limit]",
     ),
-    click.option(
+    option(
         "--stages",
-        type=FILE,
+        type=PATH,
         metavar="FILE",
-        help="TOML: a [[stage]] for each of several rankers, which rank in turn what the one "
-        "before found best. Keys are these options' names; what a stage does not say, they say.",
+        help="TOML file of several rankers, one per table [[stage]]; each re-ranks the best "
+        "documents of the previous one. Keys are named like these options, which apply if a key is "
+        "missing.",
     ),
-    click.option("--threads", type=click.IntRange(1), help="Processors for BERT.  [default: all]"),
-    click.option(
+    threads_option,
+    option(
         "--precision",
         type=click.Choice(["fp32", "int8"]),
-        default="fp32",
-        show_default=True,
-        help="BERT's arithmetic. int8: faster, scores near fp32's (`birchbark model check`); the 5 "
-        "segments that count most in each of the 20 best documents are read again in fp32.",
+        default=defaults.PRECISION,
+        help="Arithmetic of BERT. int8 is faster, with scores close to fp32 (see birchbark model "
+        f"check); fp32 rescores the top segments of the {defaults.RESCORE_DEPTH} best documents.",
     ),
-    click.option(
+    option(
         "--scores",
-        type=FILE,
+        type=PATH,
         metavar="STORE",
-        help="Folder that keeps BERT's scores: none of them is computed again.",
+        help="Folder in which BERT's scores are stored, so that none is computed twice.",
     ),
 )
 
 
-def given() -> list[str]:
-    """Names of the parameters that were given."""
+def given_options() -> list[str]:
+    """Return the names of the parameters given on the command line."""
     context = click.get_current_context()
-    given = click.core.ParameterSource.COMMANDLINE
-    return [name for name in context.params if context.get_parameter_source(name) is given]
+    source = click.core.ParameterSource.COMMANDLINE
+    return [name for name in context.params if context.get_parameter_source(name) is source]
 
 
-def refuse_of_bert(why: str, *others: str) -> None:
-    """Raise InputError for an option of BERT that was given, which would do nothing.
+def check_given_options() -> None:
+    """Raise InputError if an option given on the command line has no effect or excludes another.
 
-    others: names of options that have nothing to do with BERT.
+    With --stages, `make_rankers` checks the options that require --embedding or --duo instead.
     """
-    for name in given():
-        if name not in (*FIRST_STAGE_OPTIONS, "index", "first_stage_only", *others):
-            raise InputError(f"{spelled(name)} is for BERT", found=why)
+    params = click.get_current_context().params
+    given = given_options()
+    if params.get("stages"):
+        given = [name for name in given if not STAGE_SWITCHES & set(NEEDS.get(name, ()))]
+    check_options(given, params, spell_option)
 
 
-def refuse_void() -> None:
-    """Raise InputError for an option that was given and would do nothing."""
-    context = click.get_current_context()
-    for name in given():
-        needed = NEEDS.get(name)
-        if needed and not context.params[needed]:
-            raise InputError(f"{spelled(name)} does nothing without {spelled(needed)}")
-        model = context.params.get("first_stage_model", "bm25")
-        if name in ("k1", "b") and model != "bm25":
-            raise InputError(f"--{name} is for BM25", found=f"--first-stage {model}")
-        if name in ("rm3", "field_bm25") and model == "dense":
-            raise InputError(f"{spelled(name)} ranks by terms", found="--first-stage dense")
-
-
-def spelled(name: str) -> str:
-    """An option as it is given."""
+def spell_option(name: str) -> str:
+    """Return the parameter `name` as it is written on the command line."""
+    for parameter in click.get_current_context().command.params:
+        if parameter.name == name:
+            return max(parameter.opts, key=len)
     return "--" + name.replace("_", "-")
 
 
-def seconds(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
-    """As `parse_seconds`, for options."""
-    return parse_seconds(text)
-
-
-time_option = functools.partial(click.option, callback=seconds, metavar="TIME")
+def time_option(*names: str, **settings: Any) -> Decorator:
+    """Return an option that takes a time such as 500ms, and passes it on in seconds."""
+    return option(
+        *names, callback=lambda _, __, text: parse_seconds(text), metavar="TIME", **settings
+    )
 
 
 def parse_seconds(text: str | None) -> float | None:
-    """Seconds from 500ms, 2s or 1.5; None for None."""
-    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(ms|s|)", text) if text is not None else None
-    if text is not None and found is None:
+    """Parse a time such as 500ms, 2s or 1.5 into seconds; None stays None."""
+    if text is None:
+        return None
+    time = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(ms|s|)", text)
+    if time is None:
         raise InputError("not a time", found=text, wanted="500ms, or 2s")
-    return float(found[1]) / (1000 if found[2] == "ms" else 1) if found else None
+    return float(time[1]) / (1000 if time[2] == "ms" else 1)

@@ -1,4 +1,4 @@
-"""`birchbark pairs`: judged collections become training pairs."""
+"""`birchbark pairs`: how are training pairs made from judged collections?"""
 
 from __future__ import annotations
 
@@ -9,18 +9,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli import pairs_parts as parts
-from birchbark.cli.chosen import load_queries
-from birchbark.cli.options import DEFAULT_MODEL, FILE, FORMAT, REMEDY, SKIP_BAD, asked_options
+from birchbark import defaults
+from birchbark.cli import pairs_options as shared
+from birchbark.cli.console import counted, notify
+from birchbark.cli.from_options import load_queries
+from birchbark.cli.options import (
+    BAD_RECORD_REMEDY,
+    PATH,
+    check_given_options,
+    format_option,
+    option,
+    query_file_options,
+    skip_bad_option,
+)
 from birchbark.cli.pairs_convert import car, id_triples, triples
-from birchbark.cli.pairs_titles import titles
-from birchbark.cli.pairs_unpack import unpack
-from birchbark.cli.talk import counted, say
+from birchbark.cli.pairs_titles import title_abstract
+from birchbark.cli.pairs_to_collection import to_collection
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
-    from birchbark.pairs.best import Best
-    from birchbark.pairs.ranked import Ranks
+    from birchbark.pairs.best_passages import BestPassages
+    from birchbark.pairs.run_negatives import RankRange
     from birchbark.records import Pair, Qrels
 
 
@@ -30,70 +39,69 @@ if TYPE_CHECKING:
     short_help="Make training pairs from judged collections.",
 )
 def command() -> None:
-    """Make files of pairs that `birchbark train` reads.
+    """Make the files of training pairs that `birchbark train` reads.
 
-    They are TSV with the header qid, query, docid, text, label. Each stretch of white space within
-    a text, tabs and line ends among it, becomes one space. What a training does itself is not done
-    here: `chunk` cuts texts into pieces of so many words, `columns` renames.
+    They are TSV files with the header qid, query, docid, text, label. White space within a text,
+    including tabs and line breaks, is replaced by single spaces. To split texts into windows or to
+    rename columns, use `chunk` and `columns` in the training configuration.
     """
 
 
 @command.command(
     epilog="Examples: birchbark pairs judged articles/ --queries q.tsv --qrels qrels.txt "
-    "--run bm25.run --ranks 10-100 --negatives 10 --output pairs.tsv; as the passages paper did: "
+    "--run bm25.run --ranks 10-100 --negatives 10 --output pairs.tsv; as in the passages paper: "
     "birchbark pairs judged articles/ --queries q.tsv --qrels qrels.txt --run bm25.run "
-    "--ranks 1-40 --all-ranked --segments windows:150/50 --split 0.2 --output pairs.tsv",
-    short_help="From queries, judgments and documents.",
+    "--ranks 1-40 --all-ranked --segments windows:150/50 --holdout 0.2 --output pairs.tsv",
+    short_help="Pairs from queries, judgments and documents.",
 )
 @click.argument("collection")
-@asked_options
-@parts.QRELS
-@parts.OUTPUT
-@FORMAT
-@click.option("--run", "run_file", type=FILE, help="A run to take further documents from.")
-@click.option("--ranks", metavar="A-B", help="Which of its ranks.  [default: all]")
-@click.option(
+@query_file_options
+@shared.qrels_option
+@shared.output_option
+@format_option
+@option("--run", "run_file", type=PATH, help="Run to take more documents from.")
+@option("--ranks", metavar="A-B", help="Ranks of the run to take.  [default: all]")
+@option(
     "--negatives",
     type=click.IntRange(1),
     metavar="N",
-    help="Add N documents a query from these ranks, unjudged, as not relevant.",
+    help="Add N random unjudged documents per query from these ranks, as not relevant.",
 )
-@click.option(
+@option(
     "--all-ranked",
     is_flag=True,
-    help="Take every document of these ranks and no other; unjudged ones are not relevant.",
+    help="Use all documents at these ranks, and no others; unjudged documents count as not "
+    "relevant.",
 )
-@parts.IN_COLLECTION
-@click.option(
+@shared.random_negatives_option
+@option(
     "--segments",
     default="whole",
-    show_default=True,
-    metavar="HOW",
-    help="A pair for each document (whole), or for each of its segments, with its grade: "
-    "sentences, paragraphs, sections, windows:SIZE/OVERLAP in words; or title, text: each alone.",
+    metavar="METHOD",
+    help="Make one pair for each document (whole), or one for each segment, with the document's "
+    "grade: sentences, paragraphs, sections, windows:SIZE/OVERLAP (words), title or text.",
 )
-@click.option(
-    "--best",
+@option(
+    "--best-segments",
     type=click.IntRange(1),
     metavar="N",
-    help="Of each document, the N segments that --by thinks the best for the query, and no other.",
+    help="Use only the N segments of each document that --scoring-model scores highest.",
 )
-@click.option(
-    "--by",
-    "model",
+@option(
+    "--scoring-model",
     metavar="MODEL",
-    help=f"The model that --best asks.  [default: {DEFAULT_MODEL}]",
+    help=f"Model for --best-segments.  [default: {defaults.MODEL}]",
 )
-@click.option(
-    "--split",
+@option(
+    "--holdout",
     type=float,
     metavar="SHARE",
-    help="Write the pairs of about this share of the queries to PAIRS.held.tsv instead; the same "
-    "ones that a training keeps apart.",
+    help="Write the pairs of about this share of the queries to PAIRS.held.tsv instead. A training "
+    "run with this share holds out the same queries.",
 )
-@parts.SEED
-@parts.ENCODING
-@SKIP_BAD
+@shared.seed_option
+@shared.all_encoding_option
+@skip_bad_option
 def judged(
     collection: str,
     queries: Path,
@@ -105,117 +113,104 @@ def judged(
     ranks: str | None,
     negatives: int | None,
     all_ranked: bool,
-    in_collection: int | None,
+    random_negatives: int | None,
     segments: str,
-    best: int | None,
-    model: str | None,
-    split: float | None,
+    best_segments: int | None,
+    scoring_model: str | None,
+    holdout: float | None,
     seed: int,
     encoding: str,
     skip_bad: bool,
 ) -> None:
     """Pair each query with the documents of COLLECTION that are judged for it.
 
-    With negatives besides, of a run or of the whole collection, because judgments often name the
-    relevant alone. Some of these may be relevant in truth: lower ranks hold fewer of them.
+    If the judgments name only relevant documents, negatives can be sampled from a run or from the
+    collection. Some of these are in fact relevant, but fewer at lower ranks of the run.
     """
-    from birchbark.collection.apart import ids_held_apart
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
-    from birchbark.collection.judged import by_segments, judged_pairs, with_negatives
-    from birchbark.segment.named import parse_segmenter
+    from birchbark.pairs.holdout import held_out_ids
+    from birchbark.pairs.judged import judged_pairs, segment_texts
+    from birchbark.segment.by_name import parse_segmenter
 
-    parts.check_outputs(output, split is not None)
-    if best and segments == "whole":
-        raise InputError("--best does nothing to whole documents", remedy="name --segments")
-    if model and not best:
-        raise InputError("--by does nothing without --best N")
-    refuse_conflicts(run_file, ranks, negatives, all_ranked, in_collection)
-    texts_of, chosen = by_segments(parse_segmenter(segments)), parse_ranks(ranks)
-    intake = Intake(skip_bad, encoding, REMEDY)
-    asked = {query.query_id: query for query in load_queries(queries, topic_fields, encoding)}
-    labelled = parts.judgments(qrels, intake, asked)
-    by = best_by(model or DEFAULT_MODEL, best) if best else None
-    if by:
-        by.check(asked[query_id] for query_id in labelled.grades)
+    check_given_options()
+    shared.check_outputs(output, holdout=holdout is not None)
+    if best_segments and segments == "whole":
+        raise InputError("--best-segments has no effect with --segments whole")
+    texts_of, rank_range = segment_texts(parse_segmenter(segments)), parse_ranks(ranks)
+    intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY)
+    query_of = {query.query_id: query for query in load_queries(queries, topic_fields, encoding)}
+    grades = shared.read_judgments(qrels, intake, query_of)
+    selector = None
+    if best_segments:
+        selector = _segment_selector(scoring_model or defaults.MODEL, best_segments)
+        selector.check_queries(query_of[query_id] for query_id in grades.grades)
     if run_file:
-        labelled = with_run(labelled, run_file, chosen, negatives, seed)
-    texts = {query_id: asked[query_id].text for query_id in labelled.grades}
-    apart = frozenset() if split is None else ids_held_apart(texts, split)
-    if in_collection:
-        again = read_collection(collection, Intake(skip_bad, encoding, REMEDY), format_name)
-        sample = parts.drawn_anywhere(labelled, again, in_collection, seed)
-        labelled = with_negatives(labelled, sample)
+        grades = with_run(grades, run_file, rank_range, negatives, seed)
+    texts = {query_id: query_of[query_id].text for query_id in grades.grades}
+    held_out = frozenset() if holdout is None else held_out_ids(texts, holdout)
+    if random_negatives:
+        first_pass = Intake(skip_bad, encoding, BAD_RECORD_REMEDY)
+        documents = read_collection(collection, first_pass, format_name)
+        grades = shared.with_random_negatives(grades, documents, random_negatives, seed)
 
     def pairs(advance: Callable[[int], None]) -> Iterable[Pair]:
         documents = counted(read_collection(collection, intake, format_name), advance)
-        found = judged_pairs(asked.values(), labelled, documents, intake, texts_of)
-        return by.of(found) if by else found
+        all_pairs = judged_pairs(query_of.values(), grades, documents, intake, texts_of)
+        return selector.select(all_pairs) if selector else all_pairs
 
-    tallies = parts.write_and_tell(pairs, output, intake, apart=apart)
-    parts.tell_without_pairs(asked, tallies)
-    if by:
-        cut = f", {by.cut:,} of them by their beginning" if by.cut else ""
-        say(f"{by.scorer.name} judged {by.scored:,} segments{cut}")
-
-
-def best_by(model: str, count: int) -> Best:
-    """The `count` best segments by `model`."""
-    from birchbark.pairs.best import Best
-    from birchbark.score.model import load_scorer
-
-    return Best(load_scorer(model), count)
+    stats = shared.write_and_report(pairs, output, intake, held_out_ids=held_out)
+    shared.report_queries_without_pairs(query_of, stats)
+    if selector:
+        truncated = f", {selector.truncated:,} of them truncated" if selector.truncated else ""
+        notify(f"{selector.scorer.name} scored {selector.scored:,} segments{truncated}")
 
 
-def refuse_conflicts(
-    run_file: Path | None,
-    ranks: str | None,
-    negatives: int | None,
-    all_ranked: bool,
-    in_collection: int | None,
-) -> None:
-    """Raise InputError for options that contradict each other, or would do nothing."""
-    given = {"--ranks": ranks, "--negatives": negatives, "--all-ranked": all_ranked}
-    for name, value in given.items():
-        if value and not run_file:
-            raise InputError(f"{name} does nothing without --run")
-    if run_file and not (negatives or all_ranked):
-        raise InputError("--run does nothing without --negatives N or --all-ranked")
-    if all_ranked and (negatives or in_collection):
-        name = "--negatives" if negatives else "--in-collection"
-        raise InputError("--all-ranked takes no other documents", found=name)
+def _segment_selector(model: str, count: int) -> BestPassages:
+    from birchbark.pairs.best_passages import BestPassages
+    from birchbark.score.load_scorer import load_scorer
+
+    return BestPassages(load_scorer(model), count)
 
 
-def parse_ranks(text: str | None) -> Ranks:
-    """The ranks that `text`, FIRST-LAST, names; all without it."""
-    from birchbark.pairs.ranked import Ranks
+def parse_ranks(text: str | None) -> RankRange:
+    """Parse FIRST-LAST into a range of ranks; None means all ranks."""
+    from birchbark.pairs.run_negatives import RankRange
 
     if text is None:
-        return Ranks()
+        return RankRange()
     numbers = re.fullmatch(r"(\d{1,9})-(\d{1,9})", text, re.ASCII)
     if not numbers:
-        raise InputError("not a range of ranks", found=repr(text), wanted="FIRST-LAST, as 10-100")
-    return Ranks(int(numbers[1]), int(numbers[2]))
+        raise InputError(
+            "not a range of ranks", found=repr(text), wanted="FIRST-LAST, for example 10-100"
+        )
+    return RankRange(int(numbers[1]), int(numbers[2]))
 
 
-def with_run(qrels: Qrels, run_file: Path, ranks: Ranks, negatives: int | None, seed: int) -> Qrels:
-    """`qrels` with so many negatives of these ranks, or all that is ranked there."""
-    from birchbark.collection.judged import with_negatives
+def with_run(
+    qrels: Qrels, run_file: Path, ranks: RankRange, negatives: int | None, seed: int
+) -> Qrels:
+    """Return `qrels` with unjudged documents of a run as negatives.
+
+    negatives: number of documents per query, drawn randomly from these ranks and added to the
+    judged ones. None returns all documents at these ranks, and no others.
+    """
     from birchbark.collection.runs import read_run
-    from birchbark.pairs.ranked import all_ranked, from_ranks
+    from birchbark.pairs.judged import add_negatives
+    from birchbark.pairs.run_negatives import ranked_qrels, run_negatives
 
     run, source = read_run(run_file), f"ranks {ranks} of {run_file}"
     try:
         if not negatives:
-            taken = all_ranked(qrels, run, ranks)
-            parts.tell_documents("took", taken.grades, ranks.count, source)
-            return taken
-        sample = from_ranks(qrels, run, ranks, negatives, seed)
+            ranked = ranked_qrels(qrels, run, ranks)
+            shared.report_sample("used", ranked.grades, ranks.count, source)
+            return ranked
+        sample = run_negatives(qrels, run, ranks, negatives, seed)
     except InputError as error:
         raise error.at(str(run_file)) from None
-    parts.tell_documents("drew", sample, negatives, source)
-    return with_negatives(qrels, sample)
+    shared.report_sample("sampled", sample, negatives, source)
+    return add_negatives(qrels, sample)
 
 
-for verb in (titles, triples, id_triples, car, unpack):
-    command.add_command(verb)
+for subcommand in (title_abstract, triples, id_triples, car, to_collection):
+    command.add_command(subcommand)

@@ -1,114 +1,156 @@
-"""`birchbark pairs title-abstract`: a collection's own titles and texts become training pairs."""
+"""`birchbark pairs title-abstract`: how are training pairs made from titles and texts?"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli import pairs_parts as parts
-from birchbark.cli.options import FORMAT, REMEDY, SKIP_BAD
-from birchbark.cli.talk import counted, progress, say
+from birchbark import defaults
+from birchbark.cli import pairs_options as shared
+from birchbark.cli.console import counted, notify, progress
+from birchbark.cli.options import (
+    BAD_RECORD_REMEDY,
+    Decorator,
+    format_option,
+    option,
+    option_group,
+    skip_bad_option,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from birchbark.collection.intake import Intake
     from birchbark.records import Document, Pair
 
 
-F = TypeVar("F", bound=Callable[..., None])
+def _probability(name: str, parameter: str, default: float, text: str) -> Decorator:
+    """Return an option for the probability of a change. text: the change, a gerund phrase."""
+    return option(
+        name,
+        parameter,
+        type=click.FloatRange(0, 1),
+        default=default,
+        metavar="P",
+        help=f"Probability of {text}.",
+    )
 
 
-def _chance(name: str, default: float, text: str) -> Callable[[F], F]:
-    """An option that is a probability."""
-    option = click.FloatRange(0, 1)
-    return click.option(name, type=option, default=default, show_default=True, help=text)
+change_options = option_group(
+    _probability(
+        "--drop-stop-words",
+        "stop_words",
+        defaults.DROP_STOP_WORDS,
+        "removing the stop words of a title",
+    ),
+    _probability(
+        "--shorten-title",
+        "short_title",
+        defaults.SHORTEN_TITLE,
+        "shortening a title to a part of it, at least a quarter of its words",
+    ),
+    _probability(
+        "--shuffle-title", "shuffle", defaults.SHUFFLE_TITLE, "shuffling the words of a title"
+    ),
+    _probability(
+        "--shorten-text", "short_text", defaults.SHORTEN_TEXT, "shortening a text to a part of it"
+    ),
+    _probability(
+        "--title-title",
+        "title_title",
+        defaults.TITLE_TITLE,
+        "pairing a title with titles instead of texts",
+    ),
+    _probability(
+        "--swap", "swap", defaults.SWAP, "using a text as the query, and pairing it with titles"
+    ),
+)
 
 
 @click.command(
     "title-abstract",
-    epilog="Example: birchbark pairs title-abstract articles.jsonl --false 0.65 --shuffle 0.2 "
-    "--output pairs.tsv",
-    short_help="From titles and texts alone: nobody judged anything.",
+    epilog="Example: birchbark pairs title-abstract articles.jsonl --negative-share 0.65 "
+    "--shuffle-title 0.2 --output pairs.tsv",
+    short_help="Pairs from titles and texts, without judgments.",
 )
 @click.argument("collection")
-@parts.OUTPUT
-@FORMAT
-@click.option("--title-field", default="title", show_default=True, metavar="FIELD")
-@click.option("--text-field", default="text", show_default=True, metavar="FIELD")
-@click.option(
-    "--false",
-    "share",
+@shared.output_option
+@format_option
+@option("--title-field", default="title", metavar="FIELD", help="Document field with the title.")
+@option("--text-field", default="text", metavar="FIELD", help="Document field with the text.")
+@option(
+    "--negative-share",
     type=click.FloatRange(0, 1, max_open=True),
-    default=0.65,
-    show_default=True,
-    help="Share of pairs whose text is another document's.",
+    default=defaults.NEGATIVE_SHARE,
+    metavar="SHARE",
+    help="Share of pairs whose text belongs to another document.",
 )
-@_chance("--stop-words", 0.4, "Chance that a title loses its stop words.")
-@_chance("--short-title", 0.2, "Chance that a part of a title is asked, a quarter or more of it.")
-@_chance("--shuffle", 0.0, "Chance that a title's words are asked in another order.")
-@_chance("--short-text", 0.3, "Chance that a part of a text is taken.")
-@_chance("--title-title", 0.1, "Chance that a title is paired with titles.")
-@_chance("--swap", 0.1, "Chance that a text is asked, and paired with titles.")
-@parts.LIMIT
-@parts.SEED
-@parts.ENCODING
-@SKIP_BAD
-def titles(
+@change_options
+@shared.limit_option
+@shared.seed_option
+@shared.all_encoding_option
+@skip_bad_option
+def title_abstract(
     collection: str,
     output: Path,
     format_name: str | None,
     title_field: str,
     text_field: str,
-    share: float,
+    negative_share: float,
     limit: int | None,
     seed: int,
     encoding: str,
     skip_bad: bool,
-    **chances: float,
+    **probabilities: float,
 ) -> None:
-    """Pair the title of each document of COLLECTION with its text, and with those of others.
+    """Pair the title of each document of COLLECTION with its text, and with other texts.
 
-    So a model learns from a collection that nobody judged. A title stands for a query; since it is
-    unlike one, some are changed. The title asked is the query, under its document's id; its own
-    text is relevant. A training cuts queries and texts where its configuration says so: the report
-    that this comes from took 62 tokens and 447 (query_length = 62, max_length = 512). The
-    collection is read three times.
+    The pairs can train a model on a collection without judgments. Titles serve as queries; some are
+    changed, because titles are longer and more complete than real queries. A query has the id of
+    its document, whose text is relevant. Queries and texts can be truncated in the training
+    configuration: the report that proposed this method used query_length = 62 and max_length = 512.
+    The collection is read three times.
     """
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
-    from birchbark.collection.judged import judged_pairs, with_negatives
-    from birchbark.pairs.anywhere import from_collection
-    from birchbark.pairs.title_text import Changes, TitleTexts, both, others
+    from birchbark.pairs.judged import add_negatives, judged_pairs
+    from birchbark.pairs.random_negatives import random_negatives
+    from birchbark.pairs.title_abstract import (
+        TitleChanges,
+        TitlePairs,
+        negatives_per_positive,
+        with_title_and_text,
+    )
 
-    parts.check_outputs(output, split=False)
-    found, most = TitleTexts(Changes(**chances), seed), math.ceil(others(share))
+    shared.check_outputs(output)
+    title_pairs = TitlePairs(TitleChanges(**probabilities), seed)
+    max_negatives = math.ceil(negatives_per_positive(negative_share))
 
-    def documents(intake: Intake, advance: Callable[[int], None]) -> Iterator[Document]:
-        read = read_collection(collection, intake, format_name)
-        return both(counted(read, advance), title_field, text_field)
+    def read(intake: Intake, advance: Callable[[int], None]) -> Iterator[Document]:
+        documents = read_collection(collection, intake, format_name)
+        return with_title_and_text(counted(documents, advance), title_field, text_field)
 
-    with progress("making queries of titles") as advance:
-        found.add(documents(Intake(skip_bad, encoding, REMEDY), advance))
-    qrels = found.own()
-    if most:
-        with progress("drawing documents") as advance:
-            read = documents(Intake(skip_bad, encoding), advance)
-            doc_ids = (d.doc_id for d in read if d.doc_id in found.queries)
-            drawn = from_collection(qrels, doc_ids, most, seed)
-        qrels = with_negatives(qrels, found.strangers(drawn, share))
-    intake = Intake(skip_bad, encoding, REMEDY)
+    with progress("making queries from titles") as advance:
+        title_pairs.add(read(Intake(skip_bad, encoding, BAD_RECORD_REMEDY), advance))
+    qrels = title_pairs.qrels()
+    if max_negatives:
+        with progress("sampling documents") as advance:
+            documents = read(Intake(skip_bad, encoding), advance)
+            doc_ids = (d.doc_id for d in documents if d.doc_id in title_pairs.queries)
+            sample = random_negatives(qrels, doc_ids, max_negatives, seed)
+        qrels = add_negatives(qrels, title_pairs.negatives(sample, negative_share))
+    intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY)
 
     def pairs(advance: Callable[[int], None]) -> Iterable[Pair]:
-        read = documents(intake, advance)
-        return judged_pairs(found.queries.values(), qrels, read, intake, found.texts)
+        documents = read(intake, advance)
+        return judged_pairs(
+            title_pairs.queries.values(), qrels, documents, intake, title_pairs.texts
+        )
 
-    parts.write_and_tell(pairs, output, intake, limit)
-    if found.without:
-        say(f"  note: {found.without:,} documents lack a title or a text, and have no pair")
-    for change, times in sorted(found.done.items()):
-        say(f"  {times:,} {change}")
+    shared.write_and_report(pairs, output, intake, limit)
+    if title_pairs.incomplete:
+        notify(f"  note: {title_pairs.incomplete:,} documents lack a title or a text: no pair")
+    for change, count in sorted(title_pairs.change_counts.items()):
+        notify(f"  {count:,} {change}")

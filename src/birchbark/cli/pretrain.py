@@ -1,4 +1,4 @@
-"""`birchbark pretrain`: what queries and passages share, before a model learns to rank."""
+"""`birchbark pretrain`: how is a model pre-trained on a task that resembles ranking?"""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.trained import training_verb
+from birchbark.cli.train_variants import training_command
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
-    from birchbark.train.config import Training
+    from birchbark.train.config import TrainingConfig
 
 
 @click.group(
@@ -18,30 +18,31 @@ if TYPE_CHECKING:
     short_help="Pre-train a model for ranking.",
 )
 def command() -> None:
-    """Pre-training tasks that are closer to ranking than hidden words of single texts."""
+    """Pre-train a model on a task closer to ranking than plain masked language modelling."""
 
 
-def _fault(training: Training) -> InputError | None:
+def _config_error(training: TrainingConfig) -> InputError | None:
     if training.masking and training.masking.query is not None:
         return None
     return InputError(
-        "no side of a pair is hidden",
-        wanted="a table [masked] with query, and [[data]] of pairs",
-        remedy="birchbark adapt learns from texts alone",
+        "this configuration does not mask pairs",
+        wanted="masked.query, and [[data]] of query–text pairs",
+        remedy="use birchbark adapt for texts without queries",
     )
 
 
 command.add_command(
-    training_verb(
+    training_command(
         "relemb",
-        _fault,
-        """Learn to say hidden tokens of a query from a relevant passage, and the other way round.
+        _config_error,
+        """Predict masked tokens of a query from a relevant passage, and the other way round.
 
-        RelEmb (Rau, Kondylidis and Kamps, TREC 2020), as CONFIG asks for: masked.query says how
-        often the query is the side that is hidden (0.8), masked.share how much of it. Pairs that
-        are not relevant are left out. Then fine-tune: birchbark train, with base = OUTPUT/model.
+        This is RelEmb (Rau, Kondylidis and Kamps, TREC 2020). In CONFIG, masked.query is the
+        probability that tokens are masked in the query rather than the passage (the example uses
+        0.8); masked.share is the share of that side's tokens to mask. Pairs that are not relevant
+        are skipped. Fine-tune the resulting model with `birchbark train` and base = OUTPUT/model.
         """,
         example="birchbark pretrain relemb training/relemb.toml --output relemb",
-        short="Tokens of queries from passages, and the reverse.",
+        short_help="Predict query tokens from passages, and vice versa.",
     )
 )

@@ -1,42 +1,60 @@
-"""`birchbark rerank`: a run is ranked anew by the evidence that BERT finds."""
+"""`birchbark rerank`: how is a run re-ranked by the evidence in segments?"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from birchbark.cli.chosen import check_output, keeping_scores, load_queries, rankers
-from birchbark.cli.options import FILE, query_options, ranker_options
-from birchbark.cli.talk import progress, say, tell_work
+from birchbark.cli.console import notify, progress, report_stats
+from birchbark.cli.from_options import (
+    check_tag,
+    check_writable,
+    load_queries,
+    make_rankers,
+    stored_scores,
+)
+from birchbark.cli.options import (
+    PATH,
+    check_given_options,
+    index_argument,
+    option,
+    query_options,
+    ranker_options,
+)
 from birchbark.errors import InputError
+
+if TYPE_CHECKING:
+    from birchbark.pipeline.answer import SearchStats
+    from birchbark.pipeline.ranker import Ranker
 
 
 @click.command(
     epilog="Example: birchbark rerank articles.index --run rm3.run --queries queries.tsv "
     "--output bert.run",
-    short_help="Re-rank a run by BERT.",
+    short_help="Re-rank a run with BERT.",
 )
-@click.argument("index", type=FILE)
-@click.option("--run", "run_file", required=True, type=FILE, help="The run to re-rank.")
+@index_argument
+@option("--run", "run_file", required=True, type=PATH, help="Run to re-rank.")
 @query_options
-@click.option("--output", required=True, type=FILE, help="The new run.")
+@option("--output", required=True, type=PATH, help="Run to write, in TREC format.")
 @ranker_options
-@click.option(
+@option(
     "--top",
     type=click.IntRange(1),
     metavar="K",
-    help="Rank only the K best of each query; what cannot be among them is not scored.  "
-    "[default: all]",
+    help="Rank only the K best documents per query, and do not score documents that cannot be "
+    "among them.  [default: all]",
 )
-@click.option(
+@option(
     "--report",
-    type=FILE,
-    help="TSV: for each query how many candidates were settled, pairs scored, tokens left unread.",
+    type=PATH,
+    help="TSV file to write with statistics per query: documents scored, pairs, truncated tokens.",
 )
-@click.option("--tag", help="Names the run.  [default: the old one, + and the kind of model]")
+@option("--tag", help="Tag of the new run.  [default: the old tag + the kind of model]")
 def command(
     index: Path,
     run_file: Path,
@@ -50,48 +68,59 @@ def command(
     scores: Path | None,
     **ranker_choices: Any,
 ) -> None:
-    """Re-rank a run over INDEX: score = a·first stage + (1 - a)·evidence of the segments.
+    """Re-rank a run over INDEX: score = A · first stage + (1 - A) · evidence of the segments.
 
-    Candidates below --depth keep their order, under the re-ranked ones. With --scores an
-    interrupted run goes on where it was, and other weights, depths and aggregations need BERT only
-    for segments that were not scored yet.
+    Documents below --depth keep their order, below the re-ranked ones. With --scores, repeating an
+    interrupted command resumes it, and other weights, depths and aggregations run BERT only on
+    segments without a stored score.
     """
-    from birchbark.artifact import new_file
     from birchbark.collection.runs import read_run, write_run
-    from birchbark.index.reader import Index
-    from birchbark.pipeline.answer import Work
+    from birchbark.index.index import Index
+    from birchbark.pipeline.answer import SearchStats
     from birchbark.pipeline.rerank import rerank
 
-    check_output(output, tag)
-    if report:
-        check_output(report, None)
-        if report.absolute() == output.absolute():
-            raise InputError("--report and --output are one file", where=str(report))
-    opened, asked = Index(index), load_queries(queries, topic_fields, encoding)
-    run, chosen = read_run(run_file), rankers(**ranker_choices)
-    with keeping_scores(chosen, scores) as scoring:
-        works: dict[str, Work] = {}
-        with progress("scoring", len(asked)) as advance:
+    check_given_options()
+    check_tag(tag)
+    check_writable(output)
+    check_writable(report)
+    if report and report.absolute() == output.absolute():
+        raise InputError("--report and --output are the same file", where=str(report))
+    opened, topics = Index(index), load_queries(queries, topic_fields, encoding)
+    run, rankers = read_run(run_file), make_rankers(**ranker_choices)
+    stats_of_query: dict[str, SearchStats] = {}
+    with stored_scores(rankers, scores) as cached, progress("scoring", len(topics)) as advance:
 
-            def done(query_id: str, work: Work) -> None:
-                works[query_id] = work
-                advance(1)
+        def done(query_id: str, stats: SearchStats) -> None:
+            stats_of_query[query_id] = stats
+            advance(1)
 
-            ranked = rerank(opened, run, asked, scoring, top=top, tag=tag, report=done)
+        ranked = rerank(opened, run, topics, cached, top=top, tag=tag, on_query=done)
         write_run(ranked, output)
     if report:
-        names = [field.name for field in fields(Work)]
-        with new_file(report) as out:
-            out.write("\t".join(["query_id", *names]) + "\n")
-            for query_id, one in works.items():
-                values = [str(getattr(one, name)).lower() for name in names]
-                out.write("\t".join([query_id, *values]) + "\n")
-    work = sum(works.values(), Work())
-    documents = sum(len(ranking.head(chosen[0].depth)) for ranking in run.rankings.values())
-    names = [one.name for r in chosen for one in (r.scorer, r.duo and r.duo.duo) if one]
-    say(
+        _write_report(report, stats_of_query)
+    stats = sum(stats_of_query.values(), SearchStats())
+    documents = sum(len(ranking.head(rankers[0].depth)) for ranking in run.rankings.values())
+    notify(
         f"re-ranked {documents:,} documents for {len(run.rankings):,} queries "
-        f"by {', then '.join(names)}, {work.pairs:,} pairs of query and segment"
-        + (f", {work.comparisons:,} comparisons" if work.comparisons else "")
+        f"with {', then '.join(_model_names(rankers))}: {stats.pairs:,} query–segment pairs"
+        + (f", {stats.comparisons:,} comparisons" if stats.comparisons else "")
     )
-    tell_work(work, opened)
+    report_stats(stats, opened)
+
+
+def _model_names(rankers: Sequence[Ranker]) -> list[str]:
+    scorers = [scorer for r in rankers for scorer in (r.scorer, r.duo and r.duo.duo) if scorer]
+    return [scorer.name for scorer in scorers]
+
+
+def _write_report(path: Path, stats_of_query: Mapping[str, SearchStats]) -> None:
+    """Write a TSV file with one row of statistics per query."""
+    from birchbark.artifact import new_file
+    from birchbark.pipeline.answer import SearchStats
+
+    names = [field.name for field in fields(SearchStats)]
+    with new_file(path) as out:
+        out.write("\t".join(["query_id", *names]) + "\n")
+        for query_id, stats in stats_of_query.items():
+            values = [str(getattr(stats, name)).lower() for name in names]
+            out.write("\t".join([query_id, *values]) + "\n")

@@ -1,4 +1,4 @@
-"""`birchbark retrieve`: queries become a first-stage run."""
+"""`birchbark retrieve`: how are candidates retrieved for many queries?"""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from birchbark.cli.chosen import check_output, load_queries, open_engine
-from birchbark.cli.options import FILE, first_stage_options, query_options
-from birchbark.cli.talk import progress, say
+from birchbark import defaults
+from birchbark.cli.console import first_few, notify, progress
+from birchbark.cli.from_options import check_tag, check_writable, load_queries, open_engine
+from birchbark.cli.options import (
+    PATH,
+    check_given_options,
+    first_stage_options,
+    index_argument,
+    option,
+    query_options,
+)
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
-    from birchbark.pipeline.dense import DenseEngine
+    from birchbark.pipeline.dense_engine import DenseEngine
     from birchbark.records import Query, Ranking
     from birchbark.retrieve.engine import IndexEngine
 
@@ -22,22 +30,21 @@ if TYPE_CHECKING:
 @click.command(
     epilog="Examples: birchbark retrieve articles.index --queries q.tsv --rm3 --output rm3.run; "
     "birchbark retrieve articles.index --queries q.tsv --first-stage dense --output dense.run",
-    short_help="Rank by BM25, tf-idf or vectors, with RM3 if asked.",
+    short_help="Rank with BM25, RM3, tf-idf or vectors.",
 )
-@click.argument("index", type=FILE)
+@index_argument
 @query_options
-@click.option("--output", required=True, type=FILE, help="The run, in TREC form.")
+@option("--output", required=True, type=PATH, help="Run to write, in TREC format.")
 @first_stage_options
-@click.option("--depth", default=1000, show_default=True, help="Documents a query.")
-@click.option(
-    "--weighted", is_flag=True, help="Queries are index terms with weights: term^weight …"
-)
-@click.option(
+@option("--depth", default=defaults.RETRIEVAL_DEPTH, help="Number of documents to rank per query.")
+@option("--weighted", is_flag=True, help="Read queries as weighted index terms: term^weight …")
+@option(
     "--report",
-    type=FILE,
-    help="TSV: query_id, share of all documents that are candidates, the query after expansion.",
+    type=PATH,
+    help="TSV file to write: query_id, share of documents that are candidates, expanded query "
+    "(with vectors: the query's text).",
 )
-@click.option("--tag", help="Names the run.  [default: the model, and +rm3]")
+@option("--tag", help="Tag of the run.  [default: the first stage: bm25, bm25+rm3, dense, …]")
 def command(
     index: Path,
     queries: Path,
@@ -50,48 +57,49 @@ def command(
     tag: str | None,
     **first_stage_choices: Any,
 ) -> None:
-    """Rank the documents of INDEX for each query, by BM25, tf-idf or the vectors that it keeps."""
+    """Rank the documents of INDEX for each query, by BM25, tf-idf or stored vectors."""
     from birchbark.artifact import new_file
     from birchbark.collection.runs import write_run
-    from birchbark.index.reader import Index
+    from birchbark.index.index import Index
     from birchbark.records import Run
     from birchbark.retrieve.engine import IndexEngine
 
-    check_output(output, tag)
-    if report:
-        check_output(report, None)
-    asked = load_queries(queries, topic_fields, encoding)
+    check_given_options()
+    check_tag(tag)
+    check_writable(output)
+    check_writable(report)
+    topics = load_queries(queries, topic_fields, encoding)
     engine = open_engine(Index(index), **first_stage_choices)
     if isinstance(engine, IndexEngine):
-        rankings, lines = _by_terms(engine, asked, depth, weighted, bool(report))
+        rankings, lines = _rank_by_terms(engine, topics, depth, weighted, bool(report))
     elif weighted:
-        raise InputError("--weighted gives terms, and text is needed to find what is near")
+        raise InputError("--weighted queries have no text, which matching by vectors requires")
     else:
-        rankings, lines = _by_vectors(engine, asked, depth, bool(report))
+        rankings, lines = _rank_by_vectors(engine, topics, depth, bool(report))
     run = Run(rankings, tag or engine.name)
     write_run(run, output)
     if report:
         with new_file(report) as out:
             out.writelines(lines)
     empty = [query_id for query_id, ranking in run.rankings.items() if not len(ranking)]
-    say(f"ranked {sum(map(len, run.rankings.values())):,} documents for {len(asked):,} queries")
+    notify(f"ranked {sum(map(len, run.rankings.values())):,} documents for {len(topics):,} queries")
     if empty:
-        say(f"  note: {len(empty)} queries matched nothing: {', '.join(empty[:5])}")
+        notify(f"  note: queries that matched nothing: {len(empty)} ({first_few(empty)})")
 
 
-def _by_terms(
-    engine: IndexEngine, asked: Sequence[Query], depth: int, weighted: bool, report: bool
+def _rank_by_terms(
+    engine: IndexEngine, topics: Sequence[Query], depth: int, weighted: bool, report: bool
 ) -> tuple[dict[str, Ranking], list[str]]:
-    """The rankings, and a line of the report for each query."""
+    """Return query id → ranking, and the report with a line per query, empty unless `report`."""
     from birchbark.retrieve.first_stage import expanded_query, match_ratio, rank_expanded
-    from birchbark.retrieve.query import format_weighted, parse_weighted, query_terms
+    from birchbark.retrieve.query_terms import format_weighted, parse_weighted, query_terms
 
     index, stage = engine.index, engine.stage
     rankings, lines, unexpanded, short = {}, [], 0, []
-    with progress("retrieving", len(asked)) as advance:
-        for query in asked:
-            given = parse_weighted(query.text) if weighted else None
-            weights = query_terms(index.analyzer, query.text) if given is None else given
+    with progress("retrieving", len(topics)) as advance:
+        for query in topics:
+            parsed = parse_weighted(query.text) if weighted else None
+            weights = query_terms(index.analyzer, query.text) if parsed is None else parsed
             expanded = expanded_query(index, weights, stage)
             unexpanded += bool(stage.expansion) and expanded.keys() == weights.keys()
             short += [query.query_id] * ((stage.match.minimum or 0) > len(weights))
@@ -101,19 +109,22 @@ def _by_terms(
                 lines.append(f"{query.query_id}\t{ratio:.6f}\t{format_weighted(expanded)}\n")
             advance(1)
     if unexpanded:
-        say(f"note: RM3 added no term to {unexpanded} queries (see --rm3-max-df)")
+        notify(f"note: queries to which RM3 added no term: {unexpanded} (see --rm3-max-df)")
     if short:
-        say(f"note: {len(short)} queries have fewer terms than --match wants: {short[0]}, …")
+        notify(
+            "note: queries with fewer terms than --match requires: "
+            f"{len(short)} ({first_few(short)})"
+        )
     return rankings, lines
 
 
-def _by_vectors(
-    engine: DenseEngine, asked: Sequence[Query], depth: int, report: bool
+def _rank_by_vectors(
+    engine: DenseEngine, topics: Sequence[Query], depth: int, report: bool
 ) -> tuple[dict[str, Ranking], list[str]]:
-    """As `_by_terms`, of an engine that looks for near vectors."""
+    """Return what `_rank_by_terms` returns, for an engine that matches by vectors."""
     rankings, lines = {}, []
-    with progress("retrieving", len(asked)) as advance:
-        for query in asked:
+    with progress("retrieving", len(topics)) as advance:
+        for query in topics:
             rankings[query.query_id] = engine.rank(query.text, depth)
             if report:
                 ratio = engine.match_ratio(query.text, depth)

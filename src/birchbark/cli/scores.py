@@ -1,4 +1,4 @@
-"""`birchbark scores`: what a score store holds, and how it forgets a checkpoint."""
+"""`birchbark scores`: which scores does a store contain, and how are they deleted?"""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from pathlib import Path
 
 import click
 
-from birchbark.cli.options import FILE
-from birchbark.cli.talk import say
+from birchbark.cli.console import notify
+from birchbark.cli.options import PATH, option
 
 
 @click.command(
     epilog="Example: birchbark scores bert.scores --prune 3f9a2c0b51d7e846",
-    short_help="Show or prune BERT's kept scores.",
+    short_help="List or delete stored scores of BERT.",
 )
-@click.argument("store", type=FILE)
-@click.option(
+@click.argument("store", type=PATH)
+@option(
     "--prune",
     "pruned",
     multiple=True,
-    metavar="CHECKPOINT",
-    help="Forget the scores of this checkpoint: its name or how its identifier begins; repeat for "
-    "several.",
+    metavar="SCORER",
+    help="Delete the scores of this scorer, given by its name or the beginning of its identifier; "
+    "repeat for several.",
 )
 def command(store: Path, pruned: tuple[str, ...]) -> None:
-    """Print checkpoints, pairs and bytes of STORE, which rerank and search --scores have made.
+    """List the scorers in STORE, a folder written with --scores, with their pairs and bytes.
 
-    A checkpoint stands here once for each version of the arithmetic that it was run by.
+    A model is listed once per precision and version of ONNX Runtime that it was run with.
     """
-    from birchbark.remember.folder import entries, prune
+    from birchbark.score_cache.store_folder import entries, prune
 
-    for checkpoint in pruned:
-        gone = prune(store, checkpoint)
-        say(f"forgot {gone.pairs:,} pairs of {gone.checkpoint}, {gone.head.name}")
-    found = entries(store)
-    click.echo("checkpoint\tpairs\tbytes\tname")
-    for entry in found:
-        click.echo(f"{entry.checkpoint}\t{entry.pairs:,}\t{entry.bytes:,}\t{entry.head.name}")
-    say(f"{sum(e.pairs for e in found):,} pairs in {store}")
+    for name in pruned:
+        deleted = prune(store, name)
+        notify(f"deleted {deleted.pairs:,} pairs of {deleted.identifier}, {deleted.header.name}")
+    remaining = entries(store)
+    click.echo("scorer\tpairs\tbytes\tname")
+    for entry in remaining:
+        click.echo(f"{entry.identifier}\t{entry.pairs:,}\t{entry.bytes:,}\t{entry.header.name}")
+    notify(f"{sum(entry.pairs for entry in remaining):,} pairs in {store}")

@@ -1,4 +1,4 @@
-"""`birchbark search`: one query, its best hits, and why they are there."""
+"""`birchbark search`: which documents answer a query best, and what is the evidence?"""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from birchbark.cli.chosen import keeping_scores, open_engine, rankers
+from birchbark import defaults
+from birchbark.cli.console import notify, progress, report_stats
+from birchbark.cli.from_options import make_rankers, open_engine, stored_scores
 from birchbark.cli.options import (
-    FILE,
-    FIRST_STAGE_OPTIONS,
+    check_given_options,
     first_stage_options,
+    index_argument,
+    option,
     ranker_options,
-    refuse_of_bert,
     time_option,
 )
-from birchbark.cli.talk import progress, say, tell_work
+from birchbark.option_rules import FIRST_STAGE_OPTIONS
 
 if TYPE_CHECKING:
     from birchbark.pipeline.answer import Answer, Hit
@@ -27,20 +29,18 @@ if TYPE_CHECKING:
     epilog='Example: birchbark search articles.index "why do bees dance" --top 5',
     short_help="Search, and show the evidence.",
 )
-@click.argument("index", type=FILE)
+@index_argument
 @click.argument("text")
-@click.option("--top", default=10, show_default=True, help="Hits to show.")
+@option("--top", default=defaults.TOP, help="Number of hits to show.")
 @first_stage_options
 @ranker_options
-@click.option(
-    "--first-stage-only", is_flag=True, help="No BERT: hits as the first stage ranks them."
-)
+@option("--first-stage-only", is_flag=True, help="Rank by the first stage, without BERT.")
 @time_option(
     "--budget",
-    help="Answer within this time, as 500ms or 2s: documents that it does not suffice for keep the "
-    "first stage's order, and the answer says so.",
+    help="Time for the answer, such as 500ms or 2s. Documents that cannot be scored in time follow "
+    "in the order of the first stage.",
 )
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each hit.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object per hit, each on a line.")
 def command(
     index: Path,
     text: str,
@@ -51,46 +51,44 @@ def command(
     scores: Path | None,
     **choices: Any,
 ) -> None:
-    """Search INDEX for TEXT: BM25, then BERT over the best candidates' sentences."""
-    from birchbark.index.reader import Index
+    """Search INDEX for TEXT: first with BM25, then with BERT on the segments of the candidates."""
+    from birchbark.index.index import Index
     from birchbark.pipeline.search import search, warm_up
 
-    if first_stage_only:
-        refuse_of_bert("--first-stage-only", "text", "top", "as_json")
-    of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    engine = open_engine(Index(index), threads=choices["threads"], **of_first_stage)
+    check_given_options()
+    first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
+    engine = open_engine(Index(index), threads=choices["threads"], **first_stage_choices)
     if not engine.index.analyzer.terms(text):
-        say("the query has no terms: nothing is left after stop words")
+        notify("the query has no terms: it holds only punctuation, stop words or the like")
     with progress("searching") as advance:
         if first_stage_only:
             answer = search(engine, text, None, top)
         else:
-            with keeping_scores(rankers(**choices), scores) as chosen:
+            with stored_scores(make_rankers(**choices), scores) as rankers:
                 if budget is not None:
-                    warm_up(engine, chosen, text)
-                answer = search(engine, text, chosen, top, budget)
+                    warm_up(engine, rankers, text)
+                answer = search(engine, text, rankers, top, budget)
         advance(1)
-    show(answer, as_json)
+    _print_hits(answer, as_json)
     if not first_stage_only:
-        tell_work(answer.work, engine.index)
+        report_stats(answer.stats, engine.index)
 
 
-def show(answer: Answer, as_json: bool) -> None:
-    """The hits on standard output; what was read for them on standard error."""
-    from birchbark.cli.tables import show_hits
+def _print_hits(answer: Answer, as_json: bool) -> None:
+    from birchbark.show.terminal import show_hits
 
     if as_json:
         for hit in answer.hits:
-            line = as_dict(hit) | {"exact": answer.work.exact}
+            line = _json_object(hit) | {"exact": answer.stats.exact}
             click.echo(json.dumps(line, ensure_ascii=False))
     elif answer.hits:
         show_hits(answer.hits)
     else:
-        say("no document matches")
+        notify("no document matches")
 
 
-def as_dict(hit: Hit) -> dict[str, Any]:
-    """What --json prints of a hit."""
+def _json_object(hit: Hit) -> dict[str, Any]:
+    """Return what --json prints for a hit."""
     return {
         "doc_id": hit.document.doc_id,
         "title": hit.document.title,
@@ -99,15 +97,15 @@ def as_dict(hit: Hit) -> dict[str, Any]:
         "evidence": hit.evidence,
         "embedding": hit.embedding,
         "compared": hit.compared,
-        "settled": hit.settled,
+        "scored": hit.scored,
         "segments": [
             {
-                "start": e.segment.start,
-                "end": e.segment.end,
-                "text": e.segment.text,
-                "score": e.score,
-                "weight": e.weight,
+                "start": evidence.segment.start,
+                "end": evidence.segment.end,
+                "text": evidence.segment.text,
+                "score": evidence.score,
+                "weight": evidence.weight,
             }
-            for e in hit.segments
+            for evidence in hit.segments
         ],
     }

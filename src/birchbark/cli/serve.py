@@ -1,220 +1,225 @@
-"""`birchbark serve`: an index as a service, with a page for people."""
+"""`birchbark serve`: how is an index served over HTTP, with a search page?"""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from birchbark.cli.chosen import keeping_scores, near_and_stage, rankers
+from birchbark import defaults
+from birchbark.cli.console import counted, notify, progress, report_intake
+from birchbark.cli.from_options import make_rankers, matching_and_stage, stored_scores
 from birchbark.cli.options import (
-    FILE,
-    FIRST_STAGE_OPTIONS,
+    PATH,
+    check_given_options,
     first_stage_options,
+    option,
+    option_group,
     ranker_options,
-    refuse_of_bert,
     time_option,
 )
-from birchbark.cli.talk import counted, progress, report_intake, say
 from birchbark.errors import InputError, MissingPackageError
+from birchbark.option_rules import FIRST_STAGE_OPTIONS
 
-if TYPE_CHECKING:
-    from birchbark.serve.limits import Limits
-
-LIMITS = ("budget", "longest", "at_work", "inside")
-OWN = (*LIMITS, *"host port names key_file writable most_bytes reports".split())
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 KEY_VARIABLE = "BIRCHBARK_API_KEY"
+
+limit_options = option_group(
+    time_option(
+        "--budget",
+        "default_budget",
+        default=f"{defaults.BUDGET_SECONDS:g}s",
+        help="Time budget of a search whose request does not set one.",
+    ),
+    time_option(
+        "--max-time",
+        default=f"{defaults.MAX_SECONDS:g}s",
+        help="Maximum time for any request.",
+    ),
+    option(
+        "--max-concurrent",
+        type=click.IntRange(1),
+        help="Maximum number of searches that BERT scores at the same time. A search that would "
+        "wait too long is answered by the first stage alone.  [default: number of CPU cores]",
+    ),
+    option(
+        "--max-requests",
+        type=click.IntRange(1),
+        default=defaults.MAX_REQUESTS,
+        help="Maximum number of concurrent requests; further requests get 503 with Retry-After.",
+    ),
+    option(
+        "--max-request-bytes",
+        type=click.IntRange(1),
+        default=defaults.MAX_REQUEST_BYTES,
+        help="Maximum size of a request body.",
+    ),
+)
 
 
 @click.command(
     epilog="Example: birchbark serve notes   # a folder of text, Markdown or HTML, or an index",
-    short_help="Serve an index: a page with evidence, and an API.",
+    short_help="Serve an index: search page and HTTP API.",
 )
-@click.argument("index", type=FILE)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option(
+@click.argument("index", type=PATH)
+@option("--host", default=defaults.HOST, help="Address to listen on.")
+@option(
     "--port",
     type=click.IntRange(0, 65535),
-    default=8000,
-    show_default=True,
-    help="0: any that is free.",
+    default=defaults.PORT,
+    help="Port to listen on; 0 for any free port.",
 )
-@click.option(
-    "--name",
-    "names",
+@option(
+    "--allowed-host",
+    "allowed_hosts",
     multiple=True,
     metavar="HOST",
-    help="Name by which others know this service; repeat for several.  [default: any, or at a "
-    "loopback address its own]",
+    help="Host name that requests may use; repeat for several.  [default: any; only loopback names "
+    "on a loopback address]",
 )
-@click.option(
+@option(
     "--key-file",
-    type=FILE,
-    help=f"File with the key that requests must carry (Authorization: Bearer KEY).  [default: "
-    f"${KEY_VARIABLE}, else none]",
+    type=PATH,
+    help="File with the API key that requests must send (Authorization: Bearer KEY).  "
+    f"[default: ${KEY_VARIABLE}, else no key]",
 )
-@click.option("--writable", is_flag=True, help="Documents may be added and deleted.")
-@time_option(
-    "--budget",
-    default="2s",
-    show_default=True,
-    help="What a search takes at most, where it does not say.",
-)
-@time_option(
-    "--longest",
-    default="30s",
-    show_default=True,
-    help="What a search, a re-ranking or a document with its scores takes at most.",
-)
-@click.option(
-    "--at-work",
-    type=click.IntRange(1),
-    help="Searches that BERT reads for at a time; who cannot hope for a turn in time is answered "
-    "without.  [default: one for each processor]",
-)
-@click.option(
-    "--inside",
-    type=click.IntRange(1),
-    default=256,
-    show_default=True,
-    help="Requests that are answered at a time; the next are refused, with a time to come back.",
-)
-@click.option(
-    "--most-bytes",
-    type=click.IntRange(1),
-    default=4_000_000,
-    show_default=True,
-    help="Of a request.",
-)
-@click.option(
-    "--beside",
+@option("--writable", is_flag=True, help="Allow requests to add and delete documents.")
+@limit_options
+@option(
+    "--compare-embedding",
     metavar="MODEL",
-    help="An embedding that the page shows beside the model.  [default: all-MiniLM-L6-v2, where it "
-    "is installed]",
+    help="Embedding model whose results the page compares with the ranker's.  "
+    f"[default: {defaults.EMBEDDING_MODEL}, if installed]",
 )
-@click.option(
-    "--reports", type=FILE, metavar="DIR", help="Folder of studies, to show their reports."
-)
+@option("--reports", type=PATH, metavar="DIR", help="Folder of studies whose reports are served.")
 @first_stage_options
 @ranker_options
-@click.option("--first-stage-only", is_flag=True, help="No BERT.")
+@option("--first-stage-only", is_flag=True, help="Rank by the first stage, without BERT.")
 def command(
     index: Path,
     host: str,
     port: int,
-    names: tuple[str, ...],
+    allowed_hosts: tuple[str, ...],
     key_file: Path | None,
     writable: bool,
-    beside: str | None,
+    default_budget: float,
+    max_time: float,
+    max_concurrent: int | None,
+    max_requests: int,
+    max_request_bytes: int,
+    compare_embedding: str | None,
     reports: Path | None,
     first_stage_only: bool,
     scores: Path | None,
     **choices: Any,
 ) -> None:
-    """Serve INDEX, or a folder of documents, which is indexed first, until interrupted.
+    """Serve INDEX until interrupted; a folder of documents is indexed first.
 
-    The page is at /, the API described at /openapi.json; /v1/rerank, /v2/rerank and /rerank speak
-    as Cohere, Jina and text-embeddings-inference do. Changes of the index are seen at once.
-    --filter is for searches alone: every document can be had by its id. --scores keeps all that is
-    ever asked, in memory too; without it the last 100 MB of scores are remembered.
+    The search page is at /, the description of the API at /openapi.json. /v1/rerank, /v2/rerank and
+    /rerank are compatible with Cohere, Jina and text-embeddings-inference. Changes to the index
+    take effect immediately. --filter applies only to searches: any document can be fetched by its
+    id. --scores stores all scores on disk and in memory; without it, the most recently used 100 MB
+    of scores are cached in memory.
     """
     _check_installed()
     from birchbark.pipeline.searcher import Searcher
-    from birchbark.score.model import load_scorer
-    from birchbark.score.together import together
+    from birchbark.score.dynamic_batching import dynamic_batcher
+    from birchbark.score.load_scorer import load_scorer
     from birchbark.serve.app import application
-    from birchbark.serve.server import bound, run
+    from birchbark.serve.limits import Limits
+    from birchbark.serve.server import open_socket, run
     from birchbark.serve.service import Service
 
-    if first_stage_only:
-        refuse_of_bert("--first-stage-only", *OWN)
-    limits = _limits(choices)
-    key = _key(key_file)
+    check_given_options()
+    limits = Limits(
+        default_budget,
+        max_time,
+        max_requests=max_requests,
+        max_request_bytes=max_request_bytes,
+    )
+    if max_concurrent:
+        limits = replace(limits, max_concurrent=max_concurrent)
+    key = _read_key(key_file)
     if reports is not None and not reports.is_dir():
         raise InputError("no such folder", where=str(reports))
-    of_first_stage = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    near, stage = near_and_stage(**of_first_stage)
-    directory = indexed(index)
-    # as vectors were made that an index keeps, whatever the device
-    load = partial(load_scorer, threads=choices["threads"], session=together())
-    chosen = () if first_stage_only else rankers(**choices, sessions=together)
-    with keeping_scores(chosen, scores) as kept:
-        searcher = Searcher(directory, kept, stage, near, load)
+    first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
+    vector_match, stage = matching_and_stage(**first_stage_choices)
+    directory = index_for(index)
+    # Queries are embedded on the CPU, like the stored vectors, whatever the rankers' device.
+    load = partial(load_scorer, threads=choices["threads"], session=dynamic_batcher())
+    rankers = () if first_stage_only else make_rankers(**choices, wrap_session=dynamic_batcher)
+    with stored_scores(rankers, scores) as cached:
+        searcher = Searcher(directory, cached, stage, vector_match, load)
         searcher.warm_up()
-        service = Service(searcher, _beside(beside), limits, writable=writable)
-        with bound(host, port) as listening:
-            own, port = listening.getsockname()[:2]
-            loopback = ip_address(own).is_loopback
-            hosts = names or ((_in_address(host), *LOOPBACK) if loopback else ())
+        embedding = _embedding_for_page(compare_embedding)
+        service = Service(searcher, embedding, limits, writable=writable)
+        with open_socket(host, port) as listening:
+            address, port = listening.getsockname()[:2]
+            loopback = ip_address(address).is_loopback
+            hosts = allowed_hosts or ((_in_url(host), *LOOPBACK) if loopback else ())
             if not loopback and key is None:
-                can = "search, and change documents" if writable else "search"
-                say(f"note: anyone who reaches this address can {can}: --key-file asks for a key")
-            address = f"http://{_in_address(host)}:{port}/"
-            say(f"{len(searcher.index):,} documents at {address}  (Ctrl-C ends)")
-            run(application(service, key, hosts, reports), listening, limits.longest + 5)
+                actions = "search and change documents" if writable else "search"
+                notify(f"note: anyone who can reach this address can {actions}; see --key-file")
+            url = f"http://{_in_url(host)}:{port}/"
+            notify(f"{len(searcher.index):,} documents at {url}  (stop with Ctrl-C)")
+            run(application(service, key, hosts, reports), listening, max_time + 5)
 
 
-def indexed(place: Path) -> Path:
-    """The index at `place`; or one made beside it, if that is a folder or file of documents."""
+def index_for(path: Path) -> Path:
+    """Return `path` if it is an index, or else the index of the documents at `path`.
+
+    That index is the folder PATH.index, which is built if it does not exist.
+    """
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
-    from birchbark.index.build import build_index
+    from birchbark.index.build_index import build_index
     from birchbark.index.layout import is_index
 
-    place = place.resolve()
-    if is_index(place):
-        return place
-    if not place.exists():
-        raise InputError("no such index or folder", where=str(place))
-    made = place.with_name(place.name + ".index")
-    if made.exists():
-        say(f"{made} was made before; birchbark index add {made} {place} takes in what is new")
-        return made
+    path = path.resolve()
+    if is_index(path):
+        return path
+    if not path.exists():
+        raise InputError("no such index or folder", where=str(path))
+    index = path.with_name(path.name + ".index")
+    if index.exists():
+        notify(f"using the existing {index}; birchbark index add {index} {path} adds new documents")
+        return index
     intake = Intake(
-        skip_bad=False, encoding="utf-8", remedy="birchbark index build has options for it"
+        skip_bad=False, encoding=defaults.ENCODING, remedy="see birchbark index build --help"
     )
     with progress("indexing") as advance:
-        build_index(counted(read_collection(str(place), intake, None), advance), made)
-    say(f"indexed {place} in {made}")
+        build_index(counted(read_collection(str(path), intake, None), advance), index)
+    notify(f"indexed {path} in {index}")
     report_intake(intake)
-    return made
+    return index
 
 
-def _limits(choices: dict[str, Any]) -> Limits:
-    """Those that the options describe, which are taken out of `choices`."""
-    from birchbark.serve.limits import Limits
-
-    said = {name: choices.pop(name) for name in LIMITS}
-    said["body"] = choices.pop("most_bytes")
-    return Limits(**{name: value for name, value in said.items() if value is not None})
-
-
-def _key(path: Path | None) -> str | None:
+def _read_key(path: Path | None) -> str | None:
     key = os.environ.get(KEY_VARIABLE) if path is None else path.read_text("utf-8").strip()
     if path is not None and not key:
-        raise InputError("no key in it", where=str(path))
+        raise InputError("contains no key", where=str(path))
     if key and not (key.isascii() and key.isprintable() and " " not in key):
-        raise InputError("a key is one word of plain letters, digits and signs")
+        raise InputError("an API key must be a single word of printable ASCII characters")
     return key or None
 
 
-def _beside(model: str | None) -> str | None:
-    """The embedding for the page; the usual one only where it is installed."""
-    from birchbark.checkpoint.named import EMBEDDING_MODEL, is_installed, locate
+def _embedding_for_page(model: str | None) -> str | None:
+    """Return the embedding model for the page, or None if the default one is not installed."""
+    from birchbark.checkpoint.locate import is_installed, locate
 
     if model is not None:
         locate(model)
         return model
-    return EMBEDDING_MODEL if is_installed(EMBEDDING_MODEL) else None
+    return defaults.EMBEDDING_MODEL if is_installed(defaults.EMBEDDING_MODEL) else None
 
 
-def _in_address(host: str) -> str:
+def _in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 

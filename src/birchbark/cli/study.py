@@ -1,4 +1,4 @@
-"""`birchbark study`: a table of a paper, measured anew on collections that are here."""
+"""`birchbark study`: how are the tables of a paper reproduced?"""
 
 from __future__ import annotations
 
@@ -7,116 +7,125 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.options import DATA, FILE, OR_REPLACE
-from birchbark.cli.talk import say
+from birchbark import defaults
+from birchbark.cli.console import notify
+from birchbark.cli.options import PATH, data_option, option, replace_option
 from birchbark.errors import BirchbarkError, InputError
 
 if TYPE_CHECKING:
     from birchbark.study.recipe import Recipe
 
-USUAL_FOLDER = Path("studies")
-
 
 @click.group(
     epilog="Example: birchbark study run studies/uva-analyzers.toml --output uva",
-    short_help="Repeat a paper's tables on collections of your own.",
+    short_help="Reproduce tables of papers.",
 )
 def command() -> None:
-    """Run a study from its recipe, or list the recipes there are."""
+    """Run a study from its recipe, or list the available recipes."""
 
 
-@command.command(epilog="Example: birchbark study run studies/cord-fields.toml --output cord")
-@click.argument("recipe", type=FILE)
-@click.option("--output", required=True, type=FILE, help="Folder for report, figures and runs.")
-@DATA
-@click.option(
-    "--keep",
-    type=FILE,
+@command.command(
+    epilog="Example: birchbark study run studies/cord-fields.toml --output cord",
+    short_help="Run a study and write its report.",
+)
+@click.argument("recipe", type=PATH)
+@option("--output", required=True, type=PATH, help="Folder to write report, figures and runs to.")
+@data_option
+@option(
+    "--cache",
+    type=PATH,
     metavar="DIR",
-    help="Keep BERT's scores and trained models here: an interrupted study goes on, and nothing is "
-    "computed twice.",
+    help="Folder in which BERT's scores and trained models are stored, so that an interrupted "
+    "study can be resumed and nothing is computed twice.",
 )
-@click.option(
+@option(
     "--device",
-    default="cpu",
-    show_default=True,
-    help="What is trained on, and scored on in float32: cpu, cuda.",
+    default=defaults.DEVICE,
+    help="Device for training and for scoring in fp32: cpu or cuda.",
 )
-@click.option(
-    "--larger", is_flag=True, help="With the settings of its table [larger]: hours, or a GPU."
+@option(
+    "--larger",
+    is_flag=True,
+    help="Use the settings in the recipe's table [larger], which take hours or need a GPU.",
 )
-@click.option("--replace", is_flag=True, help="Replace the study that is there.")
+@replace_option("study")
 def run(
     recipe: Path,
     output: Path,
     data: Path | None,
-    keep: Path | None,
+    cache: Path | None,
     device: str,
     larger: bool,
     replace: bool,
 ) -> None:
-    """Measure what RECIPE (a TOML file) asks for; print its tables and write a report.
+    """Run the experiment in RECIPE (a TOML file), print its tables and write a report.
 
-    The same recipe and data give the same runs and figures, byte for byte; times are in the
-    manifest alone, and in what pipelines cost.
+    The same recipe and data always give the same runs and figures, byte for byte. Only the manifest
+    and studies that measure the cost of pipelines contain times.
     """
     from birchbark.artifact import refuse_existing
-    from birchbark.cli.tables import show_study
-    from birchbark.collection.root import find_root
-    from birchbark.study.recipe_file import read_recipe
+    from birchbark.collection.data_files import find_data_root
+    from birchbark.experiments.recipe_file import read_recipe
+    from birchbark.show.terminal import show_study
     from birchbark.study.run import run_study
 
-    refuse_existing(output, replace=replace, remedy=OR_REPLACE)
-    read = read_recipe(recipe, larger)
+    refuse_existing(output, replace=replace)
     outcome = run_study(
-        *(read, find_root(data), output),
+        *(read_recipe(recipe, larger), find_data_root(data), output),
         replace_output=replace,
-        kept=keep,
+        cache=cache,
         device=device,
-        tell=say,
+        progress=notify,
     )
     show_study(outcome.tables)
-    say(f"report: {output / 'report.html'}")
+    notify(f"report: {output / 'report.html'}")
 
 
-@command.command("list", epilog="Example: birchbark study list studies")
-@click.argument("folder", type=FILE, required=False)
-@DATA
+@command.command(
+    "list",
+    epilog="Example: birchbark study list studies",
+    short_help="List recipes and what they need.",
+)
+@click.argument("folder", type=PATH, required=False)
+@data_option
 def list_recipes(folder: Path | None, data: Path | None) -> None:
-    """List the recipes in FOLDER, what each needs, and whether it is there.  [default: studies]"""
-    from birchbark.collection.root import VARIABLE, find_root
-    from birchbark.study.recipe_file import read_recipe
+    """List the recipes in FOLDER (by default, studies), and the data and models that each needs."""
+    from birchbark.collection.data_files import DATA_VARIABLE, find_data_root
+    from birchbark.experiments.recipe_file import read_recipe
 
-    if folder is None and not USUAL_FOLDER.is_dir():
-        say("no folder studies here; name the one that holds recipes: birchbark study list FOLDER")
+    default_folder = Path(defaults.RECIPE_FOLDER)
+    if folder is None and not default_folder.is_dir():
+        notify(f"no folder {default_folder} here: use birchbark study list FOLDER")
         return
-    folder = folder or USUAL_FOLDER
+    folder = folder or default_folder
     if not folder.is_dir():
         raise InputError("no such folder", where=str(folder))
-    root = find_root(data)
-    say(f"data root: {root}" if root else f"no data root: name one with --data DIR or {VARIABLE}")
+    root = find_data_root(data)
+    unknown = f"no data root: set one with --data DIR or {DATA_VARIABLE}"
+    notify(f"data root: {root}" if root else unknown)
     for path in sorted(folder.glob("*.toml")):
         try:
-            _show(read_recipe(path), root)
+            _print_recipe(read_recipe(path), root)
         except InputError as fault:
             click.echo(f"{path}  cannot be read\n  {fault}")
 
 
-def _show(recipe: Recipe, root: Path | None) -> None:
-    """A recipe, and each thing it needs."""
-    from birchbark.collection.root import missing_files
+def _print_recipe(recipe: Recipe, root: Path | None) -> None:
+    """Print a recipe, and each file and model that it needs."""
+    from birchbark.collection.data_files import missing_files
 
     missing = missing_files(recipe.files, root)
-    needs = {file: file not in missing for file in recipe.files}
-    needs |= {model: _is_here(model) for model in recipe.experiment.models}
-    state = "ready" if all(needs.values()) else f"{list(needs.values()).count(False)} missing"
+    available = {file: file not in missing for file in recipe.files}
+    available |= {model: _is_available(model) for model in recipe.experiment.models}
+    count = list(available.values()).count(False)
+    state = f"{count} missing" if count else "ready"
     click.echo(f"{recipe.path}  {recipe.kind}  {state}\n  {recipe.title}")
-    for name, here in needs.items():
+    for name, here in available.items():
         click.echo(f"  {'here   ' if here else 'missing'}  {name}")
 
 
-def _is_here(model: str) -> bool:
-    from birchbark.checkpoint.named import locate
+def _is_available(model: str) -> bool:
+    from birchbark.checkpoint.locate import locate
 
     try:
         return locate(model).is_dir()

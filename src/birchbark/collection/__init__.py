@@ -1,1 +1,1 @@
-"""How do files become Documents, Queries, Qrels, Runs and Pairs, and back? One reader a format."""
+"""How are files of each format read as documents, queries, qrels and runs?"""

@@ -1,4 +1,4 @@
-"""How are the rows of CORD-19's metadata.csv, and the full texts beside it, Documents?"""
+"""How is CORD-19 (metadata.csv and full texts in JSON) read as Documents?"""
 
 from __future__ import annotations
 
@@ -11,77 +11,81 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import decode, opened
+from birchbark.collection.lines import decode, open_decompressed
 from birchbark.errors import InputError
 from birchbark.records import Document
 
 METADATA = "metadata.csv"
 ID = "cord_uid"
-FULL_TEXTS = ("pmc_json_files", "pdf_json_files")  # from XML, which lacks the faults of PDFs
-LONGEST = 1 << 24  # characters of one value; a quote that is not closed takes more
+FULL_TEXTS = ("pmc_json_files", "pdf_json_files")  # PMC first: XML has fewer errors than PDF
+MAX_VALUE = 1 << 24  # characters; a longer value is due to a quote that is not closed
 
-Row = dict[str, str]  # column → value; columns without one are left out
+Row = dict[str, str]  # column → value, without empty values
 
 
 def read_cord19(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
-    """Documents of `metadata.csv`, or of the folder that it lies in, with their full texts.
+    """Yield location and Document of each paper in `metadata.csv`.
 
-    title: the title. text: the abstract. body: the paragraphs of the full text, where a JSON file
-    of it lies beside metadata.csv: of PubMed Central rather than of a PDF, the first that is
-    there. Other columns are fields under their own names.
+    The field `title` is the title, `text` the abstract, and `body` the paragraphs of the full text,
+    which is read from the first of the listed JSON files that exists (PubMed Central before PDF).
+    Other columns are fields under their own names.
 
-    Rows with one cord_uid are one paper, found in several places: each value is that of the first
-    row that has one. How often that happened, and how often their titles or abstracts differed, is
-    noted. A paper comes where its last row stands. A row without cord_uid, or with too many or too
-    few values, is a bad record; so is a full text that cannot be read, without which its document
-    is kept where bad records are passed over.
+    Rows with the same cord_uid describe one paper from several sources. They are merged: each value
+    is taken from the first row that has one. Notes count the merged rows, and the titles and
+    abstracts that differ. A paper is yielded at its last row.
+
+    A row without cord_uid or with the wrong number of values is a bad record, and so is an
+    unreadable full text. If bad records are skipped, the paper is yielded without that full text.
+
+    path: the file, or the folder that contains it.
     """
     path = path / METADATA if path.is_dir() else path
     silent = Intake(skip_bad=True, encoding=intake.encoding)
-    left = Counter(row[ID] for _, row in _rows(path, silent))
-    if left.total() > len(left):
-        intake.notes["row of a paper that has another"] += left.total() - len(left)
-    waiting: dict[str, Row] = {}
-    for place, row in _rows(path, intake):
+    remaining = Counter(row[ID] for _, row in _rows(path, silent))  # rows of each paper
+    if remaining.total() > len(remaining):
+        intake.notes["additional row of a paper"] += remaining.total() - len(remaining)
+    incomplete: dict[str, Row] = {}
+    for location, row in _rows(path, intake):
         doc_id = row[ID]
-        left[doc_id] -= 1
-        row = _merged(waiting.pop(doc_id, {}), row, intake)
-        if left[doc_id]:
-            waiting[doc_id] = row
+        remaining[doc_id] -= 1
+        row = _merged(incomplete.pop(doc_id, {}), row, intake)
+        if remaining[doc_id]:
+            incomplete[doc_id] = row
         else:
-            yield place, _document(row, path, place, intake)
+            yield location, _document(row, path, location, intake)
 
 
 def _rows(path: Path, intake: Intake) -> Iterator[tuple[str, Row]]:
-    """Place and values of each row; bad ones go to `intake`."""
-    csv.field_size_limit(max(LONGEST, csv.field_size_limit()))  # of the process: csv has no other
-    with opened(path) as stream:
+    """Yield the location and the values of each row; report bad rows to `intake`."""
+    # csv has no other limit than this one, which applies to the whole process.
+    csv.field_size_limit(max(MAX_VALUE, csv.field_size_limit()))
+    with open_decompressed(path) as stream:
         lines = csv.reader(_text(stream, path, intake.encoding), strict=True)
         try:
             columns = next(lines, [])
             if ID not in columns:
-                found = ", ".join(columns) or "nothing"
-                raise InputError("no column of ids", where=f"{path}:1", wanted=ID, found=found)
+                names = ", ".join(columns) or "nothing"
+                raise InputError("no id column", where=f"{path}:1", wanted=ID, found=names)
             begin = lines.line_num + 1
             for values in lines:
-                place, begin = f"{path}:{begin}", lines.line_num + 1
+                location, begin = f"{path}:{begin}", lines.line_num + 1
                 row = {c: v.strip() for c, v in zip(columns, values, strict=False) if v.strip()}
                 if not row:
                     continue
                 if fault := _fault(columns, values, row):
-                    intake.bad(fault.at(place))
+                    intake.bad(fault.at(location))
                 else:
-                    yield place, row
-        except csv.Error as broken:
+                    yield location, row
+        except csv.Error as error:
             raise InputError(
-                f"broken CSV: {broken}",
+                f"broken CSV: {error}",
                 where=f"{path}:{lines.line_num}",
-                remedy="a quote that is not closed? Fetch the file again",
+                remedy="close the open quote, or download the file again",
             ) from None
 
 
 def _text(stream: io.BufferedReader, path: Path, encoding: str) -> Iterator[str]:
-    """The lines of the file, with their ends: they may stand within a value."""
+    """Yield the lines of the file with their line breaks, which can be part of a value."""
     for number, raw in enumerate(stream, 1):
         try:
             line = decode(raw, encoding)
@@ -92,55 +96,56 @@ def _text(stream: io.BufferedReader, path: Path, encoding: str) -> Iterator[str]
 
 def _fault(columns: list[str], values: list[str], row: Row) -> InputError | None:
     if len(values) != len(columns):
-        wanted = f"{len(columns)}, as the first line has"
+        wanted = f"{len(columns)}, as in the first line"
         return InputError("wrong number of values", wanted=wanted, found=str(len(values)))
     return None if ID in row else InputError(f"row has no {ID}", found=row.get("title", "")[:60])
 
 
 def _merged(first: Row, later: Row, intake: Intake) -> Row:
-    """The values of `first`, and those of `later` that it lacks."""
+    """Return the values of `first`, and the values of `later` that `first` lacks."""
     for name in ("title", "abstract"):
         if first.get(name, later.get(name)) != later.get(name, first.get(name)):
-            intake.note(f"row of a paper with another {name}, which was left out")
+            intake.note(f"row of a paper with a different {name}, which was ignored")
     return {**later, **first}
 
 
-def _document(row: Row, path: Path, place: str, intake: Intake) -> Document:
+def _document(row: Row, path: Path, location: str, intake: Intake) -> Document:
     files = [name.strip() for c in FULL_TEXTS for name in row.pop(c, "").split(";") if name.strip()]
     fields = {"title": row.pop("title", ""), "text": row.pop("abstract", "")}
     doc_id = row.pop(ID)
     try:
         body = _body(path.parent, files, intake)
     except InputError as fault:
-        intake.bad(InputError(f"{doc_id}: {fault}", where=place))
+        intake.bad(InputError(f"{doc_id}: {fault}", where=location))
         body = ""
     return Document(doc_id, {**fields, **({"body": body} if body else {}), **row})
 
 
 def _body(folder: Path, files: list[str], intake: Intake) -> str:
-    """The paragraphs of the first of `files` that is there; empty if none is, or none was named."""
+    """Return the paragraphs of the first of `files` that exists; an empty string if none does."""
     root = folder.resolve()
-    for place, name in enumerate(files, 1):
+    for number, name in enumerate(files, 1):
         file = (folder / name).resolve()
         if not file.is_relative_to(root):
-            raise InputError("full text outside of the collection", where=name)
+            raise InputError("full text is outside the folder of the collection", where=name)
         if file.is_file():
-            if further := len(files) - place:
-                intake.notes["further full text of a paper, not read"] += further
+            if others := len(files) - number:
+                intake.notes["additional full text of a paper not read"] += others
             return "\n\n".join(_paragraphs(file))
     if files:
-        intake.note("full text that is named, but not there")
+        intake.note("full text that is listed, but does not exist")
     return ""
 
 
 def _paragraphs(file: Path) -> Iterator[str]:
+    """Yield the paragraphs of a full text."""
     wanted = '{"body_text": [{"text": "…"}, …], …}'
     try:
-        with opened(file) as stream:
-            parsed: Any = json.load(stream)
-    except (ValueError, RecursionError) as broken:
-        raise InputError(f"broken JSON: {broken}", where=str(file)) from None
-    paragraphs = parsed.get("body_text") if isinstance(parsed, Mapping) else None
+        with open_decompressed(file) as stream:
+            content: Any = json.load(stream)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"broken JSON: {error}", where=str(file)) from None
+    paragraphs = content.get("body_text") if isinstance(content, Mapping) else None
     if not isinstance(paragraphs, list):
         raise InputError("no full text", where=str(file), wanted=wanted)
     for paragraph in paragraphs:

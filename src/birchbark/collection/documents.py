@@ -1,4 +1,4 @@
-"""Which reader reads a collection, and what must hold for every collection, whatever its format?"""
+"""How is a collection of any supported format read and checked?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from birchbark.collection.cord19 import METADATA, read_cord19
 from birchbark.collection.folder import read_folder
 from birchbark.collection.intake import Intake
-from birchbark.collection.irds import named, read_documents
+from birchbark.collection.ir_datasets import dataset_id, read_documents
 from birchbark.collection.jsonl import read_jsonl
 from birchbark.collection.nyt import read_nyt
 from birchbark.collection.pydocs import read_pydocs, standard_library
@@ -44,39 +44,52 @@ SUFFIXES = {
 
 
 def read_collection(
-    collection: str, intake: Intake, format_name: str | None = None
+    collection: Path | str, intake: Intake | None = None, format_name: str | None = None
 ) -> Iterator[Document]:
-    """Documents of `collection`: a file, a folder, `ir_datasets:ID`, or the word `pydocs`.
+    """Yield the documents of a collection.
 
-    The format is guessed from the name where `format_name` is not given. A doc_id that is empty or
-    appears twice is a bad record; a collection without any document is an InputError.
+    A record that cannot be read, and an invalid or repeated id, is a bad record.
+
+    Args:
+        collection: A file, a folder, `ir_datasets:ID`, or `pydocs`: the docstrings of this Python's
+            standard library.
+        intake: What to do with bad records. Default `Intake()`: raise the first one.
+        format_name: `jsonl`, `tsv`, `trec`, `folder`, `pydocs`, `nyt`, `wapo` or `cord19`. Default
+            None: detect the format from the path.
+
+    Raises:
+        InputError: If the collection does not exist, its format is unknown, it contains a bad
+            record that `intake` does not skip, or it contains no documents.
+        MissingPackageError: If `ir_datasets:ID` needs the package ir_datasets.
     """
+    collection = str(collection)
+    intake = Intake() if intake is None else intake
     if not collection:
-        raise InputError("no collection was named")
+        raise InputError("the name of the collection is empty")
     path = Path(collection)
-    if named(path):
+    if dataset_id(path):
         return _checked(read_documents(path, intake), collection, intake)
     if collection == "pydocs" and format_name in (None, "pydocs"):
         path, format_name = standard_library(), "pydocs"
     name = format_name or detect_format(path)
     if name not in READERS:
-        raise InputError(f"unknown format {name!r}", remedy=f"one of {', '.join(READERS)}")
+        raise InputError(f"unknown format {name!r}", wanted=f"one of {', '.join(READERS)}")
     if not path.exists():
         raise InputError("no such file or folder", where=collection)
     return _checked(READERS[name](path, intake), collection, intake)
 
 
 def _checked(
-    found: Iterable[tuple[str, Document]], collection: str, intake: Intake
+    located: Iterable[tuple[str, Document]], collection: str, intake: Intake
 ) -> Iterator[Document]:
-    """What must hold for every collection."""
+    """Yield the documents that pass the checks. located: location and document of each record."""
     seen: set[str] = set()
-    for place, document in found:
+    for location, document in located:
         fault = document.fault
         if document.doc_id in seen:
             fault = f"a second document with the id {document.doc_id}"
         if fault:
-            intake.bad(InputError(fault, where=place))
+            intake.bad(InputError(fault, where=location))
         else:
             seen.add(document.doc_id)
             if not document.contents.strip():
@@ -92,7 +105,7 @@ def _checked(
 
 
 def detect_format(path: Path) -> str:
-    """The format that the name of `path` stands for; InputError if it stands for none."""
+    """Return the format that the file name of `path` indicates; InputError if there is none."""
     if path.is_dir():
         return "folder"
     if not path.exists():
@@ -103,8 +116,8 @@ def detect_format(path: Path) -> str:
     suffix = next((s for s in reversed(suffixes) if s != ".gz"), "")
     if suffix not in SUFFIXES:
         raise InputError(
-            "cannot tell the format from the name",
+            "cannot detect the format from the file name",
             where=str(path),
-            remedy=f"give --format: one of {', '.join(READERS)}",
+            remedy=f"set --format: one of {', '.join(READERS)}",
         )
     return SUFFIXES[suffix]

@@ -1,4 +1,4 @@
-"""How does a folder of .txt, .md and .html files become Documents, one a file?"""
+"""How is a folder of .txt, .md and .html files read as Documents, one per file?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import decoded_lines
+from birchbark.collection.lines import text_lines
 from birchbark.collection.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Document
@@ -17,11 +17,12 @@ _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*")
 
 
 def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
-    """One Document for each text file below `path` (`.gz` as well), in the order of the names.
+    """Yield location and Document of each text file below `path`, in order of path.
 
-    The doc_id is the path below the folder, with white space written as %20 (runs and qrels are
-    separated by white space). The title of HTML is its <title>, of Markdown its first heading;
-    plain text has none. Files of other kinds and hidden files are noted, not read.
+    Files may be gzipped. The doc_id is the path below the folder, with white space replaced by %20,
+    since the columns of runs and qrels are separated by white space. The title of an HTML file is
+    its <title>, that of a Markdown file its first heading; plain text has no title. Hidden files
+    and files of other types are noted but not read.
     """
     if not path.is_dir():
         raise InputError("is a file", where=str(path), wanted="a folder")
@@ -29,16 +30,16 @@ def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
         relative = file.relative_to(path)
         if not file.is_file():
             if file.is_symlink() or not file.is_dir():
-                intake.note("link to a folder or to nothing, or special file, not read")
+                intake.note("link to a folder, broken link or special file not read")
             continue
         suffix = Path(file.stem).suffix if file.suffix == ".gz" else file.suffix
         if any(part.startswith(".") for part in relative.parts):
             intake.note("hidden file not read")
         elif suffix.lower() not in SUFFIXES:
-            intake.note(f"file of another kind not read: {file.suffix or 'no suffix'}")
+            intake.note(f"file of another type not read: {file.suffix or 'no suffix'}")
         else:
             try:
-                text = "\n".join(decoded_lines(file, intake.encoding))
+                text = "\n".join(text_lines(file, intake.encoding))
             except InputError as error:
                 intake.bad(error)
                 continue
@@ -56,7 +57,7 @@ def _fields(suffix: str, text: str) -> dict[str, str]:
 
 
 def _markdown(text: str) -> dict[str, str]:
-    """The first heading outside of fenced code as title, everything else as text."""
+    """Return the first heading outside fenced code as the title, and the rest as the text."""
     lines = text.split("\n")
     fenced = False
     for number, line in enumerate(lines):

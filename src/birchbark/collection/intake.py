@@ -1,37 +1,40 @@
-"""What happens to a record that cannot be read, and to the count of those that can?"""
+"""What happens to a bad record: is it raised as an error, or skipped and counted?"""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
 
+from birchbark import defaults
 from birchbark.errors import InputError
 
 
 @dataclass(slots=True)
 class Intake:
-    """Takes in what readers find; nothing is passed over without a trace here.
+    """How to read files, and which records were skipped or noted while reading them.
 
-    skip_bad: keep going after a bad record (it is counted and its error kept in `skipped`);
-    otherwise the first one is raised.
-    encoding: of the files to be read.
-    remedy: advice about a bad record, where its error has none of its own.
-    notes: things that are no fault but that the user should know, with how often they occurred.
+    Attributes:
+        skip_bad: Whether to skip bad records and collect their errors in `skipped`. If false, the
+            first bad record is raised. Default False.
+        encoding: The encoding of the files. Default `utf-8`.
+        remedy: Advice for errors that do not have any. Default: empty.
+        skipped: The errors of the records that were skipped.
+        notes: Observation → how often it occurred. These are not errors, but worth knowing.
     """
 
     skip_bad: bool = False
-    encoding: str = "utf-8"
+    encoding: str = defaults.ENCODING
     remedy: str = ""
     skipped: list[InputError] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
 
     def bad(self, error: InputError) -> None:
-        """A record is unusable: raise `error`, or count it where bad ones are to be skipped."""
+        """Add the error of a bad record to `skipped` if bad records are skipped; else raise it."""
         if not self.skip_bad:
             error.remedy = error.remedy or self.remedy
             raise error
         self.skipped.append(error)
 
     def note(self, text: str) -> None:
-        """Remember something the user should be told once, however often it occurs."""
+        """Count an observation, which the user sees once with its count."""
         self.notes[text] += 1

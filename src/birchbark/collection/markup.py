@@ -1,11 +1,11 @@
-"""What is left of HTML or XML when the markup is taken away?"""
+"""How is plain text extracted from HTML or XML?"""
 
 from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
 
-UNREAD = {"script", "style", "template", "noscript"}
+IGNORED = {"script", "style", "template", "noscript"}
 INLINE = frozenset(
     (
         "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q ruby "
@@ -13,38 +13,38 @@ INLINE = frozenset(
     ).split()
 )
 
-SOFT = {"br": "\n", "td": " ", "th": " "}  # what breaks less than a block does
+SOFT_BREAKS = {"br": "\n", "td": " ", "th": " "}  # all other tags separate blocks
 
 
 class _Text(HTMLParser):
-    """Collects text; every tag that is not inline ends a line, a block or a cell."""
+    """Collects text. Every tag that is not inline ends a line, a block or a table cell."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.title: list[str] = []
         self.body: list[str] = []
-        self._unread = 0
+        self._ignored = 0
         self._in_title = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._unread += tag in UNREAD
-        self._in_title |= tag == "title" and not self.title  # drawings have titles too
+        self._ignored += tag in IGNORED
+        self._in_title |= tag == "title" and not self.title  # SVG elements have titles as well
         self._break(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._break(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        self._unread = max(0, self._unread - (tag in UNREAD))
+        self._ignored = max(0, self._ignored - (tag in IGNORED))
         self._in_title &= tag != "title"
         self._break(tag)
 
     def _break(self, tag: str) -> None:
         if tag not in INLINE:
-            self.body.append(SOFT.get(tag, "\n\n"))
+            self.body.append(SOFT_BREAKS.get(tag, "\n\n"))
 
     def parse_marked_section(self, i: int, report: int = 1) -> int:
-        """CDATA is text; html.parser stumbles over other marked sections, which are not."""
+        """Read CDATA as text, and skip other marked sections, for which html.parser fails."""
         is_text = self.rawdata.startswith("<![CDATA[", i)
         mark = "]]>" if is_text else ">"
         end = self.rawdata.find(mark, i)
@@ -55,16 +55,16 @@ class _Text(HTMLParser):
         return end + len(mark)
 
     def handle_data(self, data: str) -> None:
-        if not self._unread:
+        if not self._ignored:
             (self.title if self._in_title else self.body).append(data)
 
 
 def plain_text(markup: str) -> tuple[str, str]:
-    """Title and text of `markup`: tags gone, entities resolved.
+    """Return the title and the text of `markup`, without tags and with entities resolved.
 
-    Left out: scripts, styles, templates, and what is for browsers without scripts. A blank line
-    stands between blocks (paragraphs, list items, table rows); line ends stay, and other runs of
-    white space become one space.
+    Scripts, styles, templates and <noscript> are left out. Blocks (paragraphs, list items, table
+    rows) are separated by a blank line. Line breaks are preserved; other runs of white space are
+    replaced by one space.
     """
     parser = _Text()
     parser.feed(markup)
@@ -73,6 +73,7 @@ def plain_text(markup: str) -> tuple[str, str]:
 
 
 def _squeeze(text: str) -> str:
+    """Normalise the white space within blocks, and separate blocks by one blank line."""
     blocks = (
         "\n".join(filter(None, (" ".join(line.split()) for line in block.split("\n"))))
         for block in re.split(r"\n\s*\n", text)

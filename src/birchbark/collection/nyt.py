@@ -1,4 +1,13 @@
-"""How are articles of the New York Times Annotated Corpus (NITF, one XML file each) Documents?"""
+"""How is the New York Times Annotated Corpus (NITF, one XML file per article) read as Documents?
+
+`ir_datasets:nyt` reads the same corpus, but this reader produces different texts:
+- It puts the abstract before the full text; ir_datasets leaves the abstract out.
+- It reads all blocks of full text; ir_datasets reads only the first.
+- It separates paragraphs by a blank line. ir_datasets preserves the white space of the XML, so
+  words are joined where there is none.
+Ids and titles are the same. This reader also accepts single archives, folders and XML files;
+ir_datasets needs the original archive of the complete corpus.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +19,7 @@ from pathlib import Path
 
 from birchbark.artifact import files_in
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import decode, opened
+from birchbark.collection.lines import decode, open_decompressed
 from birchbark.collection.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Document
@@ -24,18 +33,21 @@ _BODY = re.compile(r"<block\b[^>]*\bclass\s*=\s*[\"']full_text[\"'][^>]*>(.*?)</
 
 
 def read_nyt(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
-    """Documents of an XML file, of an archive of them (.tgz, .tar), or of all below a folder.
+    """Yield location and Document of each article.
 
-    The order is that of the names, within an archive its own. The title is the headline; the text
-    is the abstract, where there is one, and the full text. Other files are noted, not read.
+    The title is the headline; the text is the abstract, if there is one, and the full text. Files
+    of other types are noted but not read.
+
+    path: an XML file, an archive of XML files (.tgz, .tar.gz, .tar), or a folder. The files of a
+    folder are read in order of name, the files of an archive in archive order.
     """
     for file in files_in(path):
         try:
-            for place, raw in _articles(file, intake):
+            for location, raw in _articles(file, intake):
                 try:
-                    yield place, parse_article(decode(raw, intake.encoding))
+                    yield location, parse_article(decode(raw, intake.encoding))
                 except InputError as error:
-                    intake.bad(error.at(place))
+                    intake.bad(error.at(location))
         except InputError as error:
             if not intake.skip_bad:
                 raise error.at(str(file)) from None
@@ -43,19 +55,19 @@ def read_nyt(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
 
 
 def _articles(file: Path, intake: Intake) -> Iterator[tuple[str, bytes]]:
-    """Place and bytes of each article in `file`."""
+    """Yield the location and the bytes of each article in `file`."""
     name = file.name.lower()
     if name.endswith(ARCHIVES):
         yield from _members(file, intake)
     elif name.endswith(".xml"):
-        with opened(file) as stream:
+        with open_decompressed(file) as stream:
             yield str(file), stream.read()
     else:
-        intake.note(f"file of another kind not read: {file.suffix or 'no suffix'}")
+        intake.note(f"file of another type not read: {file.suffix or 'no suffix'}")
 
 
 def _members(path: Path, intake: Intake) -> Iterator[tuple[str, bytes]]:
-    """The XML files in an archive, read from its beginning to its end."""
+    """Yield the location and the bytes of each XML file in an archive, in one pass."""
     try:
         with tarfile.open(path, "r|*") as archive:
             for member in archive:
@@ -63,16 +75,16 @@ def _members(path: Path, intake: Intake) -> Iterator[tuple[str, bytes]]:
                 if stream and member.name.lower().endswith(".xml"):
                     yield f"{path}: {member.name}", stream.read()
                 elif not member.isdir():
-                    intake.note("file of another kind, or link, in an archive not read")
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as broken:
-        raise InputError(f"broken archive: {broken}", where=str(path)) from None
+                    intake.note("file of another type, or link, in an archive not read")
+    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        raise InputError(f"broken archive: {error}", where=str(path)) from None
 
 
 def parse_article(nitf: str) -> Document:
-    """The Document in one article."""
+    """Return the Document in the NITF of one article."""
     number = _ID.search(nitf)
     if number is None or not number[1]:
-        raise InputError("article has no number", wanted='<doc-id id-string="…"/>')
+        raise InputError("article has no id", wanted='<doc-id id-string="…"/>')
     headline, abstract = _HEADLINE.search(nitf), _ABSTRACT.search(nitf)
     parts = [match[1] for match in (abstract, *_BODY.finditer(nitf)) if match]
     title = " ".join(plain_text(headline[1])[1].split()) if headline else ""

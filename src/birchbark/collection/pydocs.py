@@ -1,7 +1,7 @@
-"""How does the documentation inside this Python's standard library become Documents?
+"""How are the docstrings of Python's standard library read as Documents?
 
-The sources are parsed with `ast`; none of them is imported. What is written in C (builtins,
-itertools, …) has no source here and is no part of the collection.
+The sources are parsed with `ast`; no module is imported. Modules written in C (builtins,
+itertools, …) have no Python source and are not part of the collection.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from birchbark.records import Document, Qrels, Query
 
 QUESTIONS = Path(__file__).with_name("pydocs_questions")
 
-NOT_LIBRARY = {
+EXCLUDED = {
     "site-packages",
     "dist-packages",
     "test",
@@ -29,35 +29,35 @@ NOT_LIBRARY = {
     "lib2to3",
     "turtledemo",
 }
-# Implementations under private names, in some versions of Python, and what they are imported as.
-PUBLIC = {"_pydatetime": "datetime", "pathlib._local": "pathlib", "zipfile._path": "zipfile"}
+# Modules that are private in some versions of Python, and their public names.
+PUBLIC_NAMES = {"_pydatetime": "datetime", "pathlib._local": "pathlib", "zipfile._path": "zipfile"}
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def read_pydocs(library: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
-    """One Document for each public module, class, function and method below `library`.
+    """Yield file and Document of each public module, class, function and method with a docstring.
 
-    Those without a docstring are no documentation and left out.
+    The doc_id is the qualified name (`heapq.nlargest`), `title` the kind and the signature, `text`
+    the docstring, and `kind` one of module, class, function, method. Names that start with an
+    underscore are private. If a name is defined twice, the first definition is used.
 
-    doc_id is the qualified name (`heapq.nlargest`), `title` the kind and the signature, `text` the
-    docstring, `kind` one of module, class, function, method. Names that start with an underscore
-    are private and left out. A name defined twice keeps its first definition.
-
-    Raises InputError if the sources of the standard library are not installed.
+    library: the folder of the standard library. Raises InputError if it contains no sources.
     """
     sources = [(p, _module(p.relative_to(library))) for p in sorted(library.rglob("*.py"))]
     public = [(path, module) for path, module in sources if module and path.is_file()]
     if not public:
         raise InputError(
-            "no Python sources", where=str(library), remedy="install the library's sources"
+            "no Python sources",
+            where=str(library),
+            remedy="install the sources of the standard library",
         )
     seen: set[str] = set()
     for source, module in public:
         try:
             tree = _parse(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as broken:
-            intake.bad(InputError(f"not valid Python: {broken}", where=str(source)))
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            intake.bad(InputError(f"not valid Python: {error}", where=str(source)))
             continue
         for document in _documents(tree, module):
             if document.doc_id not in seen:
@@ -66,24 +66,24 @@ def read_pydocs(library: Path, intake: Intake) -> Iterator[tuple[str, Document]]
 
 
 def standard_library() -> Path:
-    """Where the sources of the running Python's standard library lie."""
+    """Return the folder of the running Python's standard library."""
     return Path(sysconfig.get_path("stdlib"))
 
 
 def _parse(source: Path) -> ast.Module:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # escapes that Python frowns upon are no fault of the user
+        warnings.simplefilter("ignore")  # the user cannot mend, for example, invalid escapes
         return ast.parse(source.read_bytes())
 
 
 def _module(relative: Path) -> str:
-    """The name that the file at `relative` is imported by; empty if it is not public."""
+    """Return the name of the module at `relative`; an empty string if it is not public."""
     parts = relative.with_suffix("").parts
     names = parts[:-1] if parts[-1] == "__init__" else parts
     name = ".".join(names)
-    if name in PUBLIC:
-        return PUBLIC[name]
-    private = any(part.startswith("_") for part in names) or NOT_LIBRARY.intersection(parts)
+    if name in PUBLIC_NAMES:
+        return PUBLIC_NAMES[name]
+    private = any(part.startswith("_") for part in names) or EXCLUDED.intersection(parts)
     return "" if private else name
 
 
@@ -109,7 +109,7 @@ def _members(node: ast.AST, name: str, *, within_class: bool) -> Iterator[Docume
 
 
 def _definitions(node: ast.AST) -> Iterator[Definition]:
-    """Definitions in `node`, those under an `if` or `try` included."""
+    """Yield the definitions in `node`, including those under an `if` or `try`."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Definition):
             yield child
@@ -125,10 +125,10 @@ def _signature(node: Definition, qualified: str) -> str:
 
 
 def pydocs_queries() -> list[Query]:
-    """The questions about this collection that ship with the package."""
+    """Return the questions about this collection that ship with the package."""
     return read_queries(QUESTIONS / "topics.txt")
 
 
 def pydocs_qrels() -> Qrels:
-    """Their judgments, grades 0 to 3; topics.txt says how they were made."""
+    """Return the judgments for these questions, grades 0 to 3; topics.txt explains them."""
     return read_qrels(QUESTIONS / "qrels.txt")

@@ -5,33 +5,37 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from birchbark.collection import irds
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import parsed_lines
+from birchbark.collection.ir_datasets import dataset_id, read_judgments
+from birchbark.collection.lines import parse_file
 from birchbark.errors import InputError
 from birchbark.records import Qrels
 
 _GRADE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 
 
-def read_qrels(path: Path) -> Qrels:
-    """Judgments in TREC form: `query_id iteration doc_id grade`, separated by white space.
+def read_qrels(path: Path | str) -> Qrels:
+    """Read relevance judgments in TREC format: `query_id iteration doc_id grade`.
 
-    `ir_datasets:ID` asks that package.
+    Args:
+        path: The file, or `ir_datasets:ID`.
 
-    Raises InputError for a line of another form, a grade that is no whole number, a document judged
-    twice for one query with different grades, or a file without judgments.
+    Raises:
+        InputError: If a line has another form, a grade is not a whole number, a document has two
+            different grades for the same query, or there are no judgments.
+        MissingPackageError: If `ir_datasets:ID` needs the package ir_datasets.
     """
+    path = Path(path)
     grades: dict[str, dict[str, int]] = {}
-    found = irds.read_judgments(path) if irds.named(path) else parsed_lines(path, _parse, Intake())
-    for place, (query_id, doc_id, grade) in found:
+    judgments = read_judgments(path) if dataset_id(path) else parse_file(path, _parse, Intake())
+    for location, (query_id, doc_id, grade) in judgments:
         of_query = grades.setdefault(query_id, {})
         if of_query.setdefault(doc_id, grade) != grade:
             raise InputError(
                 f"document {doc_id} is judged twice for query {query_id}",
-                where=place,
+                where=location,
                 found=f"grades {of_query[doc_id]} and {grade}",
-                remedy="keep one of the two lines",
+                remedy="delete one of the two lines",
             )
     if not grades:
         raise InputError("no judgments", where=str(path))
@@ -43,11 +47,11 @@ def _parse(line: str) -> tuple[str, str, int]:
     if len(columns) != 4:
         raise InputError("wrong number of columns", wanted="4", found=str(len(columns)))
     query_id, _, doc_id, grade = columns
-    return query_id, doc_id, whole_grade(grade)
+    return query_id, doc_id, parse_grade(grade)
 
 
-def whole_grade(grade: str) -> int:
-    """The number that `grade` writes; InputError if it is not a whole one."""
+def parse_grade(grade: str) -> int:
+    """Parse a grade; InputError unless it is a whole number of at most nine digits."""
     if not _GRADE.fullmatch(grade):
-        raise InputError("grade is no whole number", found=repr(grade))
+        raise InputError("grade is not an integer", found=repr(grade))
     return int(grade)

@@ -1,4 +1,4 @@
-"""How are queries read: TSV, JSONL, or TREC topics?"""
+"""How are queries read from TSV, JSONL or TREC topics?"""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from birchbark.collection import irds
+from birchbark import defaults
+from birchbark.collection import ir_datasets
 from birchbark.collection.intake import Intake
-from birchbark.collection.irds import named
-from birchbark.collection.jsonl import json_object, take_id
-from birchbark.collection.lines import binary_lines, decoded, parsed
+from birchbark.collection.ir_datasets import dataset_id
+from birchbark.collection.jsonl import json_object
+from birchbark.collection.lines import binary_lines, decode_lines, parse_lines
 from birchbark.collection.markup import plain_text
 from birchbark.errors import InputError
-from birchbark.records import Query
+from birchbark.records import Query, take_id
 
 ID_NAMES = ("id", "_id", "query_id", "qid")
 TEXT_NAMES = ("text", "query", "title", "question")
@@ -26,41 +27,51 @@ _XML_FIELD = re.compile(r"<(\w+)>(.*?)</\1>", re.S)
 
 
 def read_queries(
-    path: Path, topic_fields: Iterable[str] = ("title",), encoding: str = "utf-8"
+    path: Path | str,
+    topic_fields: Iterable[str] = defaults.TOPIC_FIELDS,
+    encoding: str = defaults.ENCODING,
 ) -> list[Query]:
-    """Queries in the order of the file, which may be TSV, JSONL or TREC topics; seen by its start.
+    """Read queries from TSV (`id TAB text`), JSONL or TREC topics, in the order of the file.
 
-    topic_fields: for TREC topics, which parts make the query, joined by a space: `title`,
-    `description`, `narrative`, or a tag of the file itself (TREC-COVID: `query`, `question`).
-    Numbers of TREC Microblog topics (MB001) are written as their qrels write them (1).
+    The format is detected from the first character of the file. The number of a TREC Microblog
+    topic (MB001) is written as in the qrels (1).
 
-    `ir_datasets:ID` asks that package.
+    Args:
+        path: The file, or `ir_datasets:ID`.
+        topic_fields: The parts of a TREC topic that form the query, joined by a space: `title`,
+            `description`, `narrative`, or a tag of the file (TREC-COVID: `query`, `question`).
+            Default `("title",)`.
+        encoding: The encoding of the file. Default `utf-8`.
 
-    Raises InputError for a bad line, a second query with one id, an empty text, or no query at all.
+    Raises:
+        InputError: If a line cannot be read, an id is invalid or repeated, a text or topic field is
+            missing, or there are no queries.
+        MissingPackageError: If `ir_datasets:ID` needs the package ir_datasets.
     """
-    if named(path):
-        return _checked(irds.read_queries(path, tuple(topic_fields)), path)
+    path = Path(path)
+    if dataset_id(path):
+        return _checked(ir_datasets.read_queries(path, tuple(topic_fields)), path)
     intake = Intake(encoding=encoding)
-    lines = list(binary_lines(path))  # read once: it may be a pipe
+    lines = list(binary_lines(path))  # the file may be a pipe, so it is read only once
     first = next((raw.lstrip()[:1] for _, raw in lines if raw.strip()), b"")
     if first == b"<":
         located = _topics(lines, path, tuple(topic_fields), encoding)
     else:
-        located = list(parsed(lines, path, _from_json if first == b"{" else _from_tsv, intake))
+        located = list(parse_lines(lines, path, _from_json if first == b"{" else _from_tsv, intake))
     return _checked(located, path)
 
 
 def _checked(located: Iterable[tuple[str, Query]], path: Path) -> list[Query]:
     queries: dict[str, Query] = {}
-    for place, query in located:
+    for location, query in located:
         if query.query_id in queries:
-            raise InputError(f"a second query with the id {query.query_id}", where=place)
+            raise InputError(f"a second query with the id {query.query_id}", where=location)
         if any("\ud800" <= character <= "\udfff" for character in query.text):
-            raise InputError(f"query {query.query_id} holds half a character", where=place)
+            raise InputError(f"query {query.query_id} contains a lone surrogate", where=location)
         if not query.text.strip():
-            raise InputError(f"query {query.query_id} has no text", where=place)
+            raise InputError(f"query {query.query_id} has no text", where=location)
         if not query.query_id or re.search(r"\s", query.query_id):
-            raise InputError("query id is empty or holds white space", where=place)
+            raise InputError("query id is empty or contains white space", where=location)
         queries[query.query_id] = query
     if not queries:
         raise InputError("no queries", where=str(path))
@@ -92,20 +103,20 @@ def _from_json(line: str) -> Query:
 def _topics(
     lines: list[tuple[int, bytes]], path: Path, fields: tuple[str, ...], encoding: str
 ) -> list[tuple[str, Query]]:
-    text = "\n".join(decoded(lines, path, encoding))
+    text = "\n".join(decode_lines(lines, path, encoding))
     parts = [(m[1], _xml_parts(m[2])) for m in _XML_TOPIC.finditer(text)] or _classic_parts(text)
     located = []
-    for number, found in parts:
-        place = f"{path}, topic {number or '?'}"
-        missing = [f for f in fields if not found.get(f)]
+    for number, texts in parts:
+        location = f"{path}, topic {number or '?'}"
+        missing = [f for f in fields if not texts.get(f)]
         if missing or not number:
             raise InputError(
                 f"topic has no {' and no '.join(missing or ['number'])}",
-                where=place,
-                found=", ".join(k for k, v in found.items() if v) or "nothing",
-                remedy="name the parts to use with --topic-field",
+                where=location,
+                found=", ".join(k for k, v in texts.items() if v) or "nothing",
+                remedy="choose the parts to use with --topic-field",
             )
-        located.append((place, Query(number, " ".join(found[f] for f in fields))))
+        located.append((location, Query(number, " ".join(texts[f] for f in fields))))
     return located
 
 
@@ -115,15 +126,15 @@ def _xml_parts(body: str) -> dict[str, str]:
 
 
 def _classic_parts(text: str) -> list[tuple[str, dict[str, str]]]:
-    """Number and parts of topics whose tags are not closed, as TREC's ad hoc tracks wrote them."""
+    """Return the number and the parts of each topic in TREC's classic format with unclosed tags."""
     topics = []
     for block in re.split(r"<top>", text, flags=re.I)[1:]:
-        pieces = _CLASSIC.split(re.split(r"</top>", block, flags=re.I)[0])
-        found = {
-            tag.lower(): _clean(body) for tag, body in zip(pieces[1::2], pieces[2::2], strict=True)
+        fields = _CLASSIC.split(re.split(r"</top>", block, flags=re.I)[0])  # …, tag, text, tag, …
+        texts = {
+            tag.lower(): _clean(body) for tag, body in zip(fields[1::2], fields[2::2], strict=True)
         }
-        number = re.sub(r"^MB0*(?=\d)", "", found.pop("num", ""))
-        topics.append((number, {_TAGS.get(tag, tag): body for tag, body in found.items()}))
+        number = re.sub(r"^MB0*(?=\d)", "", texts.pop("num", ""))
+        topics.append((number, {_TAGS.get(tag, tag): body for tag, body in texts.items()}))
     return topics
 
 

@@ -7,29 +7,36 @@ from pathlib import Path
 
 from birchbark.artifact import new_file
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import parsed_lines
+from birchbark.collection.lines import parse_file
 from birchbark.errors import InputError
 from birchbark.records import Ranking, Run
 
-TOO_LARGE = 2.0**128 - 2.0**103  # the least number that float32 rounds to infinity
+TOO_LARGE = 2.0**128 - 2.0**103  # the smallest number that float32 rounds to infinity
 
 
-def read_run(path: Path) -> Run:
-    """A run in TREC form: `query_id Q0 doc_id rank score tag`.
+def read_run(path: Path | str) -> Run:
+    """Read a run in TREC format: `query_id Q0 doc_id rank score tag`.
 
-    The order is that of the scores under the tie rule (records.py); the rank column is not used, as
-    in trec_eval. The tag is that of the first line. Raises InputError for a line of another form, a
-    score that is not finite, a document listed twice for one query, or an empty file.
+    Documents are sorted by score; ties follow the tie rule (see `Ranking`). The rank column is
+    ignored, as in trec_eval. The tag of the run is that of the first line.
+
+    Args:
+        path: The file, which may be gzipped.
+
+    Raises:
+        InputError: If a line has another form, a score is not finite in float32, a document occurs
+            twice for the same query, or the file is empty.
     """
+    path = Path(path)
     scores: dict[str, dict[str, float]] = {}
     tag = ""
-    for place, (query_id, doc_id, score, line_tag) in parsed_lines(path, _parse, Intake()):
+    for location, (query_id, doc_id, score, line_tag) in parse_file(path, _parse, Intake()):
         of_query = scores.setdefault(query_id, {})
         if doc_id in of_query:
             raise InputError(
                 f"document {doc_id} is ranked twice for query {query_id}",
-                where=place,
-                remedy="trec_eval refuses such runs too; keep one line for each document",
+                where=location,
+                remedy="trec_eval rejects such runs too; write one line per document",
             )
         of_query[doc_id] = score
         tag = tag or line_tag
@@ -45,34 +52,45 @@ def read_run(path: Path) -> Run:
 def _parse(line: str) -> tuple[str, str, float, str]:
     columns = line.split()
     if len(columns) != 6:
-        hint = "missing tag?" if len(columns) == 5 else "query_id Q0 doc_id rank score tag"
-        raise InputError("wrong number of fields", wanted="6", found=str(len(columns)), remedy=hint)
+        hint = "is the tag missing?" if len(columns) == 5 else ""
+        wanted = "6: query_id Q0 doc_id rank score tag"
+        raise InputError(
+            "wrong number of columns", wanted=wanted, found=str(len(columns)), remedy=hint
+        )
     query_id, _, doc_id, _, score, tag = columns
     try:
         number = float(score)
     except ValueError:
         number = None
     if number is None or "_" in score:  # Python reads 1_0 as 10
-        raise InputError("score is no number", found=repr(score))
+        raise InputError("score is not a number", found=repr(score))
     if not abs(number) < TOO_LARGE:
         raise InputError("score is not finite in single precision", found=repr(score))
     return query_id, doc_id, number, tag
 
 
-def write_run(run: Run, path: Path) -> None:
-    """Write `run` in TREC form, whole or not at all; scores are the shortest that read back equal.
+def write_run(run: Run, path: Path | str) -> None:
+    """Write a run in TREC format, atomically.
 
-    Raises InputError for a query_id, doc_id or tag that holds white space, which the form cannot
-    carry.
+    Each score is written with the fewest digits from which the same float32 can be read.
+
+    Args:
+        run: The run.
+        path: The file to write; an existing file is replaced.
+
+    Raises:
+        InputError: If a query id, document id or tag is empty, or contains white space or a lone
+            surrogate, which the format cannot represent.
     """
+    path = Path(path)
     with new_file(path) as out:
         for query_id, ranking in run.rankings.items():
-            bad = next((s for s in (query_id, run.tag, *ranking.doc_ids) if not _is_word(s)), None)
+            bad = next((s for s in (query_id, run.tag, *ranking.doc_ids) if not _is_valid(s)), None)
             if bad is not None:
                 raise InputError(
-                    f"run files cannot carry {bad!r}",
+                    f"run files cannot contain {bad!r}",
                     where=str(path),
-                    wanted="ids and tags of whole characters without white space",
+                    wanted="ids and tags without white space or lone surrogates",
                 )
             scores = ranking.scores.astype(str).tolist()
             out.writelines(
@@ -81,5 +99,6 @@ def write_run(run: Run, path: Path) -> None:
             )
 
 
-def _is_word(text: str) -> bool:
+def _is_valid(text: str) -> bool:
+    """Return whether `text` can be a column of a run."""
     return re.fullmatch(r"[^\s\ud800-\udfff\ufeff][^\s\ud800-\udfff]*", text) is not None

@@ -1,4 +1,4 @@
-"""How are TREC's SGML collections (<DOC>…</DOC>) turned into Documents?"""
+"""How are TREC's SGML collections (<DOC>…</DOC>) read as Documents?"""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 from birchbark.artifact import files_in
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import binary_lines, decode, opened
+from birchbark.collection.lines import binary_lines, decode, open_decompressed
 from birchbark.collection.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Document
 
 TITLE_TAGS = ("HEADLINE", "TITLE", "HEAD", "HL", "TTL", "TI", "H3")
-MARK, LOOKED_AT = b"<doc", 1 << 20
+DOC_TAG, BLOCK_SIZE = b"<doc", 1 << 20
 TEXT_TAGS = ("LP", "LEADPARA", "TEXT", "GRAPHIC")
 
 _DOCNO = re.compile(r"<DOCNO>\s*(.*?)\s*</DOCNO>", re.S | re.I)
@@ -25,63 +25,65 @@ _ELEMENT = {
 
 
 def read_trec(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
-    """Documents of a TREC SGML file, or of every file below a folder, in the order of the names.
+    """Yield location and Document of each <DOC> in a file, or in all files below a folder.
 
-    Files of a folder in which no document begins are noted, not read: TREC's discs bring read-me
-    files and tables beside the documents.
-    The title is the first of HEADLINE, TITLE, HEAD, HL, TTL, TI, H3 that is there. The text is
-    everything inside LP, LEADPARA, TEXT and GRAPHIC, or, where none of them is there, everything
-    but the number and the title. Markup is taken out and entities are resolved.
+    The title is the first of HEADLINE, TITLE, HEAD, HL, TTL, TI, H3 that occurs. The text is the
+    contents of all LP, LEADPARA, TEXT and GRAPHIC elements or, if none occurs, everything except
+    the number and the title. Markup is removed and entities are resolved.
+
+    The files of a folder are read in order of name. Files without <DOC> are noted but not read,
+    since TREC's discs contain read-me files and tables beside the documents.
     """
     for file in files_in(path):
         try:
-            if path.is_dir() and not _holds_documents(file):
+            if path.is_dir() and not _contains_documents(file):
                 intake.note("file without <DOC> not read")
                 continue
-            for place, lines in _blocks(file, intake):
+            for location, lines in _blocks(file, intake):
                 try:
-                    yield place, parse_document("\n".join(lines))
+                    yield location, parse_document("\n".join(lines))
                 except InputError as error:
-                    intake.bad(error.at(place))
+                    intake.bad(error.at(location))
         except InputError as error:
             if not intake.skip_bad:
                 raise error.at(str(file)) from None
             intake.bad(error.at(str(file)))
 
 
-def _holds_documents(file: Path) -> bool:
-    """Whether there is anything like the beginning of a document in it."""
-    with opened(file) as stream:
+def _contains_documents(file: Path) -> bool:
+    """Return whether `file` contains `<DOC` anywhere, in upper or lower case."""
+    with open_decompressed(file) as stream:
         end = b""
-        while block := stream.read(LOOKED_AT):
-            if MARK in (end + block).lower():
+        while block := stream.read(BLOCK_SIZE):
+            if DOC_TAG in (end + block).lower():
                 return True
-            end = block[-len(MARK) :]
+            end = block[-len(DOC_TAG) :]
     return False
 
 
 def _blocks(file: Path, intake: Intake) -> Iterator[tuple[str, list[str]]]:
-    """Where each <DOC> starts, and its lines; anything but blanks between them is a fault.
+    """Yield the location and the lines of each <DOC>.
 
-    A document with a line that cannot be decoded is a bad record.
+    Text between documents (except <?xml and <! lines), a document that is not closed,
+    and a document with a line that cannot be decoded are bad records.
     """
     block: list[str] | None = None
     fault: InputError | None = None
-    place = ""
+    location = ""
     for number, raw in binary_lines(file):
-        mark = raw.strip().upper()
-        if mark == b"<DOC>":
+        tag = raw.strip().upper()
+        if tag == b"<DOC>":
             if block is not None:
-                intake.bad(InputError("<DOC> is not closed before the next <DOC>", where=place))
-            block, fault, place = [], None, f"{file}:{number}"
+                intake.bad(InputError("<DOC> is not closed before the next <DOC>", where=location))
+            block, fault, location = [], None, f"{file}:{number}"
         elif block is None:
-            if mark and not mark.startswith((b"<?XML", b"<!")):
+            if tag and not tag.startswith((b"<?XML", b"<!")):
                 intake.bad(_stray(raw).at(f"{file}:{number}"))
-        elif mark == b"</DOC>":
+        elif tag == b"</DOC>":
             if fault:
                 intake.bad(fault)
             else:
-                yield place, block
+                yield location, block
             block = None
         else:
             try:
@@ -89,19 +91,19 @@ def _blocks(file: Path, intake: Intake) -> Iterator[tuple[str, list[str]]]:
             except InputError as error:
                 fault = fault or error.at(f"{file}:{number}")
     if block is not None:
-        intake.bad(InputError("<DOC> is not closed at the end of the file", where=place))
+        intake.bad(InputError("<DOC> is not closed at the end of the file", where=location))
 
 
 def _stray(raw: bytes) -> InputError:
     return InputError(
-        "text outside of any document",
+        "text outside any document",
         wanted="<DOC> on a line of its own",
         found=repr(raw[:40].decode("utf-8", "replace")),
     )
 
 
 def parse_document(sgml: str) -> Document:
-    """The Document between <DOC> and </DOC>."""
+    """Return the Document in the text between <DOC> and </DOC>."""
     number = _DOCNO.search(sgml)
     if number is None or not number[1]:
         raise InputError("document has no number", wanted="<DOCNO>…</DOCNO>")
@@ -118,9 +120,9 @@ def parse_document(sgml: str) -> Document:
 
 
 def _outermost(matches: Iterable[re.Match[str]]) -> list[re.Match[str]]:
-    """In order, without those that lie inside another."""
-    kept: list[re.Match[str]] = []
+    """Return the matches in order, leaving out each that lies inside another."""
+    outer: list[re.Match[str]] = []
     for match in sorted(matches, key=lambda m: (m.start(), -m.end())):
-        if not kept or match.start() >= kept[-1].end():
-            kept.append(match)
-    return kept
+        if not outer or match.start() >= outer[-1].end():
+            outer.append(match)
+    return outer

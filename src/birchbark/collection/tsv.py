@@ -1,4 +1,4 @@
-"""How is a line of tab-separated values turned into a Document, as MS MARCO writes them?"""
+"""How are tab-separated values in MS MARCO's formats read as Documents?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import parsed_lines
+from birchbark.collection.lines import parse_file
 from birchbark.errors import InputError
 from birchbark.records import Document
 
@@ -14,24 +14,27 @@ COLUMNS = {2: ("text",), 3: ("title", "text"), 4: ("url", "title", "text")}
 
 
 def read_tsv(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
-    """Documents of 2 (id, text), 3 (id, title, text) or 4 columns (id, url, title, text).
+    """Yield location and Document of each line.
 
-    Quotes have no meaning. All lines have as many columns as the first.
+    The columns are id, text; or id, title, text; or id, url, title, text. All lines must have the
+    same number of columns. Quotes have no special meaning.
     """
-    wanted = 0
+    expected = 0
 
     def parse(line: str) -> Document:
-        nonlocal wanted
+        nonlocal expected
         doc_id, *values = line.split("\t")
         columns = 1 + len(values)
-        if not wanted and columns in COLUMNS:
-            wanted = columns
-        if columns != wanted:
+        if not expected and columns in COLUMNS:
+            expected = columns
+        if columns != expected:
             raise InputError(
                 "wrong number of columns",
-                wanted=f"{wanted} as in the lines before" if wanted else "2 to 4, tab-separated",
+                wanted=f"{expected}, as in the previous lines"
+                if expected
+                else "2 to 4, tab-separated",
                 found=str(columns),
             )
         return Document(doc_id, dict(zip(COLUMNS[columns], values, strict=True)))
 
-    return parsed_lines(path, parse, intake)
+    return parse_file(path, parse, intake)

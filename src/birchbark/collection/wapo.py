@@ -1,4 +1,13 @@
-"""How are articles of the TREC Washington Post Collection (JSON lines) Documents?"""
+"""How is the TREC Washington Post Collection (JSON lines) read as Documents?
+
+`ir_datasets:wapo/v2` and `/v4` read the same collections, but this reader produces different texts:
+- It reads only paragraphs; ir_datasets adds captions of pictures, blurbs of videos and galleries,
+  and tweets.
+- It parses paragraphs and titles as HTML. ir_datasets parses paragraphs as XML, which loses text
+  outside elements and HTML's entities, and does not resolve entities in titles.
+- It separates paragraphs by a blank line, ir_datasets by a line break.
+Ids are the same, and so are titles and paragraphs without markup.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +16,28 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.collection.intake import Intake
-from birchbark.collection.jsonl import json_object, take_id
-from birchbark.collection.lines import parsed_lines
+from birchbark.collection.jsonl import json_object
+from birchbark.collection.lines import parse_file
 from birchbark.collection.markup import plain_text
 from birchbark.errors import InputError
-from birchbark.records import Document
+from birchbark.records import Document, take_id
 
-READ = "sanitized_html"  # the kind of those parts of an article that hold its text
+PARAGRAPH = "sanitized_html"  # the type of a part of an article that contains its text
 
 
 def read_wapo(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
-    """Documents of `TREC_Washington_Post_collection.v2.jl` and later, in the order of the file.
+    """Yield location and Document of each article, in file order.
 
-    The text is what the parts of the kind `sanitized_html` hold, without markup, a blank line
-    between them; pictures, films, tweets, dates and authors are left out.
+    The text consists of the parts of type `sanitized_html`, without markup, separated by blank
+    lines. Pictures, videos, tweets, dates and authors are left out.
+
+    path: `TREC_Washington_Post_collection.v2.jl` or a later version.
     """
-    return parsed_lines(path, parse_article, intake)
+    return parse_file(path, parse_article, intake)
 
 
 def parse_article(line: str) -> Document:
-    """The Document in one line."""
+    """Return the Document in one line of the collection."""
     values = json_object(line)
     doc_id = take_id(values, ("id",))
     contents = values.get("contents")
@@ -45,6 +56,6 @@ def parse_article(line: str) -> Document:
 
 def _text(part: dict[str, Any]) -> str:
     content = part.get("content")
-    if part.get("type") != READ or not isinstance(content, str):
+    if part.get("type") != PARAGRAPH or not isinstance(content, str):
         return ""
     return plain_text(content)[1]

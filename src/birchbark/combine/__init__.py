@@ -1,1 +1,1 @@
-"""How do segment scores become document scores, and those a ranking?"""
+"""How do segment scores become document scores, and document scores a ranking?"""

@@ -1,7 +1,7 @@
-"""How do the scores of a document's segments become one score?
+"""How are the scores of a document's segments aggregated into one document score?
 
-Each aggregation turns scores (n,) in document order into weights (n,): the document's score is
-Σ weight · score, and the weights say how much each segment counted. No segments, no score: 0.
+An aggregation maps the scores (n,) of a document's segments, in document order, to weights (n,).
+The document's score is Σ weight · score; a document without segments scores 0.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.records import Float32s
 
@@ -21,97 +22,115 @@ Weights = NDArray[np.float64]
 
 
 class Aggregation(Protocol):
-    """Segments → document."""
+    """How segment scores become segment weights; any class with these two methods will do.
+
+    The evidence of a document is Σ weight · score over its segments.
+    """
 
     def weights(self, scores: Float32s) -> Weights:
-        """Weight (n,) of each segment, for scores (n,) in document order."""
+        """Return the weight of each segment.
+
+        Args:
+            scores: The scores (n,) of a document's segments, in document order.
+
+        Returns:
+            The weights (n,), each at least 0.
+        """
         ...
 
-    def most(self, segments: int | None = None) -> float:
-        """The highest evidence that so many segments with scores in [0, 1] can have; None: any."""
+    def max_evidence(self, segments: int | None = None) -> float:
+        """Return the highest possible Σ weight · score for segment scores in [0, 1].
+
+        Args:
+            segments: The number of segments. Defaults to None: unknown.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """Σ w_i · s_i over the highest scores, s_1 the highest: the birch paper's equation 3.2.
+    """Σ w_i · s_i over the highest scores s_1 ≥ s_2 ≥ …, as in equation 3.2 of the birch paper.
 
-    Of equal scores, the earlier segment counts as the higher.
+    Of segments with equal scores, the earlier one ranks first.
+
+    Attributes:
+        by_rank: The weights w_1, w_2, … of the highest score, the second highest, and so on: one or
+            more finite numbers, each at least 0. Defaults to (1.0, 0.5, 0.25).
     """
 
-    by_rank: tuple[float, ...] = (1.0, 0.5, 0.25)
+    by_rank: tuple[float, ...] = defaults.TOP_WEIGHTS
 
     def __post_init__(self) -> None:
         if not self.by_rank or not all(0 <= weight < math.inf for weight in self.by_rank):
             raise InputError(
-                "not weights of the top segments",
-                wanted="finite numbers from 0 up, one at least",
+                "invalid weights for the top segments",
+                wanted="one or more finite numbers, each at least 0",
                 found=", ".join(map(str, self.by_rank)) or "none",
             )
 
     def weights(self, scores: Float32s) -> Weights:
-        """The i-th highest score gets the i-th weight, all others 0."""
+        """Give the segment with the i-th highest score the i-th weight, and all others 0."""
         best = np.argsort(-scores, kind="stable")[: len(self.by_rank)]
         weights = np.zeros(len(scores))
         weights[best] = self.by_rank[: len(best)]
         return weights
 
-    def most(self, segments: int | None = None) -> float:
-        """The sum of the first weights."""
+    def max_evidence(self, segments: int | None = None) -> float:
+        """Return the sum of the first `segments` weights; of all if the number is unknown."""
         return sum(self.by_rank[:segments])
 
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The first segment's score (FirstP)."""
+    """The score of the first segment (FirstP). It has no settings."""
 
     def weights(self, scores: Float32s) -> Weights:
-        """1 for the first segment."""
+        """Give the first segment weight 1, and all others 0."""
         weights = np.zeros(len(scores))
         weights[:1] = 1
         return weights
 
-    def most(self, segments: int | None = None) -> float:
-        """1 where there is a segment."""
+    def max_evidence(self, segments: int | None = None) -> float:
+        """Return 1, or 0 for a document without segments."""
         return float(segments != 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Max:
-    """The highest score (MaxP)."""
+    """The highest segment score (MaxP). It has no settings."""
 
     def weights(self, scores: Float32s) -> Weights:
-        """1 for the highest score; for the earliest of equals."""
+        """Give the segment with the highest score weight 1; of several, the earliest."""
         return Top((1.0,)).weights(scores)
 
-    def most(self, segments: int | None = None) -> float:
-        """1 where there is a segment."""
+    def max_evidence(self, segments: int | None = None) -> float:
+        """Return 1, or 0 for a document without segments."""
         return float(segments != 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """The sum of all scores (SumP)."""
+    """The sum of all segment scores (SumP). It has no settings."""
 
     def weights(self, scores: Float32s) -> Weights:
-        """1 for every segment."""
+        """Give every segment weight 1."""
         return np.ones(len(scores))
 
-    def most(self, segments: int | None = None) -> float:
-        """Their number."""
+    def max_evidence(self, segments: int | None = None) -> float:
+        """Return the number of segments; infinity if it is unknown."""
         return math.inf if segments is None else float(segments)
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The mean of all scores (MeanP)."""
+    """The mean of all segment scores (MeanP). It has no settings."""
 
     def weights(self, scores: Float32s) -> Weights:
-        """1/n for every segment."""
+        """Give each of n segments weight 1/n."""
         return np.full(len(scores), 1 / max(1, len(scores)))
 
-    def most(self, segments: int | None = None) -> float:
-        """1 where there is a segment."""
+    def max_evidence(self, segments: int | None = None) -> float:
+        """Return 1, or 0 for a document without segments."""
         return float(segments != 0)
 
 
@@ -124,7 +143,7 @@ BY_NAME: dict[str, Callable[[], Aggregation]] = {
 
 
 def parse_aggregation(text: str) -> Aggregation:
-    """The aggregation that `text` names: first, max, sum, mean, or top:W1,W2,…"""
+    """Parse the name of an aggregation: first, max, sum, mean, or top:W1,W2,…"""
     if text in BY_NAME:
         return BY_NAME[text]()
     name, _, weights = text.partition(":")
@@ -135,16 +154,16 @@ def parse_aggregation(text: str) -> Aggregation:
             pass
     raise InputError(
         f"unknown aggregation {text!r}",
-        remedy=f"one of {', '.join(BY_NAME)}, or top:1,0.5,0.25 with weights of your choice",
+        wanted=f"{', '.join(BY_NAME)}, or top:W1,W2,… such as {defaults.AGGREGATION}",
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
-    """A document's evidence, Σ weight · score of its segments.
+class DocumentEvidence:
+    """The evidence of one document, Σ weight · score over its segments.
 
-    scores: float32 (n,). weights: (n,). Of a model that judges documents as a whole, each score is
-    the document's, and weights are shares that add up to 1.
+    scores: float32 (n,). weights: float64 (n,). For a model that scores whole documents (PARADE),
+    every score is the document's score, and the weights sum to 1.
     """
 
     evidence: float
@@ -152,15 +171,15 @@ class Judged:
     weights: Weights
 
 
-def judged(scores: Float32s, aggregation: Aggregation) -> Judged:
-    """The evidence of a document whose segments have these scores (n,)."""
+def aggregate(scores: Float32s, aggregation: Aggregation) -> DocumentEvidence:
+    """Aggregate the segment scores (n,) of one document."""
     weights = aggregation.weights(scores)
-    return Judged(aggregate(scores, weights), scores, weights)
+    return DocumentEvidence(weighted_sum(scores, weights), scores, weights)
 
 
-def aggregate(scores: Float32s, weights: Weights) -> float:
-    """Σ weight · score in float64, added up from the largest product to the smallest.
+def weighted_sum(scores: Float32s, weights: Weights) -> float:
+    """Return Σ weight · score in float64, added from the largest product to the smallest.
 
-    So the sum does not depend on the order of the segments where the weights do not.
+    Because of this order, the sum depends on the order of the segments only if the weights do.
     """
     return float(np.sort(weights * scores.astype(np.float64))[::-1].sum())

@@ -1,4 +1,4 @@
-"""How are the first-stage score and the segments' evidence mixed?"""
+"""How are first-stage scores interpolated with the evidence from segments?"""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.records import Float32s
 
 
 class Scale(StrEnum):
-    """How first-stage scores are made comparable to evidence, over one query's candidates.
+    """How the first-stage scores of one query's candidates are scaled before interpolation.
 
-    raw: as they are (the birch paper). max: divided by the highest. minmax: from 0 to 1.
+    raw: unchanged, as in the birch paper. max: divided by the highest score. minmax: mapped
+    linearly to [0, 1].
     """
 
     RAW = "raw"
@@ -23,15 +25,23 @@ class Scale(StrEnum):
     MINMAX = "minmax"
 
 
+DEFAULT_SCALE = Scale(defaults.FIRST_STAGE_SCALE)
+
+
 @dataclass(frozen=True, slots=True)
 class Interpolation:
-    """a · s_doc + (1 − a) · evidence: the birch paper's equation 3.2.
+    """score = a · s_doc + (1 − a) · evidence, as in equation 3.2 of the birch paper.
 
-    first_stage_weight is a: 1 keeps the first-stage order, 0 leaves the evidence alone.
+    Attributes:
+        first_stage_weight: a, from 0 to 1. 1 keeps the first-stage order; 0 ranks by evidence
+            alone. Defaults to 0.4.
+        scale: How first-stage scores become s_doc: `Scale.RAW`, unchanged; `Scale.MAX`, divided by
+            the highest score of the query's candidates; `Scale.MINMAX`, mapped linearly to [0, 1].
+            `Scale` is in `birchbark.combine.interpolate`. Defaults to `Scale.MAX`.
     """
 
-    first_stage_weight: float = 0.4
-    scale: Scale = Scale.MAX
+    first_stage_weight: float = defaults.FIRST_STAGE_WEIGHT
+    scale: Scale = DEFAULT_SCALE
 
     def __post_init__(self) -> None:
         if not 0 <= self.first_stage_weight <= 1:
@@ -41,11 +51,11 @@ class Interpolation:
                 found=str(self.first_stage_weight),
             )
 
-    def first_stage_parts(self, scores: Float32s) -> NDArray[np.float64]:
-        """A · s_doc for each candidate, after scaling: (n,); 0 where a is 0, whatever they are."""
+    def weighted_first_stage(self, scores: Float32s) -> NDArray[np.float64]:
+        """Return a · s_doc (n,) for first-stage scores (n,); zeros if a is 0."""
         if self.first_stage_weight == 0:
             return np.zeros(len(scores))
-        return self.first_stage_weight * scaled(scores, self.scale)
+        return self.first_stage_weight * scale_scores(scores, self.scale)
 
     @property
     def evidence_weight(self) -> float:
@@ -53,19 +63,23 @@ class Interpolation:
         return 1 - self.first_stage_weight
 
 
-def scaled(scores: Float32s, scale: Scale) -> NDArray[np.float64]:
-    """Scores (n,) of one query's candidates; InputError for what cannot be scaled so."""
-    wide = scores.astype(np.float64)
-    if scale is Scale.RAW or not len(wide):
-        return wide
-    low = wide.min() if scale is Scale.MINMAX else 0.0
-    span = wide.max() - low
+def scale_scores(scores: Float32s, scale: Scale) -> NDArray[np.float64]:
+    """Scale the scores (n,) of one query's candidates.
+
+    Under minmax, scores that are all equal become 0. Raises InputError if `scale` is max and all
+    scores are below 0.
+    """
+    values = scores.astype(np.float64)
+    if scale is Scale.RAW or not len(values):
+        return values
+    low = values.min() if scale is Scale.MINMAX else 0.0
+    span = values.max() - low
     if span > 0:
-        found: NDArray[np.float64] = (wide - low) / span
-        return found
-    if scale is Scale.MAX and wide.max() < 0:
+        scaled: NDArray[np.float64] = (values - low) / span
+        return scaled
+    if scale is Scale.MAX and values.max() < 0:
         raise InputError(
-            "first-stage scores below 0 cannot be divided by their highest",
-            remedy="scale them by minmax",
+            "first-stage scores below 0 cannot be divided by their maximum",
+            remedy="use the scale minmax",
         )
-    return np.zeros_like(wide)
+    return np.zeros_like(values)

@@ -1,4 +1,4 @@
-"""How do comparisons of documents, two by two, become a score for each? duoBERT's five ways.
+"""How are pairwise comparisons aggregated into one score per document (duoBERT)?
 
 p[i, j] is the probability that document i is more relevant than document j. Nogueira et al. 2019.
 """
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark import defaults
 from birchbark.errors import InputError
 
 Matrix = NDArray[np.float64]
-WAYS: Mapping[str, Callable[[Matrix], Matrix]] = {
+METHODS: Mapping[str, Callable[[Matrix], Matrix]] = {  # (n, n) → (n,)
     "sum": lambda p: np.nansum(p, axis=1),
     "binary": lambda p: (np.nan_to_num(p) > 0.5).sum(axis=1).astype(np.float64),
     "min": lambda p: np.nanmin(p, axis=1),
@@ -25,47 +26,65 @@ WAYS: Mapping[str, Callable[[Matrix], Matrix]] = {
 
 @dataclass(frozen=True, slots=True)
 class Pairwise:
-    """sum: Σ p[i, j]. binary: how many p[i, j] are above .5. min, max: of p[i, j]. Each over j ≠ i.
+    """How the pairwise comparisons of a document become its score.
 
-    sample: the sum over so many j, drawn by chance for each i; None for all.
+    p[i, j] is the probability that document i is more relevant than document j, i ≠ j.
+
+    Attributes:
+        method: The score of document i: `"sum"`, Σ p[i, j] over j; `"binary"`, the number of j
+            with p[i, j] > 0.5; `"min"` or `"max"`, the lowest or highest p[i, j]. Defaults to
+            `"sum"`.
+        sample: Number of other documents, drawn at random, that each document is compared with.
+            Defaults to None: all others.
     """
 
-    way: str = "sum"
+    method: str = defaults.DUO_AGGREGATION
     sample: int | None = None
 
-    def each(self, count: int) -> int:
-        """With how many others each of `count` documents is compared."""
+    def comparisons_per_document(self, count: int) -> int:
+        """Return how many other documents each of `count` documents is compared with."""
         others = max(0, count - 1)
         return others if self.sample is None else min(self.sample, others)
 
-    def asked(self, count: int, seed: str) -> list[tuple[int, int]]:
-        """Which pairs (i, j) of `count` documents are compared.
+    def pairs(self, count: int, seed: str) -> list[tuple[int, int]]:
+        """Return the pairs (i, j) of documents to compare, ordered by i, then j.
 
-        seed: a text that the drawing depends on, so that no query changes another's.
+        Args:
+            count: The number of documents.
+            seed: A text that seeds the sampling, such as the query; each query then has the same
+                sample in every run.
         """
         others = [[j for j in range(count) if j != i] for i in range(count)]
         if self.sample is not None:
             digest = hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-            chance = np.random.default_rng(int.from_bytes(digest, "little"))
-            fewer = self.each(count)
-            others = [sorted(chance.choice(some, fewer, replace=False).tolist()) for some in others]
-        return [(i, j) for i, some in enumerate(others) for j in some]
+            generator = np.random.default_rng(int.from_bytes(digest, "little"))
+            size = self.comparisons_per_document(count)
+            others = [sorted(generator.choice(row, size, replace=False).tolist()) for row in others]
+        return [(i, j) for i, row in enumerate(others) for j in row]
 
     def scores(self, p: Matrix) -> Matrix:
-        """Scores (n,) by the probabilities p (n, n), NaN where nobody asked; n is 2 or more."""
-        return WAYS[self.way](p)
+        """Return the scores of n documents, n ≥ 2.
+
+        Args:
+            p: The probabilities (n, n); NaN for pairs that were not compared.
+
+        Returns:
+            The scores (n,).
+        """
+        return METHODS[self.method](p)
 
     def __str__(self) -> str:
-        return self.way if self.sample is None else f"sample:{self.sample}"
+        return self.method if self.sample is None else f"sample:{self.sample}"
 
 
 def parse_pairwise(text: str) -> Pairwise:
-    """What `text` names: sum, binary, min, max, or sample:M."""
+    """Parse the name of a pairwise aggregation: sum, binary, min, max, or sample:M."""
     name, _, number = text.partition(":")
-    if name in WAYS and not number:
+    if name in METHODS and not number:
         return Pairwise(name)
     if name == "sample" and number.isdecimal() and int(number) > 0:
         return Pairwise("sum", int(number))
     raise InputError(
-        f"unknown aggregation of pairs {text!r}", remedy=f"one of {', '.join(WAYS)}, or sample:5"
+        f"unknown pairwise aggregation {text!r}",
+        wanted=f"{', '.join(METHODS)}, or sample:M",
     )

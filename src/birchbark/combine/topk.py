@@ -1,4 +1,4 @@
-"""Which documents can still be among the k best? Those whose bound reaches the k-th best score."""
+"""Which documents can still be among the k best, given upper bounds on their scores?"""
 
 from __future__ import annotations
 
@@ -12,45 +12,46 @@ from birchbark.records import Ranking
 
 
 class TopK:
-    """The race for the k best of n documents: each has a bound, and once it is settled a score.
+    """Tracks upper bounds and scores of n documents until the k best are certain.
 
-    No document is left out that could be among the k best, ties included, so the winners, their
-    order and scores are those of settling all.
+    A document can be skipped only if its bound is below the k-th best score so far. The k best,
+    their order and their scores are therefore the same as if all documents had been scored.
     """
 
     def __init__(self, doc_ids: Sequence[str], bounds: ArrayLike, k: int) -> None:
-        """Bounds (n,): no score, as float32, can be higher; inf where nothing is known."""
+        """bounds: (n,), each at least the document's score, both as float32; inf if unknown."""
         self._doc_ids, self._k = doc_ids, k
         self._bounds = np.array(bounds, np.float64)
         self._scores = np.full(len(doc_ids), np.nan)
 
-    def lower(self, position: int, bound: float) -> None:
-        """A document turns out to have a lower bound."""
+    def lower_bound(self, position: int, bound: float) -> None:
+        """Lower the bound of a document to `bound`; ignored if the present bound is lower."""
         self._bounds[position] = min(self._bounds[position], bound)
 
-    def settle(self, position: int, score: float) -> None:
-        """A document's score is known, or known better; InputError if it is no finite number."""
+    def set_score(self, position: int, score: float) -> None:
+        """Set or replace the score of a document; InputError if it is not a finite number."""
         if not np.isfinite(score):
             doc_id = self._doc_ids[position]
             raise InputError(f"score of document {doc_id} is not a finite number")
         self._scores[position] = score
 
-    def open(self) -> list[int]:
-        """Positions of unsettled documents that can still be among the k best, best bound first.
+    def contenders(self) -> list[int]:
+        """Return the positions of unscored documents that can still be among the k best.
 
-        Of equal bounds the earlier position comes first. The first max(0, k − settled) of them must
-        be settled in any case.
+        They are in descending order of their bounds; equal bounds in order of position. While only
+        m < k documents are scored, the first k − m of them must be scored, whatever the other
+        scores turn out to be.
         """
-        unsettled = np.isnan(self._scores)
-        known = self._scores[~unsettled].astype(np.float32)
-        enough = len(known) >= self._k > 0
-        least = np.partition(known, -self._k)[-self._k] if enough else np.float32(-np.inf)
-        found = np.flatnonzero(unsettled & (self._bounds.astype(np.float32) >= least))
-        order: list[int] = found[np.argsort(-self._bounds[found], kind="stable")].tolist()
+        unscored = np.isnan(self._scores)
+        scores = self._scores[~unscored].astype(np.float32)
+        enough = len(scores) >= self._k > 0
+        threshold = np.partition(scores, -self._k)[-self._k] if enough else np.float32(-np.inf)
+        positions = np.flatnonzero(unscored & (self._bounds.astype(np.float32) >= threshold))
+        order: list[int] = positions[np.argsort(-self._bounds[positions], kind="stable")].tolist()
         return order
 
     def best(self, count: int | None = None) -> Ranking:
-        """The k best of the settled documents, or the `count` best."""
-        at = np.flatnonzero(~np.isnan(self._scores)).tolist()
-        doc_ids = [self._doc_ids[i] for i in at]
-        return Ranking.of(doc_ids, self._scores[at], self._k if count is None else count)
+        """Return the `count` best of the documents scored so far; the k best by default."""
+        scored = np.flatnonzero(~np.isnan(self._scores)).tolist()
+        doc_ids = [self._doc_ids[i] for i in scored]
+        return Ranking.of(doc_ids, self._scores[scored], self._k if count is None else count)

@@ -1,1 +1,1 @@
-"""How is the lean graph run on a GPU? By torch, node by node."""
+"""How is a model's graph run on a GPU, with torch?"""

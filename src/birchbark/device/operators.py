@@ -1,7 +1,10 @@
-"""What does each node of the lean graph compute, in torch?
+"""How does torch compute each node of a model's graph?
 
-Only the operators that score/graph.py writes for float32, in the forms in which it writes them;
-another one is refused when the graph is read. ONNX's operator set 20.
+The operators are those of ONNX operator set 20 that score/graph.py writes for float32, with the
+attributes that it uses. Any other operator is rejected when the graph is read.
+
+Shapes in comments are those of score/graph.py: B inputs, S tokens per input, Q = S or 1 for [CLS]
+alone, H hidden dimensions, N attention heads of width D, E the width of the embeddings.
 """
 
 from __future__ import annotations
@@ -18,9 +21,11 @@ Values = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A node: its function from the values of `inputs` to those of `outputs`.
+    """A node of the graph.
 
-    last_reads: results of other nodes that no later node reads.
+    compute: the function of the node's input values that returns its output values.
+    inputs, outputs: the names of these values.
+    last_reads: the names of input values that another node computed and no later node reads.
     """
 
     compute: Callable[..., Values]
@@ -30,79 +35,81 @@ class Step:
 
 
 def read_steps(graph: bytes) -> tuple[list[Step], list[str], Mapping[str, list[int]]]:
-    """The steps of an ONNX model in their order, the names of its inputs, and its constants.
+    """Return the steps of an ONNX model in order, the names of its inputs, and its constants.
 
-    Constants are small: they stay in Python, since shapes are needed there. Raises CheckpointError
-    for an operator that has no function here.
+    Constants are returned as Python lists, since torch expects lists of sizes and axes. Weights,
+    which are stored outside the graph, are not included. Raises CheckpointError for an unsupported
+    operator.
     """
     import onnx
     from onnx import numpy_helper
 
     model = onnx.load_from_string(graph).graph
     constants = {
-        one.name: numpy_helper.to_array(one).tolist()
-        for one in model.initializer
-        if one.data_location != onnx.TensorProto.EXTERNAL
+        tensor.name: numpy_helper.to_array(tensor).tolist()
+        for tensor in model.initializer
+        if tensor.data_location != onnx.TensorProto.EXTERNAL
     }
-    last = {name: i for i, node in enumerate(model.node) for name in node.input}
-    made = {name for node in model.node for name in node.output}
+    last_read = {name: i for i, node in enumerate(model.node) for name in node.input}
+    results = {name for node in model.node for name in node.output}
     steps = [
         Step(
             _function(node),
             tuple(node.input),
             tuple(node.output),
-            tuple({name for name in node.input if last[name] == i and name in made}),
+            tuple({name for name in node.input if last_read[name] == i and name in results}),
         )
         for i, node in enumerate(model.node)
     ]
-    return steps, [put.name for put in model.input], constants
+    return steps, [graph_input.name for graph_input in model.input], constants
 
 
 def _function(node: Any) -> Callable[..., Values]:
-    """The operator of `node` with its attributes."""
+    """Return the function of `node`, with its attributes bound."""
     from onnx import helper
 
     if node.domain or node.op_type not in OPERATORS:
         raise CheckpointError(
-            f"no operator {node.op_type} on this device",
+            f"operator {node.op_type} is not supported on this device",
             wanted="a graph of float32 weights",
-            remedy="--device cpu runs it",
+            remedy="use --device cpu, which supports it",
         )
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    named = {k: v.decode() if isinstance(v, bytes) else v for k, v in attributes.items()}
-    return partial(OPERATORS[node.op_type], **named)
+    arguments = {k: v.decode() if isinstance(v, bytes) else v for k, v in attributes.items()}
+    return partial(OPERATORS[node.op_type], **arguments)
 
 
 def _gather(table: Any, ids: Any) -> Values:
     from torch.nn.functional import embedding
 
-    return (embedding(ids, table),)
+    return (embedding(ids, table),)  # (rows, E), (B, S) → (B, S, E)
 
 
 def _shape(x: Any, start: int, end: int) -> Values:
-    return (list(x.shape[start:end]),)
+    return (list(x.shape[start:end]),)  # (B, S) → [S]
 
 
 def _slice(
     x: Any, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], *steps: Sequence[int]
 ) -> Values:
-    for axis, start, end in zip(axes, starts, ends, strict=True):
+    for axis, start, end in zip(axes, starts, ends, strict=True):  # (B, S, H) → (B, 1, H)
         x = x.narrow(axis, start, min(end, x.shape[axis]) - start)
     return (x,)
 
 
 def _reshape(x: Any, sizes: Sequence[int]) -> Values:
+    # (B, S, H) → (B, S, N, D) and back; size 0 keeps the size of x
     return (x.reshape([x.shape[i] if size == 0 else size for i, size in enumerate(sizes)]),)
 
 
 def _split(x: Any, axis: int, num_outputs: int) -> Values:
-    return tuple(x.chunk(num_outputs, axis))
+    return tuple(x.chunk(num_outputs, axis))  # (B, S, 3 · H) → 3 of (B, S, H)
 
 
 def _norm(x: Any, scale: Any, bias: Any, axis: int, epsilon: float) -> Values:
     from torch.nn.functional import layer_norm
 
-    return (layer_norm(x, x.shape[axis:], scale, bias, epsilon),)
+    return (layer_norm(x, x.shape[axis:], scale, bias, epsilon),)  # (B, Q, H) → (B, Q, H)
 
 
 def _gelu(x: Any, approximate: str = "none") -> Values:
@@ -111,29 +118,30 @@ def _gelu(x: Any, approximate: str = "none") -> Values:
     return (gelu(x, approximate=approximate),)
 
 
-def _unit(x: Any, axis: int, p: int) -> Values:
-    return (x / x.norm(p=p, dim=axis, keepdim=True),)
+def _normalise_length(x: Any, axis: int, p: int) -> Values:
+    return (x / x.norm(p=p, dim=axis, keepdim=True),)  # (B, H) → (B, H), of length 1
 
 
-def _kept(axes: Iterable[int], keepdims: int) -> dict[str, Any]:
+def _reduced(axes: Iterable[int], keepdims: int) -> dict[str, Any]:
     return {"dim": tuple(axes), "keepdim": bool(keepdims)}
 
 
 OPERATORS: Mapping[str, Callable[..., Values]] = {
-    "Add": lambda a, b: (a + b,),
+    "Add": lambda a, b: (a + b,),  # (B, Q, H) + (B, Q, H) or (H,)
     "Gather": _gather,
     "Gelu": _gelu,
     "Identity": lambda x: (x,),
     "LayerNormalization": _norm,
-    "LpNormalization": _unit,
-    "MatMul": lambda a, b: (a @ b,),
-    "ReduceMax": lambda x, axes, keepdims: (x.amax(**_kept(axes, keepdims)),),
-    "ReduceMean": lambda x, axes, keepdims: (x.mean(**_kept(axes, keepdims)),),
+    "LpNormalization": _normalise_length,
+    "MatMul": lambda a, b: (a @ b,),  # weights: (B, Q, in), (in, out); attention: (B, N, Q, S)
+    # pooling: (B, H, S) → (B, H)
+    "ReduceMax": lambda x, axes, keepdims: (x.amax(**_reduced(axes, keepdims)),),
+    "ReduceMean": lambda x, axes, keepdims: (x.mean(**_reduced(axes, keepdims)),),
     "Relu": lambda x: (x.relu(),),
     "Reshape": _reshape,
     "Shape": _shape,
     "Slice": _slice,
-    "Softmax": lambda x, axis: (x.softmax(axis),),
+    "Softmax": lambda x, axis: (x.softmax(axis),),  # (B, N, Q, S), over S
     "Split": _split,
     "Tanh": lambda x: (x.tanh(),),
     "Transpose": lambda x, perm: (x.permute(perm),),

@@ -1,1 +1,1 @@
-"""How good is a run, and can the difference between two be trusted? (Qrels, Run) → figures."""
+"""How good is a run, and is the difference between two runs significant?"""

@@ -1,7 +1,8 @@
-"""What do the standard measures say of a run? Computed by ir-measures, named as it names them.
+"""How is a run evaluated with the standard measures of ir-measures?
 
-Every measure sees the ranking in our order: documents are handed over with their ranks for scores,
-so that tools with tie rules of their own have no ties left to break. The order is trec_eval's.
+Documents are passed to the evaluation tools with their negated ranks as scores. There are no ties
+left, so the tools' tie-breaking rules do not apply: every measure sees the order of the run, in
+which ties are broken as in trec_eval.
 """
 
 from __future__ import annotations
@@ -10,19 +11,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.records import Qrels, Run
-
-USUAL = ("AP", "nDCG@10", "RR@10", "P@5")
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Values of measures for each judged query, and over all of them.
+    """The values of measures for each judged query, and their means.
 
-    values: measure → query_id → value. Queries that the run does not rank count 0, as with
-    trec_eval -c; `unranked` counts them. `unjudged` counts queries of the run without judgments,
-    which are left out. means: measure → mean over all judged queries (a sum for counts: NumRet).
+    Attributes:
+        tag: The tag of the run.
+        values: Measure → query_id → value; 0 for queries that the run does not rank, as in
+            `trec_eval -c`.
+        means: Measure → mean over all judged queries; the sum for counts such as NumRet.
+        unranked: The number of judged queries that the run does not rank.
+        unjudged: The number of queries in the run without judgments, which are left out.
     """
 
     tag: str
@@ -33,26 +37,28 @@ class Results:
 
 
 def measure(
-    qrels: Qrels, run: Run, names: Sequence[str] = USUAL, *, judged_only: bool = False
+    qrels: Qrels, run: Run, names: Sequence[str] = defaults.MEASURES, *, judged_only: bool = False
 ) -> Results:
-    """Evaluate `run`. names: as ir-measures spells them (AP, nDCG@20, P@20, RR@10, Bpref, …).
+    """Evaluate `run` against `qrels`.
 
-    judged_only: documents without a judgment are taken out of the ranking first.
-    Raises InputError for an unknown measure, or if no query of the run is judged.
+    names: the measures, as spelled by ir-measures (AP, nDCG@20, P@20, RR@10, Bpref, …).
+    judged_only: whether unjudged documents are first removed from the rankings.
+    Raises InputError for no measures, an unknown measure, one whose provider is not installed, or
+    if no query in the run is judged.
     """
     import ir_measures
 
     parsed = {name: _parse(name) for name in names}
     if not parsed:
-        raise InputError("no measure was asked for")
+        raise InputError("no measures")
     ranked = {
         query_id: run.rankings[query_id] for query_id in qrels.grades if query_id in run.rankings
     }
     if not ranked:
         raise InputError(
-            "no query of the run is judged",
-            found=f"{_some(run.rankings)} in the run, {_some(qrels.grades)} in the qrels",
-            remedy="do both belong to one test collection?",
+            "no query in the run is judged",
+            found=f"{_sample(run.rankings)} in the run, {_sample(qrels.grades)} in the qrels",
+            remedy="check that both belong to the same test collection",
         )
     by_rank = {
         query_id: {
@@ -66,28 +72,33 @@ def measure(
         for query_id, ranking in ranked.items()
     }
     judged = {query_id: dict(grades) for query_id, grades in qrels.grades.items()}
-    distinct = {str(m): m for m in parsed.values()}  # AP and MAP are one
-    found: dict[str, dict[str, float]] = {m: dict.fromkeys(qrels.grades, 0.0) for m in distinct}
-    for one in ir_measures.iter_calc(list(distinct.values()), judged, by_rank):
-        found[str(one.measure)][one.query_id] = float(one.value)
+    distinct = {str(m): m for m in parsed.values()}  # AP and MAP are the same measure
+    values: dict[str, dict[str, float]] = {m: dict.fromkeys(qrels.grades, 0.0) for m in distinct}
+    # Judged divides by the length of the ranking; a query with an empty ranking counts as 0
+    not_empty = {query_id: ranking for query_id, ranking in by_rank.items() if ranking}
+    shares = [m for m in distinct.values() if m.NAME == "Judged"]
+    others = [m for m in distinct.values() if m.NAME != "Judged"]
+    for measures, rankings in ((others, by_rank), (shares, not_empty)):
+        for metric in ir_measures.iter_calc(measures, judged, rankings) if measures else ():
+            values[str(metric.measure)][metric.query_id] = float(metric.value)
     return Results(
         run.tag,
-        {name: found[str(m)] for name, m in parsed.items()},
-        {name: _aggregate(m, found[str(m)].values()) for name, m in parsed.items()},
+        {name: values[str(m)] for name, m in parsed.items()},
+        {name: _aggregate(m, values[str(m)].values()) for name, m in parsed.items()},
         len(qrels.grades) - len(ranked),
         len(run.rankings.keys() - qrels.grades),
     )
 
 
 def check_averaged(names: Iterable[str]) -> None:
-    """Raise InputError for an unknown measure, and for a count, which is summed over queries."""
+    """Raise InputError for an unknown measure and for a count, which is summed, not averaged."""
     for name in names:
         if type(_parse(name).aggregator()).__name__ == "SumAgg":
-            raise InputError(f"measure {name!r} is a count", wanted="one that is averaged")
+            raise InputError(f"measure {name!r} is a count", wanted="an averaged measure")
 
 
 def _aggregate(measure: Any, values: Iterable[float]) -> float:
-    """As the measure has it: the mean for most, the sum for counts."""
+    """Aggregate values as the measure defines it: by the mean, or by the sum for counts."""
     aggregator = measure.aggregator()
     for value in values:
         aggregator.add(value)
@@ -106,16 +117,17 @@ def _parse(name: str) -> Any:
     except (NameError, ValueError, SyntaxError, TypeError, AssertionError) as unknown:
         raise InputError(
             f"unknown measure {name!r}: {unknown}",
-            remedy="spell it as ir-measures does: AP, nDCG@10, P@20, RR@10, R@1000, Bpref",
+            wanted="a measure of ir-measures such as AP, nDCG@10, P@20, RR@10, R@1000, Bpref",
         ) from None
     if not supported:
         raise InputError(
             f"measure {name!r} needs a package that is not installed",
-            remedy="see the providers of ir-measures: https://ir-measur.es",
+            remedy="install its provider; see https://ir-measur.es",
         )
     return measure
 
 
-def _some(ids: Mapping[str, object]) -> str:
+def _sample(ids: Mapping[str, object]) -> str:
+    """List the first three ids."""
     shown = ", ".join(list(ids)[:3])
     return f"{shown}, …" if len(ids) > 3 else shown

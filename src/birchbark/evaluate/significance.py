@@ -1,4 +1,4 @@
-"""Can the difference between two runs be trusted? Paired t-test, Bonferroni, bootstrap interval."""
+"""Is the difference between two runs significant? Paired t-test, Bonferroni, BCa bootstrap."""
 
 from __future__ import annotations
 
@@ -9,24 +9,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark import defaults
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.evaluate.measures import Results
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 SIGNIFICANT = 0.05
-NO_SPREAD = 1e-12
+NO_SPREAD = 1e-12  # values within a smaller range count as equal
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """System minus baseline on one measure, over the same queries.
+    """The difference between a system and a baseline in one measure, over the same queries.
 
-    low, high: 95 % interval of the mean difference (BCa bootstrap over queries). p: two-sided
-    paired t-test; None where it is not defined, as all queries differ by the same. corrected_p:
-    Bonferroni over all comparisons made together, 1 at most. effect: the mean in standard
-    deviations of the queries' differences (Cohen's d of pairs); None where p is. better, worse:
-    share of queries that gained and lost.
+    Attributes:
+        mean: The mean of system minus baseline.
+        low, high: The 95 % interval of the mean (BCa bootstrap over queries).
+        p: The p-value of a two-sided paired t-test; None if all queries differ by the same amount
+            other than 0, for which the test is undefined.
+        corrected_p: The p-value with Bonferroni correction for all comparisons made together, at
+            most 1; None if p is None.
+        effect: Cohen's d for paired samples, the mean divided by the standard deviation of the
+            differences; None if p is None.
+        better, worse: The shares of queries that improve and that degrade.
     """
 
     mean: float
@@ -40,7 +46,7 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Whether corrected_p is below SIGNIFICANT: what † marks."""
+        """Whether corrected_p is below SIGNIFICANT; tables then show a †."""
         return self.corrected_p is not None and self.corrected_p < SIGNIFICANT
 
 
@@ -48,16 +54,18 @@ def compare(
     baseline: Results,
     systems: Sequence[Results],
     *,
-    seed: int = 0,
+    seed: int = defaults.SEED,
     resamples: int = RESAMPLES,
     family: int | None = None,
 ) -> list[Mapping[str, Difference]]:
-    """For each of `systems`: measure → Difference from `baseline`.
+    """Compare each of `systems` with `baseline`. Returns measure → Difference for each system.
 
-    The Bonferroni family is every (system, measure) pair compared here; `family` is its size where
-    these are only some of the comparisons made together. seed: of the bootstrap.
-    Raises MissingPackageError without scipy (extra `study`), and InputError if the results do not
-    share their queries or if there are fewer than two.
+    seed: the seed for the bootstrap.
+    resamples: the number of bootstrap resamples.
+    family: the number of comparisons to correct for, if more are made together than in this call;
+        by default the number of systems times the number of measures.
+    Raises MissingPackageError without scipy (extra `study`). Raises InputError unless all results
+    cover the same two or more queries.
     """
     if not systems:
         return []
@@ -80,10 +88,10 @@ def _difference(
     delta = np.array([system.values[name][q] - queries[q] for q in queries])
     better, worse = float(np.mean(delta > 0)), float(np.mean(delta < 0))
     if np.ptp(delta) < NO_SPREAD:  # neither test nor bootstrap is defined
-        even = float(delta[0])
-        p = 1.0 if even == 0 else None
-        effect = 0.0 if even == 0 else None
-        return Difference(even, even, even, p, p, effect, better, worse)
+        constant = float(delta[0])
+        p = 1.0 if constant == 0 else None
+        effect = 0.0 if constant == 0 else None
+        return Difference(constant, constant, constant, p, p, effect, better, worse)
     p = float(_stats().ttest_1samp(delta, 0).pvalue)
     low, high = mean_interval(delta, seed=seed, resamples=resamples)
     mean, corrected = float(delta.mean()), min(1.0, p * family)
@@ -92,14 +100,17 @@ def _difference(
 
 
 def mean_interval(
-    values: NDArray[np.float64], *, seed: int = 0, resamples: int = RESAMPLES
+    values: NDArray[np.float64], *, seed: int = defaults.SEED, resamples: int = RESAMPLES
 ) -> tuple[float, float]:
-    """95 % interval of the mean of `values` (n,), by the BCa bootstrap; n is 2 or more.
+    """Return the 95 % interval of the mean of `values` (n,), by the BCa bootstrap.
 
-    Values that do not differ give their mean twice. Raises MissingPackageError without scipy.
+    If all values are equal, both bounds are that value. Raises InputError for fewer than two
+    values, and MissingPackageError without scipy.
     """
     if len(values) < 2:
-        raise InputError("an interval needs two or more queries", found=str(len(values)))
+        raise InputError(
+            "too few queries for an interval", wanted="two or more", found=str(len(values))
+        )
     if np.ptp(values) < NO_SPREAD:
         return float(values[0]), float(values[0])
     interval = (

@@ -1,6 +1,7 @@
-"""Which weights mix several scores best? A grid of mixtures, measured query by query.
+"""Which weights combine several scores best? A grid search with cross-validation.
 
-Each part's scores are computed once, by whoever makes them; here they are only mixed.
+The caller computes the scores of each component once; this module only combines and evaluates
+them. A weighting is one weight for each component.
 """
 
 from __future__ import annotations
@@ -14,18 +15,21 @@ from numpy.typing import NDArray
 
 from birchbark.errors import InputError
 from birchbark.evaluate.folds import Folds, choose_by_fold
-from birchbark.evaluate.ranks import UNRANKED, Float64s, measure_ranks
+from birchbark.evaluate.rank_measures import UNRANKED, Float64s, measure_ranks
 from birchbark.records import Qrels, Ranking
 
-SCORES_AT_ONCE = 50_000  # what a processor keeps near
+CHUNK_SCORES = 50_000  # combined scores computed at a time, few enough for the CPU cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """What may be ranked for one query, with a score for each part of the mixture.
+    """The candidate documents of one query, with a score for each component.
 
-    doc_ids: n distinct ids, falling, so that a stable sort keeps the tie rule. scores: (n, parts).
-    below: further documents, ranked in this order under all of those, whatever the mixture.
+    Attributes:
+        doc_ids: The n distinct ids in descending order, so that a stable sort by score breaks ties
+            as trec_eval does.
+        scores: (n, components).
+        below: Documents that always rank after all candidates, in this order.
     """
 
     doc_ids: tuple[str, ...]
@@ -33,22 +37,26 @@ class Candidates:
     below: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, parts: Sequence[Ranking]) -> Candidates:
-        """The documents of all `parts`; one that a part does not rank scores 0 there."""
-        doc_ids = sorted({doc_id for part in parts for doc_id in part.doc_ids}, reverse=True)
-        place = {doc_id: number for number, doc_id in enumerate(doc_ids)}
-        scores = np.zeros((len(doc_ids), len(parts)))
-        for number, part in enumerate(parts):
-            scores[[place[doc_id] for doc_id in part.doc_ids], number] = part.scores
+    def of(cls, components: Sequence[Ranking]) -> Candidates:
+        """Join the documents of all rankings. A document's score is 0 where it is not ranked."""
+        doc_ids = sorted({d for ranking in components for d in ranking.doc_ids}, reverse=True)
+        row_of = {doc_id: row for row, doc_id in enumerate(doc_ids)}
+        scores = np.zeros((len(doc_ids), len(components)))
+        for number, ranking in enumerate(components):
+            scores[[row_of[doc_id] for doc_id in ranking.doc_ids], number] = ranking.scores
         return cls(tuple(doc_ids), scores)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tuning:
-    """What was tried, and what was chosen for each fold by the queries of the others.
+    """The weightings tried, and the weighting chosen for each fold on the other folds' queries.
 
-    weights: (settings, parts). values: (settings, queries) of the measure, queries in the order of
-    `query_ids`. chosen: fold → setting.
+    Attributes:
+        weights: (weightings, components).
+        values: The measure's value for each query, (weightings, queries).
+        query_ids: The order of the queries in `values`.
+        folds: A partition of the query ids.
+        chosen: For each fold, the row of its weighting in `weights`.
     """
 
     weights: Float64s
@@ -58,123 +66,145 @@ class Tuning:
     chosen: tuple[int, ...]
 
     def chosen_weights(self, fold: int) -> tuple[float, ...]:
-        """The weights that the queries of `fold` are ranked with."""
+        """Return the weights chosen for `fold`, which rank its queries."""
         return tuple(self.weights[self.chosen[fold]].tolist())
 
     def by_query(self) -> dict[str, tuple[float, ...]]:
-        """Query id → weights."""
+        """Map each query id to the weights of its fold."""
         return {q: self.chosen_weights(n) for n, fold in enumerate(self.folds) for q in fold}
 
-    def among(self, some: NDArray[np.bool_]) -> Tuning:
-        """As if only `some` (settings,) of the weights had been tried."""
-        values = self.values[some]
+    def restrict(self, allowed: NDArray[np.bool_]) -> Tuning:
+        """Return a Tuning that chooses only among the weightings where `allowed` is true.
+
+        allowed: (weightings,).
+        """
+        values = self.values[allowed]
         chosen = choose_by_fold(values, self.query_ids, self.folds)
-        return Tuning(self.weights[some], values, self.query_ids, self.folds, chosen)
+        return Tuning(self.weights[allowed], values, self.query_ids, self.folds, chosen)
 
     def means(self, fold: int) -> tuple[float, float]:
-        """The measure with the chosen weights: on the other folds, and on `fold` itself."""
-        inside = np.isin(self.query_ids, self.folds[fold])
+        """Return the mean of the measure under the weights chosen for `fold`.
+
+        The first mean is over the other folds' queries (training), the second over its own (test).
+        """
+        in_fold = np.isin(self.query_ids, self.folds[fold])
         values = self.values[self.chosen[fold]]
-        return float(values[~inside].mean()), float(values[inside].mean())
+        return float(values[~in_fold].mean()), float(values[in_fold].mean())
 
 
 def tune(
     candidates: Mapping[str, Candidates],
     qrels: Qrels,
     weights: Float64s,
-    name: str,
+    measure_name: str,
     folds: Folds,
     depth: int,
 ) -> Tuning:
-    """For each fold, the weights with the best mean of measure `name` on the other folds.
+    """Choose for each fold the weights with the best mean of the measure on the other folds.
 
-    folds: of the judged queries, all of them. Arguments else, and errors, as `measure_mixtures`.
+    folds: a partition of all judged queries. For the other arguments see `measure_mixtures`.
+    Raises what `measure_mixtures` and `choose_by_fold` raise.
     """
-    values = measure_mixtures(candidates, qrels, weights, name, depth)
+    values = measure_mixtures(candidates, qrels, weights, measure_name, depth)
     query_ids = tuple(qrels.grades)
     return Tuning(weights, values, query_ids, folds, choose_by_fold(values, query_ids, folds))
 
 
-def steps_of(step: float) -> int:
-    """How many steps make 1; InputError unless it is a whole number."""
+def count_steps(step: float) -> int:
+    """Return how many steps of size `step` fit into 1. InputError unless it is a whole number."""
     steps = round(1 / step) if 0 < step <= 1 else 0
     if not steps or abs(steps * step - 1) > 1e-9:
-        raise InputError("not a step", wanted="1 divided by a whole number", found=str(step))
+        raise InputError("invalid step", wanted="1 divided by a whole number", found=str(step))
     return steps
 
 
-def simplex(parts: int, step: float) -> Float64s:
-    """All weights (settings, parts) of 0 or more that sum to 1, in steps of `step`, sorted.
+def simplex_grid(components: int, step: float) -> Float64s:
+    """Return every weighting on a grid of spacing `step` whose weights sum to 1.
 
-    Raises InputError unless 1 is a whole number of steps.
+    Shape (weightings, components), in lexicographic order; all weights are at least 0. Raises what
+    `count_steps` raises.
     """
-    steps = steps_of(step)
-    counts = [c for c in product(range(steps + 1), repeat=parts - 1) if sum(c) <= steps]
+    steps = count_steps(step)
+    counts = [c for c in product(range(steps + 1), repeat=components - 1) if sum(c) <= steps]
     return np.array([(*c, steps - sum(c)) for c in counts], np.float64) / steps
 
 
 def measure_mixtures(
-    candidates: Mapping[str, Candidates], qrels: Qrels, weights: Float64s, name: str, depth: int
+    candidates: Mapping[str, Candidates],
+    qrels: Qrels,
+    weights: Float64s,
+    measure_name: str,
+    depth: int,
 ) -> Float64s:
-    """The measure `name` of every mixture: (settings, queries), queries in the order of `qrels`.
+    """Evaluate every weighting: (weightings, queries), queries in the order of `qrels`.
 
-    weights: (settings, parts). depth: documents below it are not in the ranking. A judged query
-    without candidates counts 0. Raises InputError for a measure that ranks cannot give.
+    candidates: query_id → candidates; the value for a judged query without candidates is 0.
+    weights: (weightings, components).
+    depth: the number of documents ranked per query; lower-ranked documents are cut off.
+    Raises InputError for a measure that ranks alone do not determine.
     """
     columns = []
     for query_id, grades in qrels.grades.items():
         relevant = {doc_id: grade for doc_id, grade in grades.items() if grade > 0}
-        found = candidates.get(query_id, Candidates((), np.zeros((0, weights.shape[1]))))
-        ranks = _ranks(found, list(relevant), weights)
+        documents = candidates.get(query_id, Candidates((), np.zeros((0, weights.shape[1]))))
+        ranks = _ranks(documents, list(relevant), weights)  # (weightings, relevant)
         ranks[ranks > depth] = UNRANKED
-        columns.append(measure_ranks(name, ranks, np.array(list(relevant.values()), np.int64)))
-    return np.stack(columns, axis=1)
+        relevant_grades = np.array(list(relevant.values()), np.int64)
+        columns.append(measure_ranks(measure_name, ranks, relevant_grades))  # (weightings,)
+    return np.stack(columns, axis=1)  # (weightings, queries)
 
 
-def _ranks(candidates: Candidates, wanted: Sequence[str], weights: Float64s) -> Float64s:
-    """Ranks (settings, wanted) of some documents; scores are compared as float32, as in a run."""
-    ranks = np.full((len(weights), len(wanted)), UNRANKED)
-    under = {
+def _ranks(candidates: Candidates, doc_ids: Sequence[str], weights: Float64s) -> Float64s:
+    """Return the rank of each of `doc_ids` under each weighting, (weightings, doc_ids).
+
+    Ranks count from 1; documents that are not ranked get UNRANKED. Combined scores are rounded to
+    float32 before they are compared, as in a run.
+    """
+    ranks = np.full((len(weights), len(doc_ids)), UNRANKED)
+    below = {
         doc_id: rank for rank, doc_id in enumerate(candidates.below, len(candidates.doc_ids) + 1)
     }
-    for i, doc_id in enumerate(wanted):
-        ranks[:, i] = under.get(doc_id, UNRANKED)
-    numbers = {doc_id: number for number, doc_id in enumerate(candidates.doc_ids)}
-    here = [i for i, doc_id in enumerate(wanted) if doc_id in numbers]
-    places = np.array([numbers[wanted[i]] for i in here], np.int64)
-    if not here:
+    for i, doc_id in enumerate(doc_ids):
+        ranks[:, i] = below.get(doc_id, UNRANKED)
+    row_of = {doc_id: row for row, doc_id in enumerate(candidates.doc_ids)}
+    scored = [i for i, doc_id in enumerate(doc_ids) if doc_id in row_of]  # are candidates
+    if not scored:
         return ranks
-    chunk = max(1, SCORES_AT_ONCE // len(candidates.doc_ids))
+    rows = np.array([row_of[doc_ids[i]] for i in scored], np.int64)
+    chunk = max(1, CHUNK_SCORES // len(candidates.doc_ids))
     for start in range(0, len(weights), chunk):
-        some = slice(start, start + chunk)
-        ranks[some, here] = _positions(candidates.scores, weights[some])[:, places] + 1.0
+        part = slice(start, start + chunk)
+        ranks[part, scored] = _positions(candidates.scores, weights[part])[:, rows] + 1.0
     return ranks
 
 
 def _positions(scores: Float64s, weights: Float64s) -> NDArray[np.int32]:
-    """Positions (settings, n) of the documents in each mixture, from 0."""
-    parts = np.ascontiguousarray(scores.T)
-    mixed, part = np.zeros((len(weights), len(scores))), np.empty((len(weights), len(scores)))
-    for number, values in enumerate(parts):  # in a fixed order, which a matrix product has not
-        np.multiply(weights[:, number, None], values[None, :], out=part)
-        np.add(mixed, part, out=mixed)
-    order = _falling(mixed.astype(np.float32))
-    order += np.arange(len(order))[:, None] * order.shape[1]
+    """Return the position, from 0, of each document under each weighting: (weightings, n)."""
+    components = np.ascontiguousarray(scores.T)  # (components, n)
+    total, term = np.zeros((len(weights), len(scores))), np.empty((len(weights), len(scores)))
+    # add in a fixed order, which a matrix product would not guarantee
+    for number, values in enumerate(components):
+        np.multiply(weights[:, number, None], values[None, :], out=term)  # (weightings, n)
+        np.add(total, term, out=total)
+    order = _descending_order(total.astype(np.float32))  # (weightings, n)
+    row_starts = np.arange(len(order))[:, None] * order.shape[1]  # in the flat array
+    # invert the permutation of each row
     positions = np.empty(order.size, np.int32)
-    positions[order.ravel()] = np.tile(np.arange(order.shape[1], dtype=np.int32), len(order))
+    flat_order = (order + row_starts).ravel()
+    positions[flat_order] = np.tile(np.arange(order.shape[1], dtype=np.int32), len(order))
     return positions.reshape(order.shape)
 
 
-def _falling(scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Columns (settings, n) of each row by falling score, of equal scores the first first.
+def _descending_order(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return for each row its columns by descending score, (weightings, n). Ties keep their order.
 
-    Whole numbers are sorted, the score's bits in front of the column's number: five times as fast
-    as a stable argsort.
+    Sorts 64-bit integers with the score's bits in the upper half and the column number in the
+    lower half, which is five times as fast as a stable argsort.
     """
-    bits = (0.0 - scores).view(np.int32)  # 0 minus, so that there is one zero
+    bits = (0.0 - scores).view(np.int32)  # 0.0 - x negates x and maps both zeros to 0.0
     sign = bits >> 31
     sign &= 0x7FFFFFFF
-    bits ^= sign  # now they rise as floats do
+    bits ^= sign  # now the integers have the order of the floats
     keys = bits.astype(np.int64)
     keys <<= 32
     keys |= np.arange(scores.shape[1])

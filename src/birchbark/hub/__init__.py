@@ -1,1 +1,1 @@
-"""How does a checkpoint come from the hub? The only room that fetches anything."""
+"""How are models downloaded from the Hugging Face hub?"""

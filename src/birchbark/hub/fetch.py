@@ -1,4 +1,4 @@
-"""Which of a model's files does ranking need, and how do they arrive whole or not at all?"""
+"""Which files of a model are downloaded, and in which order?"""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 
-from birchbark.artifact import new_directory, origin, write_json
-from birchbark.checkpoint.model_json import read_object
-from birchbark.checkpoint.reader import FILES, check_model, known_family, read_modules
+from birchbark.artifact import new_directory, software_versions, write_json
+from birchbark.checkpoint.checkpoint import FILES, check_replaceable, find_family, read_modules
+from birchbark.checkpoint.json_files import read_object
+from birchbark.checkpoint.model_folder import SOURCE
 from birchbark.checkpoint.shards import INDEX, shard_names
-from birchbark.checkpoint.shelf import SOURCE
 from birchbark.checkpoint.weights import WEIGHTS
 from birchbark.errors import CheckpointError
 from birchbark.hub.client import Hub, Listing
 from birchbark.score.describe import Description, describe
 
-BESIDE = (*FILES, "tokenizer_config.json", "sentence_bert_config.json")
-PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+CONFIGURATION = (*FILES, "tokenizer_config.json", "sentence_bert_config.json")
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 Watch = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 
@@ -25,19 +25,22 @@ Watch = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 def fetch(
     hub: Hub, hub_id: str, revision: str, target: Path, watch: Watch, *, replace: bool = False
 ) -> Description:
-    """Fetch a model to the directory `target`, with a record of where it came from (SOURCE).
+    """Download a model to the directory `target`, and record its origin in SOURCE.
 
-    Never a pickle, and nothing but what ranking needs; weights come last, when the rest is known to
-    be of a family that can be read. watch: progress, given the number of bytes to come. Raises
-    HubError if something does not arrive, CheckpointError if it is no model that can be opened,
-    InputError if `target` exists, unless it is a model and to be replaced. Then nothing is left
-    behind.
+    Only files that ranking needs are downloaded, never a pickle. Weights are downloaded last, after
+    the configuration has been checked.
+
+    hub_id, revision: the model, and its branch, tag or commit. watch: given the size of the weights
+    in bytes, returns a context manager that yields a function to report downloaded bytes. replace:
+    whether an existing model may be replaced. Raises HubError if a download fails, CheckpointError
+    if the model cannot be opened, and InputError if `target` exists and may not be replaced. In
+    each case, `target` remains unchanged.
     """
     listing = hub.listing(hub_id, revision)
-    with new_directory(target, replace=replace, check=check_model) as scratch:
+    with new_directory(target, replace=replace, check=check_replaceable) as scratch:
         try:
             fetched = _files(hub, listing, scratch, watch)
-            described = describe(scratch, hub_id, whole=True)
+            description = describe(scratch, hub_id, check_weights=True)
         except CheckpointError as refused:
             refused.where = refused.where.replace(str(scratch), f"{hub_id} at {revision}")
             raise
@@ -49,67 +52,67 @@ def fetch(
                 "revision": revision,
                 "commit": listing.commit,
                 "sha256": fetched,
-                "made by": origin(),
+                "made by": software_versions(),
             },
         )
-    return described
+    return description
 
 
 def _files(hub: Hub, listing: Listing, scratch: Path, watch: Watch) -> dict[str, str]:
-    """Bring everything into `scratch`: name → SHA-256."""
+    """Download a model's files to `scratch`; return file name → SHA-256."""
     fetched: dict[str, str] = {}
 
-    def bring(name: str, advance: Callable[[int], object] = lambda count: None) -> Path:
+    def download(name: str, advance: Callable[[int], object] = lambda count: None) -> Path:
         target = scratch / name
         target.parent.mkdir(parents=True, exist_ok=True)
         fetched[name] = hub.copy(listing, name, target, advance)
         return target
 
     if "modules.json" in listing.files:
-        bring("modules.json")
+        download("modules.json")
     modules = read_modules(scratch)
     home = PurePosixPath(modules.get("Transformer", ""))
-    stated = PurePosixPath(modules.get("Pooling", "1_Pooling")) / "config.json"
+    pooling = PurePosixPath(modules.get("Pooling", "1_Pooling")) / "config.json"
     weights = _weights(listing, home)
-    for path in (*(home / name for name in BESIDE), stated):
+    for path in (*(home / name for name in CONFIGURATION), pooling):
         if str(path) in listing.files:
-            bring(str(path))
-    known_family(read_object(scratch / home / "config.json"), scratch)
-    parts = [weights]
+            download(str(path))
+    find_family(read_object(scratch / home / "config.json"), scratch)
+    files = [weights]
     if weights.endswith(INDEX):
-        parts = [str(home / shard) for shard in shard_names(bring(weights))]
-        _check_listed(parts, listing)
-    with watch(sum(listing.files[part].size or 0 for part in parts)) as advance:
-        for part in parts:
-            bring(part, advance)
+        files = [str(home / shard) for shard in shard_names(download(weights))]
+        _check_listed(files, listing)
+    with watch(sum(listing.files[name].size or 0 for name in files)) as advance:
+        for name in files:
+            download(name, advance)
     return fetched
 
 
 def _weights(listing: Listing, home: PurePosixPath) -> str:
-    """The safetensors file or its shards' index; CheckpointError with the reason if none is."""
+    """Return the name of the safetensors file or shard index; CheckpointError if there is none."""
     for name in WEIGHTS:
         if str(home / name) in listing.files:
             return str(home / name)
-    pickles = [name for name in sorted(listing.files) if name.endswith(PICKLED)]
+    pickles = [name for name in sorted(listing.files) if name.endswith(PICKLES)]
     raise CheckpointError(
-        "its weights are pickles, which can run any code when loaded, and are never fetched"
+        "the weights are pickles, which can run any code when loaded, and are never fetched"
         if pickles
         else "no weights",
         where=listing.hub_id,
         wanted=" or ".join(str(home / name) for name in WEIGHTS),
         found=", ".join(pickles[:3]),
-        remedy="some models have safetensors in a pull request: --revision refs/pr/1; or load it "
-        "with transformers where you trust it, and save_pretrained it"
+        remedy="try --revision refs/pr/1, where some models have safetensors; or, if you trust it, "
+        "load it with transformers and call save_pretrained"
         if pickles
         else "",
     )
 
 
-def _check_listed(parts: list[str], listing: Listing) -> None:
-    for part in parts:
-        if part not in listing.files:
+def _check_listed(names: list[str], listing: Listing) -> None:
+    for name in names:
+        if name not in listing.files:
             raise CheckpointError(
-                f"missing weights: no {part}",
+                f"missing weights: no {name}",
                 where=listing.hub_id,
-                wanted="all that the index lists",
+                wanted="all files that the index lists",
             )

@@ -1,1 +1,1 @@
-"""How are Documents kept on disk so that words find them? Built once, read through memory maps."""
+"""How are documents indexed on disk? Built once, read through memory maps."""

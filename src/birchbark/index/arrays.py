@@ -1,4 +1,4 @@
-"""How do arrays reach the disk and come back without being read, and how do they grow?"""
+"""How are arrays written to disk, memory-mapped and extended?"""
 
 from __future__ import annotations
 
@@ -15,38 +15,42 @@ from numpy.typing import NDArray
 def save_array(path: Path, values: NDArray[Any]) -> None:
     """Write `values` as a .npy file; a full disk raises the system's own OSError."""
     with path.open("wb") as out:
-        np.save(SimpleNamespace(write=out.write), values)  # a file itself would hide the reason
+        # Given a real file, numpy would write with tofile(), whose error omits the reason.
+        np.save(SimpleNamespace(write=out.write), values)
 
 
 def map_array(path: Path) -> NDArray[Any]:
-    """The array in the .npy file at `path`, memory-mapped, as a plain ndarray.
+    """Memory-map the .npy file at `path` and return it as a plain ndarray.
 
-    Raises OSError if it cannot be read, ValueError if it is damaged.
+    Raises OSError if the file cannot be read, ValueError if it is damaged.
     """
     try:
         return np.asarray(np.lib.format.open_memmap(path, mode="r"))
-    except (SyntaxError, TokenError, TypeError) as broken:  # its head is a Python dict
-        raise ValueError(f"{path.name} has no head: {broken}") from broken
+    except (SyntaxError, TokenError, TypeError) as error:  # the header is a Python dict
+        raise ValueError(f"{path.name} has no valid header: {error}") from error
 
 
 def map_raw(path: Path, dtype: Any) -> NDArray[Any]:
-    """The numbers in the file at `path`, memory-mapped, as a plain ndarray."""
-    empty = path.stat().st_size == 0
-    found = np.asarray(np.zeros(0, dtype) if empty else np.memmap(path, dtype, "r"))
-    found.flags.writeable = False
-    return found
+    """Memory-map a file of numbers without a header; return it as a plain, read-only ndarray."""
+    empty = path.stat().st_size == 0  # an empty file cannot be mapped
+    values = np.asarray(np.zeros(0, dtype) if empty else np.memmap(path, dtype, "r"))
+    values.flags.writeable = False
+    return values
 
 
-def narrow(values: NDArray[Any]) -> NDArray[Any]:
-    """`values`, 0 and up, as uint32 or else uint64: the smaller that holds them all."""
+def smallest_uint(values: NDArray[Any]) -> NDArray[Any]:
+    """Convert non-negative `values` to uint32 if they fit, else to uint64."""
     return values.astype(np.uint32 if values.max(initial=0) < 1 << 32 else np.uint64)
 
 
-class Growing:
-    """A one-dimensional array that grows at its end. `values` taken before stay as they were."""
+class GrowingArray:
+    """A one-dimensional array that can be extended.
+
+    Views that `values` has returned stay valid and do not change.
+    """
 
     def __init__(self, dtype: Any) -> None:
-        self._room = np.zeros(64, dtype)
+        self._buffer = np.zeros(64, dtype)
         self._size = 0
 
     def __len__(self) -> int:
@@ -54,15 +58,15 @@ class Growing:
 
     @property
     def values(self) -> NDArray[Any]:
-        """What it holds, not copied."""
-        return self._room[: self._size]
+        """The current values, as a view."""
+        return self._buffer[: self._size]
 
     def extend(self, values: Sequence[int]) -> None:
-        """Put `values` at the end."""
+        """Append `values`."""
         size = self._size + len(values)
-        if size > len(self._room):
-            larger = np.zeros(max(size, 2 * len(self._room)), self._room.dtype)
+        if size > len(self._buffer):
+            larger = np.zeros(max(size, 2 * len(self._buffer)), self._buffer.dtype)
             larger[: self._size] = self.values
-            self._room = larger
-        self._room[self._size : size] = values
+            self._buffer = larger
+        self._buffer[self._size : size] = values
         self._size = size

@@ -1,8 +1,8 @@
-"""Which rows did others compute from a document?
+"""How are the attached rows of a document read?
 
-Bytes on disk are not trusted: each document's rows carry a checksum that covers the document's
-number too, and it is checked whenever they are read (.3 µs where there are few of them). So damage
-anywhere, in the numbers of rows as in the rows, is told, and never gives another document's.
+Files may be damaged, so each document's rows have a checksum, which also covers the document's
+number. It is verified on every read, which takes 0.3 µs for a few rows. Damage to row numbers or
+rows therefore raises an error; it never returns another document's rows.
 """
 
 from __future__ import annotations
@@ -18,173 +18,187 @@ from numpy.typing import NDArray
 
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.arrays import map_array, map_raw
-from birchbark.index.attachment_schema import AttachedEntry, AttachmentSchema, RowForm, Rows
-from birchbark.index.part_reader import Part, find_documents
+from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry, RowForm, Rows
+from birchbark.index.part import Part, locate_documents
 
 Numbers = NDArray[np.int64]
-REMEDY = "detach it, and attach it again; `birchbark index verify` finds what is damaged"
+REMEDY = "detach and attach it again; `birchbark index verify` lists damaged files"
 
 
-def check_of(rows: Rows) -> int:
-    """CRC-32 over the rows of one document, array after array."""
-    check = 0
+def rows_checksum(rows: Rows) -> int:
+    """Return the CRC-32 of the rows of one document, over all arrays in order."""
+    checksum = 0
     for values in rows.values():
-        check = crc32(values, check)
-    return check
+        checksum = crc32(values, checksum)
+    return checksum
 
 
-def salt(numbers: NDArray[Any]) -> NDArray[np.uint32]:
-    """What is mixed into the checks of documents by exclusive or: theirs differ by their numbers.
+def document_salt(numbers: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return a salt for each document number, to be XORed with the checksum of its rows.
 
-    Being apart from the rows it can be exchanged when a merge gives new numbers, unread rows and
-    all: damage that there was is told after the merge as before.
+    A salt makes the checksum depend on the document's number. A merge renumbers documents and
+    replaces the salts without reading the rows, so existing damage is still detected afterwards.
     """
     return (numbers.astype(np.uint64) * np.uint64(2_654_435_761)).astype(np.uint32)
 
 
 @contextmanager
-def reading(folder: Path) -> Iterator[None]:
-    """Inside, what only damage can be is raised as an ArtifactError that names the folder."""
+def reporting_damage(folder: Path) -> Iterator[None]:
+    """Turn errors that only damage can cause into an ArtifactError that names `folder`."""
     try:
         yield
-    except (OSError, ValueError, IndexError) as broken:
+    except (OSError, ValueError, IndexError) as error:
         raise ArtifactError(
-            f"damaged attachment: {broken}", where=str(folder), remedy=REMEDY
-        ) from broken
+            f"damaged attachment: {error}", where=str(folder), remedy=REMEDY
+        ) from error
 
 
-class AttachedRows:
-    """One folder: the rows of some documents of one part.
+class RowFolder:
+    """One folder, with the rows of some documents of one part.
 
-    docs: uint32 (documents,), their numbers in the part, rising. starts: (documents + 1, arrays),
-    where their rows start in each array. checks: uint32 (documents,). values: of each array.
+    docs: uint32 (documents,), the documents' numbers in the part, in ascending order. starts:
+    unsigned (documents + 1, arrays), each document's first row in each array. checksums: uint32
+    (documents,), salted. values: array name → (rows, *shape).
     """
 
-    def __init__(self, folder: Path, entry: AttachedEntry, schema: AttachmentSchema) -> None:
+    def __init__(self, folder: Path, entry: RowFolderEntry, schema: AttachmentSchema) -> None:
         """Map the folder that `entry` describes; ArtifactError if a file is missing or damaged."""
-        self.folder = folder
-        with reading(folder):
+        self.path = folder
+        with reporting_damage(folder):
             self.docs = map_array(folder / "docs.npy")
             self.starts = map_array(folder / "starts.npy")
-            self.checks = map_array(folder / "checks.npy")
+            self.checksums = map_array(folder / "checks.npy")
             self.values = {
-                name: _values(folder / f"rows.{name}", form) for name, form in schema.arrays.items()
+                name: _map_rows(folder / f"rows.{name}", form)
+                for name, form in schema.arrays.items()
             }
             self._check(entry)
 
-    def _check(self, entry: AttachedEntry) -> None:
-        """Raise ValueError if the arrays are not as long as they must be."""
-        wanted: dict[str, tuple[object, object]] = {
+    def _check(self, entry: RowFolderEntry) -> None:
+        """Raise ValueError if an array has the wrong shape or dtype."""
+        expected: dict[str, tuple[object, object]] = {
             "docs": (self.docs.shape, (entry.documents,)),
-            "checks": (self.checks.shape, (entry.documents,)),
+            "checks": (self.checksums.shape, (entry.documents,)),
             "starts": (self.starts.shape, (entry.documents + 1, len(entry.rows))),
             "rows": (tuple(map(len, self.values.values())), entry.rows),
-            "numbers": ({a.dtype.kind for a in (self.docs, self.starts, self.checks)}, {"u"}),
+            "numbers": ({a.dtype.kind for a in (self.docs, self.starts, self.checksums)}, {"u"}),
         }
-        for name, (found, right) in wanted.items():
-            if found != right:
-                raise ValueError(f"{name}: {right} expected, found {found}")
+        for name, (actual, right) in expected.items():
+            if actual != right:
+                raise ValueError(f"{name}: {right} expected, found {actual}")
 
     def __len__(self) -> int:
-        """How many documents have rows here, if only none."""
+        """The number of documents in the folder, including documents with zero rows."""
         return len(self.docs)
 
     def check_order(self) -> None:
-        """ArtifactError unless documents and starts rise as they must; reads all of them."""
-        with reading(self.folder):
+        """Raise ArtifactError unless document numbers and row starts ascend; read all of them."""
+        with reporting_damage(self.path):
             starts = self.starts.astype(np.int64)
             ends = tuple(starts[-1].tolist())
             if (np.diff(self.docs.astype(np.int64)) <= 0).any():
-                raise ValueError("numbers of documents do not rise")
+                raise ValueError("document numbers do not rise")
             if starts[0].any() or (np.diff(starts, axis=0) < 0).any():
-                raise ValueError("starts of rows do not rise from 0")
+                raise ValueError("row starts do not rise from 0")
             if ends != tuple(map(len, self.values.values())):
-                raise ValueError("starts do not end where the rows end")
+                raise ValueError("the last row start is not the number of rows")
 
     def take(self, numbers: Numbers, documents: int) -> list[Rows | None]:
-        """The rows of the documents `numbers` of a part of `documents`; None for those not here."""
-        at = self._places(numbers, documents)
-        there = np.flatnonzero(at >= 0)
-        at = at[there]
-        with reading(self.folder):
-            begins, ends = self.starts[at].tolist(), self.starts[at + 1].tolist()
-            checks = (self.checks[at] ^ salt(numbers[there])).tolist()
-            found: list[Rows | None] = [None] * len(numbers)
-            for i, begin, end, check in zip(there.tolist(), begins, ends, checks, strict=True):
+        """Return the rows of each document in `numbers`; None if it is not in this folder.
+
+        documents: the number of documents in the part. Raises ArtifactError if rows are damaged.
+        """
+        positions = self._positions(numbers, documents)
+        covered = np.flatnonzero(positions >= 0)
+        positions = positions[covered]
+        with reporting_damage(self.path):
+            begins, ends = self.starts[positions].tolist(), self.starts[positions + 1].tolist()
+            checksums = (self.checksums[positions] ^ document_salt(numbers[covered])).tolist()
+            result: list[Rows | None] = [None] * len(numbers)
+            for i, begin, end, checksum in zip(
+                covered.tolist(), begins, ends, checksums, strict=True
+            ):
                 rows = {
                     name: values[a:b]
                     for (name, values), a, b in zip(self.values.items(), begin, end, strict=True)
                 }
-                if check_of(rows) != check:  # a slice never leads outside, so this is enough
-                    raise ValueError(f"rows of document {numbers[i]} are not as written")
-                found[i] = rows
-        return found
+                # A slice cannot leave the array, so it suffices to verify the checksum.
+                if rows_checksum(rows) != checksum:
+                    raise ValueError(f"rows of document {numbers[i]} have a wrong checksum")
+                result[i] = rows
+        return result
 
-    def _places(self, numbers: Numbers, documents: int) -> Numbers:
-        """Where each of `numbers` stands among the documents here; −1 where it does not."""
+    def _positions(self, numbers: Numbers, documents: int) -> Numbers:
+        """Return the position of each of `numbers` in `docs`; −1 if it is not there."""
         if len(self) == documents:
             return numbers
-        wanted = numbers.astype(self.docs.dtype)  # else all of docs would be converted
-        at = np.minimum(np.searchsorted(self.docs, wanted), len(self) - 1)
-        return np.where(self.docs[at] == wanted, at, -1)
+        wanted = numbers.astype(self.docs.dtype)  # otherwise numpy would convert all of `docs`
+        positions = np.minimum(np.searchsorted(self.docs, wanted), len(self) - 1)
+        return np.where(self.docs[positions] == wanted, positions, -1)
 
 
-def _values(path: Path, form: RowForm) -> NDArray[Any]:
+def _map_rows(path: Path, form: RowForm) -> NDArray[Any]:
     return map_raw(path, np.dtype(form.dtype)).reshape(-1, *form.shape)
 
 
 class Attachment:
-    """What one attachment keeps of the documents of an index: a snapshot, as the index is.
+    """A snapshot of one attachment of an index.
 
-    schema: its config, and its arrays. held: for each part of the index, the folders of rows.
+    schema: its config and arrays. folders: the folders of rows for each part of the index.
     """
 
     def __init__(
         self, directory: Path, name: str, schema: AttachmentSchema, parts: Sequence[Part]
     ) -> None:
-        """Map its files; ArtifactError if one is missing or damaged."""
+        """Map the files of the attachment; ArtifactError if one is missing or damaged."""
         self.name, self.schema = name, schema
         self._directory = directory
         self._parts = parts
-        self.held = [
-            [AttachedRows(part.path / e.name, e, schema) for e in part.entry.attached.get(name, ())]
+        self.folders = [
+            [RowFolder(part.path / e.name, e, schema) for e in part.entry.attached.get(name, ())]
             for part in parts
         ]
 
     def rows(self, doc_ids: Sequence[str]) -> list[Rows | None]:
-        """Array → rows for each document, views into the files; None where nothing is kept of it.
+        """Return array name → rows (views) for each document; None if it is not attached.
 
-        InputError for an id that is not in the index, ArtifactError for rows that are damaged.
+        Raises InputError for an id that is not in the index, ArtifactError for damaged rows.
         """
-        positions, numbers = find_documents(self._parts, doc_ids)
+        positions, numbers = locate_documents(self._parts, doc_ids)
         for doc_id, position in zip(doc_ids, positions.tolist(), strict=True):
             if position < 0:
                 raise InputError(f"no document {doc_id}", where=str(self._directory))
-        found: list[Rows | None] = [None] * len(numbers)
+        result: list[Rows | None] = [None] * len(numbers)
         for position in np.unique(positions).tolist():
-            places = np.flatnonzero(positions == position)
-            taken = self.rows_in(position, numbers[places])
-            for place, rows in zip(places.tolist(), taken, strict=True):
-                found[place] = rows
-        return found
+            requests = np.flatnonzero(positions == position)
+            taken = self.rows_in(position, numbers[requests])
+            for request, rows in zip(requests.tolist(), taken, strict=True):
+                result[request] = rows
+        return result
 
     def rows_in(self, position: int, numbers: Numbers) -> list[Rows | None]:
-        """As `rows`, for documents by their numbers in the part at `position` of the index."""
-        found: list[Rows | None] = [None] * len(numbers)
-        left = np.arange(len(numbers))
-        for held in self.held[position]:
-            taken = held.take(numbers[left], self._parts[position].documents)
-            for place, rows in zip(left.tolist(), taken, strict=True):
-                found[place] = rows
-            left = left[[rows is None for rows in taken]]
-        return found
+        """Return array name → rows for the documents `numbers` of the part at `position`.
+
+        See `rows`.
+        """
+        result: list[Rows | None] = [None] * len(numbers)
+        pending = np.arange(len(numbers))
+        for folder in self.folders[position]:
+            taken = folder.take(numbers[pending], self._parts[position].documents)
+            for request, rows in zip(pending.tolist(), taken, strict=True):
+                result[request] = rows
+            pending = pending[[rows is None for rows in taken]]
+        return result
 
     def missing(self, position: int) -> Numbers:
-        """Numbers of the documents of the part at `position` that it keeps nothing of, rising."""
+        """Return the numbers of live documents that are not attached in the part at `position`.
+
+        The numbers ascend.
+        """
         part = self._parts[position]
         missing = np.zeros(part.documents, bool)
-        missing[part.live()] = True
-        for held in self.held[position]:
-            with reading(held.folder):
-                missing[held.docs] = False
+        missing[part.live_numbers()] = True
+        for folder in self.folders[position]:
+            with reporting_damage(folder.path):
+                missing[folder.docs] = False
         return np.flatnonzero(missing)

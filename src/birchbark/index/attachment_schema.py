@@ -1,7 +1,8 @@
-"""What is an attachment: data that others compute from documents, and keep beside the postings?
+"""Which arrays does an attachment store per document, and how were they computed?
 
-The index knows neither models nor segments. It knows that a document has some rows in each of a few
-arrays, which form these rows have, and what they were made by.
+An attachment is data computed from documents, such as vectors, and stored beside the postings. The
+index knows nothing about models or segments. It knows that each document has rows in each array,
+the dtype and shape of a row, and the configuration that produced the rows.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from numpy.typing import NDArray
 
 from birchbark.errors import InputError
 
-Rows = dict[str, NDArray[Any]]  # array → the rows of one document
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # part of a file's name, on any file system
+Rows = dict[str, NDArray[Any]]  # array name → the rows of one document
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # becomes part of a file name on any file system
 
 
 @dataclass(frozen=True, slots=True)
 class RowForm:
-    """What one row of an array is: numbers of `dtype` (numpy's name for it) in `shape`."""
+    """The form of one row of an array. dtype: a numpy dtype's name. shape: the row's shape."""
 
     dtype: str
     shape: tuple[int, ...] = ()
@@ -32,68 +33,71 @@ class RowForm:
         return f"{self.dtype} (rows{''.join(f', {size}' for size in self.shape)})"
 
     def fits(self, values: NDArray[Any]) -> bool:
-        """Whether `values` are rows of this form."""
+        """Return whether `values` consists of rows of this form, (rows, *shape)."""
         form = (values.dtype, values.ndim, values.shape[1:])
         return form == (np.dtype(self.dtype), 1 + len(self.shape), self.shape)
 
 
 @dataclass(frozen=True, slots=True)
 class AttachmentSchema:
-    """What an attachment keeps of each document, and what makes it.
+    """The arrays that an attachment stores for each document, and how they were computed.
 
-    config: JSON values, all that rows depend on besides the document. Rows that were made under
-    another config are never mixed with these. arrays: name → form of its rows; how many rows a
-    document has may differ from array to array.
+    config: everything that the rows depend on besides the document, as JSON values; rows computed
+    under different configs are never mixed. arrays: array name → form of its rows. A document may
+    have different numbers of rows in different arrays.
     """
 
     config: Mapping[str, Any]
     arrays: Mapping[str, RowForm]
 
     def checked(self, name: str) -> AttachmentSchema:
-        """This, as it will be read again, arrays by name; InputError if `name` cannot keep it."""
+        """Return this schema as it will be read back, with its arrays sorted by name.
+
+        name: the attachment's name. Raises InputError if the name or the schema cannot be stored.
+        """
         for used in (name, *self.arrays):
             if not _NAME.fullmatch(used):
-                wanted = "small letters, digits, _ and -, a letter first, 40 at most"
-                raise InputError("cannot be a name in an attachment", wanted=wanted, found=used)
+                wanted = "at most 40 lower-case letters, digits, _ and -, beginning with a letter"
+                raise InputError("invalid name in an attachment", wanted=wanted, found=used)
         if not self.arrays:
-            raise InputError("an attachment without arrays", where=name)
+            raise InputError("an attachment needs at least one array", where=name)
         try:
             config = json.loads(json.dumps(dict(self.config), allow_nan=False))
-        except (TypeError, ValueError) as broken:
-            raise InputError(f"config is not JSON: {broken}", where=name) from broken
-        arrays = {name: _plain(name, form) for name, form in sorted(self.arrays.items())}
+        except (TypeError, ValueError) as error:
+            raise InputError(f"config is not JSON: {error}", where=name) from error
+        arrays = {name: _checked_form(name, form) for name, form in sorted(self.arrays.items())}
         return AttachmentSchema(config, arrays)
 
     @classmethod
     def read(cls, values: dict[str, Any]) -> AttachmentSchema:
-        """Out of the manifest; KeyError or TypeError if damaged."""
+        """Make the schema from its JSON in the manifest; KeyError or TypeError if damaged."""
         forms = values["arrays"].items()
         arrays = {name: RowForm(form["dtype"], tuple(form["shape"])) for name, form in forms}
         return cls(values["config"], arrays)
 
 
-def _plain(array: str, form: RowForm) -> RowForm:
-    """`form` with numpy's own name of the type; InputError for what is no plain number."""
+def _checked_form(array: str, form: RowForm) -> RowForm:
+    """Return `form` with numpy's name of the dtype; InputError if it is not a number type."""
     try:
         dtype = np.dtype(form.dtype)
     except TypeError:
         dtype = np.dtype(object)
     if dtype.kind not in "iuf" or not dtype.isnative or min(form.shape, default=1) < 1:
         raise InputError(
-            "not a form of rows",
+            "unsupported row form",
             where=array,
-            wanted="int, uint or float of some bits, in a shape without 0",
+            wanted="an int, uint or float dtype in native byte order, and a shape without 0",
             found=str(form),
         )
     return RowForm(dtype.name, tuple(map(int, form.shape)))
 
 
 @dataclass(frozen=True, slots=True)
-class AttachedEntry:
-    """In the manifest, one folder of rows of documents of one part.
+class RowFolderEntry:
+    """The manifest's entry for one folder of rows, which covers some documents of one part.
 
-    documents: how many have rows there, if only none. rows: how many in each array. checksum: over
-    its files.
+    name: the name of the folder. documents: the number of documents in it, including documents with
+    zero rows. rows: the number of rows in each array. checksum: the checksum of the folder's files.
     """
 
     name: str
@@ -102,6 +106,6 @@ class AttachedEntry:
     checksum: str
 
     @classmethod
-    def read(cls, values: dict[str, Any]) -> AttachedEntry:
-        """Out of the manifest; KeyError or TypeError if damaged."""
+    def read(cls, values: dict[str, Any]) -> RowFolderEntry:
+        """Make the entry from its JSON in the manifest; KeyError or TypeError if damaged."""
         return cls(**values | {"rows": tuple(values["rows"])})

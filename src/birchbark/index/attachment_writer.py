@@ -1,4 +1,4 @@
-"""How do rows that others compute reach the disk, and from there a merged part?"""
+"""How are computed rows written to disk, and copied into a merged part?"""
 
 from __future__ import annotations
 
@@ -14,44 +14,51 @@ from numpy.typing import NDArray
 
 from birchbark.artifact import fingerprint, flush
 from birchbark.errors import ArtifactError, InputError
-from birchbark.index.arrays import narrow, save_array
-from birchbark.index.attachment_reader import REMEDY, AttachedRows, Numbers, check_of, salt
-from birchbark.index.attachment_schema import AttachedEntry, AttachmentSchema, Rows
-from birchbark.index.part_reader import Part
+from birchbark.index.arrays import save_array, smallest_uint
+from birchbark.index.attachment_reader import (
+    REMEDY,
+    Numbers,
+    RowFolder,
+    document_salt,
+    rows_checksum,
+)
+from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry, Rows
+from birchbark.index.part import Part
 from birchbark.records import Document
 
-Compute = Callable[[Sequence[Document]], Iterable[Mapping[str, NDArray[Any]]]]
-READ = 64  # documents read at a time
-TOGETHER, CHARACTERS = 256, 4_000_000  # most documents, and about their characters, of one call
+ComputeRows = Callable[[Sequence[Document]], Iterable[Mapping[str, NDArray[Any]]]]
+READ_DOCUMENTS = 64  # documents read from the stored fields at a time
+MAX_DOCUMENTS = 256  # in one call of `compute`
+MAX_CHARACTERS = 4_000_000  # in one call of `compute`, approximately
 
 
 @dataclass(frozen=True, slots=True)
-class Attaching:
-    """What is to be attached, and the function that computes it.
+class AttachmentJob:
+    """An attachment to be computed: its name, its schema, and the function that computes it.
 
-    compute: is given documents, some hundreds at most, and gives the rows of each, in their order:
-    array → rows of the form that the schema says. How documents are divided must not matter to it.
+    compute: takes at most a few hundred documents and returns array name → rows for each of them,
+    in order. Rows have the form in the schema, and must not depend on how documents are batched.
     """
 
     name: str
     schema: AttachmentSchema
-    compute: Compute
+    compute: ComputeRows
 
-    def checked(self) -> Attaching:
-        """This, with its schema as it will be read again; InputError if it cannot be kept."""
+    def checked(self) -> AttachmentJob:
+        """Return this job with its schema as it will be read back; InputError if invalid."""
         return replace(self, schema=self.schema.checked(self.name))
 
 
 class RowWriter:
-    """Writes one folder of rows, document after document; what it is, no reader knows yet."""
+    """Writes one folder of rows. Readers do not see it until a manifest names it."""
 
     def __init__(self, folder: Path, schema: AttachmentSchema) -> None:
-        """Start the files in the new folder `folder`."""
+        """Create `folder` and empty files for the arrays."""
         folder.mkdir()
         self._folder = folder
         self._arrays = list(schema.arrays)
         self._docs = [np.zeros(0, np.uint32)]
-        self._checks = [np.zeros(0, np.uint32)]
+        self._checksums = [np.zeros(0, np.uint32)]
         self._counts = [np.zeros((1, len(self._arrays)), np.int64)]
         for name in self._arrays:
             self._path(name).touch(exist_ok=False)
@@ -59,33 +66,37 @@ class RowWriter:
     def _path(self, name: str) -> Path:
         return self._folder / f"rows.{name}"
 
-    def add(self, docs: Numbers, counts: Numbers, checks: NDArray[np.uint32]) -> None:
-        """The next documents: numbers, rising, counts of rows (documents, arrays), and checks."""
+    def add(self, docs: Numbers, counts: Numbers, checksums: NDArray[np.uint32]) -> None:
+        """Append documents.
+
+        docs: (n,), the documents' numbers, which ascend over all calls. counts: (n, arrays), the
+        number of rows in each array. checksums: (n,), the salted checksums of the rows.
+        """
         self._docs.append(docs.astype(np.uint32))
         self._counts.append(counts)
-        self._checks.append(checks)
+        self._checksums.append(checksums)
 
-    def write(self, name: str, rows: Iterable[NDArray[Any]]) -> None:
-        """The rows of these documents in the array `name`, end to end in any pieces."""
+    def write(self, name: str, chunks: Iterable[NDArray[Any]]) -> None:
+        """Append the rows of the added documents to the array `name`, in chunks of any length."""
         with self._path(name).open("ab") as out:
-            for piece in rows:
-                out.write(np.ascontiguousarray(piece).data)
+            for chunk in chunks:
+                out.write(np.ascontiguousarray(chunk).data)
 
-    def close(self) -> AttachedEntry:
-        """Write what is left, and ask the disk to keep it all; the folder's entry."""
+    def close(self) -> RowFolderEntry:
+        """Write numbers, starts and checksums, flush all files, and return the folder's entry."""
         docs, starts = np.concatenate(self._docs), np.cumsum(np.concatenate(self._counts), axis=0)
         save_array(self._folder / "docs.npy", docs)
-        save_array(self._folder / "starts.npy", narrow(starts))
-        save_array(self._folder / "checks.npy", np.concatenate(self._checks))
+        save_array(self._folder / "starts.npy", smallest_uint(starts))
+        save_array(self._folder / "checks.npy", np.concatenate(self._checksums))
         for path in (*self._folder.iterdir(), self._folder, self._folder.parent):
             flush(path)
         rows = tuple(starts[-1].tolist())
-        return AttachedEntry(self._folder.name, len(docs), rows, checksum(self._folder))
+        return RowFolderEntry(self._folder.name, len(docs), rows, folder_checksum(self._folder))
 
 
 @contextmanager
 def new_rows(folder: Path, schema: AttachmentSchema) -> Iterator[RowWriter]:
-    """A writer to the new folder `folder`, which is removed if the block raises."""
+    """Create `folder` and yield a writer for it; remove it if the block raises."""
     writer = RowWriter(folder, schema)
     try:
         yield writer
@@ -94,8 +105,8 @@ def new_rows(folder: Path, schema: AttachmentSchema) -> Iterator[RowWriter]:
         raise
 
 
-def checksum(folder: Path) -> str:
-    """Over the files of a folder of rows, in the order of their names."""
+def folder_checksum(folder: Path) -> str:
+    """Return the checksum of the files in a folder of rows, in order of name."""
     return fingerprint(*sorted(folder.iterdir()))
 
 
@@ -103,108 +114,125 @@ def compute_rows(
     folder: Path,
     part: Part,
     numbers: Numbers,
-    attaching: Attaching,
+    job: AttachmentJob,
     advance: Callable[[int], object],
-) -> AttachedEntry:
-    """Compute and write the rows of the documents `numbers` of `part`, which rise.
+) -> RowFolderEntry:
+    """Compute the rows of some documents of `part` and write them to `folder`; return its entry.
 
-    Memory holds one batch of documents and their rows. If it fails, the folder is removed. Raises
-    InputError if the rows are not of the form that they must be.
+    One batch of documents and its rows are in memory at a time. The folder is removed on failure.
+
+    numbers: the documents' numbers, ascending. advance: called with the number of documents in each
+    batch. Raises InputError if the computed rows do not have the form in the schema.
     """
-    with new_rows(folder, attaching.schema) as writer:
-        for some, documents in _batches(part, numbers):
-            rows = _computed(attaching, documents)
-            counts = np.array([[len(values) for values in of.values()] for of in rows])
-            checks = np.array([check_of(of) for of in rows], np.uint32)
-            writer.add(some, counts, checks ^ salt(some))
-            for name in attaching.schema.arrays:
-                writer.write(name, (of[name] for of in rows))
+    with new_rows(folder, job.schema) as writer:
+        for batch, documents in _batches(part, numbers):
+            rows = _computed(job, documents)
+            counts = np.array([[len(values) for values in r.values()] for r in rows])
+            checksums = np.array([rows_checksum(r) for r in rows], np.uint32)
+            writer.add(batch, counts, checksums ^ document_salt(batch))
+            for name in job.schema.arrays:
+                writer.write(name, (r[name] for r in rows))
             advance(len(documents))
         return writer.close()
 
 
 def _batches(part: Part, numbers: Numbers) -> Iterator[tuple[Numbers, list[Document]]]:
-    """The documents `numbers` and these, so many at a time as one call is given."""
+    """Yield the documents `numbers`, with their numbers, in batches for `compute`."""
     first, documents, characters = 0, list[Document](), 0
-    for begin in range(0, len(numbers), READ):
-        some = numbers[begin : begin + READ].tolist()
-        texts = part.texts.take(some)
-        for number, doc_id in zip(some, part.doc_ids.take(some), strict=True):
-            if len(documents) >= TOGETHER or characters >= CHARACTERS:
+    for begin in range(0, len(numbers), READ_DOCUMENTS):
+        chunk = numbers[begin : begin + READ_DOCUMENTS].tolist()
+        fields = part.stored_fields.take(chunk)
+        for number, doc_id in zip(chunk, part.doc_ids.take(chunk), strict=True):
+            if len(documents) >= MAX_DOCUMENTS or characters >= MAX_CHARACTERS:
                 yield numbers[first : first + len(documents)], documents
                 first, documents, characters = first + len(documents), [], 0
-            documents.append(Document(doc_id, texts[number]))
-            characters += sum(map(len, texts[number].values()))
+            documents.append(Document(doc_id, fields[number]))
+            characters += sum(map(len, fields[number].values()))
     if documents:
         yield numbers[first:], documents
 
 
-def _computed(attaching: Attaching, documents: Sequence[Document]) -> list[Rows]:
-    """What `compute` gives for them, its arrays in the order of the schema."""
-    found = list(attaching.compute(documents))
-    where = f"attachment {attaching.name}"
-    if len(found) != len(documents):
-        wanted = f"rows for each of {len(documents)} documents"
-        raise InputError("cannot attach", where=where, wanted=wanted, found=f"for {len(found)}")
-    arrays = attaching.schema.arrays
-    for document, rows in zip(documents, found, strict=True):
-        of = f"{where}: document {document.doc_id}"
+def _computed(job: AttachmentJob, documents: Sequence[Document]) -> list[Rows]:
+    """Return the checked result of `compute`, with arrays in the order of the schema."""
+    results = list(job.compute(documents))
+    where = f"attachment {job.name}"
+    if len(results) != len(documents):
+        wanted = f"rows for {len(documents)} documents"
+        raise InputError(
+            "wrong number of results", where=where, wanted=wanted, found=f"{len(results)}"
+        )
+    arrays = job.schema.arrays
+    for document, rows in zip(documents, results, strict=True):
+        at = f"{where}: document {document.doc_id}"
         if rows.keys() != arrays.keys():
-            raise InputError("other arrays", where=of, wanted=str([*arrays]), found=str([*rows]))
+            raise InputError("wrong arrays", where=at, wanted=str([*arrays]), found=str([*rows]))
         for name, form in arrays.items():
             if not form.fits(rows[name]):
-                known = f"{rows[name].dtype} {rows[name].shape}"
-                raise InputError(f"rows of {name}", where=of, wanted=str(form), found=known)
-    return [{name: np.ascontiguousarray(rows[name]) for name in arrays} for rows in found]
+                actual = f"{rows[name].dtype} {rows[name].shape}"
+                raise InputError(
+                    f"rows of {name} have the wrong form", where=at, wanted=str(form), found=actual
+                )
+    return [{name: np.ascontiguousarray(rows[name]) for name in arrays} for rows in results]
 
 
 def copy_rows(
-    folder: Path, schema: AttachmentSchema, sources: Sequence[tuple[AttachedRows, Numbers]]
-) -> AttachedEntry | None:
-    """Write into the new folder `folder` the rows that `sources` hold; None if there are none.
+    target: Path, schema: AttachmentSchema, sources: Sequence[tuple[RowFolder, Numbers]]
+) -> RowFolderEntry | None:
+    """Copy the rows of several folders to the new folder `target`; return its entry.
 
-    sources: folders, and for each document there its new number, −1 to leave it out. Rows are
-    copied unread, their checks with them. A document that has rows in two folders is an
-    ArtifactError.
+    Returns None, without creating a folder, if no document remains. Rows and their checksums are
+    copied without verification.
+
+    sources: folders, each with the new numbers of all documents in it; −1 leaves a document out.
+    Raises ArtifactError if two documents get the same number.
     """
-    owner, place, number = _living(sources)
+    owner, position, number = _live_documents(sources)  # (n,) each
     if not len(number):
         return None
     if (np.diff(number) == 0).any():
-        where = str(sources[0][0].folder.parent)
+        where = str(sources[0][0].path.parent)
         raise ArtifactError("a document has rows in two folders", where=where, remedy=REMEDY)
-    begins, ends, checks = _bounds([held for held, _ in sources], owner, place)
-    cuts = np.flatnonzero((np.diff(owner) != 0) | (np.diff(place) != 1)) + 1
+    begins, ends, checksums = _bounds([folder for folder, _ in sources], owner, position)
+    # Documents that follow each other in their source are copied as one run.
+    cuts = np.flatnonzero((np.diff(owner) != 0) | (np.diff(position) != 1)) + 1
     first, last = np.append(0, cuts), np.append(cuts, len(number)) - 1
-    with new_rows(folder, schema) as writer:
-        writer.add(number, ends - begins, checks ^ salt(number))
+    with new_rows(target, schema) as writer:
+        writer.add(number, ends - begins, checksums ^ document_salt(number))
         for column, name in enumerate(schema.arrays):
-            values = [held.values[name] for held, _ in sources]
+            values = [folder.values[name] for folder, _ in sources]
             edges = (owner[first], begins[first, column], ends[last, column])
             runs = zip(*(edge.tolist() for edge in edges), strict=True)
             writer.write(name, (values[source][a:b] for source, a, b in runs))
         return writer.close()
 
 
-def _living(sources: Sequence[tuple[AttachedRows, Numbers]]) -> tuple[Numbers, Numbers, Numbers]:
-    """By new number, each document that is kept: its source, its place there, and that number."""
-    owner = np.repeat(np.arange(len(sources)), [len(held) for held, _ in sources])
+def _live_documents(
+    sources: Sequence[tuple[RowFolder, Numbers]],
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Return for each document that is not left out: its source, position there, and new number.
+
+    Each array is int64 (n,); the new numbers ascend.
+    """
+    owner = np.repeat(np.arange(len(sources)), [len(folder) for folder, _ in sources])
     nothing = np.zeros(0, np.int64)
-    place = np.concatenate([nothing, *(np.arange(len(held)) for held, _ in sources)])
+    position = np.concatenate([nothing, *(np.arange(len(folder)) for folder, _ in sources)])
     number = np.concatenate([nothing, *(numbers for _, numbers in sources)])
     order = np.argsort(number, kind="stable")[np.count_nonzero(number < 0) :]
-    return owner[order], place[order], number[order]
+    return owner[order], position[order], number[order]
 
 
 def _bounds(
-    sources: Sequence[AttachedRows], owner: Numbers, place: Numbers
+    sources: Sequence[RowFolder], owner: Numbers, position: Numbers
 ) -> tuple[Numbers, Numbers, NDArray[np.uint32]]:
-    """Where the rows of documents begin and end, (documents, arrays), and their checks unsalted."""
+    """Return where each document's rows begin and end, and its unsalted checksum.
+
+    The shapes are (n, arrays), (n, arrays) and (n,).
+    """
     begins = np.empty((len(owner), len(sources[0].values)), np.int64)
-    ends, checks = np.empty_like(begins), np.empty(len(owner), np.uint32)
-    for i, held in enumerate(sources):
-        mine = owner == i
-        at = place[mine]
-        begins[mine], ends[mine] = held.starts[at], held.starts[at + 1]
-        checks[mine] = held.checks[at] ^ salt(held.docs[at])
-    return begins, ends, checks
+    ends, checksums = np.empty_like(begins), np.empty(len(owner), np.uint32)
+    for i, folder in enumerate(sources):
+        here = owner == i
+        at = position[here]
+        begins[here], ends[here] = folder.starts[at], folder.starts[at + 1]
+        checksums[here] = folder.checksums[at] ^ document_salt(folder.docs[at])
+    return begins, ends, checksums

@@ -1,7 +1,8 @@
-"""How are loops over postings compiled, and where is compiled code kept?
+"""How are loops over postings compiled, and where is the compiled code cached?
 
-numba keeps it beside the source or, where that cannot be written, in the user's cache folder. Where
-neither can, code is compiled anew in every process: slower to start by seconds, and said so.
+numba caches compiled code beside the source file or, if it cannot write there, in the user's cache
+folder. If it can write to neither, the code is compiled again in every process, which takes
+seconds, and a warning says so.
 """
 
 from __future__ import annotations
@@ -14,35 +15,35 @@ import numba
 from numba.core.event import Listener, register
 
 
-class _Once(Listener):
-    """Calls a function when numba first compiles something."""
+class _FirstCompilation(Listener):
+    """Calls `callback` when numba first compiles a function."""
 
-    def __init__(self, tell: Callable[[], object]) -> None:
-        self._tell: Callable[[], object] | None = tell
+    def __init__(self, callback: Callable[[], object]) -> None:
+        self._callback: Callable[[], object] | None = callback
 
     def on_start(self, event: Any) -> None:
-        tell, self._tell = self._tell, None
-        if tell:
-            tell()
+        callback, self._callback = self._callback, None
+        if callback:
+            callback()
 
     def on_end(self, event: Any) -> None:
         pass
 
 
-def when_compiling(tell: Callable[[], object]) -> None:
-    """Call `tell` when code must be compiled, before the first: it is not in the cache yet."""
-    register("numba:compile", _Once(tell))  # type: ignore[no-untyped-call]
+def on_first_compile(callback: Callable[[], object]) -> None:
+    """Call `callback` once, before numba compiles the first function that is not in its cache."""
+    register("numba:compile", _FirstCompilation(callback))  # type: ignore[no-untyped-call]
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, compiled by numba when first called. Division by zero gives infinity."""
+    """Compile `function` with numba when it is first called; division by zero gives infinity."""
     try:
-        found: Callable[..., Any] = numba.njit(cache=True, error_model="numpy")(function)
-    except RuntimeError:  # numba found no place for its cache
+        result: Callable[..., Any] = numba.njit(cache=True, error_model="numpy")(function)
+    except RuntimeError:  # numba found no writable cache folder
         warnings.warn(
-            "compiled code cannot be kept: neither the installation nor a cache folder can be "
-            "written, so every start takes seconds longer (NUMBA_CACHE_DIR names a folder)",
+            "compiled code cannot be cached: neither the installation nor the user's cache folder "
+            "is writable, so every start takes seconds longer (set NUMBA_CACHE_DIR to a folder)",
             stacklevel=2,
         )
-        found = numba.njit(error_model="numpy")(function)
-    return found
+        result = numba.njit(error_model="numpy")(function)
+    return result

@@ -1,27 +1,26 @@
-"""What lies where in an index on disk?
+"""Which files make up an index on disk, and what does each contain?
 
     INDEX/
       manifest.json          version, analyzer, indexed fields, and the list of parts
-      vocab.txt              WordPieces, a line each, where the analyzer needs them
-      part-000000/           an immutable piece of the index, with statistics of its own
-        doc_ids.*            a string table (strings.py): document number → doc_id
-        texts.*              the stored fields (texts.py): document number → fields
-        terms.*              a string table: the terms of each indexed field, sorted, end to end
-        fields.npy           (fields + 1): number of each field's first term
-        postings.*           a list of documents and frequencies for each term (postings.py)
-        lengths.npy          (fields, documents): terms in each field of each document
-        forward.*            optional: for each document and field, its terms and frequencies
-        deleted-000007.npy   numbers of documents deleted by then; the manifest names the file
-        attached-NAME-000008/  rows that others computed from some of the documents
-          docs.npy           uint32 (n,): numbers of these documents, rising
-          starts.npy         (n + 1, arrays): where the rows of each document start in each array
-          checks.npy         uint32 (n,): a checksum of each document's rows (attachment_reader.py)
-          rows.ARRAY         the rows of one array, end to end
+      vocab.txt              WordPiece tokens, one per line, if the analyzer needs them
+      part-000000/           an immutable part of the index, with its own statistics
+        doc_ids.*            a string table (string_table.py): document number → doc_id
+        texts.*              stored fields (stored_fields.py): document number → fields
+        terms.*              a string table: the sorted terms of each indexed field, end to end
+        fields.npy           (fields + 1): the number of each field's first term
+        postings.*           each term's documents and frequencies (postings.py)
+        lengths.npy          (fields, documents): the number of terms in each
+        forward.*            optional: each document's terms and frequencies, by field
+        deleted-000007.npy   the numbers of deleted documents; the manifest names the file
+        attached-NAME-000008/  an attachment: rows computed from some of the documents
+          docs.npy           uint32 (n,): the numbers of these documents, ascending
+          starts.npy         (n + 1, arrays): each document's first row in each array
+          checks.npy         uint32 (n,): salted checksums of rows (attachment_reader.py)
+          rows.ARRAY         the rows of one array
 
-An index is what its manifest says: files that the manifest does not name do not exist. Files never
-change; a change writes new ones and then swaps the manifest by one atomic rename. Readers keep the
-files they have opened.
-(Lucene says "segment" for a part; here a segment is a piece of a document.)
+Files that the manifest does not name do not belong to the index. Files never change: an update
+writes new files, then replaces the manifest by one atomic rename. Readers keep their files open.
+A part is what Lucene calls a segment; here, a segment is a sentence or window of a document.
 """
 
 from __future__ import annotations
@@ -33,40 +32,41 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from birchbark.artifact import origin, read_json, write_json
+from birchbark import defaults
+from birchbark.artifact import read_json, software_versions, write_json
 from birchbark.errors import ArtifactError
-from birchbark.index.attachment_schema import AttachedEntry, AttachmentSchema
+from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry
 from birchbark.text.analyzer import Analyzer, analyzer, keyword
 
 FORMAT, VERSION = "birchbark index", 2
-WITH_ATTACHMENTS = 3  # the version of an index that has any; without, older readers can read it
+WITH_ATTACHMENTS = 3  # the version of an index with attachments; others are still version 2
 MANIFEST = "manifest.json"
 VOCABULARY = "vocab.txt"
-CONTENTS = "contents"
-DEFAULT_FIELDS = {CONTENTS: ("title", "text")}
+CONTENTS = defaults.INDEXED_FIELD
+DEFAULT_FIELDS = {CONTENTS: defaults.INDEXED_FIELD_PARTS}
 
 
 def is_index(directory: Path) -> bool:
-    """Whether `directory` says that it is an index, of any version; or has said so, and is damaged.
+    """Return whether `directory` is an index of any version or has a damaged manifest.
 
-    A folder of documents may hold a manifest.json of its own.
+    A folder of documents that contains an unrelated manifest.json is not an index.
     """
     path = directory / MANIFEST
     try:
-        said = json.loads(path.read_bytes())
+        manifest = json.loads(path.read_bytes())
     except ValueError:
         return True
     except OSError:
         return path.is_file()
-    return isinstance(said, dict) and said.get("format") == FORMAT
+    return isinstance(manifest, dict) and manifest.get("format") == FORMAT
 
 
 @dataclass(frozen=True, slots=True)
 class FieldTotals:
-    """Statistics of one indexed field: over a part, or summed over an index.
+    """Statistics of one indexed field, for a part or summed over an index.
 
-    documents: those with at least one term in the field (Lucene's docCount). tokens: all terms of
-    all documents. BM25's average length is tokens / documents.
+    documents: the number of documents with at least one term in the field (Lucene's docCount).
+    tokens: the total number of terms in the field. BM25's average length is tokens / documents.
     """
 
     documents: int
@@ -78,12 +78,15 @@ class FieldTotals:
 
 @dataclass(frozen=True, slots=True)
 class PartEntry:
-    """One line of the manifest: a part's folder and what is in it.
+    """The manifest's entry for one part.
 
-    documents: as stored, the deleted ones included. fields: totals without the deleted ones.
-    checksum: over the files written with the part. deleted: the file of deleted documents, empty if
-    there are none, and its checksum. attached: attachment → folders of its rows; a document is in
-    one of them at most.
+    name: the name of the part's directory.
+    documents: the number of stored documents, including deleted ones.
+    fields: the totals of each indexed field, without deleted documents.
+    checksum: the checksum of the files written with the part.
+    deleted: the name of the file that lists the deleted documents; empty if there are none.
+    deleted_checksum: the checksum of that file.
+    attached: attachment → its folders of rows; a document is in at most one of them.
     """
 
     name: str
@@ -92,17 +95,21 @@ class PartEntry:
     checksum: str
     deleted: str = ""
     deleted_checksum: str = ""
-    attached: dict[str, tuple[AttachedEntry, ...]] = field(default_factory=dict)
+    attached: dict[str, tuple[RowFolderEntry, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """All that must be known before a part is opened.
+    """The contents of manifest.json.
 
-    fields: indexed field → names of the document fields whose texts it joins. generation: how many
-    times the index was changed. keywords: fields whose whole text is one term, to filter by.
-    forward: whether parts have a forward index. vocabulary: the checksum of that file, if any.
-    attachments: name → what it keeps and what made it.
+    analyzer: the name of the analyzer of all searched fields.
+    fields: indexed field → names of the document fields whose texts it joins.
+    parts: the entries of the parts, in order.
+    generation: incremented by each change to the index.
+    keywords: indexed fields to filter by, each of which is a single term per document.
+    forward: whether parts have a forward index.
+    vocabulary: the checksum of vocab.txt; empty if there is none.
+    attachments: name → schema.
     """
 
     analyzer: str
@@ -115,53 +122,61 @@ class Manifest:
     attachments: dict[str, AttachmentSchema] = field(default_factory=dict)
 
     def texts_of(self, document: Mapping[str, str]) -> list[str]:
-        """The text of each indexed field, out of the fields of a document."""
+        """Return the text of each indexed field. document: the fields of a document."""
         return [
             "\n".join([document.get(source, "") for source in sources])
             for sources in self.fields.values()
         ]
 
     def field_analyzers(self, directory: Path) -> dict[str, Analyzer]:
-        """Field → the analyzer its text goes through."""
-        chosen = self.load_analyzer(directory)
-        return {name: keyword() if name in self.keywords else chosen for name in self.fields}
+        """Return indexed field → its analyzer."""
+        default = self.load_analyzer(directory)
+        return {name: keyword() if name in self.keywords else default for name in self.fields}
 
     def load_analyzer(self, directory: Path) -> Analyzer:
-        """The analyzer of the index in `directory`, with the vocabulary kept there."""
+        """Return the analyzer of the searched fields, with the vocabulary stored in `directory`."""
         path = directory / VOCABULARY
-        kept = path.read_text("utf-8").split("\n") if path.exists() else None
-        return analyzer(self.analyzer, kept)
+        vocabulary = path.read_text("utf-8").split("\n") if path.exists() else None
+        return analyzer(self.analyzer, vocabulary)
 
     def write(self, directory: Path) -> None:
-        """Put this manifest in the place of the present one, whole or not at all."""
+        """Write this manifest atomically, in place of the current one."""
         version = WITH_ATTACHMENTS if self.attachments else VERSION
-        values: dict[str, Any] = {"format": FORMAT, "version": version, "made_by": origin()}
+        values: dict[str, Any] = {
+            "format": FORMAT,
+            "version": version,
+            "made_by": software_versions(),
+        }
         values |= asdict(self)
         for holder, key in ((values, "attachments"), *((p, "attached") for p in values["parts"])):
-            if not holder[key]:  # so an index without any is written as it always was
+            if not holder[key]:  # readers of version 2 do not know these keys
                 del holder[key]
         write_json(directory / MANIFEST, values | {"checksum": _checksum(values)})
 
     @classmethod
     def read(cls, directory: Path) -> Manifest:
-        """The manifest in `directory`; InputError if there is none, ArtifactError if damaged."""
+        """Read the manifest of an index.
+
+        Raises InputError if there is none, ArtifactError if it is damaged or its version is not
+        supported.
+        """
         values = read_json(directory / MANIFEST, "index")
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             raise ArtifactError("not an index", where=str(directory))
         if values.get("version") not in (VERSION, WITH_ATTACHMENTS):
             raise ArtifactError(
-                "index of another version",
+                "unsupported index version",
                 where=str(directory),
                 wanted=f"{VERSION} or {WITH_ATTACHMENTS}",
                 found=str(values.get("version")),
-                remedy="build it again with this birchbark",
+                remedy="build the index again with this version of birchbark",
             )
         if values.pop("checksum", "") != _checksum(values):
             raise ArtifactError("damaged manifest: its checksum is wrong", where=str(directory))
         try:
             return cls._from(values)
-        except (KeyError, TypeError, AttributeError) as broken:
-            raise ArtifactError(f"damaged manifest: {broken!r}", where=str(directory)) from broken
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ArtifactError(f"damaged manifest: {error!r}", where=str(directory)) from error
 
     @classmethod
     def _from(cls, values: dict[str, Any]) -> Manifest:
@@ -169,7 +184,7 @@ class Manifest:
         return cls(
             values["analyzer"],
             fields,
-            tuple(map(_part, values["parts"])),
+            tuple(map(_part_entry, values["parts"])),
             values["generation"],
             tuple(values["keywords"]),
             values["forward"],
@@ -178,15 +193,15 @@ class Manifest:
         )
 
 
-def _part(values: dict[str, Any]) -> PartEntry:
+def _part_entry(values: dict[str, Any]) -> PartEntry:
     fields = tuple(FieldTotals(**totals) for totals in values["fields"])
     attached = {
-        name: tuple(map(AttachedEntry.read, entries))
+        name: tuple(map(RowFolderEntry.read, entries))
         for name, entries in values.get("attached", {}).items()
     }
     return PartEntry(**values | {"fields": fields, "attached": attached})
 
 
 def _checksum(values: dict[str, Any]) -> str:
-    """Over the manifest's own content, whatever the order of its keys."""
+    """Return a checksum of the manifest's contents that does not depend on the order of keys."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

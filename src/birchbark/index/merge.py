@@ -1,4 +1,4 @@
-"""How do several parts of an index become one, as if it had been built from their documents?"""
+"""How are parts merged into one that equals a part built from their live documents?"""
 
 from __future__ import annotations
 
@@ -11,113 +11,125 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.index.layout import PartEntry
-from birchbark.index.part import FieldWriter, finished
-from birchbark.index.part_reader import FieldPart, Part, cuts
-from birchbark.index.strings import write_strings
-from birchbark.index.texts import TextWriter
+from birchbark.index.part import Part, PartField, chunk_bounds
+from birchbark.index.part_builder import FieldWriter, finish_part
+from birchbark.index.stored_fields import StoredFieldWriter
+from birchbark.index.string_table import write_strings
 
-FANOUT = 10
-FORWARD_DOCUMENTS = 10_000  # whose terms are copied at a time
+MERGE_FACTOR = 10
+FORWARD_DOCUMENTS = 10_000  # documents whose forward index is copied at a time
 Numbers = NDArray[np.int64]
 
 
-def worth_merging(parts: Sequence[PartEntry]) -> Sequence[PartEntry]:
-    """Ten neighbours of one order of magnitude, the smallest first; nothing if there are none.
+def parts_to_merge(parts: Sequence[PartEntry]) -> Sequence[PartEntry]:
+    """Return ten or more adjacent parts of the same order of magnitude, or an empty list.
 
-    So an index of n documents has about 10 · log10(n) parts at most, and each document is rewritten
-    about log10(n) times.
+    Of several such groups, the one with the smallest parts is returned. If commits are of
+    similar size, an index of n documents then has at most about 10 · log10(n) parts, and each
+    document is rewritten about log10(n) times.
     """
     groups = [list(group) for _, group in groupby(parts, key=lambda p: len(str(p.documents)))]
-    large = [group for group in groups if len(group) >= FANOUT]
+    large = [group for group in groups if len(group) >= MERGE_FACTOR]
     return min(large, key=lambda group: group[0].documents, default=[])
 
 
 def merge_parts(parts: Sequence[Part], directory: Path, forward: bool) -> PartEntry:
-    """Write the documents of `parts` that are not deleted as one part, in the same order.
+    """Write the live documents of `parts` as one part, in the same order.
 
     forward: whether the parts have a forward index.
     """
     directory.mkdir()
-    texts = TextWriter(directory / "texts")
+    stored_fields = StoredFieldWriter(directory / "texts")
     doc_ids = []
     for part in parts:
         for doc_id, fields in part.live_documents():
             doc_ids.append(doc_id)
-            texts.add(fields)
-    texts.close()
+            stored_fields.add(fields)
+    stored_fields.close()
     write_strings(directory / "doc_ids", doc_ids)
     writer = FieldWriter(directory, forward)
-    places = new_numbers(parts)
+    new_docs = merged_numbers(parts)
     for number in range(len(parts[0].fields)):
-        _merge_field([part.fields[number] for part in parts], places, writer, forward)
-    return finished(directory, len(doc_ids), writer.close())
+        _merge_field([part.fields[number] for part in parts], new_docs, writer, forward)
+    return finish_part(directory, len(doc_ids), writer.close())
 
 
 def _merge_field(
-    pieces: Sequence[FieldPart], places: Sequence[Numbers], writer: FieldWriter, forward: bool
+    fields: Sequence[PartField], new_docs: Sequence[Numbers], writer: FieldWriter, forward: bool
 ) -> None:
-    """Write one field. places: of each part, the new numbers of its documents."""
-    lengths = np.concatenate([p.lengths[n >= 0] for p, n in zip(pieces, places, strict=True)])
-    terms = union(pieces)
+    """Merge one field. fields: the field in each part. new_docs: computed by `merged_numbers`."""
+    lengths = np.concatenate([f.lengths[n >= 0] for f, n in zip(fields, new_docs, strict=True)])
+    # Number the union of all terms. new_terms: for each part, its terms' new numbers, (terms,).
+    terms = union_of_terms(fields)
     number = {term: i for i, term in enumerate(terms)}
-    numbers = [np.array([number[t] for t in piece.terms()], np.int64) for piece in pieces]
-    alive = np.zeros(len(terms), bool)
-    for begin, end in pairwise(_edges(pieces, numbers, len(terms))):
-        lists = [_renumbered(*of, begin, end) for of in zip(pieces, places, numbers, strict=True)]
+    new_terms = [np.array([number[t] for t in field.terms()], np.int64) for field in fields]
+    occurs = np.zeros(len(terms), bool)  # whether each term occurs in a live document
+    # Merge the lists of one range of terms at a time.
+    for begin, end in pairwise(_term_chunks(fields, new_terms, len(terms))):
+        of_parts = zip(fields, new_docs, new_terms, strict=True)
+        lists = [_renumbered_postings(*part, begin, end) for part in of_parts]
         owner, docs, tfs = (np.concatenate(column) for column in zip(*lists, strict=True))
-        order = np.argsort(owner, kind="stable")
+        order = np.argsort(owner, kind="stable")  # by term; documents stay in order
         sizes = np.bincount(owner, minlength=end - begin)
-        kept = sizes > 0
-        alive[begin:end] = kept
-        starts = np.concatenate([[0], np.cumsum(sizes[kept])])
-        held = [terms[begin + i] for i in np.flatnonzero(kept).tolist()]
-        writer.add_lists(held, starts, docs[order], tfs[order], lengths)
+        nonempty = sizes > 0
+        occurs[begin:end] = nonempty
+        starts = np.concatenate([[0], np.cumsum(sizes[nonempty])])
+        occurring = [terms[begin + i] for i in np.flatnonzero(nonempty).tolist()]
+        writer.add_lists(occurring, starts, docs[order], tfs[order], lengths)
     if forward:
-        for piece, new, own in zip(pieces, places, numbers, strict=True):
-            _copy_forward(piece, new, (np.cumsum(alive) - 1)[own], writer)
+        final_terms = np.cumsum(occurs) - 1  # numbers among the terms that still occur
+        for field, docs_of_part, terms_of_part in zip(fields, new_docs, new_terms, strict=True):
+            _copy_forward(field, docs_of_part, final_terms[terms_of_part], writer)
     writer.end_field(lengths)
 
 
-def _edges(pieces: Sequence[FieldPart], numbers: Sequence[Numbers], terms: int) -> list[int]:
-    """Cuts between merged terms, so that about PIECE postings lie between two cuts."""
+def _term_chunks(
+    fields: Sequence[PartField], new_terms: Sequence[Numbers], terms: int
+) -> list[int]:
+    """Return the bounds of ranges of merged terms with about POSTINGS_PER_CHUNK postings each."""
     sizes = np.zeros(terms, np.int64)
-    for piece, own in zip(pieces, numbers, strict=True):
-        sizes[own] += piece.sizes()
-    return cuts(sizes)
+    for field, numbers in zip(fields, new_terms, strict=True):
+        sizes[numbers] += field.list_sizes()
+    return chunk_bounds(sizes)
 
 
-def _renumbered(
-    piece: FieldPart, places: Numbers, numbers: Numbers, begin: int, end: int
+def _renumbered_postings(
+    field: PartField, new_docs: Numbers, new_terms: Numbers, begin: int, end: int
 ) -> tuple[Numbers, NDArray[np.uint32], NDArray[np.uint32]]:
-    """Living postings of the merged terms begin:end in one part: term - begin, document, tf."""
-    low, high = np.searchsorted(numbers, [begin, end]).tolist()
-    counts, postings = piece.lists(low, high)
-    owner, docs = np.repeat(numbers[low:high] - begin, counts), places[postings.docs]
+    """Return the postings of live documents for the merged terms begin:end in one part.
+
+    The result is three arrays (postings,): term − begin, new document number, and frequency.
+    """
+    low, high = np.searchsorted(new_terms, [begin, end]).tolist()
+    counts, postings = field.read_lists(low, high)
+    owner, docs = np.repeat(new_terms[low:high] - begin, counts), new_docs[postings.docs]
     live = docs >= 0
     return owner[live], docs[live].astype(np.uint32), postings.tfs[live]
 
 
-def _copy_forward(piece: FieldPart, places: Numbers, numbers: Numbers, writer: FieldWriter) -> None:
-    """Write the living documents' terms under their new numbers."""
-    live = np.flatnonzero(places >= 0)
-    for some in np.array_split(live, len(live) // FORWARD_DOCUMENTS + 1):
-        sizes, held = piece.vectors(some)
+def _copy_forward(
+    field: PartField, new_docs: Numbers, new_terms: Numbers, writer: FieldWriter
+) -> None:
+    """Write the forward index of the live documents with new term numbers."""
+    live = np.flatnonzero(new_docs >= 0)
+    for batch in np.array_split(live, len(live) // FORWARD_DOCUMENTS + 1):
+        sizes, vectors = field.term_vectors(batch)
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        writer.add_forward(starts, numbers[held.docs].astype(np.uint32), held.tfs)
+        writer.add_forward(starts, new_terms[vectors.docs].astype(np.uint32), vectors.tfs)
 
 
-def union(pieces: Sequence[FieldPart]) -> list[str]:
-    """All terms, sorted by bytes."""
-    ordered = heapq.merge(*([term.encode() for term in piece.terms()] for piece in pieces))
+def union_of_terms(fields: Sequence[PartField]) -> list[str]:
+    """Return the distinct terms of a field over several parts, sorted by their UTF-8 bytes."""
+    ordered = heapq.merge(*([term.encode() for term in field.terms()] for field in fields))
     return [term.decode() for term, _ in groupby(ordered)]
 
 
-def new_numbers(parts: Sequence[Part]) -> list[Numbers]:
-    """For each part, (documents,): the number in the merged part, −1 for a deleted document."""
-    places, next_number = [], 0
+def merged_numbers(parts: Sequence[Part]) -> list[Numbers]:
+    """Return for each part the new number of each document, (documents,); −1 if it is deleted."""
+    of_parts, next_number = [], 0
     for part in parts:
         live = np.ones(part.documents, bool) if part.deleted is None else ~part.deleted
         numbers = next_number + np.cumsum(live) - 1
-        places.append(np.where(live, numbers, -1))
+        of_parts.append(np.where(live, numbers, -1))
         next_number += int(live.sum())
-    return places
+    return of_parts

@@ -1,186 +1,262 @@
-"""How do Documents become one part of an index?"""
+"""What can be read from one part of an index?"""
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Sequence
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.artifact import fingerprint, flush
-from birchbark.index.arrays import save_array
-from birchbark.index.inversion import frequencies, invert, transpose
-from birchbark.index.layout import FieldTotals, Manifest, PartEntry
-from birchbark.index.packing import ListWriter
-from birchbark.index.strings import write_strings
-from birchbark.index.texts import TextWriter
-from birchbark.index.vocabulary import Vocabulary
-from birchbark.records import Document
+from birchbark.errors import ArtifactError
+from birchbark.index.arrays import map_array, map_raw
+from birchbark.index.layout import PartEntry
+from birchbark.index.postings import frequencies, unpack
+from birchbark.index.stored_fields import StoredFieldReader
+from birchbark.index.string_table import StringTable
 
-TOGETHER = 1 << 20  # characters that wait until they are read together, in all fields
+POSTINGS_PER_CHUNK = 4_000_000  # postings that are unpacked at a time
 
 
-class PartBuilder:
-    """A part being filled. Ids must differ; `close` writes what is not yet on disk."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Postings:
+    """The postings of one or more terms in one part, end to end.
 
-    def __init__(
-        self, directory: Path, manifest: Manifest, vocabularies: Iterable[Vocabulary]
-    ) -> None:
-        """Start a part in the new folder `directory`. vocabularies: of each field."""
-        directory.mkdir()
-        self.name = directory.name
-        self._directory = directory
-        self._manifest = manifest
-        self._ids: list[str] = []
-        self._texts = TextWriter(directory / "texts")
-        vocabularies = list(vocabularies)
-        together = TOGETHER // max(1, len(vocabularies))
-        self._fields = [_Field(vocabulary, together) for vocabulary in vocabularies]
+    docs: uint32 (postings,), document numbers, ascending within each term. tfs: uint32 (postings,),
+    frequencies.
+    """
 
-    def holds(self, tokens: int) -> bool:
-        """Whether it holds as many tokens, or more."""
-        if sum(field.most_tokens for field in self._fields) < tokens:
-            return False
-        return sum(field.tokens() for field in self._fields) >= tokens
-
-    def __len__(self) -> int:
-        """How many documents it holds."""
-        return len(self._ids)
-
-    def add(self, document: Document) -> None:
-        """Add a document; its number is that of the documents before it."""
-        self._ids.append(document.doc_id)
-        self._texts.add(document.fields)
-        for field, text in zip(self._fields, self._manifest.texts_of(document.fields), strict=True):
-            field.add(text)
-
-    def close(self) -> PartEntry:
-        """Write everything, and ask the disk to keep it."""
-        self._texts.close()
-        write_strings(self._directory / "doc_ids", self._ids)
-        writer = FieldWriter(self._directory, self._manifest.forward)
-        for field in self._fields:
-            terms, starts, docs, tfs, lengths = field.inverted()
-            writer.add_lists(terms, starts, docs, tfs, lengths)
-            if self._manifest.forward:
-                writer.add_forward(*transpose(starts, docs, tfs, len(lengths)))
-            writer.end_field(lengths)
-        return finished(self._directory, len(self._ids), writer.close())
+    docs: NDArray[Any]
+    tfs: NDArray[Any]
 
 
-class FieldWriter:
-    """Writes the indexed fields of a part, one after the other (layout.py)."""
+class PackedLists:
+    """The posting lists or the forward index of a part, written by PackedListWriter."""
 
-    def __init__(self, directory: Path, forward: bool) -> None:
-        """Start the files in `directory`. forward: whether there will be a forward index."""
-        self._directory = directory
-        self._postings = ListWriter(directory / "postings")
-        self._forward = ListWriter(directory / "forward") if forward else None
-        self._terms: list[str] = []
-        self._starts = [0]
-        self._lengths: list[NDArray[np.uint32]] = []
+    def __init__(self, path: Path, limit: int) -> None:
+        """Map the files under the name `path`. limit: all numbers in the lists are below it."""
+        self.words = map_raw(path.with_suffix(".words"), np.uint32)
+        self.starts = map_array(path.with_suffix(".starts.npy"))
+        self._limit = limit
+        if int(self.starts[-1]) + 1 != len(self.words):
+            raise ValueError(f"{path.name}.words does not have the length that its starts imply")
 
-    def add_lists(
-        self,
-        terms: Sequence[str],
-        starts: NDArray[np.int64],
-        docs: NDArray[np.uint32],
-        tfs: NDArray[np.uint32],
-        lengths: NDArray[np.uint32],
-    ) -> None:
-        """Postings of the next `terms`, which go on in sorted order; arrays as `invert` has them.
+    def offsets(self, numbers: Any) -> NDArray[np.int64]:
+        """Return where each list begins in `words`. numbers: an index array or a slice."""
+        offsets: NDArray[np.int64] = self.starts[:-1][numbers].astype(np.int64)
+        if len(offsets) and int(offsets.max()) >= len(self.words) - 1:
+            raise ValueError("postings are damaged: a list starts beyond the end")
+        return offsets
 
-        lengths: of all documents.
+    def take(self, numbers: Any) -> tuple[NDArray[np.int64], Postings]:
+        """Return the sizes of some lists, and their entries end to end.
+
+        numbers: the lists' numbers, an index array or a slice.
         """
-        self._terms += terms
-        self._postings.add(starts, docs, tfs, lengths)
-
-    def add_forward(
-        self, starts: NDArray[np.int64], terms: NDArray[np.uint32], tfs: NDArray[np.uint32]
-    ) -> None:
-        """The next documents' terms, as `transpose` has them."""
-        if self._forward:
-            self._forward.add(
-                starts, terms, tfs, np.zeros(int(terms.max(initial=0)) + 1, np.uint32)
-            )
-
-    def end_field(self, lengths: NDArray[np.uint32]) -> None:
-        """The field is complete. lengths: (documents,)."""
-        self._starts.append(len(self._terms))
-        self._lengths.append(lengths)
-
-    def close(self) -> list[FieldTotals]:
-        """Write what is left; the statistics of each field."""
-        write_strings(self._directory / "terms", self._terms, runs=True)
-        save_array(self._directory / "fields.npy", np.array(self._starts, np.uint64))
-        save_array(self._directory / "lengths.npy", np.stack(self._lengths))
-        self._postings.close()
-        if self._forward:
-            self._forward.close()
-        return [field_totals(lengths) for lengths in self._lengths]
+        offsets = self.offsets(numbers)
+        sizes = frequencies(self.words, offsets)
+        docs, tfs = np.empty(sizes.sum(), np.uint32), np.empty(sizes.sum(), np.uint32)
+        unpack(self.words, offsets, self._limit, docs, tfs)
+        return sizes, Postings(docs, tfs)
 
 
-def finished(directory: Path, documents: int, totals: Iterable[FieldTotals]) -> PartEntry:
-    """The manifest's entry for a part whose files are all written; flushes them."""
-    for path in (*directory.rglob("*"), directory):
-        flush(path)
-    return PartEntry(directory.name, documents, tuple(totals), checksum(directory))
+class PartField:
+    """One indexed field of one part.
 
+    first_term, end_term: the range of the field's terms among all terms of the part. lengths:
+    (documents,), the number of terms in the field of each document.
+    """
 
-def checksum(directory: Path) -> str:
-    """Over the files written with a part, in the order of their names."""
-    files = (p for p in directory.iterdir() if p.is_file())  # in folders lie attachments
-    return fingerprint(*sorted(p for p in files if not p.name.startswith("deleted-")))
-
-
-def field_totals(lengths: NDArray[Any]) -> FieldTotals:
-    """Statistics of a field from the lengths (documents,) of its documents."""
-    return FieldTotals(int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.int64)))
-
-
-class _Field:
-    """One indexed field of a part being filled: the terms of each document, as numbers."""
-
-    def __init__(self, vocabulary: Vocabulary, together: int) -> None:
-        """together: how many characters are read at a time."""
-        self._vocabulary = vocabulary
-        self._together = together
-        self._waiting: list[str] = []  # texts that are not yet read
-        self._characters = 0  # of these
-        self._tokens = 0
-        self._terms = array("I")
-        self._lengths = array("q")
+    def __init__(self, part: Part, number: int) -> None:
+        """Open the field with this number. It uses the arrays of `part`, which owns it."""
+        self._part = weakref.ref(part)  # a cycle would keep the files open until garbage collection
+        self.number = number
+        self.first_term, self.end_term = part.field_starts[number : number + 2].tolist()
+        self.lengths = part.lengths[number]
+        self._last_find: tuple[tuple[str, ...], NDArray[np.int64]] = ((), np.zeros(0, np.int64))
+        self._live_sizes: dict[int, int] = {}  # term number → its number of live documents
 
     @property
-    def most_tokens(self) -> int:
-        """How many tokens it may hold; there is no more than one for each waiting character."""
-        return self._tokens + self._characters
+    def part(self) -> Part:
+        """The part that the field belongs to."""
+        part = self._part()
+        assert part is not None  # every user of a field holds a reference to its part
+        return part
 
-    def add(self, text: str) -> None:
-        self._waiting.append(text)
-        self._characters += len(text)
-        if self._characters >= self._together:
-            self.tokens()
+    def terms(self) -> list[str]:
+        """Return all terms, sorted."""
+        return self.part.terms.take(range(self.first_term, self.end_term))
 
-    def tokens(self) -> int:
-        """How many tokens it holds; reads the texts that wait."""
-        terms, lengths, tokens = self._vocabulary.read(self._waiting)
-        self._terms.frombytes(terms.tobytes())
-        self._lengths.frombytes(lengths.tobytes())
-        self._tokens += tokens
-        self._waiting, self._characters = [], 0
-        return self._tokens
+    def find(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """Return each term's number in the part; −1 for one that does not occur in the field."""
+        wanted = tuple(terms)
+        # Each query needs the numbers twice, for statistics and for posting lists.
+        last_terms, numbers = self._last_find
+        if last_terms != wanted:
+            numbers = self.part.terms.find_all(wanted, self.first_term, self.end_term)
+            self._last_find = (wanted, numbers)
+        return numbers
 
-    def inverted(self) -> tuple[list[str], Any, Any, Any, Any]:
-        """Sorted terms, and their postings as `invert` gives them; the documents' lengths."""
-        self.tokens()
-        terms, lengths = np.asarray(self._terms), np.asarray(self._lengths)
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        names = self._vocabulary.terms  # of the parts before as well
-        found = frequencies(terms, starts, len(names))
-        order = np.array(sorted(np.flatnonzero(found).tolist(), key=names.__getitem__), np.int64)
-        postings = invert(terms, starts, found, order)
-        return [names[number] for number in order.tolist()], *postings, lengths.astype(np.uint32)
+    def document_frequencies(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return term → number of live documents that contain it, for terms that occur in any."""
+        numbers = self.find(terms)
+        occurs = numbers >= 0
+        sizes = self._count_live(numbers[occurs]).tolist()
+        occurring = (term for term, here in zip(terms, occurs.tolist(), strict=True) if here)
+        return {term: df for term, df in zip(occurring, sizes, strict=True) if df}
+
+    def _count_live(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of live documents in each list; cached if the part has deletions."""
+        lists, deleted = self.part.postings, self.part.deleted
+        if deleted is None:
+            sizes: NDArray[np.int64] = frequencies(lists.words, lists.offsets(numbers))
+            return sizes
+        new = np.array([n for n in numbers.tolist() if n not in self._live_sizes], np.int64)
+        counts, postings = lists.take(new)
+        owner = np.repeat(np.arange(len(new)), counts)
+        live = np.bincount(owner, ~deleted[postings.docs], len(new)).astype(np.int64)
+        self._live_sizes.update(zip(new.tolist(), live.tolist(), strict=True))
+        return np.array([self._live_sizes[n] for n in numbers.tolist()], np.int64)
+
+    def postings(self, term: str) -> Postings | None:
+        """Return the postings of `term`, including deleted documents; None if it does not occur."""
+        numbers = self.find([term])
+        return None if numbers[0] < 0 else self.part.postings.take(numbers)[1]
+
+    def list_sizes(self) -> NDArray[np.int64]:
+        """Return the number of postings of each term, including deleted documents."""
+        lists = self.part.postings
+        offsets = lists.offsets(slice(self.first_term, self.end_term))
+        sizes: NDArray[np.int64] = frequencies(lists.words, offsets)
+        return sizes
+
+    def read_lists(self, begin: int, end: int) -> tuple[NDArray[np.int64], Postings]:
+        """Return list sizes and postings, end to end, for the field's sorted terms begin:end."""
+        return self.part.postings.take(slice(self.first_term + begin, self.first_term + end))
+
+    def term_vectors(self, documents: NDArray[np.int64]) -> tuple[NDArray[np.int64], Postings]:
+        """Read the forward index of `documents`.
+
+        Returns the number of distinct terms in each document, and Postings whose `docs` are these
+        terms, end to end, numbered within the field.
+        """
+        if self.part.forward is None:
+            raise ValueError("there is no forward index")
+        return self.part.forward.take(self.number * self.part.documents + documents)
+
+
+def chunk_bounds(sizes: NDArray[np.int64]) -> list[int]:
+    """Return the bounds of chunks of about POSTINGS_PER_CHUNK postings. sizes: of each list."""
+    chunk = np.cumsum(sizes) // POSTINGS_PER_CHUNK
+    return [0, *(np.flatnonzero(np.diff(chunk)) + 1).tolist(), len(sizes)]
+
+
+class Part:
+    """One immutable part of an index (Lucene: segment), whose documents are numbered from 0.
+
+    documents: the number of stored documents, including deleted ones. deleted: whether each
+    document is deleted, bool (documents,); None if no document is.
+    """
+
+    def __init__(self, directory: Path, entry: PartEntry, forward: bool) -> None:
+        """Map the part that `entry` describes; ArtifactError if a file is missing or damaged.
+
+        forward: whether the part has a forward index.
+        """
+        path = directory / entry.name
+        self.entry = entry
+        self.name = entry.name
+        self.documents = entry.documents
+        self.totals = entry.fields
+        self.path = path
+        with self.reporting_damage():
+            self.deleted = _mask(path / entry.deleted, entry.documents) if entry.deleted else None
+            self.doc_ids = StringTable(path / "doc_ids")
+            self.stored_fields = StoredFieldReader(path / "texts")
+            self.terms = StringTable(path / "terms")
+            self.field_starts = map_array(path / "fields.npy")
+            self.postings = PackedLists(path / "postings", entry.documents)
+            self.lengths = map_array(path / "lengths.npy")
+            self.forward = PackedLists(path / "forward", len(self.terms)) if forward else None
+            self._check(entry)
+        self.fields = [PartField(self, number) for number in range(len(entry.fields))]
+
+    @contextmanager
+    def reporting_damage(self) -> Iterator[None]:
+        """Turn errors that only damage can cause into an ArtifactError that names the part."""
+        try:
+            yield
+        except (OSError, ValueError, IndexError) as error:
+            raise ArtifactError(
+                f"damaged index: {error}",
+                where=str(self.path),
+                remedy="build the index again; `birchbark index verify` lists damaged files",
+            ) from error
+
+    def _check(self, entry: PartEntry) -> None:
+        """Raise ValueError if an array has the wrong length."""
+        fields, terms = len(entry.fields), len(self.terms)
+        expected = {
+            "doc_ids": (len(self.doc_ids), entry.documents),
+            "lengths": (self.lengths.shape, (fields, entry.documents)),
+            "fields": (len(self.field_starts), fields + 1),
+            "terms": (int(self.field_starts[-1]), terms),
+            "postings": (len(self.postings.starts), terms + 1),
+        }
+        if self.forward:
+            expected["forward"] = (len(self.forward.starts), fields * entry.documents + 1)
+        for name, (actual, right) in expected.items():
+            if actual != right:
+                raise ValueError(f"{name}: {right} expected, found {actual}")
+
+    def __len__(self) -> int:
+        """The number of live documents, that is, documents that are not deleted."""
+        return self.documents - (0 if self.deleted is None else int(self.deleted.sum()))
+
+    def live_numbers(self) -> NDArray[np.int64]:
+        """Return the numbers of the live documents, in ascending order."""
+        return np.arange(self.documents) if self.deleted is None else np.flatnonzero(~self.deleted)
+
+    def find(self, doc_id: str) -> int | None:
+        """Return the number of the live document `doc_id`, or None if there is none."""
+        (number,) = self.find_all([doc_id]).tolist()
+        return None if number < 0 else number
+
+    def find_all(self, doc_ids: Sequence[str]) -> NDArray[np.int64]:
+        """Return the number of each document; −1 if it is not in the part or is deleted."""
+        numbers = self.doc_ids.find_all(doc_ids)
+        return numbers if self.deleted is None else np.where(self.deleted[numbers], -1, numbers)
+
+    def live_documents(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Yield the id and the fields of each live document, in order."""
+        for start in range(0, self.documents, 256):
+            numbers = range(start, min(start + 256, self.documents))
+            live = [n for n in numbers if self.deleted is None or not self.deleted[n]]
+            for number, fields in self.stored_fields.take(live).items():
+                yield self.doc_ids[number], fields
+
+
+def locate_documents(
+    parts: Sequence[Part], doc_ids: Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the position of each document's part, and its number in it; −1 if it is in none."""
+    positions, numbers = np.full((2, len(doc_ids)), -1, np.int64)
+    pending = np.arange(len(doc_ids))
+    for position, part in enumerate(parts):
+        if not len(pending):
+            break
+        with part.reporting_damage():
+            in_part = part.find_all([doc_ids[i] for i in pending.tolist()])
+        positions[pending[in_part >= 0]], numbers[pending] = position, in_part
+        pending = pending[in_part < 0]
+    return positions, numbers
+
+
+def _mask(path: Path, documents: int) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = np.zeros(documents, bool)
+    mask[np.load(path)] = True
+    return mask

@@ -1,19 +1,20 @@
-"""How are posting lists read, and how are the best documents of several lists found?
+"""How are posting lists read, and the documents with the highest scores found?
 
-A list is a run of 32-bit words; numbers are packed from the lowest bit of a word upwards.
+A list is a sequence of 32-bit words. Numbers are packed from the lowest bit of a word upwards.
 
     up to 128 postings   n | doc bits << 8 | tf bits << 14
                          n gaps, n frequencies - 1
-    more                 df | 1 << 31
-                         for each block of 128: a table entry of four words
+    more                 n | 1 << 31
+                         for each block of 128 postings, a table entry of four words:
                            last document
-                           first word of the block, counted behind the table
+                           first word of the block, counted from the end of the table
                            doc bits | tf bits << 6 | largest frequency << 12
                            length of the shortest document
-                         the blocks, each from a new word: gaps, frequencies - 1
+                         the blocks, each starting at a new word: gaps, frequencies - 1
 
-A gap is the number of documents between a document and the one before it. Largest frequency and
-shortest length bound what a block can add to a score, whatever k1 and b are chosen at query time.
+n is the number of postings. A gap is the number of documents between a document and the one before
+it in the list. The largest frequency and the shortest length bound what a block can add to a score,
+for any k1 and b chosen at query time.
 """
 
 from __future__ import annotations
@@ -23,24 +24,32 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from birchbark.index.compiled import compiled
-from birchbark.index.packing import BLOCK, ENTRY, LONG, MOST_TF
+from birchbark.index.compress_postings import BLOCK, ENTRY, LONG, MAX_TF
 
-WINDOW = 16384  # documents whose scores are added up at a time
-LOOK_UP = 30  # postings that are read in the time of looking one document up
-LEAST_SCORE = 5e-324  # any score above 0 reaches it
-# columns of `Lists.terms`
-WEIGHT, SATURATION, FLOOR, SLOPE, LIMIT, LEAST = range(6)
-# columns of `Lists.state`
-TABLE, BASE, SIZE, BLOCKS, BLOCK_NOW, LOADED, HELD, NEXT, SCORED = range(9)
+# All kernels are in this file because numba caches compiled code by file.
+WINDOW = 16384  # documents whose scores are accumulated at a time
+LOOKUP_COST = 30  # to look up one document takes as long as reading this many postings
+MIN_SCORE = 5e-324  # the smallest positive float64
+# Columns of `Lists.terms`.
+WEIGHT, SATURATION, FLOOR, SLOPE, MAX_ADDEND, MIN_ADDEND = range(6)
+# Columns of `Lists.state`: the offsets of the table (−1 for a list of one block) and of the blocks;
+# the numbers of postings and of blocks; the current block; the unpacked block and its number of
+# postings; the next posting in it; whether its addends have been computed.
+TABLE, BASE, SIZE, BLOCKS, CURRENT, UNPACKED, UNPACKED_SIZE, NEXT, SCORED = range(9)
 
 
 class Lists(NamedTuple):
-    """The lists of one query while they are read, a row each.
+    """The n lists of one query, and the position in each while it is read.
 
-    words: of all lists. terms: what a list adds to a score (see `best`). fields: which row of
-    `norms` it takes; groups: which term it stands for, or −1. state: where its reading stands.
-    docs, tfs, shares: of the block it has unpacked. norms: (fields, documents). documents: how many
-    there are. grid: see `best`.
+    words: (words,), the words of all lists of the part.
+    terms: (n, 6), the factors of each list (see `best_documents`).
+    fields: (n,), the row of `norms` for each list.
+    groups: (n,), the query term that each list belongs to, or −1.
+    state: (n, 9), the position in each list.
+    docs, tfs, addends: (n, BLOCK), the unpacked block of each list.
+    norms: (fields, documents), the norm of each document in each field.
+    documents: the number of documents in the part.
+    grid: see `best_documents`.
     """
 
     words: Any
@@ -50,76 +59,83 @@ class Lists(NamedTuple):
     state: Any
     docs: Any
     tfs: Any
-    shares: Any
+    addends: Any
     norms: Any
     documents: int
     grid: float
 
 
 class Window(NamedTuple):
-    """Documents first:until, whose scores are being added up.
+    """The documents first:until, whose scores are being accumulated.
 
-    scores: (WINDOW,). held: groups that each document holds lists of; empty if nobody asks. seen:
-    the last such group; empty if each group has one list.
+    scores: (WINDOW,), the score of each document. group_counts: (WINDOW,), the number of groups
+    that match each document; empty if it is not needed. last_groups: (WINDOW,), the last group
+    counted for each document; empty if every group has a single list.
     """
 
     first: int
     until: int
     scores: Any
-    held: Any
-    seen: Any
+    group_counts: Any
+    last_groups: Any
 
 
 @compiled
-def frequency(words: Any, at: int) -> int:
-    """The number of postings in the list that starts at word `at`."""
-    head = np.int64(words[at])
+def frequency(words: Any, offset: int) -> int:
+    """Return the number of postings in the list that starts at word `offset`."""
+    head = np.int64(words[offset])
     return head & (LONG - 1) if head & LONG else head & 0xFF
 
 
 @compiled
-def frequencies(words: Any, ats: Any) -> Any:
-    """The same for several lists, int64 (lists,)."""
-    found = np.empty(len(ats), np.int64)
-    for i in range(len(ats)):
-        found[i] = frequency(words, ats[i])
-    return found
+def frequencies(words: Any, offsets: Any) -> Any:
+    """Return the number of postings in each of several lists, int64 (lists,)."""
+    sizes = np.empty(len(offsets), np.int64)
+    for i in range(len(offsets)):
+        sizes[i] = frequency(words, offsets[i])
+    return sizes
 
 
 @compiled
-def unpack(words: Any, ats: Any, documents: int, docs: Any, tfs: Any) -> None:
-    """Documents, below `documents`, and frequencies of the lists at `ats`, end to end."""
-    nothing = np.zeros((1, 6))
-    none = np.zeros(1, np.int64)
-    lists = _new_lists(words, nothing, (none, none), np.zeros((1, 1)), documents, 0.0)
-    place = 0
-    for at in ats:
-        _begin(lists, 0, at)
+def unpack(words: Any, offsets: Any, documents: int, docs: Any, tfs: Any) -> None:
+    """Fill `docs` and `tfs` (postings,) with the postings of the lists at `offsets`, end to end.
+
+    documents: the number of documents. Raises ValueError for a document number that is too large.
+    """
+    no_terms = np.zeros((1, 6))
+    zero = np.zeros(1, np.int64)
+    lists = _new_lists(words, no_terms, (zero, zero), np.zeros((1, 1)), documents, 0.0)
+    position = 0
+    for offset in offsets:
+        _begin(lists, 0, offset)
         for block in range(lists.state[0, BLOCKS]):
-            lists.state[0, BLOCK_NOW] = block
-            _load(lists, 0)
-            for i in range(lists.state[0, HELD]):
-                docs[place] = lists.docs[0, i]
-                tfs[place] = lists.tfs[0, i]
-                place += 1
+            lists.state[0, CURRENT] = block
+            _unpack_block(lists, 0)
+            for i in range(lists.state[0, UNPACKED_SIZE]):
+                docs[position] = lists.docs[0, i]
+                tfs[position] = lists.tfs[0, i]
+                position += 1
 
 
 @compiled
 def _new_lists(
     words: Any, terms: Any, columns: Any, norms: Any, documents: int, grid: float
 ) -> Any:
-    """Room to read as many lists as there are rows of `terms`. columns: fields, groups."""
+    """Allocate `Lists` for each row of `terms`. columns: the fields and the groups of the lists."""
     count = len(terms)
     docs, tfs = np.empty((count, BLOCK), np.uint32), np.empty((count, BLOCK), np.uint32)
-    state, shares = np.zeros((count, 9), np.int64), np.empty((count, BLOCK))
+    state, addends = np.zeros((count, 9), np.int64), np.empty((count, BLOCK))
     fields, groups = columns
-    return Lists(words, terms, fields, groups, state, docs, tfs, shares, norms, documents, grid)
+    return Lists(words, terms, fields, groups, state, docs, tfs, addends, norms, documents, grid)
 
 
 @compiled
-def _numbers(words: Any, bit: int, bits: int, n: int, out: Any) -> None:
-    """The n numbers of `bits` bits at position `bit`. Unsigned, which is twice as fast."""
-    if not bits:  # there may be no word here to read
+def _read_numbers(words: Any, bit: int, bits: int, n: int, out: Any) -> None:
+    """Read n numbers of `bits` bits each, starting at bit position `bit`, into `out`.
+
+    Unsigned arithmetic makes this twice as fast.
+    """
+    if not bits:  # all numbers are 0, and there may be no word to read
         out[:n] = 0
         return
     one, five, low, word_bits = np.uint64(1), np.uint64(5), np.uint64(31), np.uint64(32)
@@ -133,28 +149,29 @@ def _numbers(words: Any, bit: int, bits: int, n: int, out: Any) -> None:
 
 
 @compiled
-def _begin(lists: Any, c: int, at: int) -> None:
-    """Set list c, which starts at word `at`, to its first block."""
-    if not 0 <= at < len(lists.words) - 1:
-        raise ValueError("postings are damaged: a list starts behind the end")
-    state, long = lists.state[c], np.int64(lists.words[at]) & LONG
-    state[SIZE] = frequency(lists.words, at)
+def _begin(lists: Any, c: int, offset: int) -> None:
+    """Open list c, which starts at word `offset`, at its first block."""
+    if not 0 <= offset < len(lists.words) - 1:
+        raise ValueError("postings are damaged: a list starts beyond the end")
+    state, long = lists.state[c], np.int64(lists.words[offset]) & LONG
+    state[SIZE] = frequency(lists.words, offset)
     state[BLOCKS] = (state[SIZE] + BLOCK - 1) // BLOCK
-    state[TABLE] = at + 1 if long else -1
-    state[BASE] = at + 1 + (ENTRY * state[BLOCKS] if long else 0)
-    state[BLOCK_NOW] = state[NEXT] = state[SCORED] = 0
-    state[LOADED] = -1
+    state[TABLE] = offset + 1 if long else -1
+    state[BASE] = offset + 1 + (ENTRY * state[BLOCKS] if long else 0)
+    state[CURRENT] = state[NEXT] = state[SCORED] = 0
+    state[UNPACKED] = -1
     if state[BASE] >= len(lists.words) or (not long and state[SIZE] > BLOCK):
         raise ValueError("postings are damaged: a list is too long")
 
 
 @compiled
-def _load(lists: Any, c: int) -> None:
-    """Unpack the present block of list c, unless it is there."""
+def _unpack_block(lists: Any, c: int) -> None:
+    """Unpack the current block of list c, unless it is unpacked already."""
     words, state, docs, tfs = lists.words, lists.state[c], lists.docs[c], lists.tfs[c]
-    block = state[BLOCK_NOW]
-    if state[LOADED] == block:
+    block = state[CURRENT]
+    if state[UNPACKED] == block:
         return
+    # Find the block's size, first word and bit widths, and the document before it.
     n, before, word, last = state[SIZE], np.int64(-1), state[BASE], np.int64(-1)
     if state[TABLE] < 0:
         widths = np.int64(words[word - 1]) >> 8 & 0xFFF
@@ -168,9 +185,11 @@ def _load(lists: Any, c: int) -> None:
             before = np.int64(words[entry - ENTRY])
     doc_bits, tf_bits = widths & 63, widths >> 6
     if word + (n * (doc_bits + tf_bits) + 31) // 32 >= len(words):
-        raise ValueError("postings are damaged: a block goes on behind the end")
-    _numbers(words, word * 32, doc_bits, n, docs)
-    _numbers(words, word * 32 + n * doc_bits, tf_bits, n, tfs)
+        raise ValueError("postings are damaged: a block continues beyond the end")
+    # Read the gaps and the frequencies − 1.
+    _read_numbers(words, word * 32, doc_bits, n, docs)
+    _read_numbers(words, word * 32 + n * doc_bits, tf_bits, n, tfs)
+    # Sum the gaps to obtain document numbers.
     for j in range(n):
         i = np.uint64(j)
         before += np.int64(docs[i]) + 1
@@ -178,125 +197,140 @@ def _load(lists: Any, c: int) -> None:
         tfs[i] += np.uint32(1)
     if before >= lists.documents or (last >= 0 and before != last):
         raise ValueError("postings are damaged: no such document")
-    state[LOADED], state[HELD] = block, n
+    state[UNPACKED], state[UNPACKED_SIZE] = block, n
     state[NEXT] = state[SCORED] = 0
 
 
 @compiled
-def _share(tf: float, norm: float, factors: Any, grid: float) -> float:
-    """Weight · tf / (saturation · tf + norm), rounded to the grid; above 0 if the weight is."""
-    weight, saturation, least = factors
-    return max((weight * tf / (saturation * tf + norm) + grid) - grid, least)
+def _addend(tf: float, norm: float, factors: Any, grid: float) -> float:
+    """Return weight · tf / (saturation · tf + norm), rounded to the grid, but at least `minimum`.
+
+    factors: weight, saturation, minimum.
+    """
+    weight, saturation, minimum = factors
+    return max((weight * tf / (saturation * tf + norm) + grid) - grid, minimum)
 
 
 @compiled
 def _factors(lists: Any, c: int) -> Any:
     terms = lists.terms[c]
-    return terms[WEIGHT], terms[SATURATION], terms[LEAST]
+    return terms[WEIGHT], terms[SATURATION], terms[MIN_ADDEND]
 
 
 @compiled
-def _score(lists: Any, c: int) -> None:
-    """What list c adds to each document of its block, unless that is known."""
+def _score_block(lists: Any, c: int) -> None:
+    """Compute what list c adds to each document of its unpacked block, unless it is computed."""
     if lists.state[c, SCORED]:
         return
-    docs, tfs, shares = lists.docs[c], lists.tfs[c], lists.shares[c]
+    docs, tfs, addends = lists.docs[c], lists.tfs[c], lists.addends[c]
     norms, factors, grid, n = lists.norms[lists.fields[c]], _factors(lists, c), lists.grid, 0
-    n = lists.state[c, HELD]
+    n = lists.state[c, UNPACKED_SIZE]
+    # Gather the norms first, so that the compiler can vectorise the second loop.
     for j in range(n):
         i = np.uint64(j)
-        shares[i] = norms[docs[i]]
+        addends[i] = norms[docs[i]]
     for j in range(n):
         i = np.uint64(j)
-        shares[i] = _share(np.float64(np.int32(tfs[i])), shares[i], factors, grid)
+        addends[i] = _addend(np.float64(np.int32(tfs[i])), addends[i], factors, grid)
     lists.state[c, SCORED] = 1
 
 
 @compiled
-def _last(lists: Any, c: int, block: int) -> int:
-    """The last document of a block of list c; a list of one block is always unpacked."""
+def _last_document(lists: Any, c: int, block: int) -> int:
+    """Return the last document in a block of list c. A list of one block is always unpacked."""
     state = lists.state[c]
     if state[TABLE] < 0:
-        return np.int64(lists.docs[c, state[HELD] - 1])
+        return np.int64(lists.docs[c, state[UNPACKED_SIZE] - 1])
     return np.int64(lists.words[state[TABLE] + ENTRY * block])
 
 
 @compiled
 def _seek(lists: Any, c: int, document: int) -> bool:
-    """Move list c on to the first block that ends at `document` or later; False if none does."""
+    """Advance list c to the first block that ends at `document` or later; False if none does."""
     state = lists.state[c]
-    block = state[BLOCK_NOW]
-    while block < state[BLOCKS] and _last(lists, c, block) < document:
+    block = state[CURRENT]
+    while block < state[BLOCKS] and _last_document(lists, c, block) < document:
         block += 1
-    if block != state[BLOCK_NOW]:
-        state[BLOCK_NOW], state[NEXT] = block, 0
+    if block != state[CURRENT]:
+        state[CURRENT], state[NEXT] = block, 0
     return block < state[BLOCKS]
 
 
 @compiled
-def _most(lists: Any, c: int, until: int) -> float:
-    """The most that list c adds to a document from its present place on and before `until`."""
+def _max_addend(lists: Any, c: int, until: int) -> float:
+    """Return an upper bound of what list c adds to any document from its position to `until`."""
     words, state, terms, bound = lists.words, lists.state[c], lists.terms[c], 0.0
-    if state[BLOCK_NOW] >= state[BLOCKS]:
+    if state[CURRENT] >= state[BLOCKS]:
         return bound
+    # A single block is scored already, so the bound is exact.
     if state[TABLE] < 0:
-        for i in range(state[NEXT], state[HELD]):
+        for i in range(state[NEXT], state[UNPACKED_SIZE]):
             if lists.docs[c, i] >= until:
                 break
-            bound = max(bound, lists.shares[c, i])
+            bound = max(bound, lists.addends[c, i])
         return bound
-    for block in range(state[BLOCK_NOW], state[BLOCKS]):
+    # Several blocks: use the largest frequency and the shortest document of each.
+    for block in range(state[CURRENT], state[BLOCKS]):
         entry = state[TABLE] + ENTRY * block
         tf = np.float64(np.int64(words[entry + 2]) >> 12)
         norm = terms[FLOOR] + terms[SLOPE] * np.float64(words[entry + 3])
-        most = terms[WEIGHT] * tf / (terms[SATURATION] * tf + norm)
-        bound = max(bound, terms[LIMIT] if tf >= MOST_TF else min(most, terms[LIMIT]))
+        of_block = terms[WEIGHT] * tf / (terms[SATURATION] * tf + norm)
+        limit = terms[MAX_ADDEND]
+        bound = max(bound, limit if tf >= MAX_TF else min(of_block, limit))
         if np.int64(words[entry]) >= until - 1:
             break
-    return bound * (1 + 1e-9) + terms[LEAST]
+    return bound * (1 + 1e-9) + terms[MIN_ADDEND]  # more than any rounding error
 
 
 @compiled
-def _add(lists: Any, c: int, window: Any) -> None:
-    """Add list c's part to the scores of the documents in a window; count its group as held."""
-    state, docs, shares = lists.state[c], lists.docs[c], lists.shares[c]
-    first, scores, held, seen = np.uint64(window.first), window.scores, window.held, window.seen
-    group = lists.groups[c] if len(held) else -1
-    while state[BLOCK_NOW] < state[BLOCKS]:
-        _load(lists, c)
-        _score(lists, c)
-        begin, end = state[NEXT], state[HELD]
+def _add_list(lists: Any, c: int, window: Any) -> None:
+    """Add list c to the scores of a window's documents, and count its group for each of them."""
+    state, docs, addends = lists.state[c], lists.docs[c], lists.addends[c]
+    first, scores = np.uint64(window.first), window.scores
+    counts, last_groups = window.group_counts, window.last_groups
+    group = lists.groups[c] if len(counts) else -1
+    while state[CURRENT] < state[BLOCKS]:
+        _unpack_block(lists, c)
+        _score_block(lists, c)
+        # Find the postings begin:end of the block that lie in the window.
+        begin, end = state[NEXT], state[UNPACKED_SIZE]
         while docs[np.uint64(begin)] < window.first:
             begin += 1
-        whole = docs[np.uint64(end - 1)] < window.until
-        if not whole:
+        ends_here = docs[np.uint64(end - 1)] < window.until
+        if not ends_here:
             end = begin
             while docs[np.uint64(end)] < window.until:
                 end += 1
+        # Add to the scores.
         for j in range(begin, end):
             i = np.uint64(j)
-            scores[np.uint64(docs[i]) - first] += shares[i]
-        if group >= 0 and len(seen):
+            scores[np.uint64(docs[i]) - first] += addends[i]
+        # Count the group, once per document even if several of its lists match.
+        if group >= 0 and len(last_groups):
             for j in range(begin, end):
                 doc = np.uint64(docs[np.uint64(j)]) - first
-                held[doc] += seen[doc] != group
-                seen[doc] = group
+                counts[doc] += last_groups[doc] != group
+                last_groups[doc] = group
         elif group >= 0:
             for j in range(begin, end):
-                held[np.uint64(docs[np.uint64(j)]) - first] += 1
+                counts[np.uint64(docs[np.uint64(j)]) - first] += 1
+        # Continue with the next block unless the window ends in this one.
         state[NEXT] = end
-        if not whole:
+        if not ends_here:
             break
-        state[BLOCK_NOW] += 1
+        state[CURRENT] += 1
         state[NEXT] = 0
 
 
 @compiled
 def _look_up(lists: Any, c: int, document: int) -> float:
-    """What list c adds to `document`; 0 if it does not hold it. Documents must be asked rising."""
+    """Return what list c adds to `document`, or 0 if the list does not contain it.
+
+    Successive calls for a list must ask for documents in ascending order.
+    """
     if not _seek(lists, c, document):
         return 0.0
-    _load(lists, c)
+    _unpack_block(lists, c)
     state, docs = lists.state[c], lists.docs[c]
     i = state[NEXT]
     while docs[i] < document:
@@ -305,155 +339,186 @@ def _look_up(lists: Any, c: int, document: int) -> float:
     if docs[i] != document:
         return 0.0
     norm = lists.norms[lists.fields[c], document]
-    return _share(np.float64(np.int32(lists.tfs[c, i])), norm, _factors(lists, c), lists.grid)
+    return _addend(np.float64(np.int32(lists.tfs[c, i])), norm, _factors(lists, c), lists.grid)
 
 
 @compiled
-def _reach(scores: Any, enough: float) -> int:
-    """How many of `scores` are `enough` or more."""
+def _count_reaching(scores: Any, threshold: float) -> int:
+    """Return how many of `scores` are at least `threshold`."""
     hits = 0
     for i in range(len(scores)):
-        hits += scores[i] >= enough
+        hits += scores[i] >= threshold
     return hits
 
 
 @compiled
 def _cut(docs: Any, scores: Any, n: int, depth: int) -> tuple[int, float]:
-    """Keep the `depth` best of n, and what ties with the last; their number and the least score."""
+    """Move the `depth` best of n hits, and all hits tied with the last of them, to the front.
+
+    Scores are compared as float32. Returns the number of these hits, and the threshold for further
+    hits: the largest float32 below the last score.
+    """
     rounded = scores[:n].astype(np.float32)
-    least = np.partition(rounded, n - depth)[n - depth]
-    kept = 0
+    last = np.partition(rounded, n - depth)[n - depth]
+    count = 0
     for i in range(n):
-        if rounded[i] >= least:
-            docs[kept], scores[kept] = docs[i], scores[i]
-            kept += 1
-    return kept, np.float64(np.nextafter(least, np.float32(-np.inf)))
+        if rounded[i] >= last:
+            docs[count], scores[count] = docs[i], scores[i]
+            count += 1
+    return count, np.float64(np.nextafter(last, np.float32(-np.inf)))
 
 
 @compiled
-def _essential(lists: Any, order: Any, window: Any, threshold: float, sums: Any) -> int:
-    """How many lists, the lightest first, can not lift a document to the threshold together.
+def _non_essential(lists: Any, order: Any, window: Any, threshold: float, sums: Any) -> int:
+    """Return how many of the first lists in `order` cannot together reach the threshold.
 
-    order: the lists by rising weight. sums: filled with what the first 0, 1, … can add at most.
+    order: (n,), the lists in ascending order of their limits. sums: (n + 1,), filled with upper
+    bounds of what the first 0, 1, …, n of them add to any document in the window.
     """
-    unimportant = 0
-    for place in range(len(order)):
-        c = order[place]
+    count = 0
+    for i in range(len(order)):
+        c = order[i]
         _seek(lists, c, window.first)
-        sums[place + 1] = sums[place] + _most(lists, c, window.until)
-        if sums[place + 1] < threshold:
-            unimportant = place + 1
-    return unimportant
+        sums[i + 1] = sums[i] + _max_addend(lists, c, window.until)
+        if sums[i + 1] < threshold:
+            count = i + 1
+    return count
 
 
 @compiled
-def _add_best(lists: Any, order: Any, window: Any, threshold: float, sums: Any, out: Any) -> int:
-    """Scores of a window's documents that can reach the threshold; their number, into `out`.
+def _score_best(lists: Any, order: Any, window: Any, threshold: float, sums: Any, out: Any) -> int:
+    """Score the documents of a window that can reach the threshold (MaxScore).
 
-    Lists that matter are added up whole. The others are only looked into for documents that may
-    still get there, unless these are so many that adding up is quicker.
+    Essential lists are accumulated over the whole window. In the other lists, only documents that
+    may still reach the threshold are looked up, unless there are so many of them that accumulating
+    is faster. Fills `out` with the documents' positions in the window; returns their number.
+    See Turtle & Flood (1995).
     """
-    left = _essential(lists, order, window, threshold, sums)
-    if left == len(order) or not sums[len(order)]:
+    remaining = _non_essential(lists, order, window, threshold, sums)
+    if remaining == len(order) or not sums[len(order)]:
         return 0
     documents, scores = lists.documents, window.scores
-    for place in range(left, len(order)):
-        _add(lists, order[place], window)
-    while left:
-        c, enough = order[left - 1], max(threshold - sums[left], LEAST_SCORE)
-        if _reach(scores, enough) * LOOK_UP < lists.state[c, SIZE] * WINDOW // documents:
+    # Accumulate the essential lists, in ascending order of their limits.
+    for i in range(remaining, len(order)):
+        _add_list(lists, order[i], window)
+    # Accumulate further lists, in descending order, while many documents may reach the threshold.
+    while remaining:
+        c, needed = order[remaining - 1], max(threshold - sums[remaining], MIN_SCORE)
+        lookups = _count_reaching(scores, needed)
+        if lookups * LOOKUP_COST < lists.state[c, SIZE] * WINDOW // documents:
             break
-        _add(lists, c, window)
-        left -= 1
-    enough, n = max(threshold - sums[left], LEAST_SCORE), 0
+        _add_list(lists, c, window)
+        remaining -= 1
+    # Collect the documents that may reach the threshold, 64 at a time.
+    needed, n = max(threshold - sums[remaining], MIN_SCORE), 0
     for begin in range(0, WINDOW, 64):
-        if _reach(scores[begin : begin + 64], enough):
+        if _count_reaching(scores[begin : begin + 64], needed):
             for i in range(begin, begin + 64):
-                if scores[i] >= enough:
+                if scores[i] >= needed:
                     out[n] = i
                     n += 1
-    for place in range(left - 1, -1, -1):
-        kept = 0
+    # Look these documents up in the remaining lists; drop each that cannot reach the threshold.
+    for position in range(remaining - 1, -1, -1):
+        count = 0
         for j in range(n):
             i = out[j]
-            scores[i] += _look_up(lists, order[place], window.first + i)
-            if scores[i] + sums[place] >= threshold:
-                out[kept] = i
-                kept += 1
-        n = kept
+            scores[i] += _look_up(lists, order[position], window.first + i)
+            if scores[i] + sums[position] >= threshold:
+                out[count] = i
+                count += 1
+        n = count
     return n
 
 
 @compiled
-def _add_all(lists: Any, window: Any, minimum: int, out: Any) -> int:
-    """Scores of a window's documents that hold lists of enough groups; their number, into `out`."""
-    window.held[:] = 0
-    window.seen[:] = -1
+def _score_all(lists: Any, window: Any, minimum: int, out: Any) -> int:
+    """Score the documents of a window that match at least `minimum` groups.
+
+    Fills `out` with their positions in the window; returns their number.
+    """
+    window.group_counts[:] = 0
+    window.last_groups[:] = -1
     for c in range(len(lists.terms)):
         if _seek(lists, c, window.first):
-            _add(lists, c, window)
+            _add_list(lists, c, window)
     n = 0
     for i in range(window.until - window.first):
-        if window.held[i] >= minimum:
+        if window.group_counts[i] >= minimum:
             out[n] = i
             n += 1
     return n
 
 
 @compiled
-def best(
+def best_documents(
     query: Any, norms: Any, excluded: Any, depth: int, threshold: float, grid: float, minimum: int
 ) -> Any:
-    """The documents with the highest sums over several lists, exactly, without adding up all.
+    """Return the documents with the highest scores, exactly.
 
-    query: words, then for each list its first word, its row of `norms`, its group, and what it adds
-    to a document: WEIGHT · tf / (SATURATION · tf + norm), at most LIMIT, at least LEAST. FLOOR and
-    SLOPE: norm ≥ floor + slope · length. norms: (rows, documents). excluded: (documents,), or empty
-    for none. threshold: documents that score below it may be left out. grid: each addend is rounded
-    to a multiple of its last bit, so that sums are exact in any order. minimum: groups, 0 and up,
-    that a document must hold lists of (those of group −1 do not count); −1 for any list, where each
-    adds more than 0 and has group −1, and only then are lists left unread that can not matter.
+    A document's score is the sum of what each list adds to it: WEIGHT · tf / (SATURATION · tf +
+    norm), at least MIN_ADDEND, and never more than MAX_ADDEND.
 
-    Returns documents and scores, the `depth` best and what ties with the last as float32, in no
-    order; the number of documents that match (0 for −1); and the threshold reached.
+    query: the words of the part, and for each of n lists the offset of its first word (n,), its row
+    of `norms` (n,), its group (n,) and its factors (n, 6). FLOOR and SLOPE bound the norms: norm ≥
+    FLOOR + SLOPE · length.
+    norms: (rows, documents).
+    excluded: (documents,), which documents to leave out; empty if none.
+    depth: the number of documents to return.
+    threshold: documents that score below it may be omitted.
+    grid: addends are rounded to multiples of the last bit of this number, so that sums are exact in
+    any order.
+    minimum: how many groups a document must match, 0 or more; group −1 does not count. Or −1: a
+    document must match any list. Then each addend must be above 0 and each group −1, and lists that
+    cannot affect the result are skipped.
+
+    Returns the `depth` best documents, and all documents tied with the last as float32, in no
+    particular order; their scores; the number of documents that match (0 if `minimum` is −1); and
+    the final threshold.
     """
-    words, ats, fields, groups, terms = query
-    count, documents = len(ats), norms.shape[1]
+    words, offsets, fields, groups, terms = query
+    count, documents = len(offsets), norms.shape[1]
+    # Open the lists; unpack and score each list of one block now.
     lists = _new_lists(words, terms, (fields, groups), norms, documents, grid)
     for c in range(count):
-        _begin(lists, c, ats[c])
+        _begin(lists, c, offsets[c])
         if lists.state[c, TABLE] < 0:
-            _load(lists, c)
-            _score(lists, c)
-    held = np.zeros(WINDOW if minimum >= 0 else 0, np.int32)
-    seen = np.zeros(len(held) if len(np.unique(groups)) < count else 0, np.int32)
-    order, sums = np.argsort(terms[:, LIMIT]), np.zeros(count + 1)
-    scores, reached = np.zeros(WINDOW), np.empty(WINDOW, np.int64)
+            _unpack_block(lists, c)
+            _score_block(lists, c)
+    # Allocate the window, the order of lists by limit, and the hits.
+    group_counts = np.zeros(WINDOW if minimum >= 0 else 0, np.int32)
+    several = len(np.unique(groups)) < count  # whether a group has several lists
+    last_groups = np.zeros(len(group_counts) if several else 0, np.int32)
+    order, sums = np.argsort(terms[:, MAX_ADDEND]), np.zeros(count + 1)
+    scores, positions = np.zeros(WINDOW), np.empty(WINDOW, np.int64)
     depth = min(depth, documents)
-    found_docs = np.empty(2 * depth + WINDOW, np.int64)
-    found, matched, cut_at = 0, 0, 2 * depth
-    found_scores = np.empty(len(found_docs))
+    docs = np.empty(2 * depth + WINDOW, np.int64)
+    hits, matched, cut_at = 0, 0, 2 * depth
+    sums_of_docs = np.empty(len(docs))
     for first in range(0, documents, WINDOW):
+        # Score the window.
         scores[:] = 0
-        window = Window(first, min(first + WINDOW, documents), scores, held, seen)
+        until = min(first + WINDOW, documents)
+        window = Window(first, until, scores, group_counts, last_groups)
         if minimum < 0:
-            n = _add_best(lists, order, window, threshold, sums, reached)
+            n = _score_best(lists, order, window, threshold, sums, positions)
         else:
-            n = _add_all(lists, window, minimum, reached)
-        while found + n > len(found_docs):
-            found_docs = np.append(found_docs, found_docs)
-            found_scores = np.append(found_scores, found_scores)
+            n = _score_all(lists, window, minimum, positions)
+        # Append its hits.
+        while hits + n > len(docs):
+            docs = np.append(docs, docs)
+            sums_of_docs = np.append(sums_of_docs, sums_of_docs)
         for j in range(n):
-            i = reached[j]
+            i = positions[j]
             if len(excluded) and excluded[first + i]:
                 continue
             matched += minimum >= 0
             if scores[i] >= threshold:
-                found_docs[found], found_scores[found] = first + i, scores[i]
-                found += 1
-        if found >= cut_at and found > depth:
-            found, threshold = _cut(found_docs, found_scores, found, depth)
-            cut_at = 2 * found
-    if found > depth:
-        found, threshold = _cut(found_docs, found_scores, found, depth)
-    return found_docs[:found], found_scores[:found], matched, threshold
+                docs[hits], sums_of_docs[hits] = first + i, scores[i]
+                hits += 1
+        # Raise the threshold whenever the number of hits has doubled.
+        if hits >= cut_at and hits > depth:
+            hits, threshold = _cut(docs, sums_of_docs, hits, depth)
+            cut_at = 2 * hits
+    if hits > depth:
+        hits, threshold = _cut(docs, sums_of_docs, hits, depth)
+    return docs[:hits], sums_of_docs[:hits], matched, threshold

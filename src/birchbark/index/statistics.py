@@ -1,4 +1,4 @@
-"""What must be known of a whole collection to score one of its documents?"""
+"""Which statistics of a collection does a document's score depend on?"""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 
+from birchbark.index.index import Index
 from birchbark.index.layout import FieldTotals
-from birchbark.index.merge import union
-from birchbark.index.reader import Index
+from birchbark.index.merge import union_of_terms
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of one field as a value: exported, added up over indexes, and passed in.
+    """The statistics of one field, which can be exported, and summed over several collections.
 
-    totals: documents with a term in the field, and all its tokens. frequencies: term → number of
-    documents that hold it; a term that is not listed is in none.
+    totals: the number of documents with a term in the field, and of tokens. frequencies: term →
+    number of documents that contain it; 0 for a term that is not listed.
     """
 
     totals: FieldTotals
@@ -26,7 +26,7 @@ class Statistics:
 
     @property
     def average_length(self) -> float:
-        """Tokens a document, over the documents with any."""
+        """The mean number of tokens in documents that have any."""
         return self.totals.tokens / max(1, self.totals.documents)
 
     def __add__(self, other: Statistics) -> Statistics:
@@ -36,21 +36,24 @@ class Statistics:
 
 
 def field_statistics(index: Index, field: str, terms: Iterable[str]) -> Statistics:
-    """Statistics of `field` in `index`, with the frequencies of `terms`."""
+    """Return the statistics of `field` in `index`, with the document frequencies of `terms`."""
     return Statistics(index.totals(field), index.document_frequencies(tuple(sorted(terms)), field))
 
 
 def full_statistics(index: Index, field: str) -> Statistics:
-    """Statistics of `field` with the frequencies of all its terms; remembered with the index."""
-    known = index.remembered.get(field)
-    if not isinstance(known, Statistics):
+    """Return the statistics of `field` with the document frequencies of all its terms.
+
+    The result is cached in `index`.
+    """
+    cached = index.derived.get(field)
+    if not isinstance(cached, Statistics):
         number = index.field_number(field)
-        terms = union([part.fields[number] for part in index.parts])
-        known = index.remembered[field] = field_statistics(index, field, terms)
-    return known
+        terms = union_of_terms([part.fields[number] for part in index.parts])
+        cached = index.derived[field] = field_statistics(index, field, terms)
+    return cached
 
 
-def shared_statistics(indexes: Iterable[Index], field: str, terms: Iterable[str]) -> Statistics:
-    """Statistics of several indexes as if they were one; their documents must differ."""
-    wanted = list(terms)
-    return reduce(add, (field_statistics(index, field, wanted) for index in indexes))
+def summed_statistics(indexes: Iterable[Index], field: str, terms: Iterable[str]) -> Statistics:
+    """Return the statistics of several indexes together; their documents must be distinct."""
+    terms = list(terms)
+    return reduce(add, (field_statistics(index, field, terms) for index in indexes))

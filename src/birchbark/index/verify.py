@@ -1,4 +1,4 @@
-"""Is every byte of an index as it was written?"""
+"""Which files of an index are damaged?"""
 
 from __future__ import annotations
 
@@ -7,58 +7,58 @@ from pathlib import Path
 
 from birchbark.artifact import fingerprint
 from birchbark.errors import ArtifactError
-from birchbark.index.attachment_reader import AttachedRows
-from birchbark.index.attachment_schema import AttachedEntry, AttachmentSchema
-from birchbark.index.attachment_writer import checksum as rows_checksum
+from birchbark.index.attachment_reader import RowFolder
+from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry
+from birchbark.index.attachment_writer import folder_checksum
 from birchbark.index.layout import VOCABULARY, Manifest, PartEntry
-from birchbark.index.part import checksum
+from birchbark.index.part_builder import part_checksum
 
 
-def damage(
+def find_damage(
     directory: Path | str, advance: Callable[[int], object] = lambda parts: None
 ) -> list[str]:
-    """What is damaged, a line each; nothing if all checksums hold. Reads every file.
+    """Verify all checksums of an index; return one message per damaged file or folder.
 
-    advance: called with 1 after each part. Raises ArtifactError if there is no manifest to check
-    by.
+    This reads every file. advance: called with 1 after each part. Raises InputError if there is no
+    manifest, ArtifactError if the manifest itself is damaged.
     """
-    manifest, found = Manifest.read(Path(directory)), []
+    manifest, lines = Manifest.read(Path(directory)), []
     vocabulary = Path(directory) / VOCABULARY
     if manifest.vocabulary and (
         not vocabulary.exists() or fingerprint(vocabulary) != manifest.vocabulary
     ):
-        found.append(f"{vocabulary}: it is not the one that was written")
+        lines.append(f"{vocabulary}: its checksum is wrong")
     for entry in manifest.parts:
         part = Path(directory) / entry.name
-        found += _damage(part, entry)
+        lines += _verify_part(part, entry)
         for name, schema in manifest.attachments.items():
             for rows in entry.attached.get(name, ()):
-                found += _damaged_rows(part / rows.name, rows, schema)
+                lines += _verify_rows(part / rows.name, rows, schema)
         advance(1)
-    return found
+    return lines
 
 
-def _damage(part: Path, entry: PartEntry) -> list[str]:
-    found = []
+def _verify_part(part: Path, entry: PartEntry) -> list[str]:
+    lines = []
     try:
-        if checksum(part) != entry.checksum:
-            found.append(f"{part}: its files are not those that were written")
-    except OSError as missing:
-        found.append(f"{part}: {missing.strerror}")
+        if part_checksum(part) != entry.checksum:
+            lines.append(f"{part}: the checksum of its files is wrong")
+    except OSError as error:
+        lines.append(f"{part}: {error.strerror}")
     if entry.deleted:
         deleted = part / entry.deleted
         if not deleted.exists() or fingerprint(deleted) != entry.deleted_checksum:
-            found.append(f"{deleted}: the list of deletions is not the one that was written")
-    return found
+            lines.append(f"{deleted}: the checksum of the list of deletions is wrong")
+    return lines
 
 
-def _damaged_rows(folder: Path, entry: AttachedEntry, schema: AttachmentSchema) -> list[str]:
+def _verify_rows(folder: Path, entry: RowFolderEntry, schema: AttachmentSchema) -> list[str]:
     try:
-        if rows_checksum(folder) != entry.checksum:
-            return [f"{folder}: attached rows are not those that were written"]
-        AttachedRows(folder, entry, schema).check_order()
-    except OSError as missing:
-        return [f"{folder}: {missing.strerror}"]
-    except ArtifactError as broken:
-        return [f"{folder}: {broken.what}"]
+        if folder_checksum(folder) != entry.checksum:
+            return [f"{folder}: the checksum of attached rows is wrong"]
+        RowFolder(folder, entry, schema).check_order()
+    except OSError as error:
+        return [f"{folder}: {error.strerror}"]
+    except ArtifactError as error:
+        return [f"{folder}: {error.what}"]
     return []

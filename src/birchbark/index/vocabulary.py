@@ -1,4 +1,4 @@
-"""Which terms do texts become, as numbers? Each distinct token is analyzed once."""
+"""How do texts become term numbers, so that each distinct span of text is analyzed only once?"""
 
 from __future__ import annotations
 
@@ -9,68 +9,83 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.index.arrays import Growing
+from birchbark.index.arrays import GrowingArray
 from birchbark.index.compiled import compiled
-from birchbark.index.cutting import cut, given
-from birchbark.index.numbering import Numbering
+from birchbark.index.string_ids import StringIds
+from birchbark.index.word_spans import token_spans, word_spans
 from birchbark.text.analyzer import Analyzer
 from birchbark.text.words import words
 
 
 class Vocabulary:
-    """The terms of a field, numbered as they come, and what each piece of text stands for."""
+    """The terms of a field, numbered by first occurrence, and the terms of each distinct span."""
 
-    def __init__(self, chosen: Analyzer) -> None:
-        self._analyzer = chosen
-        self._words = chosen.tokens is words
-        self._pieces = Numbering()
-        self._terms: defaultdict[str, int] = defaultdict()
-        self._terms.default_factory = self._terms.__len__
-        self._ends = Growing(np.int64)  # piece → where its terms end in the next
-        self._flat = Growing(np.uint32)
-        self._tokens = Growing(np.uint32)  # piece → how many tokens it is
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
+        self._compiled = analyzer.tokens is words  # word_spans.py has a compiled version of it
+        self._spans = StringIds()
+        self._term_numbers: defaultdict[str, int] = defaultdict()
+        self._term_numbers.default_factory = self._term_numbers.__len__
+        # The terms of span s are span_terms[ends[s - 1]:ends[s]]; it consists of tokens[s] tokens.
+        self._ends = GrowingArray(np.int64)
+        self._span_terms = GrowingArray(np.uint32)
+        self._tokens = GrowingArray(np.uint32)
 
     def __len__(self) -> int:
-        """How many pieces were analyzed."""
+        """The number of distinct spans analyzed so far."""
         return len(self._tokens)
 
     @property
     def terms(self) -> list[str]:
         """All terms, in the order of their numbers."""
-        return list(self._terms)
+        return list(self._term_numbers)
 
     def read(self, texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64], int]:
-        """The numbers of the terms of `texts`, end to end; how many each has; how many tokens."""
-        pieces = cut(texts) if self._words else given([*map(self._analyzer.tokens, texts)])
-        numbers, fresh = self._pieces.of(pieces)
-        self._learn(pieces.take(fresh))
-        known = (self._ends.values, self._flat.values, self._tokens.values)
-        terms, counts, tokens = _spelled(numbers, pieces.firsts, *known)
+        """Analyze `texts`.
+
+        Returns the term numbers of all texts, end to end; the number of terms in each text,
+        (texts,); and the total number of tokens, including stop words.
+        """
+        if self._compiled:
+            spans = word_spans(texts)
+        else:
+            spans = token_spans([*map(self._analyzer.tokens, texts)])
+        numbers, new = self._spans.assign(spans)
+        self._analyze(spans.strings(new))
+        of_spans = (self._ends.values, self._span_terms.values, self._tokens.values)
+        terms, counts, tokens = _look_up(numbers, spans.firsts, *of_spans)
         return terms, counts, tokens
 
-    def _learn(self, pieces: Sequence[str]) -> None:
-        """Analyze the pieces of the next numbers."""
+    def _analyze(self, spans: Sequence[str]) -> None:
+        """Store the terms of new spans, in the order of their numbers."""
         normalise = self._analyzer.normalise
         terms: list[str] = []
         ends, counts = [], []
-        for piece in pieces:
-            tokens = words(piece) if self._words and not piece.isascii() else [piece]
+        for span in spans:
+            tokens = words(span) if self._compiled and not span.isascii() else [span]
             for token in tokens:
                 terms += normalise(token)
-            ends.append(len(self._flat) + len(terms))
+            ends.append(len(self._span_terms) + len(terms))
             counts.append(len(tokens))
         self._ends.extend(ends)
         self._tokens.extend(counts)
-        self._flat.extend([*map(self._terms.__getitem__, terms)])
+        self._span_terms.extend([*map(self._term_numbers.__getitem__, terms)])
 
 
 @compiled
-def _spelled(numbers: Any, firsts: Any, ends: Any, flat: Any, tokens: Any) -> Any:
-    """Pieces, by number, as `read` returns them. firsts: (texts + 1,) each text's first piece."""
-    size, read = 0, 0
+def _look_up(numbers: Any, firsts: Any, ends: Any, span_terms: Any, tokens: Any) -> Any:
+    """Return the result of `Vocabulary.read` for texts whose spans are numbered.
+
+    numbers: (n,), the numbers of the spans of all texts. firsts: (texts + 1,), each text's first
+    span. ends: (distinct spans,), where each one's terms end in `span_terms`. span_terms: the terms
+    of the distinct spans, end to end. tokens: (distinct spans,), the number of tokens in each.
+    """
+    # Count terms and tokens.
+    size, token_count = 0, 0
     for number in numbers:
         size += ends[number] - (ends[number - 1] if number else 0)
-        read += tokens[number]
+        token_count += tokens[number]
+    # Copy the terms of each span.
     terms = np.empty(size, np.uint32)
     counts = np.zeros(len(firsts) - 1, np.int64)
     at = 0
@@ -78,7 +93,7 @@ def _spelled(numbers: Any, firsts: Any, ends: Any, flat: Any, tokens: Any) -> An
         before = at
         for number in numbers[firsts[text] : firsts[text + 1]]:
             for j in range(ends[number - 1] if number else 0, ends[number]):
-                terms[at] = flat[j]
+                terms[at] = span_terms[j]
                 at += 1
         counts[text] = at - before
-    return terms, counts, read
+    return terms, counts, token_count

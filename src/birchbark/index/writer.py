@@ -1,4 +1,4 @@
-"""How does an index on disk change, so that every reader sees all of a change or none?"""
+"""How is an index on disk changed, so that readers see each change completely or not at all?"""
 
 from __future__ import annotations
 
@@ -9,44 +9,53 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from birchbark.artifact import TEMPORARY, fingerprint, flush, lock
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.arrays import save_array
-from birchbark.index.attach import attached, carried, detached
 from birchbark.index.attachment_schema import AttachmentSchema
-from birchbark.index.attachment_writer import Attaching, Compute
+from birchbark.index.attachment_updates import (
+    attach_rows,
+    merge_attachments,
+    without_attachment,
+)
+from birchbark.index.attachment_writer import AttachmentJob, ComputeRows
+from birchbark.index.index import Index
 from birchbark.index.layout import Manifest, PartEntry
-from birchbark.index.merge import merge_parts, new_numbers, worth_merging
-from birchbark.index.part import PartBuilder, field_totals
-from birchbark.index.part_reader import Part
-from birchbark.index.reader import Index
+from birchbark.index.merge import merge_parts, merged_numbers, parts_to_merge
+from birchbark.index.part import Part
+from birchbark.index.part_builder import PartBuilder, field_totals
 from birchbark.index.vocabulary import Vocabulary
 from birchbark.records import Document
 
 PART_TOKENS = 40_000_000
-MOST_KEPT = 1 << 20  # analyzed tokens that are remembered from one part to the next
-KEEP_EVERY = 10_000
+MAX_CACHED_SPANS = 1 << 20  # analyzed spans that are cached from one part to the next
+COMMIT_EVERY = 10_000  # documents whose attached rows are committed together
 LOCK = "write.lock"
 
 
 class IndexWriter:
-    """Adds, updates and deletes documents, and merges parts. One writer at a time.
+    """Adds, updates and deletes documents of an index, and merges its parts.
 
-    Nothing is seen by readers, or survives a crash, before `commit`; everything committed does.
-    As a context manager it commits at the end of the block, or gives up the changes since the last
-    commit if the block raises. A lock left by a dead process does no harm.
+    Changes become visible and durable with `commit`. As a context manager, the writer commits at
+    the end of the block, or drops the changes since the last commit if the block raises. Only one
+    writer can be open at a time; the lock of a process that has died is ignored.
+
+    Args:
+        directory: The directory of the index.
+        part_tokens: Start another part of the index when the current one has this many tokens.
+            Default 40,000,000.
+
+    Raises:
+        InputError: If there is no index in `directory`.
+        ArtifactError: If the index is damaged, or another process is writing to it.
     """
 
     def __init__(self, directory: Path | str, part_tokens: int = PART_TOKENS) -> None:
-        """Open the index in `directory` for writing.
-
-        part_tokens: a part is closed when it holds this many tokens. Raises InputError if there is
-        no index, and ArtifactError if it is damaged or another process is writing to it.
-        """
+        """Open the index in `directory` for writing."""
         self.directory = Path(directory)
         self._part_tokens = part_tokens
         Manifest.read(self.directory)
@@ -54,70 +63,84 @@ class IndexWriter:
         try:
             manifest = Manifest.read(self.directory)
             self._analyzers = list(manifest.field_analyzers(self.directory).values())
-            self._vocabularies = [Vocabulary(chosen) for chosen in self._analyzers]
+            self._vocabularies = [Vocabulary(analyzer) for analyzer in self._analyzers]
             self._start(manifest)
-            self._clean()
+            self._remove_unused_files()
         except BaseException:
             self._lock.close()
             raise
 
     def _start(self, manifest: Manifest) -> None:
-        """Begin with nothing changed since `manifest`."""
+        """Start from `manifest`, without uncommitted changes."""
         self._manifest = manifest
         self._index = Index(self.directory)
-        self._deleted: dict[str, set[int]] = {}  # part name → numbers deleted since the commit
-        self._closed: list[PartEntry] = []  # written since the commit
-        self._new: dict[str, tuple[str, int]] = {}  # doc_id → part and number, since the commit
-        self._builder: PartBuilder | None = None
-        self._serial = 0
+        # Changes since the last commit:
+        self._deleted: dict[str, set[int]] = {}  # part name → numbers of deleted documents
+        self._closed: list[PartEntry] = []  # complete parts
+        self._new: dict[str, tuple[str, int]] = {}  # doc_id → part name and number
+        self._builder: PartBuilder | None = None  # the part that documents are added to
+        self._serial = 0  # the serial number of the next part
 
     def __contains__(self, doc_id: str) -> bool:
-        """Whether the document is there, changes not yet committed included."""
+        """Whether the document exists, with uncommitted changes."""
         return self._locate(doc_id) is not None
 
     def __len__(self) -> int:
-        """The number of documents, changes not yet committed included."""
-        old = {part.name for part in self._index.parts}
-        gone = sum(len(numbers) for name, numbers in self._deleted.items() if name in old)
-        return len(self._index) - gone + len(self._new)
+        """The number of documents, with uncommitted changes."""
+        committed = {part.name for part in self._index.parts}
+        deleted = sum(len(ns) for name, ns in self._deleted.items() if name in committed)
+        return len(self._index) - deleted + len(self._new)
 
-    def add(self, document: Document) -> None:
-        """Add `document`; one with the same id is replaced.
+    def add(self, document: Document | Mapping[str, Any]) -> None:
+        """Add a document, or replace the document with the same id.
 
-        Raises InputError, and changes nothing, if it has no id or is not valid Unicode, and
-        ArtifactError if the writer is closed.
+        Args:
+            document: A Document, or a record (see `Document.from_dict`).
+
+        Raises:
+            InputError: If the document has no id or is not valid Unicode; nothing is changed.
+            ArtifactError: If the writer is closed.
         """
+        document = as_document(document)
         if document.fault:
             raise InputError(document.fault, where=f"document {document.doc_id!r}")
         self.delete(document.doc_id)
-        if self._builder and self._builder.holds(self._part_tokens):
+        if self._builder and self._builder.reaches(self._part_tokens):
             self._close_part()
         if not self._builder:
             path = self.directory / self._next_name()
-            if sum(map(len, self._vocabularies)) > MOST_KEPT:
-                self._vocabularies = [Vocabulary(chosen) for chosen in self._analyzers]
+            if sum(map(len, self._vocabularies)) > MAX_CACHED_SPANS:
+                self._vocabularies = [Vocabulary(analyzer) for analyzer in self._analyzers]
             self._builder = PartBuilder(path, self._manifest, self._vocabularies)
         self._new[document.doc_id] = (self._builder.name, len(self._builder))
         self._builder.add(document)
 
     def delete(self, doc_id: str) -> bool:
-        """Delete the document; False if it is not there. ArtifactError if the writer is closed."""
+        """Delete a document; return False if it does not exist.
+
+        Args:
+            doc_id: The id of the document.
+
+        Raises:
+            ArtifactError: If the writer is closed.
+        """
         self._check_open()
-        place = self._locate(doc_id)
-        if place is None:
+        location = self._locate(doc_id)
+        if location is None:
             return False
-        part, number = place
+        part, number = location
         self._deleted.setdefault(part, set()).add(number)
         self._new.pop(doc_id, None)
         return True
 
     def commit(self) -> None:
-        """Make all changes durable and visible at once; parts are merged where it pays.
+        """Make all changes durable and visible at once; then merge parts if there are too many.
 
-        Raises ArtifactError if the writer is closed, or the index was replaced meanwhile.
+        Raises:
+            ArtifactError: If the writer is closed, or another index has replaced this one.
         """
-        self._publish_changes()
-        while group := worth_merging(self._manifest.parts):
+        self._commit_changes()
+        while group := parts_to_merge(self._manifest.parts):
             self._merge(group)
 
     def merge(self) -> None:
@@ -129,63 +152,75 @@ class IndexWriter:
 
     @property
     def attachments(self) -> Mapping[str, AttachmentSchema]:
-        """Name → schema of each attachment, as of the last commit."""
+        """The name and schema of each attachment, at the last commit."""
         return self._manifest.attachments
 
-    def incomplete(self) -> dict[str, int]:
-        """Attachment → how many documents lack rows, where any do; as of the last commit."""
-        return self._index.incomplete()
+    def missing_rows(self) -> dict[str, int]:
+        """Return `Index.missing_rows` at the last commit."""
+        return self._index.missing_rows()
 
     def attach(
         self,
         name: str,
         schema: AttachmentSchema,
-        compute: Compute,
+        compute: ComputeRows,
         advance: Callable[[int], object] = lambda documents: None,
         *,
-        keep_every: int = KEEP_EVERY,
+        commit_every: int = COMMIT_EVERY,
     ) -> None:
-        """Commit; then compute what the attachment `name` lacks, and commit that as it comes.
+        """Commit; then compute and commit the missing rows of an attachment.
 
-        What is there under another schema is dropped by the first commit of the new. What was
-        committed stays if computing fails or is killed; attaching again goes on from there.
-        compute: see `Attaching`. advance: called with numbers of documents. keep_every: after how
-        many documents of a part there is a commit. Raises InputError if the schema or what was
-        computed cannot be kept, and ArtifactError if what is there is damaged.
+        The first commit drops rows computed under another schema. If a computation fails or the
+        process is killed, committed rows remain, and another call continues from there.
+
+        Args:
+            name: The name of the attachment.
+            schema: The arrays of the attachment, and how they are computed.
+            compute: The function that maps documents to their rows (see `AttachmentJob`).
+            advance: Called with the number of documents in each batch.
+            commit_every: Commit after this many documents of a part. Default 10,000.
+
+        Raises:
+            InputError: If the schema or the computed rows are invalid.
+            ArtifactError: If existing rows are damaged, or the writer is closed.
         """
-        attaching = Attaching(name, schema, compute).checked()
-        self._publish_changes()
-        steps = attached(self._index, self._manifest, attaching, max(1, keep_every), advance)
+        job = AttachmentJob(name, schema, compute).checked()
+        self._commit_changes()
+        steps = attach_rows(self._index, self._manifest, job, max(1, commit_every), advance)
         for manifest in steps:
-            self._check_place()
+            self._check_in_place()
             self._swap(manifest)
 
     def detach(self, name: str) -> None:
-        """Commit, and drop the attachment; InputError if there is none of this name."""
-        self._publish_changes()  # merging could meet the damage that it is to be dropped for
-        left = detached(self._manifest, name)
-        self._swap(replace(left, generation=left.generation + 1))
+        """Commit, and remove an attachment.
+
+        Args:
+            name: The name of the attachment; InputError if there is none.
+        """
+        self._commit_changes()  # without merging, which fails if the attachment is damaged
+        manifest = without_attachment(self._manifest, name)
+        self._swap(replace(manifest, generation=manifest.generation + 1))
 
     def close(self) -> None:
-        """Give up what was not committed, and let the next writer in."""
+        """Drop uncommitted changes and release the lock."""
         self._lock.close()
 
     def _check_open(self) -> None:
         if self._lock.closed:
             where = str(self.directory)
-            raise ArtifactError("the writer is closed", where=where, remedy="open another")
+            raise ArtifactError("the writer is closed", where=where, remedy="open a new writer")
 
-    def _check_place(self) -> None:
-        """That the index whose lock this is still stands in its place."""
+    def _check_in_place(self) -> None:
+        """Raise ArtifactError if the index in `directory` is no longer the one that is locked."""
         try:
-            there = os.path.samestat(os.fstat(self._lock.fileno()), (self.directory / LOCK).stat())
+            same = os.path.samestat(os.fstat(self._lock.fileno()), (self.directory / LOCK).stat())
         except FileNotFoundError:
-            there = False
-        if not there:
+            same = False
+        if not same:
             raise ArtifactError(
-                "the index was replaced or removed while it was written to",
+                "the index was replaced or removed while the writer was open",
                 where=str(self.directory),
-                remedy="open a new writer, and make the changes again",
+                remedy="open a new writer and repeat the changes",
             )
 
     def __enter__(self) -> Self:
@@ -204,13 +239,13 @@ class IndexWriter:
             self.close()
 
     def _locate(self, doc_id: str) -> tuple[str, int] | None:
-        """Name of the part that holds the document, and its number there."""
+        """Return the name of the document's part and its number there, or None."""
         if doc_id in self._new:
             return self._new[doc_id]
-        found = self._index.find(doc_id)
-        if found is None:
+        location = self._index.find(doc_id)
+        if location is None:
             return None
-        name, number = self._index.parts[found[0]].name, found[1]
+        name, number = self._index.parts[location[0]].name, location[1]
         return None if number in self._deleted.get(name, ()) else (name, number)
 
     def _next_name(self) -> str:
@@ -223,7 +258,7 @@ class IndexWriter:
             self._serial += 1
 
     def _with_deletions(self, entry: PartEntry) -> PartEntry:
-        """`entry` with the documents deleted since the commit taken off."""
+        """Write the part's deletions since the last commit, and return its entry with them."""
         numbers = self._deleted.get(entry.name)
         if not numbers:
             return entry
@@ -231,47 +266,47 @@ class IndexWriter:
         if entry.deleted:
             numbers = numbers.union(np.load(folder / entry.deleted).tolist())
         path = folder / f"deleted-{self._manifest.generation + 1:06}.npy"
-        gone = np.array(sorted(numbers), np.uint32)
-        save_array(path, gone)
+        deleted = np.array(sorted(numbers), np.uint32)
+        save_array(path, deleted)
         flush(path)
         flush(folder)
         lengths = np.load(folder / "lengths.npy")
-        lengths[:, gone] = 0
+        lengths[:, deleted] = 0
         totals = tuple(map(field_totals, lengths))
         return replace(entry, fields=totals, deleted=path.name, deleted_checksum=fingerprint(path))
 
-    def _publish_changes(self) -> None:
-        """What `commit` does, without merging."""
+    def _commit_changes(self) -> None:
+        """Commit without merging."""
         self._check_open()
-        self._check_place()
+        self._check_in_place()
         self._close_part()
         if self._closed or self._deleted:
             entries = [*self._manifest.parts, *self._closed]
             self._publish([self._with_deletions(entry) for entry in entries])
 
     def _publish(self, entries: Iterable[PartEntry]) -> None:
-        """Swap the manifest; parts without a document left are dropped."""
-        kept = tuple(entry for entry in entries if self._live(entry))
+        """Replace the manifest by one with these parts, except parts without live documents."""
+        parts = tuple(entry for entry in entries if self._count_live(entry))
         generation = self._manifest.generation + 1
-        self._swap(replace(self._manifest, parts=kept, generation=generation))
+        self._swap(replace(self._manifest, parts=parts, generation=generation))
 
     def _swap(self, manifest: Manifest) -> None:
-        """Put `manifest` in the place of the present one, and remove what it does not name."""
+        """Replace the current manifest by `manifest`, and delete files that it does not name."""
         flush(self.directory)
         manifest.write(self.directory)
         self._start(manifest)
-        self._clean()
+        self._remove_unused_files()
 
-    def _live(self, entry: PartEntry) -> int:
-        gone = np.load(self.directory / entry.name / entry.deleted) if entry.deleted else ()
-        return entry.documents - len(gone)
+    def _count_live(self, entry: PartEntry) -> int:
+        deleted = np.load(self.directory / entry.name / entry.deleted) if entry.deleted else ()
+        return entry.documents - len(deleted)
 
     def _merge(self, group: Iterable[PartEntry]) -> None:
-        """Put one part in the place of those in `group`, which are neighbours."""
+        """Replace the adjacent parts in `group` by one."""
         names = {entry.name for entry in group}
         positions = [i for i, part in enumerate(self._index.parts) if part.name in names]
         parts = [self._index.parts[position] for position in positions]
-        merged = self._merged(positions, parts)
+        merged = self._write_merged(positions, parts)
         entries: list[PartEntry] = []
         for entry in self._manifest.parts:
             if entry.name not in names:
@@ -280,20 +315,20 @@ class IndexWriter:
                 entries.append(merged)
         self._publish(entries)
 
-    def _merged(self, positions: Sequence[int], parts: Sequence[Part]) -> PartEntry:
-        """One part with the living documents of `parts`, and what is attached to them."""
+    def _write_merged(self, positions: Sequence[int], parts: Sequence[Part]) -> PartEntry:
+        """Write one part with the live documents of `parts` and their attached rows."""
         target = self.directory / self._next_name()
         try:
             merged = merge_parts(parts, target, self._manifest.forward)
-            numbers = new_numbers(parts)
-            rows = carried(self._index, self._manifest, positions, numbers, target)
+            numbers = merged_numbers(parts)
+            rows = merge_attachments(self._index, self._manifest, positions, numbers, target)
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
             raise
         return replace(merged, attached=rows)
 
-    def _clean(self) -> None:
-        """Remove files that the manifest does not name: left by a crash, or replaced."""
+    def _remove_unused_files(self) -> None:
+        """Delete files that the manifest does not name: replaced files or leftovers of a crash."""
         parts = {entry.name: entry for entry in self._manifest.parts}
         for path in self.directory.iterdir():
             entry = parts.get(path.name)
@@ -301,12 +336,17 @@ class IndexWriter:
                 for old in path.glob("deleted-*"):
                     if old.name != entry.deleted:
                         old.unlink()
-                held = {rows.name for entries in entry.attached.values() for rows in entries}
+                folders = {rows.name for entries in entry.attached.values() for rows in entries}
                 for old in path.glob("attached-*"):
-                    if old.name not in held:
+                    if old.name not in folders:
                         shutil.rmtree(old)
             elif path.name.startswith("part-"):
                 shutil.rmtree(path)
             elif path.name.startswith(TEMPORARY):
                 with suppress(FileNotFoundError):
                     path.unlink()
+
+
+def as_document(document: Document | Mapping[str, Any]) -> Document:
+    """Return `document`, converted by `Document.from_dict` if it is a record."""
+    return document if isinstance(document, Document) else Document.from_dict(document)

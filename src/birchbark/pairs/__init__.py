@@ -1,1 +1,1 @@
-"""How do judged collections become training pairs?"""
+"""How are training pairs read, made from judged collections, checked, held out and written?"""

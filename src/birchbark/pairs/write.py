@@ -1,4 +1,4 @@
-"""How do pairs reach a file that `read_pairs` reads, and what is in it then?"""
+"""How are pairs written to the TSV files that `read_pairs` reads?"""
 
 from __future__ import annotations
 
@@ -10,17 +10,23 @@ from pathlib import Path
 
 from birchbark.artifact import new_file
 from birchbark.collection.intake import Intake
-from birchbark.collection.pair_checks import checked_pairs
-from birchbark.collection.pairs import Columns
 from birchbark.errors import InputError
+from birchbark.pairs.checks import checked_pairs
+from birchbark.pairs.read import Columns
 from birchbark.records import Pair
 
-_BREAK = re.compile(r"[\t\r\n]")
+_SEPARATOR = re.compile(r"[\t\r\n]")
 
 
 @dataclass(slots=True)
-class Tally:
-    """What was written to one file. highest: the highest relevance."""
+class PairFileStats:
+    """Statistics of a written file.
+
+    words: the number of words in all texts.
+    highest: the highest grade.
+    queries: the ids of all queries.
+    answered: the ids of the queries with a relevant pair.
+    """
 
     pairs: int = 0
     relevant: int = 0
@@ -44,55 +50,58 @@ def write_pairs(
     pairs: Iterable[Pair],
     path: Path,
     intake: Intake,
-    held: Path | None = None,
-    apart: Collection[str] = (),
-) -> list[Tally]:
-    """Write TSV to `path`, and the pairs of the queries `apart` to `held`, whole or not at all.
+    held_out_path: Path | None = None,
+    held_out_ids: Collection[str] = (),
+) -> list[PairFileStats]:
+    """Write the pairs of the queries `held_out_ids` to `held_out_path`, and all others to `path`.
 
-    Each stretch of white space within a query or text becomes one space: tabs and line ends would
-    end columns and lines. Pairs that `read_pairs` would refuse beside those before them are bad
-    records. Raises InputError if a file would have no pair, or no pair is relevant.
-    Gives what is in each file.
+    The TSV files are replaced atomically. Each run of white space within a query or text becomes
+    one space, since tabs and line breaks would end columns and lines. Pairs that `read_pairs` would
+    reject, except for high grades, are bad records. Returns the statistics of each file. Raises
+    InputError if a file would be empty, or if no pair is relevant.
     """
-    targets = [path, held] if held else [path]
-    tallies = [Tally() for _ in targets]
+    targets = [path, held_out_path] if held_out_path else [path]
+    stats = [PairFileStats() for _ in targets]
     with ExitStack() as stack:
         files = [stack.enter_context(new_file(target)) for target in targets]
         for file in files:
             file.write("\t".join(astuple(Columns())) + "\n")
-        for pair in checked_pairs(_flat(pairs, intake), str(path), intake):
-            side = int(pair.query_id in apart)
+        for pair in checked_pairs(_normalised(pairs, intake), str(path), intake):
+            side = int(pair.query_id in held_out_ids)
             files[side].write("\t".join(map(str, astuple(pair))) + "\n")
-            tallies[side].add(pair)
-        _check(tallies, targets)
-    return tallies
+            stats[side].add(pair)
+        _check(stats, targets)
+    return stats
 
 
-def _flat(pairs: Iterable[Pair], intake: Intake) -> Iterator[tuple[str, Pair]]:
-    """Place and pair as it is written; an id that a line of TSV cannot hold is bad."""
+def _normalised(pairs: Iterable[Pair], intake: Intake) -> Iterator[tuple[str, Pair]]:
+    """Yield each pair with its location, with white space normalised as in the written file.
+
+    Ids with tabs or line breaks are bad records.
+    """
     for number, pair in enumerate(pairs, 1):
-        broken = next((i for i in (pair.query_id, pair.doc_id) if _BREAK.search(i)), None)
-        if broken is None:
+        bad_id = next((i for i in (pair.query_id, pair.doc_id) if _SEPARATOR.search(i)), None)
+        if bad_id is None:
             query, text = (" ".join(value.split()) for value in (pair.query, pair.text))
             yield f"pair {number}", Pair(pair.query_id, query, pair.doc_id, text, pair.relevance)
         else:
             intake.bad(
                 InputError(
-                    f"files of pairs cannot carry the id {broken!r}",
+                    f"pair files cannot contain the id {bad_id!r}",
                     where=f"pair {number}",
-                    wanted="ids without tabs and line ends",
+                    wanted="ids without tabs and line breaks",
                 )
             )
 
 
-def _check(tallies: list[Tally], targets: list[Path]) -> None:
-    for tally, target in zip(tallies, targets, strict=True):
-        if not tally.pairs:
-            raise InputError("no pairs are left for this file", where=str(target))
-    if not any(tally.relevant for tally in tallies):
+def _check(stats: list[PairFileStats], targets: list[Path]) -> None:
+    for file_stats, target in zip(stats, targets, strict=True):
+        if not file_stats.pairs:
+            raise InputError("this file would have no pairs", where=str(target))
+    if not any(file_stats.relevant for file_stats in stats):
         raise InputError(
             "no pair is relevant",
             where=str(targets[0]),
-            found=f"{sum(tally.pairs for tally in tallies):,} pairs of relevance 0",
-            remedy="are the relevant documents in the collection, and at the ranks asked for?",
+            found=f"{sum(file_stats.pairs for file_stats in stats):,} pairs of relevance 0",
+            remedy="are the relevant documents in the collection, and at the requested ranks?",
         )

@@ -1,1 +1,1 @@
-"""How do the rooms work together? retrieve → segment → score → combine: the only composer."""
+"""How do retrieval, segmentation, scoring and aggregation work together for a query?"""

@@ -1,4 +1,4 @@
-"""What does a query get? Hits, why they are there, and how much was read for them."""
+"""What does a search return? Hits with their evidence, and how much was scored to find them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from birchbark.records import Document, Segment
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One segment's part in its document's score: weight times score.
+    """The contribution of one segment to its document's score: weight · score.
 
-    weight: the aggregation's, times 1 − a; so the parts add up to the hit's evidence.
+    Attributes:
+        segment: The segment.
+        score: Its score, a probability of relevance from 0 to 1 for most models.
+        weight: Its weight, with the factor (1 − a) · (1 − e) of `Ranker` included. The
+            contributions of all segments of a hit therefore add up to `Hit.evidence`.
     """
 
     segment: Segment
@@ -21,13 +25,20 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A ranked document, and why it is where it is.
+    """A ranked document and the parts of its score: score = first_stage + embedding + evidence.
 
-    score = first_stage + embedding + evidence: first_stage is a · s_doc, evidence is Σ weight ·
-    score of the segments, embedding what a second scorer adds. segments: those with a weight above
-    0, the highest share first. compared: what comparisons with others gave it, which ranks it above
-    all that were not compared; None where it was not. settled: false where the document
-    was not read, for it lies below the depth, or time ran out; it then has no evidence.
+    Attributes:
+        document: The document.
+        score: The sum of the three parts below.
+        first_stage: a · s_doc, the weighted and scaled score of the first stage or of the stage
+            before; without a ranker, the score of the first stage itself.
+        evidence: Σ weight · score over the segments.
+        segments: The segments with a weight above 0, largest contribution first.
+        embedding: The weighted evidence of the ranker's second scorer. Defaults to 0.
+        scored: False if the document was not scored, because it is below the depth or because
+            time ran out; such a hit has no evidence. Defaults to True.
+        compared: The document's score from pairwise comparisons. Compared documents rank above
+            all others, by this score. None (the default) if the document was not compared.
     """
 
     document: Document
@@ -36,51 +47,62 @@ class Hit:
     evidence: float
     segments: tuple[Evidence, ...]
     embedding: float = 0.0
-    settled: bool = True
+    scored: bool = True
     compared: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """How much was read of what could have been read.
+class SearchStats:
+    """How much was scored for one query; with several stages, the sums over the stages.
 
-    candidates: of the first stage, up to the depth. settled: those whose score is known. pairs:
-    distinct pairs of query and segment that were scored, or found in a store. by_vectors: documents
-    that were scored by vectors which the index keeps. unread_tokens: of settled documents, where a
-    limit was asked for; they lie in unread_documents. comparisons: of two documents.
-    unread_compared: tokens of compared segments, for which an input of two texts has no room.
-    exact: the ranking is the one that settling all candidates, and comparing all that are to be
-    compared, would give.
+    Attributes:
+        candidates: Number of candidates, down to the depth.
+        scored: Number of candidates with a known score.
+        pairs: Number of distinct query–segment pairs scored by a model or found in a cache.
+        by_vectors: Number of documents scored by vectors stored in the index; a document counts
+            once for each scorer.
+        truncated_tokens: Number of tokens of scored documents that `Ranker.limit` left out.
+        truncated_documents: Number of documents with such tokens.
+        comparisons: Number of pairwise comparisons.
+        truncated_compared: Number of tokens of compared segments that did not fit into an input
+            for two texts.
+        exact: Whether the ranking equals that of scoring all candidates and making all requested
+            comparisons.
     """
 
     candidates: int = 0
-    settled: int = 0
+    scored: int = 0
     pairs: int = 0
     by_vectors: int = 0
-    unread_tokens: int = 0
-    unread_documents: int = 0
+    truncated_tokens: int = 0
+    truncated_documents: int = 0
     comparisons: int = 0
-    unread_compared: int = 0
+    truncated_compared: int = 0
     exact: bool = True
 
-    def __add__(self, other: Work) -> Work:
-        """The work of two queries, or of two stages."""
-        return Work(
+    def __add__(self, other: SearchStats) -> SearchStats:
+        """Add the counts of two queries or two stages; the sum is exact if both are."""
+        return SearchStats(
             self.candidates + other.candidates,
-            self.settled + other.settled,
+            self.scored + other.scored,
             self.pairs + other.pairs,
             self.by_vectors + other.by_vectors,
-            self.unread_tokens + other.unread_tokens,
-            self.unread_documents + other.unread_documents,
+            self.truncated_tokens + other.truncated_tokens,
+            self.truncated_documents + other.truncated_documents,
             self.comparisons + other.comparisons,
-            self.unread_compared + other.unread_compared,
+            self.truncated_compared + other.truncated_compared,
             self.exact and other.exact,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The hits, best first, and the work that they took."""
+    """The result of one search.
+
+    Attributes:
+        hits: The hits, best first.
+        stats: How much was scored to find them.
+    """
 
     hits: tuple[Hit, ...]
-    work: Work
+    stats: SearchStats

@@ -1,4 +1,4 @@
-"""How much can still be scored before time is up?"""
+"""How much can still be scored before the time budget runs out?"""
 
 from __future__ import annotations
 
@@ -9,70 +9,80 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-BATCH_TOKENS = 4096  # what a kill can cost: a second of a small model, ten of BERT-base
-FIRST_TOKENS = 64  # scored before anything is known of the model's speed
-HURRIED_TOKENS = 512  # at most, under a deadline: what an error of the forecast can cost
-CAUTION = 1.5  # a forecast is multiplied by this
-RESERVE = 0.05  # share of the time that is kept for what comes after scoring
+BATCH_TOKENS = 4096  # 1 s of MiniLM, 10 s of BERT-base: the work lost when a process is killed
+FIRST_TOKENS = 64  # size of the first batch, which measures the speed
+DEADLINE_BATCH_TOKENS = 512  # batch size under a deadline: limits the cost of a wrong estimate
+SAFETY_FACTOR = 1.5  # estimates are multiplied by this
+RESERVE = 0.05  # share of the budget reserved for the work after scoring
 
 Clock = Callable[[], float]
 
 
 class Deadline:
-    """A point in time, and what can be scored before it, by the speed seen so far."""
+    """A deadline for scoring, with an estimate of how many tokens can be scored before it.
+
+    The estimate is based on the speed measured so far.
+    """
 
     def __init__(
         self,
         budget: float | None,
         clock: Clock = time.monotonic,
         *,
-        watch: Callable[[], object] = lambda: None,
+        on_batch: Callable[[], object] = lambda: None,
     ) -> None:
         """budget: seconds from now; None for no deadline.
 
-        watch: called before each batch; what it raises ends the scoring.
+        on_batch: called before each batch; an exception that it raises ends the scoring.
         """
-        self._clock, self._watch = clock, watch
+        self._clock, self._on_batch = clock, on_batch
         self._end = math.inf if budget is None else clock() + budget * (1 - RESERVE)
-        self._begun = 0.0
-        self._seconds_a_token = 0.0
+        self._batch_start = 0.0
+        self._seconds_per_token = 0.0
 
     @property
     def exists(self) -> bool:
-        """Whether there is any."""
+        """Whether there is a deadline."""
         return self._end < math.inf
 
     @property
     def passed(self) -> bool:
-        """Whether time is up."""
+        """Whether the time is up."""
         return self.exists and self._clock() >= self._end
 
-    def allows(self, lengths: NDArray[np.intp]) -> int:
-        """How many of the next inputs, of so many tokens each, to score now; 0 when time is up."""
-        self._watch()
-        self._begun = self._clock()
-        left = self._end - self._begun
+    def next_batch(self, lengths: NDArray[np.intp]) -> int:
+        """Return how many of the next inputs to score now; 0 if not even the first is in time.
+
+        lengths: the number of tokens of each input.
+        """
+        self._on_batch()
+        self._batch_start = self._clock()
+        remaining = self._end - self._batch_start
         if not self.exists:
-            return _within(lengths, BATCH_TOKENS) or 1
-        if left <= 0:
+            return _count_within(lengths, BATCH_TOKENS) or 1
+        if remaining <= 0:
             return 0
-        if not self._seconds_a_token:
-            return _within(lengths, FIRST_TOKENS) or 1
-        forecast = int(left / (self._seconds_a_token * CAUTION))
-        return _within(lengths, min(HURRIED_TOKENS, forecast)) or int(lengths[0] <= forecast)
+        if not self._seconds_per_token:
+            return _count_within(lengths, FIRST_TOKENS) or 1
+        tokens = int(remaining / (self._seconds_per_token * SAFETY_FACTOR))
+        limit = min(DEADLINE_BATCH_TOKENS, tokens)
+        return _count_within(lengths, limit) or int(lengths[0] <= tokens)
 
-    def suffices(self, tokens: int) -> bool:
-        """Whether so many tokens can be scored in time, as far as the speed is known."""
-        left = self._end - self._clock()
-        return not self.exists or left > self._seconds_a_token * CAUTION * tokens
+    def allows(self, tokens: int) -> bool:
+        """Whether this many tokens can be scored in time; true while the speed is unknown."""
+        remaining = self._end - self._clock()
+        return not self.exists or remaining > self._seconds_per_token * SAFETY_FACTOR * tokens
 
-    def scored(self, tokens: float) -> None:
-        """So many tokens were scored since `allows` was asked; 0 tells nothing of the speed."""
+    def record(self, tokens: float) -> None:
+        """Update the measured speed.
+
+        tokens: number of tokens scored since the last call of `next_batch`; 0 is ignored.
+        """
         if self.exists and tokens:
-            seconds = (self._clock() - self._begun) / tokens
-            self._seconds_a_token = max(seconds, self._seconds_a_token / 2)
+            seconds = (self._clock() - self._batch_start) / tokens
+            self._seconds_per_token = max(seconds, self._seconds_per_token / 2)
 
 
-def _within(lengths: NDArray[np.intp], tokens: int) -> int:
-    """How many of the first inputs have at most so many tokens together."""
+def _count_within(lengths: NDArray[np.intp], tokens: int) -> int:
+    """Return the largest number of leading inputs that have at most `tokens` tokens in total."""
     return int(np.searchsorted(np.cumsum(lengths[: tokens + 1]), tokens, side="right"))

@@ -1,4 +1,4 @@
-"""What is chosen for the second stage?"""
+"""Which choices define how candidates are re-ranked?"""
 
 from __future__ import annotations
 
@@ -8,45 +8,55 @@ from typing import cast
 
 import numpy as np
 
-from birchbark.combine.aggregate import Aggregation, Judged, Top, judged
+from birchbark import defaults
+from birchbark.combine.aggregate import Aggregation, DocumentEvidence, Top, aggregate
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
-from birchbark.pipeline.duo import Duo
+from birchbark.pipeline.compare_hits import Duo
 from birchbark.records import Float32s
 from birchbark.score.scorer import DocumentScorer, Scorer
-from birchbark.segment.limit import Limit
-from birchbark.segment.named import Segmenter
+from birchbark.segment.by_name import Segmenter
 from birchbark.segment.sentences import sentences
-
-DEPTH = 100
-REREAD = 20
+from birchbark.segment.truncate import Limit
 
 
 @dataclass(frozen=True, slots=True)
 class Ranker:
-    """All choices of the second stage in one value.
+    """The settings of one re-ranking stage.
 
-    scorer: reads query and segment. segmenter: document → segments. aggregation: segment scores →
-    evidence; not asked where the scorer judges documents itself (PARADE). interpolation: evidence
-    and first stage → score. depth: how many candidates of the
-    first stage are re-ranked; those below keep their order, under the re-ranked ones. limit: how
-    much of a document is read, all of it by default. embedding: a second scorer, whose evidence
-    makes up the share `embedding_weight` of all evidence, and which is asked for every candidate
-    before the first: score = a · first stage + (1 − a) · ((1 − e) · evidence + e · embedding's).
-    precise: reads again the segments that count most in the `reread` best documents, where the
-    first scorer is a coarser one. duo: ranks the best of all these anew, by comparing them.
+    With a for the first-stage weight and e for the embedding weight, a document's score is
+    a · first stage + (1 − a) · ((1 − e) · evidence + e · evidence by the embedding).
+
+    Attributes:
+        scorer: The model, from `load_scorer`; it scores query–segment pairs.
+        segmenter: Splits documents into segments. Defaults to sentences; `Windows` is another.
+        aggregation: How segment scores become evidence; unused if the scorer scores whole
+            documents (PARADE). Defaults to `Top((1.0, 0.5, 0.25))`.
+        interpolation: How evidence and first-stage score are combined. Defaults to
+            `Interpolation()`: a first-stage weight of 0.4, with first-stage scores divided by the
+            highest.
+        depth: Number of candidates to re-rank; the others keep their order below the re-ranked
+            ones. Defaults to 100.
+        limit: How much of each document is read. Defaults to all of it.
+        embedding: A second scorer, an embedding model, which scores all candidates before the
+            first scorer does. Defaults to None: no second scorer.
+        embedding_weight: e, from 0 to 1; unused without `embedding`. Defaults to 0.5.
+        precise: A scorer that scores the highest-weighted segments of the best documents again,
+            for use with a less precise first scorer (int8). Defaults to None: no rescoring.
+        rescore_depth: Number of best documents that `precise` scores again. Defaults to 20.
+        duo: Pairwise re-ranking of the best documents. Defaults to None: no comparisons.
     """
 
     scorer: Scorer
     segmenter: Segmenter = sentences
     aggregation: Aggregation = field(default_factory=Top)
     interpolation: Interpolation = field(default_factory=Interpolation)
-    depth: int = DEPTH
+    depth: int = defaults.RERANKING_DEPTH
     limit: Limit = field(default_factory=Limit)
     embedding: Scorer | None = None
-    embedding_weight: float = 0.5
+    embedding_weight: float = defaults.EMBEDDING_WEIGHT
     precise: Scorer | None = None
-    reread: int = REREAD
+    rescore_depth: int = defaults.RESCORE_DEPTH
     duo: Duo | None = None
 
     def __post_init__(self) -> None:
@@ -56,37 +66,47 @@ class Ranker:
             found = str(self.embedding_weight)
             raise InputError("embedding weight is out of range", wanted="0 to 1", found=found)
         if self.embedding and self.embedding.width > 1:
-            raise InputError(f"{self.embedding.name} judges documents: it ranks alone")
+            raise InputError(
+                f"{self.embedding.name} scores whole documents, not segments",
+                wanted="an embedding model",
+            )
         if self.precise and self.precise.encoding != self.scorer.encoding:
-            raise InputError("the precise scorer must read the token ids of the first")
+            raise InputError("the precise scorer encodes texts differently from the first scorer")
 
-    def judge(self, values: Float32s) -> Judged:
-        """What a document's segments are worth, by their scores (n,) or vectors (n, width)."""
+    def evidence_of(self, values: Float32s) -> DocumentEvidence:
+        """Aggregate the segment scores (n,), or segment vectors (n, width), of one document."""
         if self.scorer.width > 1:
-            score, shares = cast(DocumentScorer, self.scorer).judge(values)
-            return Judged(score, np.full(len(values), score, np.float32), shares)
-        return judged(values, self.aggregation)
+            score, shares = cast(DocumentScorer, self.scorer).score_document(values)
+            return DocumentEvidence(score, np.full(len(values), score, np.float32), shares)
+        return aggregate(values, self.aggregation)
 
-    def most(self, segments: int | None = None) -> float:
-        """The highest evidence that so many segments can have; None: any number."""
-        return float(segments != 0) if self.scorer.width > 1 else self.aggregation.most(segments)
+    def max_evidence(self, segments: int | None = None) -> float:
+        """Return the highest possible evidence of a document for segment scores in [0, 1].
 
-    def by(self, scorers: Callable[[Scorer], Scorer]) -> Ranker:
-        """The same with what `scorers` makes of each of its scorers."""
+        segments: the number of its segments; None if it is unknown.
+        """
+        return (
+            float(segments != 0)
+            if self.scorer.width > 1
+            else self.aggregation.max_evidence(segments)
+        )
+
+    def map_scorers(self, function: Callable[[Scorer], Scorer]) -> Ranker:
+        """Return a copy with each scorer replaced by the result of `function` for it."""
         return replace(
             self,
-            scorer=scorers(self.scorer),
-            embedding=self.embedding and scorers(self.embedding),
-            precise=self.precise and scorers(self.precise),
-            duo=self.duo and replace(self.duo, scorer=scorers(self.duo.scorer)),
+            scorer=function(self.scorer),
+            embedding=self.embedding and function(self.embedding),
+            precise=self.precise and function(self.precise),
+            duo=self.duo and replace(self.duo, scorer=function(self.duo.scorer)),
         )
 
     @property
-    def reads(self) -> tuple[object, ...]:
-        """Equal for rankers that read the same of a document, by the same scorers."""
+    def scoring_key(self) -> tuple[object, ...]:
+        """A key that is equal for rankers that score the same segments with the same models."""
         return self.scorer, self.embedding, self.precise, self.segmenter, self.limit
 
     @property
     def embedding_share(self) -> float:
-        """e: 0 without a second scorer."""
+        """The embedding weight e; 0 without an embedding."""
         return self.embedding_weight if self.embedding else 0.0

@@ -1,14 +1,14 @@
-"""How is a whole run ranked anew?"""
+"""How is a run re-ranked?"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from birchbark.errors import InputError
-from birchbark.pipeline.answer import Answer, Work
-from birchbark.pipeline.race import Race, Readers
+from birchbark.pipeline.answer import SearchStats
+from birchbark.pipeline.exact_topk import DocumentReaders
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.stage import check_stages, run_stages
+from birchbark.pipeline.run_stages import check_query_lengths, run_stages
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.engine import DocumentStore
 
@@ -21,54 +21,64 @@ def rerank(
     *,
     top: int | None = None,
     tag: str | None = None,
-    report: Callable[[str, Work], object] = lambda query_id, work: None,
+    on_query: Callable[[str, SearchStats], object] = lambda query_id, stats: None,
 ) -> Run:
-    """`run` re-ranked for each of `queries`, in their order.
+    """Re-rank `run` for each of `queries`, in their order.
 
-    rankers: one, or several stages, each of which re-ranks the best of what the one before made,
-    whose scores are its first stage's; candidates below its depth keep their order, under the
-    others. top: only the best so many of each, scoring no document that cannot be among them; all
-    by default.
-    report: called after each query with its id and the work that it took. Raises InputError if the
-    run has a query that is not in `queries`. A query without ranking gets an empty one.
+    A query without a ranking gets an empty one.
+
+    Args:
+        store: Returns documents by their ids; an `Index` will do.
+        run: The run of the first stage.
+        queries: All queries of the run, with their texts.
+        rankers: One stage, or several. Each stage re-ranks the best documents of the stage before
+            it and uses their scores as first-stage scores. Documents below a stage's depth keep
+            their order below the re-ranked ones.
+        top: Maximum number of documents per query; documents that cannot be among them are not
+            scored. Defaults to None: all documents.
+        tag: Tag of the new run. Defaults to None: the tag of `run`, then for each stage the kind of
+            its scorer, and `duo` if it compares documents, joined by `+`.
+        on_query: Called after each query with its id and statistics. Does nothing by default.
+
+    Returns:
+        The re-ranked run.
+
+    Raises:
+        InputError: Before anything is scored, if there is no ranker, `top` is less than 1, the run
+            has a query that is not in `queries`, a query is too long for a model, or duoBERT
+            would need more comparisons than `Duo.max_comparisons`.
     """
     stages = [rankers] if isinstance(rankers, Ranker) else list(rankers)
     _check(run, queries, stages, top)
-    readers = [Readers(store, ranker) for ranker in stages]
+    readers = [DocumentReaders(store, ranker) for ranker in stages]
     rankings = {}
     for query in queries:
         ranking = run.rankings.get(query.query_id, Ranking.of([], []))
-        rankings[query.query_id], done = run_stages(readers, query, ranking, top)
-        report(query.query_id, sum((stage.work for stage in done), Work()))
+        rankings[query.query_id], results = run_stages(readers, query.text, ranking, top)
+        on_query(query.query_id, sum((result.stats for result in results), SearchStats()))
     kinds = [kind for r in stages for kind in (r.scorer.kind, *(["duo"] if r.duo else []))]
     return Run(rankings, tag or "+".join([run.tag, *kinds]))
 
 
 def _check(run: Run, queries: Sequence[Query], stages: Sequence[Ranker], top: int | None) -> None:
-    """Refuse, before any work is done, what could not be done to its end."""
+    """Raise InputError now for errors that would otherwise occur after hours of scoring."""
     if not stages:
-        raise InputError("no stage to rank by")
+        raise InputError("no ranker is given", wanted="one or more")
     texts = {query.query_id for query in queries}
     if unknown := [query_id for query_id in run.rankings if query_id not in texts]:
         raise InputError(
-            f"the run ranks a query without a text: {unknown[0]}",
-            found=f"{len(unknown)} such queries",
-            remedy="give the queries that the run was made for",
+            f"the run ranks query {unknown[0]}, which is not among the queries",
+            found=f"{len(unknown)} missing",
+            remedy="use the queries for which the run was made",
         )
     if top is not None and top < 1:
         raise InputError("top is out of range", wanted="1 or more", found=str(top))
     for query in queries:
         try:
-            check_stages(stages, query.text)
+            check_query_lengths(stages, query.text)
         except InputError as error:
             raise error.at(f"query {query.query_id}") from None
     for ranker in stages:
         if ranker.duo:
-            ranker.duo.check_cost(len(one.head(ranker.depth)) for one in run.rankings.values())
-
-
-def settle(readers: Readers, query: Query, candidates: Ranking) -> Answer:
-    """All of `candidates`, best first, with their evidence, whatever the ranker's depth."""
-    race = Race(readers, query, candidates, len(candidates))
-    race.run()
-    return Answer(tuple(race.hits()), race.work)
+            counts = [len(ranking.head(ranker.depth)) for ranking in run.rankings.values()]
+            ranker.duo.count_comparisons(counts)

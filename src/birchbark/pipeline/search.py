@@ -1,119 +1,138 @@
-"""What are the best hits for one query, and why?"""
+"""How is a query answered: first stage, re-ranking, hits with evidence?"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from birchbark import defaults
 from birchbark.errors import InputError
-from birchbark.pipeline.answer import Answer, Hit, Work
+from birchbark.pipeline.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.race import Readers
+from birchbark.pipeline.exact_topk import DocumentReaders
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.stage import Stage, check_stages, run_stages
-from birchbark.records import Document, Query, Ranking
+from birchbark.pipeline.run_stages import StageResult, check_query_lengths, run_stages
+from birchbark.records import Document, Ranking
 from birchbark.retrieve.engine import Engine
 
-Watch = Callable[[Callable[[], Answer]], object]
+OnProgress = Callable[[Callable[[], Answer]], object]  # takes a function that returns an answer
 
 
 def search(
     engine: Engine,
-    text: str,
+    query: str,
     rankers: Ranker | Sequence[Ranker] | None,
-    top: int = 10,
+    top: int = defaults.TOP,
     budget: float | None = None,
     *,
-    watch: Watch = lambda answer: None,
+    on_progress: OnProgress = lambda answer: None,
 ) -> Answer:
-    """The `top` best hits for `text`, best first: first stage, then candidates re-ranked.
+    """Return the best hits for a query, best first.
 
-    rankers: one, or several stages, each of which re-ranks the best of what the one before made,
-    down to its depth; those below keep their order, under the others. Those that cannot be among
-    the best are not scored. Without a ranker the first stage has the last word, and hits have no
-    evidence. budget: seconds; where they do not suffice, documents that were not settled keep the
-    first stage's order, under those that were, and the answer says so. watch: called with a
-    function that gives the answer so far: after the first stage, and whenever documents were
-    settled; that answer's work is not exact. Raises InputError for a query that leaves no room for
-    text, and for too many comparisons, before anything is scored.
+    Documents that cannot be among the best are not scored.
+
+    Args:
+        engine: The first stage: an `IndexEngine`, a `DenseEngine`, or an engine of your own.
+        query: The query.
+        rankers: One stage, or several. Each stage re-ranks the best documents of the stage before
+            it, down to its own depth; documents below the depth keep their order below the
+            re-ranked ones. None for the first stage alone, whose hits have no evidence.
+        top: Maximum number of hits. Defaults to 10.
+        budget: Maximum time in seconds. If it does not suffice, unscored documents follow the
+            scored ones in first-stage order, and the answer is not exact. Defaults to None: no
+            limit.
+        on_progress: Called after the first stage and whenever documents were scored, with a
+            function that returns the answer so far. Does nothing by default.
+
+    Returns:
+        The hits, and how much was scored to find them.
+
+    Raises:
+        InputError: Before anything is scored, if `top` or `budget` is out of range, the query is
+            too long for a model, or there are more comparisons than allowed.
     """
     stages = [rankers] if isinstance(rankers, Ranker) else rankers or ()
-    deadline = deadline_in(budget)
-    readers = [Readers(engine, ranker) for ranker in stages]
-    return search_by(engine, text, readers, top, deadline, watch=watch)
+    deadline = deadline_for(budget)
+    readers = [DocumentReaders(engine, ranker) for ranker in stages]
+    return search_with_readers(engine, query, readers, top, deadline, on_progress=on_progress)
 
 
-def deadline_in(budget: float | None) -> Deadline:
-    """The deadline that `search` keeps; InputError for a budget that is none."""
+def deadline_for(budget: float | None) -> Deadline:
+    """Return the deadline in `budget` seconds; InputError unless `budget` is above 0 or None."""
     if budget is not None and not budget > 0:
-        raise InputError("budget is out of range", wanted="seconds above 0", found=str(budget))
+        raise InputError("budget is out of range", wanted="above 0", found=f"{budget} seconds")
     return Deadline(budget)
 
 
-def search_by(
+def search_with_readers(
     engine: Engine,
-    text: str,
-    readers: Sequence[Readers],
+    query: str,
+    readers: Sequence[DocumentReaders],
     top: int,
     deadline: Deadline,
     *,
-    watch: Watch = lambda answer: None,
+    on_progress: OnProgress = lambda answer: None,
 ) -> Answer:
-    """As `search`, by readers that were made before, of the engine's documents."""
+    """Search as `search` does, with existing readers of the engine's documents."""
     if top < 1:
         raise InputError("top is out of range", wanted="1 or more", found=str(top))
     if not readers:
-        return Answer(tuple(_first_hits(engine, engine.rank(text, top), settled=True)), Work())
-    stages = [own.ranker for own in readers]
-    check_stages(stages, text)
-    query = Query("", text)
-    candidates = engine.rank(text, max(top, *(ranker.depth for ranker in stages)))
+        hits = _first_stage_hits(engine, engine.rank(query, top), scored=True)
+        return Answer(tuple(hits), SearchStats())
+    stages = [stage_readers.ranker for stage_readers in readers]
+    check_query_lengths(stages, query)
+    candidates = engine.rank(query, max(top, *(ranker.depth for ranker in stages)))
     for ranker in stages:
         if ranker.duo:
-            ranker.duo.check_cost([min(len(candidates), ranker.depth)])
+            ranker.duo.count_comparisons([min(len(candidates), ranker.depth)])
 
-    def answer(ranking: Ranking, done: Sequence[Stage]) -> Answer:
-        work = sum((stage.work for stage in done), Work())
-        return Answer(tuple(_hits(engine, ranking, done, top)), work)
+    def answer(ranking: Ranking, results: Sequence[StageResult]) -> Answer:
+        stats = sum((result.stats for result in results), SearchStats())
+        return Answer(tuple(_hits(engine, ranking, results, top)), stats)
 
     head = candidates.head(top)
-    begun = Work(candidates=min(len(candidates), stages[0].depth), exact=False)
-    watch(lambda: Answer(tuple(_first_hits(engine, head, settled=False)), begun))
-    ranking, done = run_stages(
-        readers, query, candidates, top, deadline, lambda *found: watch(partial(answer, *found))
+    unscored = SearchStats(candidates=min(len(candidates), stages[0].depth), exact=False)
+    on_progress(lambda: Answer(tuple(_first_stage_hits(engine, head, scored=False)), unscored))
+    ranking, results = run_stages(
+        readers,
+        query,
+        candidates,
+        top,
+        deadline,
+        lambda *state: on_progress(partial(answer, *state)),
     )
-    return answer(ranking, done)
+    return answer(ranking, results)
 
 
-def _first_hits(engine: Engine, ranking: Ranking, *, settled: bool) -> Iterator[Hit]:
-    """Hits as the first stage ranks them."""
+def _first_stage_hits(engine: Engine, ranking: Ranking, *, scored: bool) -> Iterator[Hit]:
+    """Yield hits with the scores of `ranking`, without evidence."""
     documents = engine.documents(ranking.doc_ids)
     for document, score in zip(documents, ranking.scores.tolist(), strict=True):
-        yield Hit(document, score, score, 0.0, (), settled=settled)
+        yield Hit(document, score, score, 0.0, (), scored=scored)
 
 
-def _hits(engine: Engine, ranking: Ranking, done: Sequence[Stage], top: int) -> list[Hit]:
-    """The `top` best, each as the last stage that read it explains it.
+def _hits(engine: Engine, ranking: Ranking, results: Sequence[StageResult], top: int) -> list[Hit]:
+    """Return the `top` best hits, each with the evidence of the last stage that scored it.
 
-    ranking: after the last stage that had time enough; others are there to fill up.
+    ranking: the ranking after the last completed stage; its documents fill up the hits.
     """
-    found = {hit.document.doc_id: hit for hit in done[-1].hits()}
-    doc_ids = list(dict.fromkeys([*found, *ranking.doc_ids]))[:top]
-    for stage in done[-2::-1] if len(found) < len(doc_ids) else ():
-        found = {hit.document.doc_id: hit for hit in stage.hits()} | found
-    unread = dict(zip(ranking.doc_ids, ranking.scores.tolist(), strict=True))
-    unread = {doc_id: unread[doc_id] for doc_id in doc_ids if doc_id not in found}
-    rest = Ranking.of(list(unread), list(unread.values()))
-    found |= {hit.document.doc_id: hit for hit in _first_hits(engine, rest, settled=False)}
-    return [found[doc_id] for doc_id in doc_ids]
+    hits = {hit.document.doc_id: hit for hit in results[-1].hits()}
+    doc_ids = list(dict.fromkeys([*hits, *ranking.doc_ids]))[:top]
+    for result in results[-2::-1] if len(hits) < len(doc_ids) else ():
+        hits = {hit.document.doc_id: hit for hit in result.hits()} | hits
+    scores = dict(zip(ranking.doc_ids, ranking.scores.tolist(), strict=True))
+    unscored = {doc_id: scores[doc_id] for doc_id in doc_ids if doc_id not in hits}
+    rest = Ranking.of(list(unscored), list(unscored.values()))
+    hits |= {hit.document.doc_id: hit for hit in _first_stage_hits(engine, rest, scored=False)}
+    return [hits[doc_id] for doc_id in doc_ids]
 
 
-def warm_up(engine: Engine, rankers: Sequence[Ranker], text: str) -> None:
-    """Load what is loaded on first use, so that a first answer is as fast as the next."""
-    engine.rank(text, 1)
+def warm_up(engine: Engine, rankers: Sequence[Ranker], query: str) -> None:
+    """Load everything that is loaded on first use, so that the first search is not slow."""
+    engine.rank(query, 1)
     for ranker in rankers:
         ranker.segmenter(Document("", {"text": "A sentence. Another."}))
-        ranker.scorer.score(text, ranker.scorer.encode([""]))
+        ranker.scorer.score(query, ranker.scorer.encode([""]))
         if ranker.duo:
             duo = ranker.duo.duo
-            duo.score(text, [duo.joined(*duo.encode(["", ""]))])
+            duo.score(query, [duo.join(*duo.encode(["", ""]))])

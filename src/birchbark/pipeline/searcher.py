@@ -1,4 +1,4 @@
-"""How does a program search an index again and again, while it changes?"""
+"""How does a program search an index repeatedly, while the index changes?"""
 
 from __future__ import annotations
 
@@ -8,52 +8,54 @@ from pathlib import Path
 from threading import Lock
 from types import EllipsisType
 
-from birchbark.checkpoint.named import DEFAULT_MODEL
+from birchbark import defaults
 from birchbark.combine.aggregate import Mean
-from birchbark.combine.interpolate import Interpolation
-from birchbark.errors import ArtifactError, InputError, LateError
+from birchbark.errors import ArtifactError, DeadlineError, InputError
+from birchbark.index.index import Index
 from birchbark.index.layout import is_index
-from birchbark.index.reader import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answer import Answer, Hit
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.dense import DenseEngine, Near
-from birchbark.pipeline.keeping import complete, kept_by, make_graphs, without_graphs
-from birchbark.pipeline.race import Race, Readers
+from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch
+from birchbark.pipeline.exact_topk import DocumentReaders
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.search import Watch, deadline_in, search_by, warm_up
-from birchbark.records import Document, Query, Ranking
-from birchbark.remember.recent import Recent
-from birchbark.remember.remembering import Remembering
+from birchbark.pipeline.score_documents import score_documents
+from birchbark.pipeline.search import OnProgress, deadline_for, search_with_readers, warm_up
+from birchbark.pipeline.update_index import AddedDocuments, add_documents
+from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
-from birchbark.retrieve.graphs import installed
-from birchbark.score.model import load_scorer
+from birchbark.score.dynamic_batching import dynamic_batcher
+from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
-from birchbark.score.together import together
+from birchbark.score_cache.cached_scorer import CachedScorer, cached
+from birchbark.score_cache.memory_cache import MemoryCache
 
 
-def _shared(model: str) -> Scorer:
-    """The scorer of a model, to be asked by many at once."""
-    return load_scorer(model, session=together())
+def _load_shared(model: str) -> Scorer:
+    """Load a scorer that batches the segments of concurrent searches."""
+    return load_scorer(model, session=dynamic_batcher())
+
+
+def _memory_cache(scorer: Scorer) -> MemoryCache:
+    return MemoryCache(scorer.width)
 
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    """The index as it was at one time, and what ranks and reads it."""
+    """The index as of one commit, with its engine and the document readers opened so far."""
 
     index: Index
     engine: IndexEngine | DenseEngine
-    readers: list[Readers]
+    readers: list[DocumentReaders]
 
 
 class Searcher:
-    """An index and a model, opened once, for any number of searches from any number of threads.
+    """An index and its models, opened once, for searches from any number of threads.
 
-    Each search sees the index as of its last change, by this or by another process, and one that
-    has begun is not disturbed by changes. Texts that several searches need at the same time are run
-    through the model together, and scores are remembered (100 MB for each model), so that nothing
-    is scored twice while it is asked for again and again; neither changes a score.
+    Each search sees the index's last commit, by this or another process; commits during a search do
+    not affect it. Segments of concurrent searches are scored in shared batches, and scores are
+    cached in memory (100 MB per model). Neither changes a score.
 
         from dataclasses import replace
         from birchbark import Searcher, Top
@@ -61,186 +63,213 @@ class Searcher:
         searcher = Searcher("notes.index")
         for hit in searcher.search("can I get my money back", top=3).hits:
             print(hit.document.doc_id, hit.score)
-        hurried = replace(searcher.rankers[0], depth=50, aggregation=Top((1.0, 0.5)))
-        answer = searcher.search("can I get my money back", budget=0.2, rankers=hurried)
-        print(answer.work.exact, [part.segment.text for part in answer.hits[0].segments])
+        faster = replace(searcher.rankers[0], depth=50, aggregation=Top((1.0, 0.5)))
+        answer = searcher.search("can I get my money back", budget=0.2, rankers=faster)
+        print(answer.stats.exact, [part.segment.text for part in answer.hits[0].segments])
+
+    Args:
+        index: The directory of the index.
+        model: The name or directory of a model, which ranks with the default settings of `Ranker`;
+            or a `Ranker`, or one per stage; `()` for the first stage alone. Defaults to
+            `birchbark-minilm-l6`, which is part of the package.
+        first_stage: How candidates are found by terms. Defaults to `FirstStage()`: BM25.
+        vector_match: How candidates are found or scored by stored vectors. Defaults to None: no
+            vectors.
+        load: Loads the scorer of a model by its name. Defaults to `load_scorer` with a session
+            that batches the segments of concurrent searches.
+
+    Raises:
+        InputError: There is no index in the directory, or it lacks the vectors.
+        ArtifactError: The index is damaged.
+        CheckpointError: The model does not exist or cannot be read.
     """
 
     def __init__(
         self,
         index: Path | str,
-        model: Path | str | Ranker | Sequence[Ranker] = DEFAULT_MODEL,
+        model: Path | str | Ranker | Sequence[Ranker] = defaults.MODEL,
         first_stage: FirstStage = FirstStage(),
-        near: Near | None = None,
-        load: Callable[[str], Scorer] = _shared,
+        vector_match: VectorMatch | None = None,
+        load: Callable[[str], Scorer] = _load_shared,
     ) -> None:
-        """Open the index in the folder `index`.
-
-        model: the name or directory of a model, with the usual choices (`Ranker`), or Rankers with
-        choices of one's own, one for each stage; none for the first stage alone. first_stage: how
-        candidates are found; near: by vectors that the index keeps, too. load: opens models by
-        their names. Raises InputError if there is no index or it keeps no such vectors,
-        ArtifactError if it is damaged, CheckpointError if the model cannot be read.
-        """
         self.directory = Path(index)
-        self._opening, self._reading, self._writing, self._loading = (Lock() for _ in range(4))
+        self._open_lock, self._readers_lock, self._write_lock = Lock(), Lock(), Lock()
+        self._load_lock, self._cache_lock = Lock(), Lock()
         self._load, self._scorers = load, dict[str, Scorer]()
-        self._remembered: dict[str, Remembering] = {}
+        self._cached_scorers: dict[str, CachedScorer] = {}
         if isinstance(model, Ranker):
             model = [model]
         elif isinstance(model, (str, Path)):
             model = [Ranker(self.load(str(model)))]
-        self.rankers = tuple(map(self.remember, model))
-        self._first_stage, self._near = first_stage, near
+        self.rankers = tuple(map(self.cache_scores, model))
+        self._first_stage, self._vector_match = first_stage, vector_match
         self._snapshot = self._open()
 
     @property
     def index(self) -> Index:
-        """The index as of its last change: a snapshot that later changes do not touch."""
-        return self._now().index
+        """A snapshot of the index as of its last commit; later commits do not change it."""
+        return self._latest().index
 
     def warm_up(self) -> None:
-        """Load what is loaded on first use, so that a first answer is as fast as the next."""
-        warm_up(self._now().engine, self.rankers, "warm up")
+        """Load everything that is loaded on first use, so that the first search is not slow."""
+        warm_up(self._latest().engine, self.rankers, "warm up")
 
     def search(
         self,
-        text: str,
-        top: int = 10,
+        query: str,
+        top: int = defaults.TOP,
         budget: float | None = None,
         *,
         rankers: Ranker | Sequence[Ranker] | EllipsisType | None = ...,
         filters: Mapping[str, str] | None = None,
-        watch: Watch = lambda answer: None,
+        on_progress: OnProgress = lambda answer: None,
     ) -> Answer:
-        """The `top` best hits for `text`, best first; see `birchbark.search`.
+        """Return the best hits for a query, best first; see `birchbark.search`.
 
-        rankers: instead of this searcher's; best made of them by `dataclasses.replace`, since what
-        was read and scored for one is then used by the other. None: the first stage alone.
-        filters: field → value that hits must have, besides those of the first stage.
+        Args:
+            query: The query.
+            top: Maximum number of hits. Defaults to 10.
+            budget: Maximum time in seconds. Defaults to None: no limit.
+            rankers: One or more stages to use instead of `Searcher.rankers`; None for the first
+                stage alone. If they are derived from `Searcher.rankers` by `dataclasses.replace`,
+                cached documents and scores are used again. Defaults to `...`: `Searcher.rankers`.
+            filters: Values that fields of all hits must have, in addition to the filters of the
+                first stage. Defaults to None: no further filters.
+            on_progress: Called after the first stage and whenever documents were scored, with a
+                function that returns the answer so far. Does nothing by default.
+
+        Returns:
+            The hits, and how much was scored to find them.
+
+        Raises:
+            InputError: As in `birchbark.search`.
+            ArtifactError: The index was replaced by one that does not fit this searcher.
         """
-        deadline = deadline_in(budget)
-        now = self._now()
+        deadline = deadline_for(budget)
+        snapshot = self._latest()
         if rankers is ...:
-            chosen: Sequence[Ranker] = self.rankers
+            stages: Sequence[Ranker] = self.rankers
         else:
-            chosen = [rankers] if isinstance(rankers, Ranker) else rankers or ()
-        readers = [self._readers(now, ranker) for ranker in chosen]
-        engine = now.engine.filtered(filters) if filters else now.engine
-        return search_by(engine, text, readers, top, deadline, watch=watch)
+            stages = [rankers] if isinstance(rankers, Ranker) else rankers or ()
+        readers = [self._readers(snapshot, ranker) for ranker in stages]
+        engine = snapshot.engine.filtered(filters) if filters else snapshot.engine
+        return search_with_readers(engine, query, readers, top, deadline, on_progress=on_progress)
 
     def evidence(
         self,
         doc_id: str,
-        text: str,
+        query: str,
         budget: float | None = None,
         *,
-        watch: Callable[[], object] = lambda: None,
+        on_batch: Callable[[], object] = lambda: None,
     ) -> Hit:
-        """A document with the score of each of its segments for `text`, by the first ranker.
+        """Return a document with the scores of all its segments, computed by the first ranker.
 
-        Each has the same weight; the highest score comes first. watch: called before each
-        batch; what it raises is raised. Raises InputError for a document that is not there and
-        where there is no ranker, and LateError where `budget` seconds do not suffice.
+        All segments have the same weight; the segment with the highest score comes first.
+
+        Args:
+            doc_id: The document's id.
+            query: The query.
+            budget: Maximum time in seconds. Defaults to None: no limit.
+            on_batch: Called before each batch; an exception that it raises ends the scoring. Does
+                nothing by default.
+
+        Returns:
+            The document as a hit; its `score` is the mean of the segment scores.
+
+        Raises:
+            InputError: The document is unknown, the query is too long, or there is no ranker.
+            DeadlineError: The budget does not suffice.
         """
         if not self.rankers:
-            raise InputError("no model to read the document by", remedy="Searcher(index, model)")
-        now = self._now()
-        every = replace(
-            self.rankers[0], aggregation=Mean(), interpolation=Interpolation(0.0), duo=None
-        )
-        readers = self._readers(now, every)
-        race = Race(readers, Query("", text), Ranking.of([doc_id], [0.0]), 1)
-        race.run(Deadline(budget, watch=watch))
-        if not race.work.exact:
-            raise LateError("time does not suffice for the document", where=doc_id)
-        return race.hits()[0]
+            raise InputError("no model to score the document", remedy="Searcher(index, model)")
+        ranker = replace(self.rankers[0], aggregation=Mean(), duo=None)
+        readers = self._readers(self._latest(), ranker)
+        scoring = score_documents(readers, query, [doc_id], Deadline(budget, on_batch=on_batch))
+        if not scoring.stats.exact:
+            raise DeadlineError("time does not suffice for the document", where=doc_id)
+        return scoring.hits()[0]
 
     def documents(self, doc_ids: Sequence[str]) -> list[Document]:
-        """The documents with these ids, in this order; InputError for one that is not there."""
-        return self._now().index.documents(doc_ids)
+        """Return the documents with these ids, in the same order; InputError for an unknown id."""
+        return self._latest().index.documents(doc_ids)
 
-    def add(self, documents: Iterable[Document]) -> tuple[int, int]:
-        """Add documents, all or none; those with a known id are replaced.
+    def add(self, documents: Iterable[Document]) -> AddedDocuments:
+        """Add documents, all or none; a document with a known id replaces the existing one.
 
-        Returns how many were new, and how many replaced others. They are on disk, and found by the
-        next search, when this returns; so is what the index keeps of them (vectors), with graphs
-        where many lack one. Raises InputError, and changes nothing, for one that cannot be kept or
-        where the index keeps what another model made, and ArtifactError while another process
-        writes.
+        When this returns, the documents are on disk, the next search sees them, and the index's
+        attachments (token ids, vectors) and graphs include them.
+
+        Args:
+            documents: The documents to add.
+
+        Returns:
+            How many documents were new, and how many were replaced.
+
+        Raises:
+            InputError: A document cannot be indexed, or the attachments were made by another
+                version of their model; nothing has changed.
+            ArtifactError: Another process is writing to the index.
         """
-        with self._writing, IndexWriter(self.directory) as writer:
-            kept = kept_by(writer, self.load)  # what would fail fails before any change
-            before, count = len(writer), 0
-            for document in documents:
-                writer.add(document)
-                count += 1
-            new = len(writer) - before
-            writer.commit()
-            complete(writer, kept)
-            if installed() and without_graphs(Index(self.directory)):
-                make_graphs(writer, lambda vectors: None)
-        return new, count - new
+        with self._write_lock:
+            return add_documents(self.directory, documents, self.load)
 
     def delete(self, doc_ids: Iterable[str]) -> int:
-        """Delete documents, and return how many were there; on disk when this returns."""
-        with self._writing, IndexWriter(self.directory) as writer:
+        """Delete documents and return how many existed; the change is then on disk."""
+        with self._write_lock, IndexWriter(self.directory) as writer:
             return sum([writer.delete(doc_id) for doc_id in doc_ids])
 
     def load(self, model: str) -> Scorer:
-        """The scorer of a model by its name, opened once; errors as `load_scorer`."""
-        with self._loading:
+        """Return the scorer of a model, loaded once; raises the errors of `load_scorer`."""
+        with self._load_lock:
             if model not in self._scorers:
                 self._scorers[model] = self._load(model)
             return self._scorers[model]
 
-    def remember(self, ranker: Ranker) -> Ranker:
-        """The ranker with scorers whose scores this searcher remembers."""
-
-        def kept(scorer: Scorer) -> Scorer:
-            if isinstance(scorer, Remembering):
-                return self._remembered.setdefault(scorer.fingerprint, scorer)
-            if scorer.fingerprint not in self._remembered:
-                self._remembered[scorer.fingerprint] = Remembering(scorer, Recent(scorer.width))
-            return self._remembered[scorer.fingerprint]
-
-        return ranker.by(kept)
+    def cache_scores(self, ranker: Ranker) -> Ranker:
+        """Return a copy of the ranker whose scores this searcher caches in memory."""
+        with self._cache_lock:
+            return ranker.map_scorers(
+                lambda scorer: cached(scorer, self._cached_scorers, _memory_cache)
+            )
 
     @property
-    def is_there(self) -> bool:
-        """Whether an index lies still where this one was opened."""
+    def index_exists(self) -> bool:
+        """Whether the directory still holds an index."""
         return is_index(self.directory)
 
     @property
-    def scored(self) -> int:
-        """Segments that rankers' models have read so far; what was remembered is not counted."""
-        return sum(one.scored for one in list(self._remembered.values()))
+    def pairs_scored(self) -> int:
+        """Number of segments that the models have scored so far, without cached scores."""
+        return sum(scorer.computed for scorer in list(self._cached_scorers.values()))
 
-    def _now(self) -> _Snapshot:
-        """The snapshot of the last change."""
+    def _latest(self) -> _Snapshot:
+        """Return the snapshot of the last commit."""
         if self._snapshot.index.outdated:
-            with self._opening:
+            with self._open_lock:
                 if self._snapshot.index.outdated:
                     try:
                         self._snapshot = self._open()
-                    except InputError as gone:  # nothing that was asked is to blame
+                    except InputError as error:  # not caused by the caller's input
                         raise ArtifactError(
-                            "the index has become another", found=gone.what, remedy="start anew"
-                        ) from gone
+                            "the index was replaced by one that does not fit this searcher",
+                            found=error.what,
+                            remedy="open it again",
+                        ) from error
         return self._snapshot
 
     def _open(self) -> _Snapshot:
         index = Index(self.directory)
-        if self._near is None or not self._near.used:
+        if self._vector_match is None or not self._vector_match.used:
             return _Snapshot(index, IndexEngine(index, self._first_stage), [])
-        engine = DenseEngine(index, self.load, self._near, self._first_stage)
+        engine = DenseEngine(index, self.load, self._vector_match, self._first_stage)
         return _Snapshot(index, engine, [])
 
-    def _readers(self, now: _Snapshot, ranker: Ranker) -> Readers:
-        """Those that read for this ranker, with what they remember."""
-        with self._reading:
-            for readers in now.readers:
-                if readers.ranker.reads == ranker.reads:
-                    return readers.weighed(ranker)
-            now.readers.append(Readers(now.engine, ranker))
-            return now.readers[-1]
+    def _readers(self, snapshot: _Snapshot, ranker: Ranker) -> DocumentReaders:
+        """Return the readers for this ranker; rankers with equal scoring keys share them."""
+        with self._readers_lock:
+            for readers in snapshot.readers:
+                if readers.ranker.scoring_key == ranker.scoring_key:
+                    return readers.with_ranker(ranker)
+            snapshot.readers.append(DocumentReaders(snapshot.engine, ranker))
+            return snapshot.readers[-1]

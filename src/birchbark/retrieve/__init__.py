@@ -1,1 +1,1 @@
-"""Which documents should BERT see? (Index, Query) → first-stage Ranking."""
+"""Which documents should be re-ranked? (Index, Query) → first-stage Ranking."""

@@ -1,4 +1,4 @@
-"""How does BM25 score the documents that hold a query's terms?"""
+"""How does BM25 score a document?"""
 
 from __future__ import annotations
 
@@ -10,26 +10,37 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark import defaults
 from birchbark.errors import InputError
-from birchbark.index.part_reader import FieldPart
+from birchbark.index.part import PartField
 from birchbark.index.statistics import Statistics
-from birchbark.retrieve.model import Scoring
+from birchbark.retrieve.weighting_model import Scoring
 
 
 @dataclass(frozen=True, slots=True)
 class BM25:
-    """BM25 as Lucene 8 and later compute it; chosen at query time.
+    """BM25 as computed by Lucene 8 and later; k1 and b are chosen at query time.
 
     score(q, d) = Σ_t w_t · idf_t · tf / (tf + k1·(1 − b + b·|d|/avg)), with
-    idf_t = ln(1 + (N − df + ½)/(df + ½)). Robertson & Zaragoza's factor (k1 + 1) is left out, as in
-    Lucene: it changes no ranking. Lengths are exact (Lucene rounds them to one byte).
-    The defaults are Anserini's; the passages paper has k1 1.2, b 0.75.
+    idf_t = ln(1 + (N − df + ½)/(df + ½)).
+
+    w_t is the weight of term t in the query, tf its frequency in the field of the document, |d| the
+    number of terms in that field and avg its mean over the N documents that have any. df is the
+    number of documents that contain t. The factor (k1 + 1) of Robertson & Zaragoza (2009) is
+    omitted, as in Lucene; it does not change any ranking. Lengths are exact, whereas Lucene rounds
+    them to one byte. The defaults are Anserini's; the passages paper uses k1 = 1.2 and b = 0.75.
+
+    Attributes:
+        k1: How slowly a term's contribution saturates as its frequency grows; 0 or more. With 0,
+            the frequency has no effect. Default 0.9.
+        b: How strongly scores are normalised by document length, from 0 (not at all) to 1 (fully).
+            Default 0.4.
     """
 
     all_terms: ClassVar[bool] = False
 
-    k1: float = 0.9
-    b: float = 0.4
+    k1: float = defaults.BM25_K1
+    b: float = defaults.BM25_B
 
     def __post_init__(self) -> None:
         if not (self.k1 >= 0 and math.isfinite(self.k1)):
@@ -38,23 +49,23 @@ class BM25:
             raise InputError("b is out of range", wanted="0 to 1", found=str(self.b))
 
     def scoring(self, weights: Mapping[str, float], statistics: Statistics) -> Scoring:
-        """How the query `weights` is scored in a field with these statistics."""
-        found = {term: weight * idf(statistics, term) for term, weight in weights.items()}
-        floor, slope = self._line(statistics)
-        return Scoring(found, found, 1.0, floor, slope)
+        """Return how the query `weights` scores documents, given the statistics of the field."""
+        weighted = {term: weight * idf(statistics, term) for term, weight in weights.items()}
+        floor, slope = self._norm_line(statistics)
+        return Scoring(weighted, weighted, 1.0, floor, slope)
 
-    def norms(self, field: FieldPart, statistics: Statistics) -> NDArray[np.float64]:
-        """k1·(1 − b + b·|d|/avg) of each document, (documents,)."""
-        floor, slope = self._line(statistics)
+    def norms(self, field: PartField, statistics: Statistics) -> NDArray[np.float64]:
+        """Return k1·(1 − b + b·|d|/avg) for each document, (documents,)."""
+        floor, slope = self._norm_line(statistics)
         return np.asarray(floor + slope * field.lengths, np.float64)
 
-    def _line(self, statistics: Statistics) -> tuple[float, float]:
-        """The norm of a document without terms, and by how much each term raises it."""
+    def _norm_line(self, statistics: Statistics) -> tuple[float, float]:
+        """Return the norm of an empty document, and the increase of the norm per term."""
         average = max(statistics.average_length, 1e-9)
         return self.k1 * (1 - self.b), self.k1 * self.b / average
 
 
 def idf(statistics: Statistics, term: str) -> float:
-    """ln(1 + (N − df + ½)/(df + ½))."""
+    """Return ln(1 + (N − df + ½)/(df + ½)) for `term`."""
     df = statistics.frequencies.get(term, 0)
     return math.log(1 + (statistics.totals.documents - df + 0.5) / (df + 0.5))

@@ -1,7 +1,8 @@
-"""What must a search engine do, so that BERT can re-rank what it finds?
+"""What must a search engine do to serve as a first stage?
 
-Two calls, and some promises that `contract.py` checks for any engine. Our own index keeps them as
-`IndexEngine`; tantivy, as `TantivyEngine` (tantivy.py), shows that others can.
+It implements the two methods of `Engine`. tests/retrieve/engine_contract.py tests their contract
+for any engine. `IndexEngine`, on Birchbark's own index, and `TantivyEngine` (adapters/tantivy.py)
+fulfil it.
 """
 
 from __future__ import annotations
@@ -11,59 +12,84 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from birchbark.index.attachment_reader import Attachment
-from birchbark.index.reader import Index
+from birchbark.index.index import Index
 from birchbark.records import Document, Ranking
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 
 
 class DocumentStore(Protocol):
-    """Something that gives documents back. An `Index` is one."""
+    """A store that returns documents by id, such as an `Index`."""
 
     def documents(self, doc_ids: Sequence[str]) -> list[Document]:
-        """The documents with these ids, in this order, as they were indexed.
+        """Return the documents with these ids, in this order, as they were indexed.
 
-        Raises InputError for an id that is not there.
+        Raises InputError for an unknown id.
         """
         ...
 
 
 class Engine(DocumentStore, Protocol):
-    """A first stage: candidates for a query, and their documents."""
+    """A first stage, which returns the candidates for a query, and their documents."""
 
     def rank(self, query: str, depth: int) -> Ranking:
-        """The `depth` best documents for the text `query`, under the tie rule (records.py).
+        """Return the `depth` best documents for `query`; ties follow the tie rule (records.py).
 
-        Deeper rankings begin like shallower ones, and the same query gives the same ranking. The
-        query is text, never syntax. One without words, or that matches nothing, has an empty
-        ranking. Raises InputError for a depth below 1.
+        The query is plain text, without syntax. The ranking is empty if the query has no words or
+        matches no document. The same query always gives the same ranking, and a shallower ranking
+        is a prefix of a deeper one. Raises InputError for a depth below 1.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEngine:
-    """Our own index, ranked by the choices in `stage`."""
+    """The first stage on Birchbark's own index.
+
+    Attributes:
+        index: The index to search.
+        stage: The settings of the first stage. Default `FirstStage()`: BM25 on `contents`.
+    """
 
     index: Index
     stage: FirstStage = field(default_factory=FirstStage)
 
     @property
     def name(self) -> str:
-        """What runs of it are called."""
+        """The tag of its runs."""
         return self.stage.name
 
     def filtered(self, filters: Mapping[str, str]) -> IndexEngine:
-        """The same, for documents with these values besides."""
+        """Return this engine with additional filters.
+
+        Args:
+            filters: Keyword field → value that a candidate must have.
+
+        Raises:
+            InputError: If the engine already filters one of these fields by another value.
+        """
         return IndexEngine(self.index, self.stage.filtered(filters))
 
     def rank(self, query: str, depth: int) -> Ranking:
-        """As `Engine.rank`."""
+        """Return the `depth` best documents for a query.
+
+        Args:
+            query: Plain text, without syntax.
+            depth: The number of documents to return, 1 or more.
+        """
         return rank_query(self.index, query, self.stage, depth)
 
     def documents(self, doc_ids: Sequence[str]) -> list[Document]:
-        """As `DocumentStore.documents`."""
+        """Return the documents with these ids, in this order, as they were indexed.
+
+        Args:
+            doc_ids: The ids; InputError for one that is not in the index.
+        """
         return self.index.documents(doc_ids)
 
     def attachment(self, name: str) -> Attachment | None:
-        """As `Index.attachment`."""
+        """Return the attachment `name` of the index; None if there is none.
+
+        Args:
+            name: The name of the attachment; ArtifactError if it is damaged.
+        """
         return self.index.attachment(name)

@@ -1,4 +1,4 @@
-"""How does a query become the first-stage ranking that BERT re-ranks?"""
+"""How does a query become a first-stage ranking?"""
 
 from __future__ import annotations
 
@@ -9,73 +9,93 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark import defaults
 from birchbark.errors import InputError
+from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS
-from birchbark.index.reader import Index
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.match import ALL, OR, Match, Selection
-from birchbark.retrieve.model import Model
-from birchbark.retrieve.query import query_terms
-from birchbark.retrieve.rank import DEPTH, HEAVIEST, candidates, gather, rank
+from birchbark.retrieve.query_terms import query_terms
+from birchbark.retrieve.rank_terms import (
+    MAX_WEIGHT,
+    candidates,
+    collect_statistics,
+    rank,
+)
 from birchbark.retrieve.rm3 import RM3, expand
+from birchbark.retrieve.weighting_model import WeightingModel
 
 
 @dataclass(frozen=True, slots=True)
 class FirstStage:
-    """All choices of the first stage in one value.
+    """The settings of the first stage.
 
-    model: BM25 or TfIdf. fields: indexed field → weight; a document's score is Σ weight · score of
-    the field, each with lengths and frequencies of its own. field_models: models of single fields,
-    where they differ. match: which documents are candidates, by the terms of the original query.
-    filters: field → value that a candidate must have; statistics stay those of all documents.
-    expansion: RM3 over a first ranking, read from the first field; none by default.
+    A document's score is the weighted sum of its scores in the searched fields. Each field has its
+    own lengths and document frequencies.
+
+    Attributes:
+        model: The weighting model, `BM25` or `TfIdf`. Default `BM25()`.
+        fields: Indexed field → weight, 0 or more. Default `{"contents": 1.0}`.
+        field_models: Field → weighting model, for fields that do not use `model`. Default: empty.
+        match: How many terms of the original query a candidate contains. Default `OR`.
+        filters: Keyword field → value that a candidate must have. Statistics such as document
+            frequencies are still those of all documents. Default: empty.
+        expansion: `RM3` settings to expand each query with terms from the first field of the best
+            documents; None for no expansion. Default None.
     """
 
-    model: Model = dataclasses.field(default_factory=BM25)
+    model: WeightingModel = dataclasses.field(default_factory=BM25)
     fields: Mapping[str, float] = dataclasses.field(default_factory=lambda: {CONTENTS: 1.0})
-    field_models: Mapping[str, Model] = dataclasses.field(default_factory=dict)
+    field_models: Mapping[str, WeightingModel] = dataclasses.field(default_factory=dict)
     match: Match = OR
     filters: Mapping[str, str] = dataclasses.field(default_factory=dict)
     expansion: RM3 | None = None
 
     def __post_init__(self) -> None:
         if not self.fields:
-            raise InputError("search needs at least one field")
-        if bad := [w for w in self.fields.values() if not 0 <= w <= HEAVIEST]:
-            wanted = f"0 to {HEAVIEST:g}"
-            raise InputError("weight of a field is out of range", wanted=wanted, found=str(bad[0]))
+            raise InputError("the first stage needs at least one field")
+        if bad := [w for w in self.fields.values() if not 0 <= w <= MAX_WEIGHT]:
+            wanted = f"0 to {MAX_WEIGHT:g}"
+            raise InputError("field weight is out of range", wanted=wanted, found=str(bad[0]))
 
     def filtered(self, filters: Mapping[str, str]) -> FirstStage:
-        """The same, with these filters besides; InputError for another value of a field."""
+        """Return this stage with additional filters.
+
+        Args:
+            filters: Keyword field → value that a candidate must have.
+
+        Raises:
+            InputError: If the stage already filters one of these fields by another value.
+        """
         for name in self.filters.keys() & filters.keys():
             if self.filters[name] != filters[name]:
-                raise InputError(f"documents are filtered by another {name} already")
+                raise InputError(f"documents are already filtered by another value of {name!r}")
         return dataclasses.replace(self, filters={**self.filters, **filters})
 
     @property
     def name(self) -> str:
-        """What runs of this first stage are called."""
+        """The tag of its runs, such as `bm25` or `bm25+rm3`."""
         model = type(self.model).__name__.lower()
         return f"{model}+rm3" if self.expansion else model
 
 
 @dataclass(frozen=True, slots=True)
-class Nearby:
-    """Candidates that were found otherwise than by their terms.
+class ExtraCandidates:
+    """Candidates found by something other than their terms, for example by vectors.
 
-    documents: of each part of the index, which (documents,). terms: whether those that the stage's
-    match finds are candidates, too.
+    documents: for each part of the index, whether each document is one of them, bool (documents,).
+    with_term_matches: whether documents that match by their terms are candidates as well.
     """
 
     documents: Sequence[NDArray[np.bool_]]
-    terms: bool
+    with_term_matches: bool
 
 
 def expanded_query(
     index: Index, weights: Mapping[str, float], stage: FirstStage = FirstStage()
 ) -> dict[str, float]:
-    """The weighted query that is ranked in the end: `weights`, after RM3 if the stage has it."""
+    """Return the weighted query after the stage's expansion, if it has one."""
     if not stage.expansion:
         return dict(weights)
     feedback = rank_expanded(index, weights, weights, stage, stage.expansion.documents)
@@ -86,17 +106,28 @@ def rank_query(
     index: Index,
     query: str | Mapping[str, float],
     stage: FirstStage = FirstStage(),
-    depth: int = DEPTH,
-    nearby: Nearby | None = None,
+    depth: int = defaults.RETRIEVAL_DEPTH,
+    extra: ExtraCandidates | None = None,
 ) -> Ranking:
-    """The `depth` best documents; none if the query has no terms or nothing matches.
+    """Return the `depth` best documents for one query.
 
-    query: a text, or index terms with weights of 0 or more. nearby: further candidates, whose score
-    is 0 where they hold no term.
+    The ranking is empty if the query has no terms or no document matches.
+
+    Args:
+        index: The index to search.
+        query: A text, or index terms with weights of 0 or more.
+        stage: The settings of the first stage. Default `FirstStage()`: BM25 on `contents`.
+        depth: The number of documents to return, 1 or more. Default 1000.
+        extra: Candidates found by other means; those that contain no query term score 0. Default
+            None.
+
+    Raises:
+        InputError: If a field does not exist, or `depth` or a term's weight is out of range.
+        ArtifactError: If the index is damaged.
     """
     weights = _weights(index, query)
     expanded = expanded_query(index, weights, stage)
-    return rank_expanded(index, expanded, weights, stage, depth, nearby)
+    return rank_expanded(index, expanded, weights, stage, depth, extra)
 
 
 def rank_queries(
@@ -104,13 +135,25 @@ def rank_queries(
     queries: Iterable[Query],
     stage: FirstStage = FirstStage(),
     *,
-    depth: int = DEPTH,
+    depth: int = defaults.RETRIEVAL_DEPTH,
     tag: str | None = None,
     advance: Callable[[int], object] = lambda done: None,
 ) -> Run:
-    """A run of the `depth` best documents for each of `queries`, in their order.
+    """Return a run with the `depth` best documents for each query.
 
-    advance: called with 1 after each query. A query without candidates has an empty ranking.
+    A query without candidates has an empty ranking.
+
+    Args:
+        index: The index to search.
+        queries: The queries; the run has the same order.
+        stage: The settings of the first stage. Default `FirstStage()`: BM25 on `contents`.
+        depth: The number of documents per query, 1 or more. Default 1000.
+        tag: The tag of the run. Default: the name of the stage, such as `bm25`.
+        advance: Called with 1 after each query, for example to move a progress bar.
+
+    Raises:
+        InputError: If a field does not exist or `depth` is out of range.
+        ArtifactError: If the index is damaged.
     """
     rankings = {}
     for query in queries:
@@ -122,15 +165,18 @@ def rank_queries(
 def match_ratio(
     index: Index, query: str | Mapping[str, float], stage: FirstStage = FirstStage()
 ) -> float:
-    """Share of all documents that are candidates for the original query, 0 to 1."""
-    matched = matching(index, query, stage)
-    return sum(int(part.sum()) for part in matched) / max(1, len(index))
+    """Return the share of all documents that are candidates for the original query, 0 to 1.
+
+    See `rank_query` for the arguments.
+    """
+    matching = matching_documents(index, query, stage)
+    return sum(int(mask.sum()) for mask in matching) / max(1, len(index))
 
 
-def matching(
+def matching_documents(
     index: Index, query: str | Mapping[str, float], stage: FirstStage = FirstStage()
 ) -> list[NDArray[np.bool_]]:
-    """Of each part of the index, which documents are candidates for the original query."""
+    """Return for each part which documents are candidates for the original query, (documents,)."""
     terms = [term for term, weight in _weights(index, query).items() if weight]
     return candidates(index, stage.fields, Selection(stage.match, terms, stage.filters))
 
@@ -144,28 +190,31 @@ def rank_expanded(
     weights: Mapping[str, float],
     original: Mapping[str, float],
     stage: FirstStage = FirstStage(),
-    depth: int = DEPTH,
-    nearby: Nearby | None = None,
+    depth: int = defaults.RETRIEVAL_DEPTH,
+    extra: ExtraCandidates | None = None,
 ) -> Ranking:
-    """The `depth` best documents for a query that is expanded already: no expansion follows.
+    """Return the `depth` best documents for a query that is already expanded.
 
-    weights: what is scored. original: the terms before expansion, of which candidates must hold
-    some; with OR any term of `weights` makes a candidate.
+    weights: the terms to score. original: the terms before expansion, which determine the
+    candidates; with OR, however, any term of `weights` makes a document a candidate. See
+    `rank_query` for the other arguments.
     """
     models = {f: (w, stage.field_models.get(f, stage.model)) for f, w in stage.fields.items()}
     matched = weights if stage.match == OR else original
     terms = [term for term in matched if matched[term]]
-    statistics = gather(index, {name: model for name, (_, model) in models.items()}, list(weights))
+    statistics = collect_statistics(
+        index, {name: model for name, (_, model) in models.items()}, list(weights)
+    )
     selections = [Selection(stage.match, terms, stage.filters)]
-    if nearby:
-        only = {p.name: d for p, d in zip(index.parts, nearby.documents, strict=True)}
-        further = Selection(ALL, terms, stage.filters, only)
-        selections = [*selections, further] if nearby.terms else [further]
-    found = [rank(index, weights, models, statistics, one, depth) for one in selections]
-    return found[0] if len(found) == 1 else _together(found, depth)
+    if extra:
+        allowed = {p.name: d for p, d in zip(index.parts, extra.documents, strict=True)}
+        selection = Selection(ALL, terms, stage.filters, allowed)
+        selections = [*selections, selection] if extra.with_term_matches else [selection]
+    rankings = [rank(index, weights, models, statistics, s, depth) for s in selections]
+    return rankings[0] if len(rankings) == 1 else _merge(rankings, depth)
 
 
-def _together(rankings: Sequence[Ranking], depth: int) -> Ranking:
-    """The best of several rankings by the same scores."""
+def _merge(rankings: Sequence[Ranking], depth: int) -> Ranking:
+    """Return the `depth` best documents of several rankings, whose scores agree on shared ones."""
     scores = dict(pair for ranking in rankings for pair in ranking)
     return Ranking.of(list(scores), list(scores.values()), depth)

@@ -9,69 +9,86 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import InputError
-from birchbark.index.part_reader import Part
-from birchbark.index.reader import Index
+from birchbark.index.index import Index
+from birchbark.index.part import Part
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Candidates hold at least `minimum` of the query's distinct terms, all of them if None.
+    """How many of a query's terms a document must contain to be a candidate.
 
-    OR: any term. AND: every term. ALL: every document, be there a term or not (named below).
-    A term counts as held if it is in any of the fields that are searched.
+    A term counts if it occurs in any of the searched fields. The constants `OR` (any term), `AND`
+    (every term) and `ALL` (every document, even without a term) are the most common values.
+
+    Attributes:
+        minimum: The smallest number of distinct query terms, 0 or more; None for all of them.
+            Default 1.
     """
 
     minimum: int | None = 1
 
     def __post_init__(self) -> None:
         if self.minimum is not None and self.minimum < 0:
-            raise InputError("a match needs 0 terms or more", found=str(self.minimum))
+            raise InputError(
+                "minimum of a match is out of range", wanted="0 or more", found=str(self.minimum)
+            )
 
 
-OR, AND, ALL = Match(1), Match(None), Match(0)
+OR = Match(1)
+"""A candidate contains at least one of the query's terms."""
+
+AND = Match(None)
+"""A candidate contains every term of the query."""
+
+ALL = Match(0)
+"""Every document is a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The candidates of one query: its match, its terms, and field → value they must have.
+    """Which documents are candidates for one query.
 
-    only: part of the index → which of its documents may be candidates (documents,); None for all.
+    match: how many of `terms` a candidate contains. terms: the distinct terms of the query.
+    filters: keyword field → value that a candidate must have. allowed: name of a part → which of
+    its documents may be candidates, bool (documents,); None if all may.
     """
 
     match: Match
     terms: Collection[str]
     filters: Mapping[str, str] = field(default_factory=dict)
-    only: Mapping[str, NDArray[np.bool_]] | None = None
+    allowed: Mapping[str, NDArray[np.bool_]] | None = None
 
     @property
-    def least(self) -> int:
-        """How many of its terms a candidate holds; with none, only ALL has candidates."""
+    def min_terms(self) -> int:
+        """The number of terms that a candidate contains; without terms, only ALL has candidates."""
         if not self.terms:
             return 0 if self.match == ALL else 1
         return len(self.terms) if self.match.minimum is None else self.match.minimum
 
     def excluded(self, index: Index, part: Part) -> NDArray[np.bool_]:
-        """Deleted documents of `part` and those without the values, (documents,); or empty: none.
+        """Return which documents of `part` are deleted, filtered out or not allowed.
 
-        Raises InputError for a field that is not there, or not one to filter by.
+        The result is bool (documents,), or empty if no document is excluded. Raises InputError for
+        a filter on a field that is not a keyword field.
         """
-        out = np.zeros(0, bool) if part.deleted is None else part.deleted
-        if self.only is not None:
-            out = ~self.only[part.name] | out if len(out) else ~self.only[part.name]
+        excluded = np.zeros(0, bool) if part.deleted is None else part.deleted
+        if self.allowed is not None:
+            others = ~self.allowed[part.name]
+            excluded = others | excluded if len(excluded) else others
         for name, value in self.filters.items():
             postings = part.fields[index.filter_number(name)].postings(value)
-            lacking = np.ones(part.documents, bool)
+            others = np.ones(part.documents, bool)
             if postings is not None:
-                lacking[postings.docs] = False
-            out = lacking | out if len(out) else lacking
-        return out
+                others[postings.docs] = False
+            excluded = others | excluded if len(excluded) else others
+        return excluded
 
 
 def parse_match(text: str) -> Match:
-    """The match that `text` names: or, and, all, or the least number of terms."""
+    """Parse a match: `or`, `and`, `all`, or the minimum number of terms."""
     named = {"or": OR, "and": AND, "all": ALL}
     if text in named:
         return named[text]
     if text.isdecimal():
         return Match(int(text))
-    raise InputError(f"unknown match {text!r}", remedy="or, and, all, or a number of terms")
+    raise InputError(f"unknown match {text!r}", wanted="or, and, all, or a number of terms")

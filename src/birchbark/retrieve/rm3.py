@@ -1,4 +1,4 @@
-"""Which terms of the best documents should join the query? RM3, as Anserini computes it."""
+"""Which terms of the best documents should be added to the query? RM3, as in Anserini."""
 
 from __future__ import annotations
 
@@ -6,34 +6,40 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from birchbark import defaults
 from birchbark.errors import InputError
+from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS
-from birchbark.index.reader import Index
 from birchbark.records import Ranking
 
-_USABLE = re.compile(r"[a-z0-9]{2,20}")
+_EXPANSION_TERM = re.compile(r"[a-z0-9]{2,20}")
 
 
 @dataclass(frozen=True, slots=True)
 class RM3:
-    """Relevance model 3 (Abdul-Jaleel et al. 2004) with Anserini's defaults.
+    """Query expansion by relevance model 3 (Abdul-Jaleel et al. 2004), with Anserini's defaults.
 
-    documents, terms: how many feedback documents are read and terms kept. original_weight: share of
-    the original query, 0 to 1. max_df_share: terms in a larger share of all documents are left out,
-    as are terms other than 2 to 20 of a-z and 0-9 (Lin 2019, arXiv:1904.08861).
+    Only terms of 2 to 20 characters from a-z and 0-9 are added (Lin 2019, arXiv:1904.08861).
+
+    Attributes:
+        documents: Number of feedback documents, 1 or more. Default 10.
+        terms: Number of expansion terms, 1 or more. Default 10.
+        original_weight: Weight of the original query in the expanded one, 0 to 1. Default 0.5.
+        max_df_share: Terms that occur in a larger share of all documents than this are not added;
+            0 to 1. Default 0.1.
     """
 
-    documents: int = 10
-    terms: int = 10
-    original_weight: float = 0.5
-    max_df_share: float = 0.1
+    documents: int = defaults.RM3_DOCUMENTS
+    terms: int = defaults.RM3_TERMS
+    original_weight: float = defaults.RM3_ORIGINAL_WEIGHT
+    max_df_share: float = defaults.RM3_MAX_DF_SHARE
 
     def __post_init__(self) -> None:
         if self.documents < 1 or self.terms < 1:
-            raise InputError("RM3 needs at least one feedback document and one term")
+            raise InputError("RM3 needs at least one feedback document and one expansion term")
         for name in ("original_weight", "max_df_share"):
-            if not 0 <= (found := getattr(self, name)) <= 1:
-                raise InputError(f"RM3's {name} is out of range", wanted="0 to 1", found=str(found))
+            if not 0 <= (value := getattr(self, name)) <= 1:
+                raise InputError(f"RM3's {name} is out of range", wanted="0 to 1", found=str(value))
 
 
 def expand(
@@ -43,11 +49,11 @@ def expand(
     model: RM3 = RM3(),
     field: str = CONTENTS,
 ) -> dict[str, float]:
-    """The query `weights` mixed with the relevance model of the best documents in `feedback`.
+    """Interpolate the query `weights` with a relevance model of the best documents in `feedback`.
 
-    P(t|R) ∝ Σ_d score(d) · tf(t, d) / |d|, over the feedback documents' usable terms. Both sides
-    are scaled to sum 1, then mixed by `original_weight`. Returns term → weight; the query itself
-    where there is no feedback.
+    P(t|R) ∝ Σ_d score(d) · tf(t, d) / |d|, where |d| counts only the terms of d that may be added.
+    Query and relevance model are normalised to a sum of 1, then interpolated with
+    `original_weight`. Returns term → weight, or the query unchanged if no term can be added.
     """
     relevance = _relevance_model(index, feedback.head(model.documents), model, field)
     best = sorted(relevance.items(), key=lambda item: (-item[1], item[0]))[: model.terms]
@@ -59,20 +65,21 @@ def expand(
 
 
 def _relevance_model(index: Index, feedback: Ranking, model: RM3, field: str) -> dict[str, float]:
-    vectors = index.vectors(feedback.doc_ids, field)
-    readable = sorted(term for term in set().union(*vectors) if _USABLE.fullmatch(term))
-    most = model.max_df_share * len(index)
-    frequencies = index.document_frequencies(readable, field)
-    usable = {term for term, df in frequencies.items() if df <= most}
-    total: dict[str, float] = {}
+    vectors = index.term_vectors(feedback.doc_ids, field)
+    terms = sorted(term for term in set().union(*vectors) if _EXPANSION_TERM.fullmatch(term))
+    max_df = model.max_df_share * len(index)
+    frequencies = index.document_frequencies(terms, field)
+    usable = {term for term, df in frequencies.items() if df <= max_df}
+    relevance: dict[str, float] = {}
     for vector, (_, score) in zip(vectors, feedback, strict=True):
         length = sum(tf for term, tf in vector.items() if term in usable)
         for term, tf in vector.items():
             if term in usable:
-                total[term] = total.get(term, 0.0) + score * tf / length
-    return total
+                relevance[term] = relevance.get(term, 0.0) + score * tf / length
+    return relevance
 
 
-def _scaled(weights: dict[str, float], share: float) -> dict[str, float]:
-    whole = sum(weights.values())
-    return {term: share * weight / whole for term, weight in weights.items()} if whole else {}
+def _scaled(weights: dict[str, float], total: float) -> dict[str, float]:
+    """Scale `weights` to the sum `total`; return an empty dict if their sum is 0."""
+    before = sum(weights.values())
+    return {term: total * weight / before for term, weight in weights.items()} if before else {}

@@ -1,1 +1,1 @@
-"""How relevant is each segment to the query, says BERT? (Query, Segments) → floats. No torch."""
+"""How does BERT score segments for a query? With ONNX Runtime, without torch."""

@@ -1,4 +1,4 @@
-"""Where does a cross-encoder look when it reads a query and a text?"""
+"""Which tokens does a cross-encoder attend to when it reads a query and a text?"""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Classifier, Pooling
-from birchbark.checkpoint.named import locate
-from birchbark.checkpoint.reader import Checkpoint
-from birchbark.checkpoint.tokenizer import Pieces
+from birchbark.checkpoint.locate import locate
+from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import InputError
 from birchbark.records import Float32s, Ids
-from birchbark.score.channels import largest_channels
+from birchbark.score.channel_ranges import channel_maxima
 from birchbark.score.graph import build_graph
 from birchbark.score.precision import Precision
 from birchbark.score.runtime import open_graph
@@ -22,12 +22,15 @@ SPECIAL, QUERY, TEXT = "special", "query", "text"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attention:
-    """What each token of one input looked at.
+    """The attention weights for one input of query and text.
 
-    tokens: n, special ones included. sides: of each, `special`, `query` or `text`. layers: of each
-    layer, the shares (heads, rows, n) that a row's token gave to each token: they sum to 1. Rows
-    are all tokens, in the last layer [CLS] alone, for nothing else is read there. score: the
-    probability that the text is relevant.
+    Attributes:
+        tokens: The input's n tokens, including special tokens.
+        sides: The side of each token: `special`, `query` or `text`.
+        layers: For each layer, the attention (heads, rows, n) from each row's token to all tokens;
+            each row sums to 1. There is a row for every token, except in the last layer, which is
+            computed for [CLS] alone.
+        score: The probability that the text is relevant.
     """
 
     tokens: tuple[str, ...]
@@ -37,49 +40,50 @@ class Attention:
 
 
 class AttentionReader:
-    """A cross-encoder that tells what it looks at."""
+    """Runs a cross-encoder and returns its attention weights."""
 
     def __init__(self, checkpoint: Checkpoint, precision: Precision = Precision.FP32) -> None:
-        """Build its graph; InputError unless it is a cross-encoder."""
+        """Build the graph of `checkpoint`; InputError unless it is a cross-encoder."""
         import onnx
 
-        if not isinstance(checkpoint.head, Classifier) or checkpoint.head.compares:
+        if not isinstance(checkpoint.head, Classifier) or checkpoint.head.is_duo:
             raise InputError(
-                "an embedding reads query and text apart: neither looks at the other"
+                "an embedding model encodes query and text separately, without attention "
+                "between them"
                 if isinstance(checkpoint.head, Pooling)
-                else "this model reads more than one text",
+                else "this model reads several texts together",
                 where=checkpoint.name,
                 wanted="a cross-encoder",
             )
-        self._pieces = Pieces(checkpoint)
-        self._longest = checkpoint.max_length - self._pieces.extra_pair
-        largest = largest_channels(checkpoint) if precision is Precision.INT8 else None
-        graph, self._weights = build_graph(checkpoint, largest)  # the runtime reads them there
-        net = onnx.load_from_string(graph)
-        self._shares = [node.output[0] for node in net.graph.node if node.op_type == "Softmax"]
-        for name in self._shares:
-            net.graph.output.append(onnx.helper.make_empty_tensor_value_info(name))
-        self._session = open_graph(net.SerializeToString(), self._weights)
+        self._tokenizer = CheckpointTokenizer(checkpoint)
+        self._token_budget = checkpoint.max_length - self._tokenizer.pair_overhead
+        maxima = channel_maxima(checkpoint) if precision is Precision.INT8 else None
+        graph, self._weights = build_graph(checkpoint, maxima)  # the runtime reads them in place
+        model = onnx.load_from_string(graph)
+        self._softmaxes = [n.output[0] for n in model.graph.node if n.op_type == "Softmax"]
+        for name in self._softmaxes:
+            model.graph.output.append(onnx.helper.make_empty_tensor_value_info(name))
+        self._session = open_graph(model.SerializeToString(), self._weights)
 
     def read(self, query: str, text: str) -> Attention:
-        """What it looks at while it scores `text` for `query`; InputError if they do not fit."""
-        asked, read = self._pieces.encode([query, text])
-        if len(asked) + len(read) > self._longest:
+        """Return the attention when scoring `text` for `query`; InputError if they are too long."""
+        query_ids, text_ids = self._tokenizer.encode([query, text])
+        if len(query_ids) + len(text_ids) > self._token_budget:
             raise InputError(
                 "query and text do not fit into one input",
-                wanted=f"{self._longest} tokens together",
-                found=f"{len(asked)} and {len(read)}",
+                wanted=f"at most {self._token_budget} tokens together",
+                found=f"{len(query_ids)} and {len(text_ids)}",
             )
-        ids, types = self._pieces.pair(asked, read)
+        ids, types = self._tokenizer.pair_input(query_ids, text_ids)
         feed = {"ids": ids, "types": types}
         inputs = [put.name for put in self._session.get_inputs()]
-        logit, *found = self._session.run(
-            ["out", *self._shares], {name: feed[name].astype(np.int64)[None] for name in inputs}
+        logit, *layers = self._session.run(
+            ["out", *self._softmaxes], {name: feed[name].astype(np.int64)[None] for name in inputs}
         )
         return Attention(
-            tokens=_words(self._pieces, ids),
-            sides=_sides(self._pieces, asked, read),
-            layers=tuple(np.asarray(layer[0], np.float32) for layer in found),
+            tokens=_token_names(self._tokenizer, ids),
+            sides=_sides(self._tokenizer, query_ids, text_ids),
+            layers=tuple(np.asarray(layer[0], np.float32) for layer in layers),
             score=float(1 / (1 + np.exp(-float(logit[0])))),
         )
 
@@ -87,20 +91,21 @@ class AttentionReader:
 def attention(
     model: str, query: str, text: str, precision: Precision = Precision.FP32
 ) -> Attention:
-    """The attention of `model` while it scores `text` for `query`.
+    """Return the attention of `model` when it scores `text` for `query`.
 
-    Errors as AttentionReader, and as `load_scorer`.
+    Raises InputError if the model is no cross-encoder or if the texts are too long. For a model
+    that cannot be opened, raises what `load_scorer` raises.
     """
     return AttentionReader(Checkpoint.open(locate(model), model), precision).read(query, text)
 
 
-def _words(pieces: Pieces, ids: Ids) -> tuple[str, ...]:
-    """What the vocabulary calls each token."""
-    names = pieces.names()
+def _token_names(tokenizer: CheckpointTokenizer, ids: Ids) -> tuple[str, ...]:
+    names = tokenizer.id_to_token()
     return tuple(names.get(int(number), "?") for number in ids)
 
 
-def _sides(pieces: Pieces, query: Ids, text: Ids) -> tuple[str, ...]:
-    """Where each token of the input comes from: asked of the same frame with marks in it."""
-    ids, _ = pieces.pair(np.full(len(query), -1, np.int32), np.full(len(text), -2, np.int32))
+def _sides(tokenizer: CheckpointTokenizer, query: Ids, text: Ids) -> tuple[str, ...]:
+    """Return the side of each input token, by building the same input from marker ids."""
+    markers = np.full(len(query), -1, np.int32), np.full(len(text), -2, np.int32)
+    ids, _ = tokenizer.pair_input(*markers)
     return tuple({-1: QUERY, -2: TEXT}.get(int(number), SPECIAL) for number in ids)

@@ -1,4 +1,4 @@
-"""How relevant is a segment when BERT reads it together with the query?"""
+"""How does a cross-encoder score a segment, by reading it together with the query?"""
 
 from __future__ import annotations
 
@@ -6,58 +6,60 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.records import Float32s, Ids
-from birchbark.score.bert import BertScorer
-from birchbark.score.scorer import check_room, too_long
-from birchbark.score.session import NewSession, Session
+from birchbark.score.bert_scorer import BertScorer
+from birchbark.score.scorer import check_token_budget, query_too_long
+from birchbark.score.session import OnnxSession, SessionFactory
 
-QUERY_ROOM = 64
+RESERVED_QUERY_TOKENS = 64
 
 
 class CrossEncoderScorer(BertScorer):
-    """Probability of relevance: sigmoid of the log-odds on [CLS] query [SEP] segment [SEP].
+    """Returns the probability of relevance: the sigmoid of the model's log-odds.
 
-    The special tokens are the model's own: RoBERTa reads <s> query </s></s> segment </s>.
-    Nogueira & Cho 2019; the birch paper's relevance classifier.
+    The input is [CLS] query [SEP] segment [SEP], with the model's own special tokens: RoBERTa
+    reads <s> query </s></s> segment </s>. Nogueira & Cho 2019; the relevance classifier of the
+    birch paper.
     """
 
-    kind = called = "cross-encoder"
+    kind = label = "cross-encoder"
 
     def __init__(
         self,
         checkpoint: Checkpoint,
         threads: int | None = None,
-        session: NewSession = Session,
+        session: SessionFactory = OnnxSession,
     ) -> None:
-        """Load `checkpoint`, whose head is the one that the class is for."""
+        """Load `checkpoint`, whose head must match this class. For the others see BertScorer."""
         super().__init__(checkpoint, threads, session)
-        self.name = f"{checkpoint.name} {self.called}"
-        self._room = checkpoint.max_length - self._pieces.extra_pair
+        self.name = f"{checkpoint.name} {self.label}"
+        self._token_budget = checkpoint.max_length - self._tokenizer.pair_overhead
 
-    def room(self, query: str) -> int:
-        """Tokens left for a segment: 64 are kept for the query, more where it is longer.
+    def token_budget(self, query: str) -> int:
+        """Return how many tokens a segment may have.
 
-        So all but very long queries cut over-long sentences at the same places. A query may take
-        up to half of the input.
+        64 tokens are reserved for the query, or its length if it is longer, so that long sentences
+        are split at the same positions for all but very long queries. Raises InputError if the
+        query takes more than half of the input.
         """
-        length, most = len(self.spans(query)), self._room
-        if length > most // 2:
-            raise too_long(query, length, most // 2)
-        return most - max(length, min(QUERY_ROOM, most // 2))
+        length, available = len(self.spans(query)), self._token_budget
+        if length > available // 2:
+            raise query_too_long(query, length, available // 2)
+        return available - max(length, min(RESERVED_QUERY_TOKENS, available // 2))
 
-    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
-        """Probabilities in [0, 1], float32 (n,)."""
-        logits = self.logits(query, pieces)
+    def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+        """Return probabilities of relevance, float32 (n,)."""
+        logits = self.logits(query, token_ids)
         return (1 / (1 + np.exp(-logits.astype(np.float64)))).astype(np.float32)
 
-    def logits(self, query: str, pieces: Sequence[Ids]) -> Float32s:
-        """Log-odds of relevance, float32 (n,)."""
-        return self._run(query, pieces)
+    def logits(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+        """Return log-odds of relevance, float32 (n,)."""
+        return self._run(query, token_ids)
 
-    def _run(self, query: str, pieces: Sequence[Ids]) -> Float32s:
-        """What the graph gives for each piece beside the query."""
-        (head,) = self._pieces.encode([query])
-        check_room(pieces, self._room - len(head))
-        inputs = [self._pieces.pair(head, piece) for piece in pieces]
+    def _run(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+        """Return the model's output for the query with each encoded text."""
+        (query_ids,) = self._tokenizer.encode([query])
+        check_token_budget(token_ids, self._token_budget - len(query_ids))
+        inputs = [self._tokenizer.pair_input(query_ids, text) for text in token_ids]
         return self._session.run([ids for ids, _ in inputs], [types for _, types in inputs])

@@ -1,70 +1,80 @@
-"""What kind of model is in a directory, in a few words?"""
+"""How is the model in a directory summarised for users?"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Classifier, Head, Parade, Pooling, UnknownHeadError
-from birchbark.checkpoint.model_json import read_object
-from birchbark.checkpoint.reader import Checkpoint
-from birchbark.checkpoint.tokenizer import Pieces
+from birchbark.checkpoint.json_files import read_object
+from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.score.graph import build_graph
-from birchbark.score.parade import Aggregator
+from birchbark.score.parade import PassageAggregator
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """family: config.json's word. head: in words. bytes: of the weights on the disk."""
+    """A summary of a model; `str` gives one line.
+
+    Attributes:
+        family: `model_type` in config.json.
+        layers: Number of transformer layers.
+        hidden: Hidden size.
+        head: Kind of head, in words.
+        max_length: Maximum number of tokens in an input.
+        bytes: Size of the weights on disk.
+    """
 
     family: str
     layers: int
     hidden: int
     head: str
-    longest: int
+    max_length: int
     bytes: int
 
     def __str__(self) -> str:
         return (
             f"{self.family}, {self.layers} layers of {self.hidden}, {self.head}, "
-            f"reads {self.longest} tokens, {self.bytes / 1e6:,.1f} MB of weights"
+            f"reads {self.max_length} tokens, {self.bytes / 1e6:,.1f} MB of weights"
         )
 
 
-def describe(directory: Path, name: str, *, whole: bool = False) -> Description:
-    """Open a model directory, vocabulary included, and say what it is.
+def describe(directory: Path, name: str, *, check_weights: bool = False) -> Description:
+    """Open a model directory, including its tokeniser, and describe it.
 
-    An encoder without a head is one too: it ranks by a pooling that the user chooses. whole: read
-    all weights as well, and hold them against config.json. Errors as load_scorer.
+    An encoder without a head is described too, since it can score with a pooling. check_weights:
+    also read all weights and check them against config.json. Raises CheckpointError if the model
+    cannot be read.
     """
     try:
         checkpoint = Checkpoint.open(directory, name)
-        head = _head(checkpoint.head)
+        head = _describe_head(checkpoint.head)
     except UnknownHeadError:
         checkpoint = Checkpoint.open(directory, name, Pooling())
         head = "no head (rank by --pooling cls, mean, max or tokens)"
-    Pieces(checkpoint)
-    if whole:
+    CheckpointTokenizer(checkpoint)
+    if check_weights:
         build_graph(checkpoint)
         if isinstance(checkpoint.head, Parade):
-            Aggregator(checkpoint)
+            PassageAggregator(checkpoint)
     return Description(
         str(read_object(checkpoint.directory / "config.json")["model_type"]),
-        checkpoint.shape.layers,
-        checkpoint.shape.hidden,
+        checkpoint.config.layers,
+        checkpoint.config.hidden,
         head,
         checkpoint.max_length,
         checkpoint.bytes,
     )
 
 
-def _head(head: Head) -> str:
-    if isinstance(head, Classifier) and head.compares:
+def _describe_head(head: Head) -> str:
+    if isinstance(head, Classifier) and head.is_duo:
         return "comparison of two texts (duoBERT)"
     if isinstance(head, Classifier):
-        if head.logits == 2 and head.relevant == 0:
+        if head.logit_count == 2 and head.relevant_index == 0:
             return "next-sentence head"
-        return f"cross-encoder of {'one logit' if head.logits == 1 else 'two logits'}"
+        return f"cross-encoder with {'one logit' if head.logit_count == 1 else 'two logits'}"
     if isinstance(head, Parade):
-        return f"PARADE by {head.how}"
+        return f"PARADE by {head.aggregation}"
     return f"embedding by {head.mode}"

@@ -1,7 +1,7 @@
-"""Which of two texts is the more relevant one, says BERT when it reads both? duoBERT.
+"""Which of two texts is more relevant to a query? duoBERT reads all three together.
 
-[CLS] query [SEP] text [SEP] other [SEP], both texts of the second type: most models know no third.
-Nogueira et al. 2019.
+The input is [CLS] query [SEP] text [SEP] other [SEP]. Both texts have token type 1, since most
+models have only two types. Nogueira et al. 2019.
 """
 
 from __future__ import annotations
@@ -12,48 +12,61 @@ from birchbark.checkpoint.heads import Classifier
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
 from birchbark.score.cross_encoder import CrossEncoderScorer
-from birchbark.score.model import open_model
+from birchbark.score.load_scorer import open_model
 from birchbark.score.precision import Precision
-from birchbark.score.session import NewSession
+from birchbark.score.session import SessionFactory
 
 
 class DuoScorer(CrossEncoderScorer):
-    """Probability that the first of two joined texts is more relevant than the second.
+    """Returns the probability that the first of two joined texts is more relevant than the second.
 
-    A pair of texts is a piece like any other (`joined`), so it is batched and kept as pieces are.
+    Two texts are joined into one (`join`), then batched, scored and cached like any other text.
     """
 
-    kind = called = "duo"
+    kind = label = "duo"
 
-    def side_room(self, query: str) -> int:
-        """Tokens that each of two texts may have beside `query`; InputError if it leaves none."""
-        between = len(self.joined(*self.encode(["", ""])))
-        both = self.room(query) - between
+    def side_token_budget(self, query: str) -> int:
+        """Return how many tokens each of the two texts may have; InputError if below 1."""
+        separators = len(self.join(*self.encode(["", ""])))
+        both = self.token_budget(query) - separators
         if both < 2:
             raise InputError(
-                f"{self.checkpoint.name} has no room for two texts beside the query",
+                f"{self.checkpoint.name} is too short for a query and two texts",
                 found=f"{max(0, both)} tokens",
             )
         return both // 2
 
-    def joined(self, text: Ids, other: Ids) -> Ids:
-        """What `score` reads of `text` and `other`, in this order."""
-        return self._pieces.joined(text, other)
+    def join(self, text: Ids, other: Ids) -> Ids:
+        """Join two encoded texts into one input for `score`; the order matters."""
+        return self._tokenizer.join(text, other)
 
 
-def load_duo(
+def load_duo_scorer(
     model: str | Path,
     threads: int | None = None,
     precision: Precision = Precision.FP32,
-    session: NewSession | None = None,
+    session: SessionFactory | None = None,
 ) -> DuoScorer:
-    """As load_scorer, of a model that compares; CheckpointError for any other."""
-    checkpoint, run = open_model(model, None, precision, session)
+    """Load the scorer for a model that compares two texts (duoBERT), without using the network.
+
+    Args:
+        model: Name, hub id or path of a model with a duoBERT head; see load_scorer.
+        threads: CPU threads, at least 1. Default: one per available processor.
+        precision: Arithmetic of the linear layers, a `birchbark.score.precision.Precision`: FP32,
+            or INT8, which is faster and approximate. Default: FP32.
+        session: Opens the session that runs the model. Default: ONNX Runtime on the CPU.
+
+    Raises:
+        CheckpointError: The model does not exist, cannot be read, or does not compare two texts.
+        MissingPackageError: The Python package that contains the model is not installed.
+        InputError: The session does not support the precision, or `threads` is below 1.
+    """
+    checkpoint, open_session = open_model(model, None, precision, session)
     head = checkpoint.head
-    if not (isinstance(head, Classifier) and head.compares):
+    if not (isinstance(head, Classifier) and head.is_duo):
         raise CheckpointError(
             "this model does not compare two texts",
             where=str(model),
-            remedy="birchbark train makes one that does, with objective duo",
+            remedy="birchbark train with the objective duo trains one that does",
         )
-    return DuoScorer(checkpoint, threads, run)
+    return DuoScorer(checkpoint, threads, open_session)

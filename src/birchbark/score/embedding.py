@@ -1,4 +1,4 @@
-"""How similar are query and segment as sentence embeddings?"""
+"""How does a bi-encoder score a segment, by comparing its embedding with the query's?"""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from threading import Lock
 
 import numpy as np
 
-from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.records import Float32s, Ids
-from birchbark.score.bert import ApartScorer
-from birchbark.score.scorer import check_room
-from birchbark.score.session import NewSession, Session
+from birchbark.score.bert_scorer import BiEncoderScorer
+from birchbark.score.scorer import check_token_budget
+from birchbark.score.session import OnnxSession, SessionFactory
 
-REMEMBERED = 100_000
+MAX_CACHED_VECTORS = 100_000
 
 
-class EmbeddingScorer(ApartScorer):
-    """Cosine of the query's and the segment's embedding; negative values become 0.
+class EmbeddingScorer(BiEncoderScorer):
+    """Returns the cosine of the query's and the segment's embedding; negative cosines become 0.
 
-    Segment vectors are remembered, the last 100,000 of them (150 MB at 384 dimensions), so that a
-    sentence met again, for this or another query, costs nothing.
+    The 100,000 most recently computed vectors are cached (150 MB for 384 dimensions), so that a
+    sentence is not encoded again for another query. This cache holds vectors of texts; the caches
+    in score_cache/ hold scores of query–segment pairs.
     """
 
     kind = "embedding"
@@ -30,45 +31,55 @@ class EmbeddingScorer(ApartScorer):
         self,
         checkpoint: Checkpoint,
         threads: int | None = None,
-        session: NewSession = Session,
+        session: SessionFactory = OnnxSession,
     ) -> None:
         """Load `checkpoint`, whose head is a Pooling."""
         super().__init__(checkpoint, threads, session)
         self.name = f"cosine of {checkpoint.name} embeddings"
-        self._vectors: dict[bytes, Float32s] = {}
-        self._remembering = Lock()  # not held while the model runs
+        self._cached: dict[bytes, Float32s] = {}  # token ids → (hidden,)
+        self._cache_lock = Lock()  # not held while the model runs
 
-    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
-        """Cosines in [0, 1], float32 (n,)."""
-        return self.cosines(query, self.embed(pieces))
+    def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+        """Return cosines, negative ones set to 0: float32 (n,)."""
+        return self.cosines(query, self.embed(token_ids))
 
     def cosines(self, query: str, vectors: Float32s) -> Float32s:
-        """Of the query and unit vectors (n, hidden), in [0, 1], float32 (n,)."""
+        """Return the query's cosines with unit vectors (n, hidden), negative ones set to 0.
+
+        The result is float32 (n,).
+        """
         if not len(vectors):
             return np.empty(0, np.float32)
-        cosines = np.einsum("nh,h->n", vectors, self.embed(self.encode([query]))[0])
+        query_vector = self.embed(self.encode([query]))[0]  # (hidden,)
+        # einsum: the last bits of a matrix product would depend on n
+        cosines = np.einsum("nh,h->n", vectors, query_vector)
         clipped: Float32s = np.clip(cosines, 0, 1).astype(np.float32)
         return clipped
 
-    def read_ahead(self, texts: Sequence[Ids]) -> None:
-        """See ApartScorer; remembered as all that is embedded."""
+    def prefetch(self, texts: Sequence[Ids]) -> None:
+        """See BiEncoderScorer; the vectors are added to the scorer's cache."""
         self.embed(texts)
 
-    def embed(self, pieces: Sequence[Ids]) -> Float32s:
-        """Unit vectors (n, hidden) of encoded texts."""
-        if not pieces:
-            return np.empty((0, self.checkpoint.shape.hidden), np.float32)
-        check_room(pieces, self._room)
-        known, keys = self._vectors, [piece.tobytes() for piece in pieces]
-        # Found once: another thread may forget them meanwhile.
-        found = {key: vector for key in keys if (vector := known.get(key)) is not None}
-        new = {k: p for k, p in zip(keys, pieces, strict=True) if k not in found}
-        inputs = [self._pieces.single(piece) for piece in new.values()]
-        # Copied: a view would keep its whole batch.
-        made = {k: v.copy() for k, v in zip(new, self._session.run(inputs), strict=True)}
-        found |= made
-        with self._remembering:
-            known |= made
-            for oldest in list(islice(known, max(0, len(known) - REMEMBERED))):
-                del known[oldest]
-        return np.stack([found[key] for key in keys])
+    def embed(self, token_ids: Sequence[Ids]) -> Float32s:
+        """Return the unit vectors (n, hidden) of encoded texts; InputError if one is too long."""
+        if not token_ids:
+            return np.empty((0, self.checkpoint.config.hidden), np.float32)
+        check_token_budget(token_ids, self._token_budget)
+        keys = [ids.tobytes() for ids in token_ids]
+        # look up each key only once: another thread may drop vectors in the meantime
+        vectors = {key: vector for key in keys if (vector := self._cached.get(key)) is not None}
+        uncached = {k: ids for k, ids in zip(keys, token_ids, strict=True) if k not in vectors}
+        rows = self._session.run([self._tokenizer.single_input(ids) for ids in uncached.values()])
+        # copy each row: a view would keep its whole batch in memory
+        computed = {key: row.copy() for key, row in zip(uncached, rows, strict=True)}
+        vectors |= computed
+        self._store(computed)
+        return np.stack([vectors[key] for key in keys])
+
+    def _store(self, computed: dict[bytes, Float32s]) -> None:
+        """Add vectors to the cache, and drop the oldest ones beyond MAX_CACHED_VECTORS."""
+        with self._cache_lock:
+            self._cached |= computed
+            excess = max(0, len(self._cached) - MAX_CACHED_VECTORS)
+            for oldest in list(islice(self._cached, excess)):
+                del self._cached[oldest]

@@ -1,17 +1,23 @@
-"""How are nodes of an ONNX graph written, with their weights kept beside it?"""
+"""How are the nodes and weights of an ONNX graph written?
+
+A scorer's fingerprint includes the names of nodes and weights, and it identifies score stores and
+attachments. Renaming a node or weight therefore invalidates stored scores.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.checkpoint.weights import Tensors, sound
+from birchbark.checkpoint.weights import Tensors, validated_tensor
 
 Floats = NDArray[np.float32]
 
-ACTIVATIONS: dict[str, tuple[str, dict[str, str]]] = {
+OPSET = 20
+ACTIVATIONS: dict[str, tuple[str, dict[str, str]]] = {  # name in config.json → operator, attributes
     "gelu": ("Gelu", {}),
     "gelu_new": ("Gelu", {"approximate": "tanh"}),
     "gelu_pytorch_tanh": ("Gelu", {"approximate": "tanh"}),
@@ -21,14 +27,19 @@ ACTIVATIONS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 class Graph:
-    """Nodes and constants written so far; each method adds some and names its result.
+    """An ONNX graph under construction. Methods that add a node return the name of its result.
 
-    domains: the sets of operators that it draws on.
+    Attributes:
+        domains: Operator domains that the graph uses.
+        nodes: Nodes added so far, in order of execution.
+        constants: Small arrays, and references to the weights.
+        weights: Weight name → array, stored outside the graph.
     """
 
     domains: tuple[str, ...] = ("",)
 
     def __init__(self, tensors: Tensors, where: str) -> None:
+        """Start an empty graph. tensors: a checkpoint's weights. where: their path, for errors."""
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.weights: dict[str, NDArray[Any]] = {}
@@ -40,11 +51,11 @@ class Graph:
         return name in self._tensors
 
     def tensor(self, name: str, *shape: int) -> Floats:
-        """The weights called `name`, float32; CheckpointError unless they have this shape."""
-        return sound(self._tensors, name, shape, self._where)
+        """Return the checkpoint's tensor `name` as float32; see validated_tensor for errors."""
+        return validated_tensor(self._tensors, name, shape, self._where)
 
     def constant(self, value: NDArray[Any]) -> str:
-        """A small array inside of the graph."""
+        """Add a small array that is stored in the graph, and return its name."""
         from onnx import numpy_helper
 
         name = f"c{len(self.constants)}"
@@ -52,51 +63,60 @@ class Graph:
         return name
 
     def weight(self, value: NDArray[Any], name: str) -> str:
-        """Weights stay outside of the graph, so that they are never copied into it.
+        """Add an array called `name`, stored outside the graph so that it is never copied.
 
-        name: says what they are; layers that share weights name the same ones, kept once.
+        Layers that share weights use the same name, and the array is added only once. Returns
+        `name`.
         """
         from onnx import StringStringEntryProto, TensorProto, helper
 
         if name in self.weights:
             return name
         self.weights[name] = np.ascontiguousarray(value)
-        kind = helper.np_dtype_to_tensor_dtype(value.dtype)
-        outside = TensorProto(name=name, data_type=kind, dims=value.shape)
-        outside.data_location = TensorProto.EXTERNAL
-        outside.external_data.append(StringStringEntryProto(key="location", value="memory"))
-        self.constants.append(outside)
+        dtype = helper.np_dtype_to_tensor_dtype(value.dtype)
+        external = TensorProto(name=name, data_type=dtype, dims=value.shape)
+        external.data_location = TensorProto.EXTERNAL
+        external.external_data.append(StringStringEntryProto(key="location", value="memory"))
+        self.constants.append(external)
         return name
 
     def add(self, op: str, *inputs: str, **attributes: Any) -> str:
-        """A node of one result, by its name."""
+        """Add a node with one result, and return the result's name."""
         return self.add_many(op, 1, *inputs, **attributes)[0]
 
     def add_many(self, op: str, outputs: int, *inputs: str, **attributes: Any) -> list[str]:
-        """A node of several results, by their names."""
+        """Add a node with several results, and return their names."""
         from onnx import helper
 
         names = [f"n{len(self.nodes)}_{i}" for i in range(outputs)]
         self.nodes.append(helper.make_node(op, inputs, names, **attributes))
         return names
 
+    def name_output(self, result: str, name: str) -> None:
+        """Make `result` an output of the graph, called `name`."""
+        from onnx import helper
+
+        self.nodes.append(helper.make_node("Identity", [result], [name]))
+
     def dense(
         self, x: str, weight: Floats, bias: Floats, name: str, *, one_row: bool = False
     ) -> str:
-        """X · weightᵀ + bias, as torch stores a linear layer; name: see `weight`.
+        """Compute x · weightᵀ + bias: (…, inner) → (…, out).
 
-        one_row: of each input only one token is seen, so that saving time here saves none.
+        weight: (out, inner), as torch stores it. bias: (out,). name: the layer's name, from which
+        the names of its weights are formed. one_row: whether x holds only one token per input;
+        Int8Graph computes these in float32, since they cost next to nothing.
         """
         product = self.add("MatMul", x, self.weight(weight.T, f"{name}.weight"))
         return self.add("Add", product, self.weight(bias, f"{name}.bias"))
 
     def linear(self, x: str, name: str, out: int, inner: int, *, one_row: bool = False) -> str:
-        """The checkpoint's linear layer `name`: (…, inner) → (…, out); one_row: see `dense`."""
+        """Apply the checkpoint's linear layer `name`: (…, inner) → (…, out); see `dense`."""
         weight, bias = self.tensor(f"{name}.weight", out, inner), self.tensor(f"{name}.bias", out)
         return self.dense(x, weight, bias, name, one_row=one_row)
 
     def norm(self, x: str, name: str, hidden: int, epsilon: float) -> str:
-        """The checkpoint's layer normalisation `name`, over the last axis."""
+        """Apply the checkpoint's layer normalisation `name`: (…, hidden) → (…, hidden)."""
         scale, bias = (
             self.weight(self.tensor(f"{name}.{part}", hidden), f"{name}.{part}")
             for part in ("weight", "bias")
@@ -104,6 +124,18 @@ class Graph:
         return self.add("LayerNormalization", x, scale, bias, axis=-1, epsilon=epsilon)
 
     def activate(self, x: str, name: str) -> str:
-        """Apply an activation by transformers' name for it."""
+        """Apply an activation, given by its name in config.json."""
         op, attributes = ACTIVATIONS[name]
         return self.add(op, x, **attributes)
+
+    def serialize(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> bytes:
+        """Return the serialised ONNX model, which refers to its weights by name."""
+        from onnx import helper
+
+        model = helper.make_model(
+            helper.make_graph(self.nodes, name, inputs, outputs, self.constants),
+            opset_imports=[helper.make_opsetid(d, 1 if d else OPSET) for d in self.domains],
+            ir_version=9,
+        )
+        data: bytes = model.SerializeToString()
+        return data

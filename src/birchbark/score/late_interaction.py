@@ -1,8 +1,8 @@
-"""How well does each word of the query find its like in a segment?
+"""How does late interaction score a segment, by matching its tokens with the query's?
 
-Late interaction, as ColBERT has it (Khattab & Zaharia 2020): query and segment are read apart, as
-for an embedding, but every token keeps its vector. Nothing is trained for it: an embedding's own
-token vectors do.
+Query and segment are encoded separately, as by a bi-encoder, but every token has its own vector
+(ColBERT, Khattab & Zaharia 2020). The token vectors of any encoder can be used without further
+training.
 """
 
 from __future__ import annotations
@@ -11,64 +11,75 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.records import Float32s, Ids
-from birchbark.score.bert import ApartScorer
-from birchbark.score.scorer import check_room
-from birchbark.score.session import NewSession, Session, row_starts
+from birchbark.score.bert_scorer import BiEncoderScorer
+from birchbark.score.scorer import check_token_budget
+from birchbark.score.session import OnnxSession, SessionFactory, row_offsets
 
 
-class LateInteractionScorer(ApartScorer):
-    """MaxSim: each query token's largest cosine with a token of the segment, mean over the query.
+class LateInteractionScorer(BiEncoderScorer):
+    """Returns MaxSim: the largest cosine of each query token with a segment token, averaged.
 
-    The segment's special tokens take part, the query's do not. Negative values become 0. Vectors
-    are not remembered, unless they were read ahead: a segment has as many as tokens.
+    The special tokens of the segment are included, those of the query are not. A negative mean
+    becomes 0. Only prefetched vectors are cached, since a segment has a vector per token.
     """
 
     kind = "late-interaction"
 
     def __init__(
-        self, checkpoint: Checkpoint, threads: int | None = None, session: NewSession = Session
+        self,
+        checkpoint: Checkpoint,
+        threads: int | None = None,
+        session: SessionFactory = OnnxSession,
     ) -> None:
-        """Load `checkpoint`, whose head is a Pooling of tokens."""
+        """Load `checkpoint`, whose head is a Pooling with mode `tokens`."""
         super().__init__(checkpoint, threads, session)
-        self._ahead: Mapping[bytes, Float32s] = {}
+        self._prefetched: Mapping[bytes, Float32s] = {}  # token ids → (tokens, hidden)
         self.name = f"late interaction of {checkpoint.name} tokens"
 
-    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
-        """MaxSim in [0, 1], float32 (n,); 0 for a query without tokens."""
-        check_room(pieces, self._room)
-        asked = self.encode([query])[0]
-        own, *others = self._read([asked, *pieces])
-        ((first, end),) = self._pieces.sides(None, len(asked))
-        return _similar(own[first:end], others)
+    def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+        """Return MaxSim in [0, 1], float32 (n,); 0 for a query without tokens."""
+        check_token_budget(token_ids, self._token_budget)
+        query_ids = self.encode([query])[0]
+        query_vectors, *text_vectors = self._embed([query_ids, *token_ids])
+        ((start, end),) = self._tokenizer.text_ranges(None, len(query_ids))
+        return _max_sim(query_vectors[start:end], text_vectors)
 
-    def read_ahead(self, texts: Sequence[Ids]) -> None:
-        """See ApartScorer; what was read ahead before is forgotten."""
-        self._ahead = {}
-        vectors = self._read(texts)
-        self._ahead = {text.tobytes(): one for text, one in zip(texts, vectors, strict=True)}
+    def prefetch(self, texts: Sequence[Ids]) -> None:
+        """See BiEncoderScorer; vectors from earlier calls are dropped."""
+        self._prefetched = {}
+        vectors = self._embed(texts)
+        self._prefetched = {text.tobytes(): rows for text, rows in zip(texts, vectors, strict=True)}
 
-    def _read(self, texts: Sequence[Ids]) -> list[Float32s]:
-        """Unit vectors (tokens, hidden) of each text, special tokens included."""
-        keys, ahead = [text.tobytes() for text in texts], self._ahead
+    def _embed(self, texts: Sequence[Ids]) -> list[Float32s]:
+        """Return each text's unit vectors (tokens, hidden), special tokens included."""
+        keys, prefetched = [text.tobytes() for text in texts], self._prefetched
         distinct = dict(zip(keys, texts, strict=True))
-        new = {k: self._pieces.single(text) for k, text in distinct.items() if k not in ahead}
+        new = {
+            key: self._tokenizer.single_input(text)
+            for key, text in distinct.items()
+            if key not in prefetched
+        }
         if not new:
-            return [ahead[key] for key in keys]
-        rows = self._session.run(list(new.values()))
-        starts = row_starts([len(one) for one in new.values()], by_token=True)
-        found = {**ahead, **dict(zip(new, np.split(rows, starts[1:-1]), strict=True))}
-        return [found[key] for key in keys]
+            return [prefetched[key] for key in keys]
+        rows = self._session.run(list(new.values()))  # (all tokens, hidden)
+        offsets = row_offsets([len(ids) for ids in new.values()], per_token=True)
+        computed = dict(zip(new, np.split(rows, offsets[1:-1]), strict=True))
+        vectors = {**prefetched, **computed}
+        return [vectors[key] for key in keys]
 
 
-def _similar(query: Float32s, texts: Sequence[Float32s]) -> Float32s:
-    """MaxSim of unit vectors (tokens, hidden) with those of each text: float32 (n,)."""
+def _max_sim(query: Float32s, texts: Sequence[Float32s]) -> Float32s:
+    """Return MaxSim of a query (q, hidden) with n texts (tokens, hidden): float32 (n,).
+
+    All vectors have length 1. The result is 0 for a query without tokens.
+    """
     if not len(query) or not texts:
         return np.zeros(len(texts), np.float32)
-    # No matrix product: its last bits would depend on how many texts there are.
-    cosines = np.einsum("th,qh->tq", np.concatenate(texts), query)
-    starts = row_starts([len(one) for one in texts], by_token=True)[:-1]
-    best = np.maximum.reduceat(cosines, starts, axis=0)
+    # einsum: the last bits of a matrix product would depend on the number of texts
+    cosines = np.einsum("th,qh->tq", np.concatenate(texts), query)  # (all tokens, q)
+    starts = row_offsets([len(rows) for rows in texts], per_token=True)[:-1]  # (n,)
+    best = np.maximum.reduceat(cosines, starts, axis=0)  # (n, q)
     clipped: Float32s = np.clip(best.mean(1), 0, 1).astype(np.float32)
     return clipped

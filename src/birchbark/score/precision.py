@@ -1,4 +1,4 @@
-"""Which arithmetic may linear layers be computed in?"""
+"""Which arithmetic can linear layers be computed in?"""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from enum import Enum
 
 
 class Precision(Enum):
-    """FP32 is exact; INT8 is faster and near it (integers.py). Neither depends on the batch."""
+    """Arithmetic of linear layers: FP32, or INT8, which is faster and approximate (int8_graph.py).
+
+    In both, a score does not depend on its batch.
+    """
 
     FP32 = "fp32"
     INT8 = "int8"
 
     @property
     def suffix(self) -> str:
-        """What a scorer's name ends with."""
+        """Suffix of a scorer's name; empty for FP32."""
         return "" if self is Precision.FP32 else f", {self.value}"

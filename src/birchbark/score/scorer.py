@@ -1,4 +1,4 @@
-"""What can every scorer do? The few calls that the pipeline makes."""
+"""Which methods must a scorer have?"""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from birchbark.records import Float32s, Ids
 
 
 class Scorer(Protocol):
-    """Scores segments for a query, in [0, 1], higher is better.
+    """Scores segments for a query, in [0, 1]; higher is better.
 
-    name: what reports call it. kind: one word for the tags of runs.
-    Text becomes token ids once (`encode`), and those are what is scored: counted, batched, kept. A
-    score depends on the query and the segment's ids alone: not on the batch, on the number of
-    threads or on what else is scored.
+    A text is encoded once (`encode`); its token ids are then counted, batched, cached and scored.
+    A score depends only on the query and the segment's token ids, not on the batch, the number of
+    threads or the other segments.
+
+    Attributes:
+        name: Name of the scorer, for reports.
+        kind: One word for the kind of scorer, for the tags of runs.
     """
 
     name: str
@@ -26,76 +29,77 @@ class Scorer(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Equal for scorers that give equal scores."""
+        """Hash that is equal only for scorers that return equal scores."""
         ...
 
     @property
     def encoding(self) -> str:
-        """Equal for scorers that encode texts alike."""
+        """Fingerprint of the tokeniser, equal only for scorers that encode texts identically."""
         ...
 
     @property
     def vocabulary(self) -> int:
-        """Token ids are below this."""
+        """The number of token ids."""
         ...
 
     @property
     def width(self) -> int:
-        """Numbers that are known of a pair: 1, its score, or as many as a vector has."""
+        """Numbers per pair: 1 for a score, otherwise the length of a vector (DocumentScorer)."""
         ...
 
-    def room(self, query: str) -> int:
-        """Tokens that a segment may have beside `query`; InputError if the query is too long."""
+    def token_budget(self, query: str) -> int:
+        """Return how many tokens a segment may have; InputError if the query is too long."""
         ...
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Start and end of each token in `text`, in characters."""
+        """Return the start and end offset of each token in `text`, in characters."""
         ...
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
-        """Token ids of each text, all of them, without special tokens."""
+        """Return the token ids of each text, without special tokens; nothing is truncated."""
         ...
 
-    def score(self, query: str, pieces: Sequence[Ids]) -> Float32s:
-        """Scores (n,) of encoded texts; InputError for one that does not fit: nothing is cut.
+    def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+        """Return the scores (n,) of encoded texts; InputError if one is too long.
 
-        Where `width` is above 1, vectors (n, width) instead: see DocumentScorer.
+        A DocumentScorer, whose `width` is above 1, returns vectors (n, width) instead.
         """
         ...
 
 
 class DocumentScorer(Scorer, Protocol):
-    """Scores documents by vectors of their segments, which scores of segments do not add up to."""
+    """Scores a document from the vectors of its segments, instead of from their scores."""
 
-    def judge(self, values: Float32s) -> tuple[float, NDArray[np.float64]]:
-        """The score in [0, 1] of a document whose segments have these vectors (n, width), in order.
+    def score_document(self, values: Float32s) -> tuple[float, NDArray[np.float64]]:
+        """Return the document's score in [0, 1], and each segment's share (n,) in it.
 
-        And the share (n,) of each segment in it; shares add up to 1. Without segments it is 0.
+        values: the vectors of the document's segments (n, width). Shares sum to 1. A document
+        without segments scores 0.
         """
         ...
 
 
 def score_texts(scorer: Scorer, query: str, texts: Sequence[str]) -> Float32s:
-    """Scores (n,) of `texts`, which must fit (`Scorer.room`)."""
+    """Return the scores (n,) of `texts`, none of which may exceed `Scorer.token_budget`."""
     return scorer.score(query, scorer.encode(texts))
 
 
-def check_room(pieces: Sequence[Ids], room: int) -> None:
-    """Raise InputError if an encoded text has more tokens than `room`."""
-    longest = max(map(len, pieces), default=0)
-    if longest > room:
+def check_token_budget(token_ids: Sequence[Ids], token_budget: int) -> None:
+    """Raise InputError if an encoded text has more tokens than `token_budget`."""
+    longest = max(map(len, token_ids), default=0)
+    if longest > token_budget:
         raise InputError(
             "segment is too long for the model",
-            wanted=f"at most {room} tokens",
+            wanted=f"at most {token_budget} tokens",
             found=str(longest),
-            remedy="cut it first (birchbark.segment.fit)",
+            remedy="split it first (birchbark.segment.split_long)",
         )
 
 
-def too_long(query: str, length: int, most: int) -> InputError:
-    """The error for a query that leaves no room for text."""
+def query_too_long(query: str, length: int, max_tokens: int) -> InputError:
+    """Return the error for a query that leaves too few tokens for a text."""
     return InputError(
         f"query is too long for the model: {query[:40]!r}…",
-        wanted=f"at most {most} tokens",
+        wanted=f"at most {max_tokens} tokens",
         found=str(length),
     )

@@ -1,4 +1,4 @@
-"""How are batches of token ids run through the lean graph, here by ONNX Runtime?"""
+"""How does ONNX Runtime run a model's graph on batches of token ids?"""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.checkpoint.heads import Pooling, by_token
-from birchbark.checkpoint.reader import Checkpoint
+from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.checkpoint.heads import Pooling, is_per_token
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
-from birchbark.score.batches import TOKENS, equal_lengths
-from birchbark.score.channels import largest_channels
+from birchbark.score.batches import BATCH_TOKENS, equal_lengths
+from birchbark.score.channel_ranges import channel_maxima
 from birchbark.score.graph import build_graph
 from birchbark.score.precision import Precision
 from birchbark.score.runtime import open_graph
@@ -24,66 +24,69 @@ from birchbark.score.runtime import open_graph
 Floats = NDArray[np.float32]
 
 
-class Runner(Protocol):
-    """What scorers ask of a session; another runtime can stand in (device/session.py)."""
+class Session(Protocol):
+    """Runs a model for a scorer: OnnxSession, TorchSession (device/) or DynamicBatcher."""
 
     def fingerprint(self, checkpoint: str) -> str:
-        """See Session."""
+        """See OnnxSession."""
         ...
 
     def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Floats:
-        """See Session."""
+        """See OnnxSession."""
         ...
 
 
-class NewSession(Protocol):
-    """Makes a session; another runtime's can stand in for `Session`."""
+class SessionFactory(Protocol):
+    """Opens a session for a checkpoint."""
 
     def __call__(
         self, checkpoint: Checkpoint, threads: int | None = None, *, precision: Precision = ...
-    ) -> Runner:
-        """See Session; InputError for a precision that it cannot have."""
+    ) -> Session:
+        """Open a session; for the arguments see OnnxSession.
+
+        Raises InputError if the session does not support the precision.
+        """
         ...
 
 
-class Session:
-    """A checkpoint ready to run on this machine's processors."""
+class OnnxSession:
+    """A model ready to run on this machine's CPU."""
 
     def __init__(
         self,
         checkpoint: Checkpoint,
         threads: int | None = None,
-        batch_tokens: int = TOKENS,
+        batch_tokens: int = BATCH_TOKENS,
         precision: Precision = Precision.FP32,
         poolings: Sequence[Pooling] = (),
     ) -> None:
-        """Build the graph and load it. threads: all processors this process may use, if None.
+        """Build the graph and load it.
 
-        poolings: see build_graph.
-
-        Each thread runs batches of its own: products of a few hundred rows are too small to be
-        divided among several.
+        threads: number of threads, by default one per processor that this process may use. Each
+        runs its own batches, since matrix products of a few hundred rows are too small to divide.
+        batch_tokens: approximate number of tokens per batch. precision: arithmetic of the linear
+        layers. poolings: see build_graph.
         """
         import onnxruntime
 
         if threads is not None and threads < 1:
             raise InputError("threads are out of range", wanted="1 or more", found=str(threads))
-        largest = largest_channels(checkpoint) if precision is Precision.INT8 else None
-        graph, weights = build_graph(checkpoint, largest, poolings)
+        maxima = channel_maxima(checkpoint) if precision is Precision.INT8 else None
+        graph, weights = build_graph(checkpoint, maxima, poolings)
         self._arithmetic = f"onnxruntime {onnxruntime.__version__} ".encode() + graph
-        self._weights = weights  # the runtime reads these arrays where they are
+        self._weights = weights  # the runtime reads these arrays in place
         self._session = open_graph(graph, weights)
         self._typed = any(put.name == "types" for put in self._session.get_inputs())
-        self._by_token = by_token(checkpoint.head) and not poolings
+        self._per_token = is_per_token(checkpoint.head) and not poolings
         self._batch_tokens = batch_tokens
         self._threads = len(os.sched_getaffinity(0)) if threads is None else threads
         self._pool = ThreadPoolExecutor(self._threads, "birchbark-score")
         self._where = str(checkpoint.directory)
 
     def fingerprint(self, checkpoint: str) -> str:
-        """SHA-256 over a checkpoint's fingerprint, the graph and the version that runs it.
+        """Return the SHA-256 of a checkpoint's fingerprint, the graph and the runtime's version.
 
-        Integer weights are rounded anew from the checkpoint's, here, so they count as well.
+        int8 weights are hashed too, since they are computed on this machine from the checkpoint's.
         """
         digest = hashlib.sha256(checkpoint.encode() + self._arithmetic)
         for value in self._weights.values():
@@ -92,50 +95,53 @@ class Session:
         return digest.hexdigest()
 
     def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Floats:
-        """The graph's output for each input, in the order given.
+        """Return the graph's float32 output for each input, in the order given.
 
-        float32 (n,), (n, hidden), or of several poolings (n, poolings, hidden); where tokens keep
-        their vectors, (tokens, hidden), those of one input after those of another.
-        types: 0 or 1 for each token; not looked at by models that know no types.
+        ids: the token ids of each input. types: the token types of each input, 0 or 1; ignored by
+        models without token types. The shape of the result is (n,) for scores, (n, hidden) for
+        vectors, (n, poolings, hidden) for several poolings, and (total tokens, hidden) for a model
+        with a vector per token, whose inputs follow one another.
         """
         lengths = [len(i) for i in ids]
-        share = -(-sum(lengths) // self._threads)  # few inputs are dealt to all threads as well
-        batches = list(equal_lengths(lengths, min(self._batch_tokens, share)))
+        per_thread = -(-sum(lengths) // self._threads)  # a few inputs still occupy all threads
+        batches = list(equal_lengths(lengths, min(self._batch_tokens, per_thread)))
 
-        def rows(batch: list[int]) -> Floats:
-            feed = {"ids": np.stack([ids[i] for i in batch]).astype(np.int64)}
+        def compute(batch: list[int]) -> Floats:
+            feed = {"ids": np.stack([ids[i] for i in batch]).astype(np.int64)}  # (B, S)
             if types is not None and self._typed:
-                feed["types"] = np.stack([types[i] for i in batch]).astype(np.int64)
-            found: Floats = self._session.run(["out"], feed)[0]
-            return found
+                feed["types"] = np.stack([types[i] for i in batch]).astype(np.int64)  # (B, S)
+            result: Floats = self._session.run(["out"], feed)[0]  # (B, …)
+            return result
 
         out: Floats | None = None
-        starts = row_starts(lengths, by_token=self._by_token)
-        longest_first = batches[::-1]  # so that no thread begins a long one when others are done
-        for batch, found in zip(longest_first, self._pool.map(rows, longest_first), strict=True):
-            rows_of = starts[batch]
-            if self._by_token:
-                rows_of = rows_of[:, None] + np.arange(found.shape[1])
+        offsets = row_offsets(lengths, per_token=self._per_token)  # (n + 1,)
+        longest_first = batches[::-1]  # a long batch at the end would leave other threads idle
+        results = self._pool.map(compute, longest_first)
+        for batch, result in zip(longest_first, results, strict=True):
+            rows = offsets[batch]  # (B,)
+            if self._per_token:
+                rows = rows[:, None] + np.arange(result.shape[1])  # (B, S)
             if out is None:
-                out = np.empty((starts[-1], *found.shape[rows_of.ndim :]), np.float32)
-            out[rows_of] = found
-        return np.empty(0, np.float32) if out is None else numbers(out, self._where)
+                out = np.empty((offsets[-1], *result.shape[rows.ndim :]), np.float32)
+            out[rows] = result
+        return np.empty(0, np.float32) if out is None else check_finite(out, self._where)
 
 
-def row_starts(lengths: Sequence[int], *, by_token: bool) -> NDArray[np.int64]:
-    """Where in a session's output each input's rows begin, and where they all end: (n + 1,).
+def row_offsets(lengths: Sequence[int], *, per_token: bool) -> NDArray[np.int64]:
+    """Return the row at which each input begins in a session's output, and the end: (n + 1,).
 
-    lengths: of the inputs, in tokens. by_token: as many rows as tokens, otherwise one.
+    lengths: each input's number of tokens. per_token: whether the output has a row per token
+    instead of a row per input.
     """
-    sizes = np.asarray(lengths, np.int64) if by_token else np.ones(len(lengths), np.int64)
+    sizes = np.asarray(lengths, np.int64) if per_token else np.ones(len(lengths), np.int64)
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
-def numbers(out: Floats, where: str) -> Floats:
-    """`out`, if it holds numbers; CheckpointError for NaN and infinity."""
+def check_finite(out: Floats, where: str) -> Floats:
+    """Return `out`, a model's output; CheckpointError if it contains NaN or infinity."""
     if not np.isfinite(out).all():
         raise CheckpointError(
-            "the model computes something that is no number",
+            "the model's output is not finite",
             where=where,
             found="NaN or infinity",
             remedy="its weights are damaged, or do not belong to its config.json",

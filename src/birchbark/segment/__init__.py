@@ -1,1 +1,1 @@
-"""How is a document cut into pieces that BERT can read, so that nothing is lost?"""
+"""How is a document split into segments that BERT can read, so that no text is lost?"""

@@ -1,55 +1,59 @@
-"""How is a document cut where its author began a new paragraph?"""
+"""How is a document split into paragraphs, at blank lines?"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from birchbark import defaults
 from birchbark.records import Document, Segment
 
-LONGEST_TITLE = 50  # words, as for windows
 _BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 
 
 def paragraphs(document: Document) -> list[Segment]:
-    """The paragraphs of a document: what stands between blank lines, in order.
+    """Return the paragraphs of a document, which are separated by blank lines, in order.
 
-    A title of fewer than 50 words stands in front of each; a longer one is the beginning of the
-    first. Together they cover every character of `Document.contents` but white space between them.
+    A title of fewer than 50 words is prepended to each paragraph. A longer title is the beginning
+    of the first paragraph. Together, the segments cover every character of `Document.contents`
+    except white space between them.
     """
-    return titled(document, _blank_lines)
+    return segments_between(document, _blank_lines)
 
 
-def titled(
-    document: Document, marks: Callable[[str, int], Iterable[tuple[int, int]]]
+def segments_between(
+    document: Document, separators: Callable[[str, int], Iterable[tuple[int, int]]]
 ) -> list[Segment]:
-    """What stands between `marks` in the document's contents, a short title in front of each.
+    """Return the segments between separators; a short title is prepended to each.
 
-    marks: of a text with line ends of Unix, from a place on: start and end of what parts pieces.
+    separators: a function that takes the contents, with all line breaks as line feeds, and the
+    offset to start from; it returns (start, end) of each separator, which may be empty.
     """
     contents, title = document.contents, document.title
-    in_front = 0 < len(title.split()) < LONGEST_TITLE
-    begin = len(title) if in_front else 0
-    prefix = f"{title}\n" if in_front else ""
-    unix = contents.replace("\r\n", " \n").replace("\r", "\n")  # as long as before
-    found = [
+    prepend = 0 < len(title.split()) < defaults.TITLE_LIMIT
+    begin = len(title) if prepend else 0
+    prefix = f"{title}\n" if prepend else ""
+    unix = contents.replace("\r\n", " \n").replace("\r", "\n")  # has the same length
+    segments = [
         Segment(document.doc_id, start, end, prefix + contents[start:end])
-        for start, end in _between(unix, begin, list(marks(unix, begin)))
+        for start, end in _between(unix, begin, list(separators(unix, begin)))
     ]
-    if not found and in_front:
+    if not segments and prepend:
         return [Segment(document.doc_id, 0, begin, title)]
-    return found
+    return segments
 
 
 def _blank_lines(text: str, begin: int) -> Iterator[tuple[int, int]]:
     return (match.span() for match in _BLANK_LINES.finditer(text, begin))
 
 
-def _between(text: str, begin: int, marks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Start and end of what stands between marks, white space around it left out."""
-    starts = [begin, *(end for _, end in marks)]
-    ends = [*(start for start, _ in marks), len(text)]
+def _between(
+    text: str, begin: int, separators: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of each text between separators, without surrounding white space."""
+    starts = [begin, *(end for _, end in separators)]
+    ends = [*(start for start, _ in separators), len(text)]
     for start, end in zip(starts, ends, strict=True):
-        piece = text[start:end]
-        if piece.strip():
-            yield start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+        between = text[start:end]
+        if between.strip():
+            yield start + len(between) - len(between.lstrip()), start + len(between.rstrip())

@@ -1,8 +1,8 @@
-"""Where do sentences begin and end?
+"""How is a document split into sentences?
 
-nupunkt finds them; ARCHITECTURE.md says how it was chosen. Around it stand two guards: text is
-first cut at blank lines and list items, and into stretches of at most 8,000 characters, since
-nupunkt takes quadratic time on long runs of line ends and of stops.
+The library nupunkt finds the boundaries. It takes quadratic time for long runs of line breaks or
+full stops, so text is first split at blank lines and list items, then into stretches of at most
+8,000 characters.
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ from typing import Any
 
 from birchbark.records import Document, Segment
 
-STRETCH = 8000
-RUN = 24
-TITLES = "lt col maj capt sgt cpl adm brig cmdr sen rep gov hon rev lieut mme mlle".split()
+MAX_STRETCH = 8000  # characters that are passed to nupunkt at a time
+LONG_RUN = 24  # stops in a row whose middle is replaced by hyphens
+ABBREVIATIONS = "lt col maj capt sgt cpl adm brig cmdr sen rep gov hon rev lieut mme mlle".split()
 
 _BLOCK_END = re.compile(
     r"\n[^\S\n]*(?:\n[^\S\n]*)+"  # blank lines
     r"|\n(?=[ \t]{0,16}(?:[-*•]|>>>|\(?(?:\d{1,3}|[A-Za-z])[.)])[ \t])"  # a list item, a prompt
 )
-_STOPS = re.compile(rf"""[.!?…)\]}}"'*]{{{RUN},}}""")
+_STOPS = re.compile(rf"""[.!?…)\]}}"'*]{{{LONG_RUN},}}""")
 
 
 def sentences(document: Document) -> list[Segment]:
-    """The sentences of a document, in order; a title is one of its own.
+    """Return the sentences of a document, in order. The title is a separate sentence.
 
-    Together they cover every character of `Document.contents` but white space between them.
+    Together, the segments cover every character of `Document.contents` except white space between
+    them.
     """
     contents = document.contents
-    title = len(document.title)
-    spans = [(0, title)] if title else []
-    spans += [(title + start, title + end) for start, end in sentence_spans(contents[title:])]
+    text = len(document.title)  # the offset of the text
+    spans = [(0, text)] if text else []
+    spans += [(text + start, text + end) for start, end in sentence_spans(contents[text:])]
     return [
         Segment(document.doc_id, start, end, contents[start:end])
         for start, end in spans
@@ -42,8 +43,8 @@ def sentences(document: Document) -> list[Segment]:
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Start and end of each sentence of `text`, without the white space around it."""
-    unix = text.replace("\r\n", " \n").replace("\r", "\n")  # as long as before
+    """Return (start, end) of each sentence of `text`, without surrounding white space."""
+    unix = text.replace("\r\n", " \n").replace("\r", "\n")  # has the same length
     spans: list[tuple[int, int]] = []
     begin = 0
     for match in _BLOCK_END.finditer(unix):
@@ -53,28 +54,33 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _block_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Sentences of one block, found in stretches: a stretch's last sentence is begun anew."""
+    """Yield (start, end) of each sentence in the block text[begin:end], stretch by stretch.
+
+    The last sentence of a stretch may be incomplete, so the next stretch begins with it.
+    """
     while begin < end:
         stop = _stretch_end(text, begin, end)
-        found = [
+        spans = [
             (begin + start, begin + finish)
-            for start, finish in _punkt().span_tokenize(_STOPS.sub(_softened, text[begin:stop]))
+            for start, finish in _punkt().span_tokenize(_STOPS.sub(_hyphenated, text[begin:stop]))
         ]
-        found = [span for span in (_tight(text, *span) for span in found) if span[0] < span[1]]
-        if stop < end and len(found) > 1:
-            stop = found.pop()[0]
-        yield from found
+        spans = [span for span in (_stripped(text, *span) for span in spans) if span[0] < span[1]]
+        if stop < end and len(spans) > 1:
+            stop = spans.pop()[0]
+        yield from spans
         begin = stop
 
 
 def _stretch_end(text: str, begin: int, end: int) -> int:
-    if end - begin <= STRETCH:
+    """Return the end of the stretch that starts at `begin`: the last space in it, if any."""
+    if end - begin <= MAX_STRETCH:
         return end
-    space = text.rfind(" ", begin + 1, begin + STRETCH)
-    return space if space > begin else begin + STRETCH
+    space = text.rfind(" ", begin + 1, begin + MAX_STRETCH)
+    return space if space > begin else begin + MAX_STRETCH
 
 
-def _tight(text: str, start: int, end: int) -> tuple[int, int]:
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the span without leading and trailing white space."""
     while start < end and text[start].isspace():
         start += 1
     while start < end and text[end - 1].isspace():
@@ -82,8 +88,8 @@ def _tight(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _softened(run: re.Match[str]) -> str:
-    """A long run of stops, made harmless in its middle, no longer or shorter than before."""
+def _hyphenated(run: re.Match[str]) -> str:
+    """Replace the middle of a long run of stops by hyphens; the length does not change."""
     stops = run.group()
     return stops[:8] + "-" * (len(stops) - 16) + stops[-8:]
 
@@ -94,6 +100,6 @@ def _punkt() -> Any:
     from nupunkt.models import get_default_model_path
 
     tokenizer = PunktSentenceTokenizer.load(get_default_model_path())
-    for title in TITLES:
-        tokenizer.add_abbreviation(title)
+    for abbreviation in ABBREVIATIONS:
+        tokenizer.add_abbreviation(abbreviation)
     return tokenizer

@@ -1,4 +1,4 @@
-"""How is a document read as one piece?"""
+"""How is a whole document read as one segment?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from birchbark.records import Document, Segment
 
 
 def whole(document: Document) -> list[Segment]:
-    """One segment, all of `Document.contents`; none if that is blank."""
+    """Return `Document.contents` as a single segment, or no segment if it is blank."""
     contents = document.contents
     if not contents.strip():
         return []

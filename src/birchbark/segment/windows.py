@@ -1,10 +1,11 @@
-"""How is a document cut into overlapping windows of words?"""
+"""How is a document split into overlapping windows of words?"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
+from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.records import Document, Segment
 
@@ -13,43 +14,54 @@ _WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows of `size` words, `overlap` of them shared with the window before.
+    """A segmenter that splits a document into overlapping windows of words.
 
-    A title of fewer than `longest_title` words stands in front of every window and counts towards
-    its size; a longer one is read as the beginning of the text. Steensland 2021 (the passages
-    paper): 150, 50, 50.
+    Each window shares `overlap` words with the previous one. A short title is prepended to every
+    window and counts towards its size; a longer one is treated as the beginning of the text. The
+    defaults are those of Steensland (2021).
+
+    Attributes:
+        size: The number of words per window; the last one may be shorter. Default 150.
+        overlap: The number of words that a window shares with the previous one, from 0 to
+            `size` − 1. Default 50.
+        title_limit: Prepend a title to every window if it has fewer words than this, and fewer than
+            `size` − `overlap`. Default 50.
     """
 
-    size: int = 150
-    overlap: int = 50
-    longest_title: int = 50
+    size: int = defaults.WINDOW_SIZE
+    overlap: int = defaults.WINDOW_OVERLAP
+    title_limit: int = defaults.TITLE_LIMIT
 
     def __post_init__(self) -> None:
         if not 0 <= self.overlap < self.size:
             raise InputError(
-                "windows cannot overlap so far",
+                "window overlap is out of range",
                 wanted="0 <= overlap < size",
                 found=f"size {self.size}, overlap {self.overlap}",
             )
 
     def __call__(self, document: Document) -> list[Segment]:
-        """The windows of `document`, in order; the last one may be shorter."""
+        """Return the windows of `document`, in order. The last one may be shorter."""
         title_words = len(document.title.split())
-        in_front = 0 < title_words < min(self.longest_title, self.size - self.overlap)
-        if not in_front:
+        prepend = 0 < title_words < min(self.title_limit, self.size - self.overlap)
+        if not prepend:
             return self._cut(document, 0, self.size, "")
         title = document.title
         return self._cut(document, len(title), self.size - title_words, f"{title}\n")
 
     def _cut(self, document: Document, begin: int, size: int, prefix: str) -> list[Segment]:
+        """Return windows of the contents from `begin` on.
+
+        size: the number of words per window, without the title. prefix: prepended to each window.
+        """
         contents = document.contents
-        words = [match.span() for match in _WORD.finditer(contents, begin)]
-        if not words and prefix:
+        spans = [match.span() for match in _WORD.finditer(contents, begin)]
+        if not spans and prefix:
             return [Segment(document.doc_id, 0, begin, document.title)]
         step = size - self.overlap
-        last = max(1, len(words) - self.overlap)
+        last = max(1, len(spans) - self.overlap)
         return [
             Segment(document.doc_id, start, end, prefix + contents[start:end])
-            for first in range(0, last if words else 0, step)
-            for start, end in [(words[first][0], words[min(first + size, len(words)) - 1][1])]
+            for first in range(0, last if spans else 0, step)
+            for start, end in [(spans[first][0], spans[min(first + size, len(spans)) - 1][1])]
         ]

@@ -1,1 +1,1 @@
-"""The pipeline over HTTP, and its page: no ranking logic."""
+"""How is the pipeline served over HTTP, with a page for browsers? No ranking logic is here."""

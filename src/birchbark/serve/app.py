@@ -1,4 +1,4 @@
-"""Which addresses does the service have, and who may ask them?"""
+"""How are the service's routes, middleware and error handlers assembled?"""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
 
 from birchbark._version import __version__
-from birchbark.serve.guard import Guard
+from birchbark.serve.error_responses import ERROR_STATUSES, add_error_handlers
+from birchbark.serve.middleware import ServiceMiddleware
 from birchbark.serve.page_routes import page_routes
-from birchbark.serve.refusals import REFUSALS, tell_errors
 from birchbark.serve.rerank_routes import rerank_routes
+from birchbark.serve.schemas import ErrorResponse
 from birchbark.serve.search_routes import search_routes
 from birchbark.serve.service import Service
-from birchbark.serve.shapes import Refusal
 
 
 def application(
@@ -26,10 +26,11 @@ def application(
     hosts: Collection[str] = (),
     reports: Path | None = None,
 ) -> Any:
-    """The service as an ASGI application.
+    """Return the service as an ASGI application.
 
-    key: what requests must carry as a bearer's token, if any. hosts: names that the service goes
-    by; any, if none. reports: a folder of studies, whose reports are shown.
+    key: the bearer token that requests must carry; None if they need none. hosts: the accepted host
+    names; all if empty. reports: the directory of the studies whose reports are served; None to
+    serve none.
     """
 
     @asynccontextmanager
@@ -41,27 +42,27 @@ def application(
         title="Birchbark",
         version=__version__,
         summary="Ranks documents with BERT and shows the evidence.",
-        docs_url=None,  # its page comes from another server
+        docs_url=None,  # FastAPI's documentation page loads scripts from another server
         redoc_url=None,
         lifespan=lifespan,
-        responses={status: {"model": Refusal} for status in REFUSALS},
-        max_body_size=service.limits.body,
+        responses={status: {"model": ErrorResponse} for status in ERROR_STATUSES},
+        max_body_size=service.limits.max_request_bytes,
         redirect_slashes=False,
     )
 
     @app.get("/healthz", tags=["service"])
     async def health() -> dict[str, str]:
-        """Whether the process answers."""
+        """Report that the process answers requests."""
         return {"status": "ok"}
 
     @app.get("/readyz", tags=["service"])
     def ready() -> dict[str, str]:
-        """Whether a search would be answered: 503 where too many are inside, or the index gone."""
+        """Report that a search would be answered; 503 under overload or if the index is gone."""
         service.check()
         return {"status": "ready"}
 
-    asked_for = [] if key is None else [Depends(HTTPBearer(auto_error=False))]  # for /openapi.json
+    security = [] if key is None else [Depends(HTTPBearer(auto_error=False))]  # for /openapi.json
     for routes in (search_routes(service), rerank_routes(service), page_routes(service, reports)):
-        app.include_router(routes, dependencies=asked_for)
-    tell_errors(app)
-    return Guard(app, service, key, hosts)
+        app.include_router(routes, dependencies=security)
+    add_error_handlers(app)
+    return ServiceMiddleware(app, service, key, hosts)

@@ -1,45 +1,51 @@
-"""What may one request ask for, and how much may be asked at once?"""
+"""How large may a request be, how long may it take, and how many are served at once?"""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
 
+from birchbark import defaults
 from birchbark.errors import InputError
 
-QUERY_CHARACTERS = 2_000
-TEXT_CHARACTERS = 200_000  # of one text that is to be ranked
-MOST_HITS = 200
-MOST_DEPTH = 1_000
-MOST_TEXTS = 1_000
-MOST_DOCUMENTS = 1_000  # written by one request
-ID_CHARACTERS = 512
+MAX_QUERY_CHARACTERS = 2_000
+MAX_TEXT_CHARACTERS = 200_000  # per text to rank
+MAX_HITS = 200
+MAX_DEPTH = 1_000
+MAX_TEXTS = 1_000
+MAX_DOCUMENTS = 1_000  # added per request
+MAX_ID_CHARACTERS = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of the whole service.
+    """The limits of a service.
 
-    budget: seconds that a search may take where it does not say; longest: where it does, and of
-    everything else. at_work: searches that BERT reads for at a time; those who cannot hope for
-    a turn in time are answered by the first stage alone, until `inside` are being answered in all;
-    the next are refused. body: bytes of a request.
+    Attributes:
+        budget: Seconds that a search may take unless the request says otherwise. Defaults to 2.
+        max_time: Seconds that any request may take. Defaults to 30.
+        max_concurrent: Number of requests that may score with BERT at a time. A search that would
+            wait too long for its turn is answered by the first stage alone. Defaults to the number
+            of usable CPU cores.
+        max_requests: Number of requests answered at a time; further ones are refused. Defaults to
+            256.
+        max_request_bytes: Maximum size of a request's body. Defaults to 4,000,000.
     """
 
-    budget: float = 2.0
-    longest: float = 30.0
-    at_work: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
-    inside: int = 256
-    body: int = 4_000_000
+    budget: float = defaults.BUDGET_SECONDS
+    max_time: float = defaults.MAX_SECONDS
+    max_concurrent: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    max_requests: int = defaults.MAX_REQUESTS
+    max_request_bytes: int = defaults.MAX_REQUEST_BYTES
 
     def __post_init__(self) -> None:
-        for name in ("budget", "longest", "at_work", "inside", "body"):
+        for name in self.__slots__:
             if not getattr(self, name) > 0:
-                found = str(getattr(self, name))
-                raise InputError(f"{name} is out of range", wanted="above 0", found=found)
-        if self.budget > self.longest:
+                value = str(getattr(self, name))
+                raise InputError(f"{name} is out of range", wanted="above 0", found=value)
+        if self.budget > self.max_time:
             raise InputError(
-                "a search may by default take longer than at most",
-                wanted=f"{self.longest:g} s or less",
+                "the default budget exceeds the maximum time",
+                wanted=f"{self.max_time:g} s or less",
                 found=f"{self.budget:g} s",
             )

@@ -1,4 +1,4 @@
-"""What is counted for those who watch the service? In Prometheus' words."""
+"""Which metrics does the service export to Prometheus?"""
 
 from __future__ import annotations
 
@@ -8,57 +8,62 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
-from birchbark.serve.shapes import SearchAnswer
+from birchbark.serve.schemas import SearchResponse
 
-SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30)
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30)  # seconds
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """Counts of one service, apart from any other in this process."""
+    """The metrics of one service; each service in a process has its own."""
 
-    def __init__(self, scored: Callable[[], int]) -> None:
-        """scored: how many segments were read so far."""
-        self._registry = own = CollectorRegistry()
+    def __init__(self, pairs_scored: Callable[[], int]) -> None:
+        """pairs_scored: returns how many segments the models have scored so far."""
+        self._registry = registry = CollectorRegistry()
         self.requests = Counter(
-            "birchbark_requests", "Requests answered.", ["route", "status"], registry=own
+            "birchbark_requests", "Requests answered.", ["route", "status"], registry=registry
         )
         self.seconds = Histogram(
             "birchbark_request_seconds",
-            "From the first byte asked to the last one answered.",
+            "Seconds from the start of a request to the end of its answer.",
             ["route"],
-            buckets=SECONDS,
-            registry=own,
+            buckets=BUCKETS,
+            registry=registry,
         )
-        self.inside = Gauge("birchbark_inside", "Requests being answered.", registry=own)
+        self.active = Gauge(
+            "birchbark_requests_active", "Requests being answered.", registry=registry
+        )
         self._searches = Counter(
             "birchbark_searches",
             "Searches, by whether their hits are exact.",
             ["exact"],
-            registry=own,
+            registry=registry,
         )
         self._pairs = Counter(
-            "birchbark_pairs", "Segments read for queries, or remembered.", registry=own
+            "birchbark_pairs",
+            "Query-segment pairs in searches, scored or cached.",
+            registry=registry,
         )
-        own.register(_Scored(scored))
+        registry.register(_PairsScored(pairs_scored))
 
-    def searched(self, answer: SearchAnswer) -> None:
-        """A search was answered."""
+    def count_search(self, answer: SearchResponse) -> None:
+        """Count an answered search."""
         self._searches.labels(str(answer.exact).lower()).inc()
         self._pairs.inc(answer.pairs)
 
-    def written(self) -> bytes:
-        """All of it, as text."""
+    def text(self) -> bytes:
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
 
-class _Scored(Collector):
-    """Counted elsewhere, asked when it is told."""
+class _PairsScored(Collector):
+    """Reads the number of scored pairs from the models whenever metrics are collected."""
 
-    def __init__(self, scored: Callable[[], int]) -> None:
-        self._scored = scored
+    def __init__(self, pairs_scored: Callable[[], int]) -> None:
+        self._pairs_scored = pairs_scored
 
     def collect(self) -> Iterator[CounterMetricFamily]:
         """See prometheus_client."""
-        told = "Segments that the models read; what was remembered is not counted."
-        yield CounterMetricFamily("birchbark_pairs_scored", told, value=self._scored())
+        description = "Query-segment pairs scored by models; cached scores do not count."
+        value = self._pairs_scored()
+        yield CounterMetricFamily("birchbark_pairs_scored", description, value=value)

@@ -1,4 +1,4 @@
-"""Where does the page come from? Files of the package, and reports of a folder, by listed names."""
+"""How are the page and the reports of studies served, without exposing other files?"""
 
 from __future__ import annotations
 
@@ -15,63 +15,70 @@ from starlette.responses import RedirectResponse, Response
 from birchbark.combine.aggregate import Top
 from birchbark.serve.service import NotFoundError, Service
 from birchbark.show.attention import attention_script
-from birchbark.show.drawing import colours
+from birchbark.show.draw_plot import colours
 
-KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+MEDIA_TYPES = {
+    "html": "text/html",
+    "js": "text/javascript",
+    "css": "text/css",
+    "svg": "image/svg+xml",
+}
 REPORT = "report.html"
 
 
 def page_routes(service: Service, reports: Path | None) -> APIRouter:
-    """The page, its files, what it must know of the service, and reports of studies."""
+    """Return the routes for the page, its files, its settings (/about), and studies' reports."""
     routes = APIRouter(include_in_schema=False)
-    own = files(__package__).joinpath("page")
-    texts = {one.name: one.read_text("utf-8") for one in own.iterdir() if "." in one.name}
-    texts |= {"colours.css": colours(), "attention.js": attention_script()}
+    folder = files(__package__).joinpath("page")
+    page_files = {
+        file.name: file.read_text("utf-8") for file in folder.iterdir() if "." in file.name
+    }
+    page_files |= {"colours.css": colours(), "attention.js": attention_script()}
 
     @routes.get("/")
     async def page() -> Response:
-        return _file("index.html", texts["index.html"])
+        return _file_response("index.html", page_files["index.html"])
 
     @routes.get("/page/{name}")
-    async def part(name: str) -> Response:
-        if name not in texts:
+    async def page_file(name: str) -> Response:
+        if name not in page_files:
             raise NotFoundError("no such file")
-        return _file(name, texts[name])
+        return _file_response(name, page_files[name])
 
     @routes.get("/about")
     async def about() -> dict[str, Any]:
         rankers = service.searcher.rankers
         first = rankers[0] if rankers else None
-        how = first.aggregation if first and first.scorer.width == 1 else None
+        aggregation = first.aggregation if first and first.scorer.width == 1 else None
         return {
-            "documents": await service.quickly(lambda: len(service.searcher.index)),
+            "documents": await service.run_quick(lambda: len(service.searcher.index)),
             "model": service.model,
             "embedding": service.embedding if rankers else None,
             "stages": len(rankers),
-            "attention": service.can_look,
+            "attention": service.has_attention,
             "depth": first.depth if first else None,
             "first_stage_weight": first.interpolation.first_stage_weight if first else None,
-            "weights": list(how.by_rank) if isinstance(how, Top) else None,
+            "weights": list(aggregation.by_rank) if isinstance(aggregation, Top) else None,
             "budget_ms": 1000 * service.limits.budget,
             "reports": reports is not None,
         }
 
     @routes.get("/reports")
-    async def reports_folder() -> Response:
+    async def redirect_to_reports() -> Response:
         return RedirectResponse("/reports/")
 
     @routes.get("/reports/")
-    def listed() -> Response:  # looks at the disk: in a thread
-        names, others = _studies(reports)
-        rows = "".join(f'<li><a href="/reports/{n}/">{n}</a></li>' for n in sorted(names))
-        if others:
-            rows += f"<li>{others} more: an address holds letters, digits, . - _ alone</li>"
-        text = texts["reports.html"].replace("{{ rows }}", rows or "<li>none yet</li>")
-        return _file("reports.html", text)
+    def list_reports() -> Response:  # not async: reads the disk in a thread
+        studies, unlisted = _studies(reports)
+        rows = "".join(f'<li><a href="/reports/{n}/">{n}</a></li>' for n in sorted(studies))
+        if unlisted:
+            rows += f"<li>{unlisted} more: only names of A-Z a-z 0-9 . - _ have links</li>"
+        text = page_files["reports.html"].replace("{{ rows }}", rows or "<li>No reports yet.</li>")
+        return _file_response("reports.html", text)
 
     @routes.get("/reports/{name}")
-    def moved(name: str) -> Response:  # links in a report begin at its folder
-        _page(reports, name, REPORT)
+    def redirect_to_report(name: str) -> Response:  # links in a report are relative to its folder
+        _find_page(reports, name, REPORT)
         return RedirectResponse(f"/reports/{name}/")
 
     @routes.get("/reports/{name}/")
@@ -80,10 +87,10 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
 
     @routes.get("/reports/{name}/{page}")
     def report_page(name: str, page: str) -> Response:
-        text = _page(reports, name, page).read_text("utf-8")
+        text = _find_page(reports, name, page).read_text("utf-8")
         policy = (
             f"sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
-            f"img-src data:; script-src {_hashes(text)}; "
+            f"img-src data:; script-src {_script_hashes(text)}; "
             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
         return Response(text, media_type="text/html", headers={"content-security-policy": policy})
@@ -91,29 +98,36 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
     return routes
 
 
-def _file(name: str, text: str) -> Response:
-    return Response(text, media_type=KINDS[name.rpartition(".")[2]])
+def _file_response(name: str, text: str) -> Response:
+    return Response(text, media_type=MEDIA_TYPES[name.rpartition(".")[2]])
 
 
 def _studies(folder: Path | None) -> tuple[dict[str, Path], int]:
-    """Name → each study in the folder; how many have names that no address holds."""
-    there = [one for one in folder.iterdir() if (one / REPORT).is_file()] if folder else []
-    plain = {one.name: one for one in there if re.fullmatch(r"[\w.-]+", one.name, re.ASCII)}
-    return plain, len(there) - len(plain)
+    """Return a map from the names of studies to their directories.
+
+    A study whose name does not fit into a URL is left out; the second result is their number.
+    """
+    studies = [path for path in folder.iterdir() if (path / REPORT).is_file()] if folder else []
+    plain = {path.name: path for path in studies if re.fullmatch(r"[\w.-]+", path.name, re.ASCII)}
+    return plain, len(studies) - len(plain)
 
 
-def _page(reports: Path | None, name: str, page: str) -> Path:
-    """A page of a study: its report, or what that leads to; found by listed names alone."""
+def _find_page(reports: Path | None, name: str, page: str) -> Path:
+    """Return the path of a study's page; NotFoundError if there is none.
+
+    Names are looked up in directory listings and never joined to paths, so that no request can
+    leave the directory.
+    """
     study = _studies(reports)[0].get(name)
-    every = study.iterdir() if study else ()
-    pages = {one.name: one for one in every if one.suffix == ".html" and one.is_file()}
+    paths = study.iterdir() if study else ()
+    pages = {path.name: path for path in paths if path.suffix == ".html" and path.is_file()}
     if page not in pages:
         raise NotFoundError("no such report")
     return pages[page]
 
 
-def _hashes(page: str) -> str:
-    """The scripts that a page brings, so that no others run in it."""
+def _script_hashes(page: str) -> str:
+    """Return the hashes of a page's inline scripts, as sources in a content security policy."""
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
     return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"

@@ -1,4 +1,4 @@
-"""How do clients of Cohere, Jina and text-embeddings-inference have their texts ranked here?"""
+"""How do clients of Cohere, Jina and text-embeddings-inference re-rank texts with this service?"""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from uuid import uuid4
 from fastapi import APIRouter, Request
 
 from birchbark.errors import InputError
-from birchbark.serve.presence import while_there
+from birchbark.serve.disconnect import cancel_on_disconnect
+from birchbark.serve.schemas import RerankRequest, TeiRequest
 from birchbark.serve.service import Service
-from birchbark.serve.shapes import RerankRequest, TeiRequest
 
 
 def rerank_routes(service: Service) -> APIRouter:
-    """The three addresses that they ask."""
+    """Return routes that are compatible with Cohere, Jina and text-embeddings-inference."""
     routes = APIRouter(tags=["re-ranking"])
 
-    async def rerank(request: RerankRequest, asked: Request, version: str) -> dict[str, Any]:
-        found = service.rerank(request.query, request.texts)
-        ranked, tokens = await while_there(asked, found)
+    async def rerank(body: RerankRequest, request: Request, version: str) -> dict[str, Any]:
+        work = service.rerank(body.query, body.texts)
+        ranked, tokens = await cancel_on_disconnect(request, work)
         results: list[dict[str, Any]] = [
-            {"index": one.place, "relevance_score": one.score} for one in ranked[: request.top_n]
+            {"index": text.index, "relevance_score": text.score} for text in ranked[: body.top_n]
         ]
-        if request.return_documents:
+        if body.return_documents:
             for result in results:
-                result["document"] = {"text": request.texts[result["index"]]}
+                result["document"] = {"text": body.texts[result["index"]]}
         return {
             "id": str(uuid4()),
             "object": "list",
@@ -35,24 +35,24 @@ def rerank_routes(service: Service) -> APIRouter:
             "meta": {"api_version": {"version": version}, "billed_units": {"search_units": 1}},
         }
 
-    @routes.post("/v1/rerank", summary="As Cohere's and Jina's first versions")
-    async def first(request: RerankRequest, asked: Request) -> dict[str, Any]:
-        return await rerank(request, asked, "1")
+    @routes.post("/v1/rerank", summary="Compatible with Jina's API and version 1 of Cohere's")
+    async def version_1(body: RerankRequest, request: Request) -> dict[str, Any]:
+        return await rerank(body, request, "1")
 
-    @routes.post("/v2/rerank", summary="As Cohere's second version")
-    async def second(request: RerankRequest, asked: Request) -> dict[str, Any]:
-        return await rerank(request, asked, "2")
+    @routes.post("/v2/rerank", summary="Compatible with version 2 of Cohere's API")
+    async def version_2(body: RerankRequest, request: Request) -> dict[str, Any]:
+        return await rerank(body, request, "2")
 
-    @routes.post("/rerank", summary="As text-embeddings-inference")
-    async def tei(request: TeiRequest, asked: Request) -> list[dict[str, Any]]:
-        if request.raw_scores:
-            raise InputError("raw scores are not given", wanted="raw_scores: false")
-        texts = request.texts
-        ranked, _ = await while_there(asked, service.rerank(request.query, texts, counted=False))
+    @routes.post("/rerank", summary="Compatible with text-embeddings-inference")
+    async def tei(body: TeiRequest, request: Request) -> list[dict[str, Any]]:
+        if body.raw_scores:
+            raise InputError("raw scores are not available", wanted="raw_scores: false")
+        work = service.rerank(body.query, body.texts, count_tokens=False)
+        ranked, _ = await cancel_on_disconnect(request, work)
         return [
-            {"index": one.place, "score": one.score}
-            | ({"text": texts[one.place]} if request.return_text else {})
-            for one in ranked
+            {"index": text.index, "score": text.score}
+            | ({"text": body.texts[text.index]} if body.return_text else {})
+            for text in ranked
         ]
 
     return routes

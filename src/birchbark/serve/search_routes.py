@@ -1,4 +1,7 @@
-"""How is the index searched, read and changed over HTTP?"""
+"""How is the index searched, read and changed over HTTP?
+
+The docstrings of the routes appear in /openapi.json.
+"""
 
 from __future__ import annotations
 
@@ -9,89 +12,92 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from birchbark.collection.jsonl import document_of
 from birchbark.errors import BirchbarkError, InputError
-from birchbark.serve.limits import ID_CHARACTERS, QUERY_CHARACTERS
+from birchbark.records import Document
+from birchbark.serve.disconnect import cancel_on_disconnect
+from birchbark.serve.error_responses import ERROR_STATUSES, error_message
+from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
 from birchbark.serve.metrics import CONTENT_TYPE
-from birchbark.serve.presence import while_there
-from birchbark.serve.refusals import REFUSALS, told
-from birchbark.serve.service import NotFoundError, Service
-from birchbark.serve.shapes import (
+from birchbark.serve.schemas import (
     AttentionRequest,
-    DocumentShape,
+    DocumentResponse,
     DocumentsRequest,
-    SearchAnswer,
     SearchRequest,
-    Written,
+    SearchResponse,
+    WriteResponse,
 )
+from birchbark.serve.service import NotFoundError, Service
 
-PLAIN: dict[int | str, dict[str, Any]] = {  # refusals of a stream are no stream
-    status: {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}}
-    for status in REFUSALS
+ERROR_SCHEMA = {"$ref": "#/components/schemas/ErrorResponse"}
+STREAM_ERRORS: dict[int | str, dict[str, Any]] = {  # before a stream starts, errors are JSON
+    status: {"content": {"application/json": {"schema": ERROR_SCHEMA}}} for status in ERROR_STATUSES
 }
-Id = Annotated[str, Path(max_length=ID_CHARACTERS)]
-Asked = Annotated[str | None, Query(min_length=1, max_length=QUERY_CHARACTERS)]
+DocId = Annotated[str, Path(max_length=MAX_ID_CHARACTERS)]
+OptionalQuery = Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
 
 
 def search_routes(service: Service) -> APIRouter:
-    """Searching, documents, and what the page asks besides."""
+    """Return the routes for searches, documents, attention and metrics."""
     routes = APIRouter()
 
     @routes.post("/search", tags=["search"])
-    async def search(request: SearchRequest, asked: Request) -> SearchAnswer:
-        """The best hits, why they are there, and whether time sufficed."""
-        return await while_there(asked, service.search(request))
+    async def search(body: SearchRequest, request: Request) -> SearchResponse:
+        """Return the best hits with their evidence, and whether their ranking is exact."""
+        return await cancel_on_disconnect(request, service.search(body))
 
     @routes.post(
         "/search/stream",
         tags=["search"],
         response_class=EventSourceResponse,
-        responses=PLAIN,
-        dependencies=[Depends(service.gate.check)],  # while it can be refused as others are
+        responses=STREAM_ERRORS,
+        dependencies=[Depends(service.admission.check)],  # before the stream starts with 200
     )
-    async def stream(request: SearchRequest) -> AsyncIterator[ServerSentEvent]:
-        """Server-sent events: `answer`, as often as more is known, then `done`; or `error`.
+    async def stream(body: SearchRequest) -> AsyncIterator[ServerSentEvent]:
+        """Stream the answers of a search as server-sent events while documents are scored.
 
-        An answer is one of /search; the first is the first stage's, the last is the best.
+        Each `answer` event has the format of /search: the first is the answer of the first stage,
+        the last one is final. The stream ends with `done`, or with `error` if the search fails.
         """
         try:
-            async for answer in service.stream(request):
+            async for answer in service.stream(body):
                 yield ServerSentEvent(event="answer", data=answer)
             yield ServerSentEvent(event="done", data={})
         except BirchbarkError as error:
-            yield ServerSentEvent(event="error", data={"message": told(error)})
+            yield ServerSentEvent(event="error", data={"message": error_message(error)})
 
     @routes.get("/documents/{doc_id:path}", tags=["documents"])
-    async def document(doc_id: Id, asked: Request, query: Asked = None) -> DocumentShape:
-        """A document; with a query, every segment with its score."""
-        return await while_there(asked, service.document(doc_id, query))
+    async def document(
+        doc_id: DocId, request: Request, query: OptionalQuery = None
+    ) -> DocumentResponse:
+        """Return a document; with a query, also all of its segments with their scores."""
+        return await cancel_on_disconnect(request, service.document(doc_id, query))
 
     @routes.post("/documents", tags=["documents"])
-    async def add(request: DocumentsRequest) -> Written:
-        """Add documents, all or none; on disk when this is answered."""
-        documents = [document_of(one) for one in request.documents]
-        for one in documents:
-            if len(one.doc_id) > ID_CHARACTERS:
-                raise InputError("id is too long", wanted=f"{ID_CHARACTERS} characters at most")
-        new, replaced = await service.write(lambda: service.searcher.add(documents))
-        return Written(added=new, replaced=replaced)
+    async def add(body: DocumentsRequest) -> WriteResponse:
+        """Add documents, all or none. When the response arrives, they are on disk."""
+        documents = [Document.from_dict(fields) for fields in body.documents]
+        for document in documents:
+            if len(document.doc_id) > MAX_ID_CHARACTERS:
+                raise InputError("id is too long", wanted=f"at most {MAX_ID_CHARACTERS} characters")
+        added = await service.write(lambda: service.searcher.add(documents))
+        return WriteResponse(added=added.new, replaced=added.replaced)
 
     @routes.delete("/documents/{doc_id:path}", tags=["documents"])
-    async def delete(doc_id: Id) -> Written:
-        """Delete a document; on disk when this is answered."""
+    async def delete(doc_id: DocId) -> WriteResponse:
+        """Delete a document. When the response arrives, the deletion is on disk."""
         deleted = await service.write(lambda: service.searcher.delete([doc_id]))
         if not deleted:
             raise NotFoundError("no such document")
-        return Written(deleted=deleted)
+        return WriteResponse(deleted=deleted)
 
     @routes.post("/attention", tags=["search"])
-    async def attention(request: AttentionRequest, asked: Request) -> dict[str, Any]:
-        """What the model's tokens look at in a text, by layer and head."""
-        return await while_there(asked, service.attention(request.query, request.text))
+    async def attention(body: AttentionRequest, request: Request) -> dict[str, Any]:
+        """Return the model's attention between query and text, by layer and head."""
+        return await cancel_on_disconnect(request, service.attention(body.query, body.text))
 
     @routes.get("/metrics", tags=["service"], response_class=PlainTextResponse)
     async def metrics() -> Response:
-        """Counts, in Prometheus' text format."""
-        return Response(service.metrics.written(), media_type=CONTENT_TYPE)
+        """Return metrics in Prometheus' text format."""
+        return Response(service.metrics.text(), media_type=CONTENT_TYPE)
 
     return routes

@@ -1,4 +1,4 @@
-"""How does the service meet the network? Uvicorn, with patience for nobody who dawdles."""
+"""How does the service listen on the network, with time limits for slow clients?"""
 
 from __future__ import annotations
 
@@ -14,151 +14,166 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from birchbark.errors import InputError
-from birchbark.serve.gate import RETRY_AFTER
-from birchbark.serve.guard import HEADERS
-from birchbark.serve.refusals import refusal
+from birchbark.serve.admission import RETRY_AFTER
+from birchbark.serve.error_responses import error_response
+from birchbark.serve.middleware import HEADERS
 
-HEAD_SECONDS = 10.0  # for a request's first lines to come
-FLUSH_SECONDS = 20.0  # for some of an answer to be taken
-UNSENT = 1 << 14  # bytes that the system may hold back, so that what is taken is seen soon
-CONNECTIONS = 2_000
-OTHER_FILES = 256  # that are open besides connections: parts of indexes, models
+HEAD_SECONDS = 10.0  # maximum time to receive the head of a request
+WRITE_SECONDS = 20.0  # maximum time for which a client may read nothing of an answer
+UNSENT_BYTES = 1 << 14  # kernel's buffer: small, so that the client's progress is seen early
+MAX_CONNECTIONS = 2_000
+OTHER_FILES = 256  # open files other than connections: parts of indexes, models
 
 
-class PatientProtocol(H11Protocol):
-    """HTTP/1.1; a connection that does not begin a request in time is closed."""
+class TimeLimitProtocol(H11Protocol):
+    """HTTP/1.1 with time limits: closes connections whose clients are too slow.
 
-    _head: asyncio.TimerHandle | None = None
-    _flow: asyncio.TimerHandle | None = None  # while something waits to be taken
-    _taken = False  # whether something was, since that timer began
+    A client must send the head of a request within HEAD_SECONDS, and must not stop reading an
+    answer for longer than WRITE_SECONDS.
+    """
+
+    _head_timer: asyncio.TimerHandle | None = None
+    _write_timer: asyncio.TimerHandle | None = None  # runs while some of an answer is unread
+    _progress = False  # whether the client has read something since the write timer started
 
     def connection_made(self, transport: Any) -> None:
         """See asyncio."""
         super().connection_made(transport)
-        most, self.limit_concurrency = self.limit_concurrency, None  # its refusal says too little
-        if most is not None and len(self.connections) > most:
-            self.app = _no_more
-        own = transport.get_extra_info("socket")
-        if own.family in (socket.AF_INET, socket.AF_INET6) and hasattr(socket, "TCP_NOTSENT_LOWAT"):
-            own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
-        self._head = self.loop.call_later(HEAD_SECONDS, self._too_slow)
+        # Uvicorn's own answer to too many connections lacks our headers.
+        limit, self.limit_concurrency = self.limit_concurrency, None
+        if limit is not None and len(self.connections) > limit:
+            self.app = _too_many_connections
+        connection = transport.get_extra_info("socket")
+        tcp = connection.family in (socket.AF_INET, socket.AF_INET6)
+        if tcp and hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
+        self._start_head_timer()
 
     def data_received(self, data: bytes) -> None:
         """See asyncio."""
-        if self._flow and not self.transport.get_write_buffer_size():  # all was taken
-            self._flow.cancel()
-            self._flow = None
+        if self._write_timer and not self.transport.get_write_buffer_size():  # all was read
+            self._write_timer.cancel()
+            self._write_timer = None
         super().data_received(data)
         if self._answering():
-            self._calm()
-        elif not self._head:  # the beginning of a next request on the same connection
-            self._head = self.loop.call_later(HEAD_SECONDS, self._too_slow)
+            self._cancel_head_timer()
+        elif not self._head_timer:  # the next request on this connection has begun
+            self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
-        self._calm()
-        if self._flow:
-            self._flow.cancel()
+        self._cancel_head_timer()
+        if self._write_timer:
+            self._write_timer.cancel()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         """See asyncio."""
         super().pause_writing()
-        self._see_it_taken()
+        self._watch_progress()
 
     def resume_writing(self) -> None:
         """See asyncio."""
         super().resume_writing()
-        self._taken = True
+        self._progress = True
 
     def on_response_complete(self) -> None:
         """See uvicorn."""
         super().on_response_complete()
-        self._see_it_taken()
+        self._watch_progress()
 
-    def _see_it_taken(self) -> None:
-        if waiting := self.transport.get_write_buffer_size():
-            self._flow = self._flow or self.loop.call_later(FLUSH_SECONDS, self._flows, waiting)
+    def _watch_progress(self) -> None:
+        """Start the write timer if the client has not read the whole answer."""
+        if unread := self.transport.get_write_buffer_size():
+            self._write_timer = self._write_timer or self.loop.call_later(
+                WRITE_SECONDS, self._check_progress, unread
+            )
 
-    def _flows(self, before: int) -> None:
-        """Who takes nothing of an answer is let go, and what is left of it forgotten."""
-        self._flow = None
-        if self.transport.get_write_buffer_size() >= before and not self._taken:
+    def _check_progress(self, unread_before: int) -> None:
+        """Abort the connection if the client has read nothing since the timer started."""
+        self._write_timer = None
+        if self.transport.get_write_buffer_size() >= unread_before and not self._progress:
             self.transport.abort()
-        self._taken = False
-        self._see_it_taken()
+        self._progress = False
+        self._watch_progress()
 
     def _answering(self) -> bool:
         cycle: Any = self.cycle
         return cycle is not None and not cycle.response_complete
 
-    def _calm(self) -> None:
-        if self._head:
-            self._head.cancel()
-            self._head = None
+    def _start_head_timer(self) -> None:
+        self._head_timer = self.loop.call_later(HEAD_SECONDS, self._head_timed_out)
 
-    def _too_slow(self) -> None:
-        self._head = None
+    def _cancel_head_timer(self) -> None:
+        if self._head_timer:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _head_timed_out(self) -> None:
+        self._head_timer = None
         if not self._answering():
             self.transport.close()
 
 
-async def _no_more(scope: Scope, receive: Receive, send: Send) -> None:
-    """What more connections than can be held are told."""
-    answer = refusal(503, "too many connections at once", remedy=f"try again in {RETRY_AFTER} s")
-    answer.headers.update({**HEADERS, "connection": "close"})
-    await answer(scope, receive, send)
+async def _too_many_connections(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a connection beyond the limit, and close it."""
+    remedy = f"try again in {RETRY_AFTER} s"
+    response = error_response(503, "too many connections at once", remedy=remedy)
+    response.headers.update({**HEADERS, "connection": "close"})
+    await response(scope, receive, send)
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """A socket that listens there; port 0 for any free one. InputError where that cannot be."""
+def open_socket(host: str, port: int) -> socket.socket:
+    """Return a listening socket; InputError if it cannot be opened.
+
+    port: 0 for any free port.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
-        listening.listen(CONNECTIONS)
-    except OSError as fault:
+        listening.listen(MAX_CONNECTIONS)
+    except OSError as error:
         listening.close()
         raise InputError(
-            "cannot listen there",
+            "cannot listen on this address",
             where=f"{host}:{port}",
-            found=fault.strerror or str(fault),
+            found=error.strerror or str(error),
             remedy="another --port, or --port 0 for any free one",
         ) from None
     return listening
 
 
-def _connections() -> int:
-    """How many this process may hold; its limit of open files is raised for them where it can."""
-    wanted = CONNECTIONS + OTHER_FILES
+def _connection_limit() -> int:
+    """Return how many connections the limit on open files allows, after raising it if possible."""
+    files = MAX_CONNECTIONS + OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
-        return CONNECTIONS
-    if soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        return MAX_CONNECTIONS
+    if soft < files:
+        soft = files if hard == resource.RLIM_INFINITY else min(files, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return max(1, min(CONNECTIONS, soft - OTHER_FILES))
+    return max(1, min(MAX_CONNECTIONS, soft - OTHER_FILES))
 
 
 def run(application: Any, listening: socket.socket, grace: float) -> None:
-    """Serve until told to stop (SIGTERM, SIGINT); what was accepted is answered before.
+    """Serve until SIGTERM or SIGINT; then finish the requests that have begun.
 
-    grace: seconds, for that.
+    grace: maximum number of seconds to finish them.
     """
-    connections = _connections()
     config = uvicorn.Config(
         application,
-        http=PatientProtocol,
+        http=TimeLimitProtocol,
         ws="none",
         lifespan="on",
         log_level="warning",
         access_log=False,
         server_header=False,
-        limit_concurrency=connections,
-        backlog=CONNECTIONS,
+        limit_concurrency=_connection_limit(),
+        backlog=MAX_CONNECTIONS,
         timeout_keep_alive=10,
         timeout_graceful_shutdown=math.ceil(grace),
     )
-    with suppress(KeyboardInterrupt):  # told again when all is answered
+    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again at the end
         uvicorn.Server(config).run(sockets=[listening])

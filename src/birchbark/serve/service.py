@@ -1,4 +1,4 @@
-"""What does the service do for a request? Turns, budgets and threads around a Searcher."""
+"""How is a request carried out, with admission, a time budget and a thread for the searcher?"""
 
 from __future__ import annotations
 
@@ -7,57 +7,54 @@ import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from threading import Event, Lock
 from typing import Any, TypeVar
 
 from birchbark.checkpoint.heads import Classifier
-from birchbark.combine.aggregate import Top
-from birchbark.combine.interpolate import Interpolation
-from birchbark.errors import ArtifactError, BirchbarkError, InputError, LateError
+from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
 from birchbark.pipeline.answer import Answer
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.search import Watch
+from birchbark.pipeline.rank_texts import RankedText, rank_texts
+from birchbark.pipeline.search import OnProgress
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.texts import RankedText, rank_texts
-from birchbark.remember.remembering import beneath
 from birchbark.score.attention import AttentionReader
-from birchbark.score.bert import BertScorer
-from birchbark.serve.gate import BusyError, Gate, Visit
+from birchbark.score.bert_scorer import BertScorer
+from birchbark.score_cache.cached_scorer import uncached
+from birchbark.serve.admission import AdmissionControl, BusyError, Slot
+from birchbark.serve.answer_stream import AnswerStream, DisconnectedError
+from birchbark.serve.choose_rankers import choose_rankers
 from birchbark.serve.limits import Limits
 from birchbark.serve.metrics import Metrics
-from birchbark.serve.shapes import DocumentShape, SearchAnswer, SearchRequest
-from birchbark.serve.shown import document_shape
-from birchbark.serve.told import GoneError, Told
+from birchbark.serve.schemas import DocumentResponse, SearchRequest, SearchResponse
+from birchbark.serve.serialize import serialize_document
 from birchbark.show.attention import attention_data
 
-MOST_WRITES = 16  # that wait for each other
 T = TypeVar("T")
-QUICK_THREADS = 4  # for what needs no BERT
-SCORING = 0.85  # share of a budget that scoring may take; then the answer is written and sent
-NEARLY = 0.9  # of the time that anything may take: as much as can be hoped for
-QUEUE = 0.25  # seconds that may pass before a thread begins, however small the budget
-PATIENCE = 0.5  # share of a budget that is waited for a turn: what is left must suffice to read
+MAX_WAITING_WRITES = 16
+QUICK_THREADS = 4  # for requests that do not score
+SCORING_SHARE = 0.85  # of a budget; the rest is for serialising and sending the answer
+FULL_TIME_SHARE = 0.9  # of the maximum time: a request that had this share would fail again
+MAX_QUEUE_SECONDS = 0.25  # a search waits for a thread this long, or for its budget if longer
+MAX_WAIT_SHARE = 0.5  # of a budget, to wait for a scoring slot; the rest is for scoring
 
 
 class NotFoundError(BirchbarkError):
-    """No such document."""
+    """The document or file does not exist."""
 
 
-class TooMuchError(BirchbarkError):
-    """More than can be read in the time that anything may take."""
+class TooLargeError(BirchbarkError):
+    """The request cannot be answered within the maximum time, even on an idle service."""
 
 
-class ClosedError(BirchbarkError):
-    """Something that this service was not started for."""
+class DisabledError(BirchbarkError):
+    """The service was started without this function."""
 
 
 class Service:
-    """A searcher that many ask at once.
+    """Answers concurrent requests with one searcher.
 
-    embedding: the model that `by: embedding` ranks by, loaded when first asked for. writable:
-    whether documents may be changed.
+    embedding: the model for searches with `by: embedding`, loaded at the first of these; None to
+    refuse them. writable: whether requests may change documents.
     """
 
     def __init__(
@@ -70,248 +67,206 @@ class Service:
     ) -> None:
         self.searcher, self.embedding = searcher, embedding
         self.limits, self.writable = limits, writable
-        self.gate, self.metrics = Gate(limits), Metrics(lambda: searcher.scored)
-        self._at_work = ThreadPoolExecutor(limits.at_work, "birchbark-bert")
-        self._quick = ThreadPoolExecutor(QUICK_THREADS, "birchbark-quick")
-        self._writing = ThreadPoolExecutor(1, "birchbark-write")
+        self.admission = AdmissionControl(limits)
+        self.metrics = Metrics(lambda: searcher.pairs_scored)
+        self._scoring_pool = ThreadPoolExecutor(limits.max_concurrent, "birchbark-score")
+        self._quick_pool = ThreadPoolExecutor(QUICK_THREADS, "birchbark-quick")
+        self._write_pool = ThreadPoolExecutor(1, "birchbark-write")
         self._writes = 0
-        self._loading = Lock()
-        self._embedding_ranker: Ranker | None = None
+        self._attention_lock = Lock()
         self._attention: AttentionReader | None = None
 
     @property
     def model(self) -> str | None:
-        """What the model that ranks first is called."""
+        """The name of the first ranker's model."""
         return self.searcher.rankers[0].scorer.name if self.searcher.rankers else None
 
     def check(self) -> None:
-        """Raise BusyError or ArtifactError where a search would not be answered."""
-        self.gate.check()
-        if not self.searcher.is_there:
-            raise ArtifactError("the index is gone")
+        """Raise BusyError or ArtifactError if a search would not be answered."""
+        self.admission.check()
+        if not self.searcher.index_exists:
+            raise ArtifactError("the index no longer exists")
 
-    async def search(self, request: SearchRequest) -> SearchAnswer:
-        """The answer; where time or capacity do not suffice, the best ranking that is known."""
-        answers = [answer async for answer in self.stream(request, frames=False)]
+    async def search(self, request: SearchRequest) -> SearchResponse:
+        """Return the final answer, which is not exact if time or capacity did not suffice."""
+        answers = [answer async for answer in self.stream(request, intermediate=False)]
         return answers[-1]
 
     async def stream(
-        self, request: SearchRequest, *, frames: bool = True
-    ) -> AsyncIterator[SearchAnswer]:
-        """The first stage's answer, then better ones as they become known, then the last.
+        self, request: SearchRequest, *, intermediate: bool = True
+    ) -> AsyncIterator[SearchResponse]:
+        """Yield the first stage's answer, answers while documents are scored, and the final one.
 
-        frames: without them the last one alone.
+        intermediate: if false, yield only the final answer.
         """
-        begun = time.monotonic()
+        start = time.monotonic()
         budget = self.limits.budget if request.budget_ms is None else request.budget_ms / 1000
-        budget = min(budget, self.limits.longest)
-        choose = self._chosen_rankers(request)
-        visit = await self.gate.come(None if choose is None else PATIENCE * budget)
-        told = Told(request.query, begun, frames=frames)
+        budget = min(budget, self.limits.max_time)
+        rankers = choose_rankers(self.searcher, self.embedding, request)
+        slot = await self.admission.acquire(None if rankers is None else MAX_WAIT_SHARE * budget)
+        stream = AnswerStream(request.query, start, intermediate=intermediate)
 
-        def search(watch: Watch) -> tuple[Answer, bool]:
-            if time.monotonic() > begun + max(budget, QUEUE):
-                raise self.gate.refusal()
-            rankers = choose() if choose and visit.has_turn else ()
-            left = begun + SCORING * budget - time.monotonic()
-            reads = bool(rankers) and left > 0
+        def search(on_progress: OnProgress) -> tuple[Answer, bool]:
+            if time.monotonic() > start + max(budget, MAX_QUEUE_SECONDS):
+                raise self.admission.busy_error()
+            chosen = rankers() if rankers and slot.may_score else ()
+            remaining = start + SCORING_SHARE * budget - time.monotonic()
+            scores = bool(chosen) and remaining > 0
             answer = self.searcher.search(
                 request.query,
                 request.top,
-                left if reads else None,
-                rankers=rankers if reads else None,
+                remaining if scores else None,
+                rankers=chosen if scores else None,
                 filters=request.filters,
-                watch=watch,
+                on_progress=on_progress,
             )
-            return answer, reads or choose is None
+            return answer, scores or rankers is None
 
-        pool = self._at_work if visit.has_turn else self._quick
+        pool = self._scoring_pool if slot.may_score else self._quick_pool
         answer = None
-        async for answer in told.answers(self._begun(visit, pool, partial(told.run, search))):
+        async for answer in stream.answers(self._submit(slot, pool, partial(stream.run, search))):
             yield answer
         if answer:
-            self.metrics.searched(answer)
+            self.metrics.count_search(answer)
 
-    async def document(self, doc_id: str, query: str | None) -> DocumentShape:
-        """The document; for a query with the score of each of its segments."""
+    async def document(self, doc_id: str, query: str | None) -> DocumentResponse:
+        """Return a document; with a query, also all of its segments with their scores.
+
+        Raises NotFoundError for an unknown document, and what `_run_scoring` raises.
+        """
 
         def check() -> None:
             if self.searcher.index.find(doc_id) is None:
                 raise NotFoundError("no such document")
 
-        def plain() -> DocumentShape:
+        def read() -> DocumentResponse:
             check()
             (document,) = self.searcher.documents([doc_id])
-            return document_shape(document)
+            return serialize_document(document)
 
         if query is None:
-            return await self.quickly(plain)
+            return await self.run_quick(read)
         if not self.searcher.rankers:
-            raise InputError("this service has no model", remedy="ask without a query")
+            raise InputError("this service has no model", remedy="leave out the query")
 
-        def tinted(left: float, watch: Callable[[], None]) -> DocumentShape:
+        def score(remaining: float, on_batch: Callable[[], None]) -> DocumentResponse:
             check()
-            hit = self.searcher.evidence(doc_id, query, left, watch=watch)
-            return document_shape(hit.document, hit.segments)
+            hit = self.searcher.evidence(doc_id, query, remaining, on_batch=on_batch)
+            return serialize_document(hit.document, hit.segments)
 
-        return await self._with_turn(tinted)
+        return await self._run_scoring(score)
 
     async def rerank(
-        self, query: str, texts: list[str], *, counted: bool = True
+        self, query: str, texts: list[str], *, count_tokens: bool = True
     ) -> tuple[list[RankedText], int]:
-        """All texts, best first, and how many tokens they have, 0 unless they are to be counted.
+        """Return all texts, best first, and the number of tokens of query and texts.
 
-        LateError, TooMuchError or BusyError rather than scores that are made up.
+        count_tokens: if false, the number is 0.
+
+
+        Raises DeadlineError, TooLargeError or BusyError if not all of them can be scored.
         """
         if not self.searcher.rankers:
             raise InputError("this service has no model to rank by")
         scorer = self.searcher.rankers[0].scorer
 
-        def read(left: float, watch: Callable[[], None]) -> tuple[list[RankedText], int]:
-            ranked = rank_texts(query, texts, scorer, budget=left, watch=watch)
-            return ranked, sum(map(len, scorer.encode([query, *texts]))) if counted else 0
+        def score(remaining: float, on_batch: Callable[[], None]) -> tuple[list[RankedText], int]:
+            ranked = rank_texts(query, texts, scorer, budget=remaining, on_batch=on_batch)
+            return ranked, sum(map(len, scorer.encode([query, *texts]))) if count_tokens else 0
 
-        return await self._with_turn(read)
+        return await self._run_scoring(score)
 
     @property
-    def can_look(self) -> bool:
-        """Whether there is a model whose attention says something of a score."""
+    def has_attention(self) -> bool:
+        """Whether the first ranker's model is a BERT classifier, whose attention can be shown."""
         scorer = self._first_scorer
         return isinstance(scorer, BertScorer) and isinstance(scorer.checkpoint.head, Classifier)
 
     @property
     def _first_scorer(self) -> object:
-        return beneath(self.searcher.rankers[0].scorer) if self.searcher.rankers else None
+        return uncached(self.searcher.rankers[0].scorer) if self.searcher.rankers else None
 
     async def attention(self, query: str, text: str) -> dict[str, Any]:
-        """What the model looked at, as a page draws it; in float32, whatever it ranks in."""
+        """Return the model's attention in the format that the page draws, computed in float32."""
         scorer = self._first_scorer
         if not isinstance(scorer, BertScorer):
-            raise InputError("this service has no model to look into")
+            raise InputError("this service has no model whose attention can be shown")
         checkpoint = scorer.checkpoint
 
-        def read(left: float, watch: Callable[[], None]) -> dict[str, Any]:
-            with self._loading:
+        def read(remaining: float, on_batch: Callable[[], None]) -> dict[str, Any]:
+            with self._attention_lock:
                 if self._attention is None:
                     self._attention = AttentionReader(checkpoint)
             return attention_data(self._attention.read(query, text))
 
-        return await self._with_turn(read)
+        return await self._run_scoring(read)
 
     async def write(self, change: Callable[[], T]) -> T:
-        """What `change` gives, which is then on disk; one after the other."""
+        """Return the result of `change`, which writes to disk; writes run one after another.
+
+        Raises DisabledError if the service is not writable, and BusyError if too many writes wait.
+        """
         if not self.writable:
-            raise ClosedError("documents cannot be changed", remedy="birchbark serve --writable")
-        if self._writes >= MOST_WRITES:
+            raise DisabledError("documents cannot be changed", remedy="birchbark serve --writable")
+        if self._writes >= MAX_WAITING_WRITES:
             raise BusyError("too many writes at once", found=f"{self._writes} waiting")
         self._writes += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._writing, change)
+            return await asyncio.get_running_loop().run_in_executor(self._write_pool, change)
         finally:
             self._writes -= 1
 
-    async def quickly(self, work: Callable[[], T]) -> T:
-        """What `work` gives, which needs no BERT."""
-        visit = await self.gate.come(None)
-        return await self._begun(visit, self._quick, work)
+    async def run_quick(self, work: Callable[[], T]) -> T:
+        """Return the result of `work`, which does not score."""
+        slot = await self.admission.acquire(None)
+        return await self._submit(slot, self._quick_pool, work)
 
     def close(self) -> None:
-        """Wait for what is being done."""
-        for pool in (self._at_work, self._quick, self._writing):
+        """Wait until all threads have ended."""
+        for pool in (self._scoring_pool, self._quick_pool, self._write_pool):
             pool.shutdown(wait=True)
 
-    async def _with_turn(self, work: Callable[[float, Callable[[], None]], T]) -> T:
-        """What `work` gives, which needs BERT; or BusyError.
+    async def _run_scoring(self, work: Callable[[float, Callable[[], None]], T]) -> T:
+        """Return the result of `work`, which scores; BusyError if no slot becomes free.
 
-        work: hears how many seconds are left, and asks again and again whether to go on: its second
-        argument ends it where nobody waits any more.
-        TooMuchError takes the place of LateError where a turn by itself had all the time there is.
+        work: called with the remaining seconds and a function to call before each batch, which
+        raises an exception if the client has disconnected. A DeadlineError becomes a TooLargeError
+        if the request had nearly the maximum time, nothing else was scored meanwhile, and no write
+        is under way.
         """
-        gone = Event()
+        disconnected = Event()
 
-        def watch() -> None:
-            if gone.is_set():
-                raise GoneError
+        def check_connection() -> None:
+            if disconnected.is_set():
+                raise DisconnectedError
 
-        longest = self.limits.longest
-        end = time.monotonic() + longest
-        visit = await self.gate.come(PATIENCE * longest)
-        if not visit.has_turn:
-            visit.leave()
-            raise self.gate.refusal()
-        whole = end - time.monotonic() > NEARLY * longest
+        max_time = self.limits.max_time
+        end = time.monotonic() + max_time
+        slot = await self.admission.acquire(MAX_WAIT_SHARE * max_time)
+        if not slot.may_score:
+            slot.release()
+            raise self.admission.busy_error()
+        had_full_time = end - time.monotonic() > FULL_TIME_SHARE * max_time
         try:
-            return await self._begun(
-                visit, self._at_work, lambda: work(end - time.monotonic(), watch)
+            return await self._submit(
+                slot, self._scoring_pool, lambda: work(end - time.monotonic(), check_connection)
             )
-        except LateError as late:
-            if not (whole and visit.alone) or self._writes:
+        except DeadlineError as late:
+            if not (had_full_time and slot.exclusive) or self._writes:
                 raise
-            wanted = f"what can be read in {longest:g} s"
-            raise TooMuchError(late.what, found=late.found, wanted=wanted) from None
+            wanted = f"what can be scored in {max_time:g} s"
+            raise TooLargeError(late.what, found=late.found, wanted=wanted) from None
         finally:
-            gone.set()
+            disconnected.set()
 
-    def _begun(self, visit: Visit, pool: Executor, work: Callable[[], T]) -> asyncio.Future[T]:
-        """`work`, in a thread; the visit lasts until that has ended, whoever waits for it."""
+    def _submit(self, slot: Slot, pool: Executor, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Run `work` in a thread; release the slot when it ends, even if nothing awaits it."""
         loop = asyncio.get_running_loop()
         running = pool.submit(work)
 
-        def ended(running: Future[T]) -> None:
-            with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(visit.leave)
+        def release(running: Future[T]) -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(slot.release)
 
-        running.add_done_callback(ended)
+        running.add_done_callback(release)
         return asyncio.wrap_future(running)
-
-    def _chosen_rankers(self, request: SearchRequest) -> Callable[[], list[Ranker]] | None:
-        """What gives the rankers that the request chooses, in a thread; None for none.
-
-        Raises InputError for choices that would do nothing.
-        """
-        own = self.searcher.rankers
-        names = ("depth", "first_stage_weight", "weights")
-        said = [name for name in names if getattr(request, name) is not None]
-        if request.by == "first_stage" and said:
-            raise InputError(f"{said[0]} is for BERT", found="by: first_stage")
-        if request.by == "embedding":
-            if self.embedding is None or not own:
-                raise InputError("there is no embedding here", remedy="birchbark serve --beside")
-            if "first_stage_weight" in said:
-                raise InputError("first_stage_weight is for BERT", found="by: embedding")
-            return lambda: [_chosen(self._by_embedding(), request)]
-        if request.by == "first_stage" or not own:
-            return None
-        if said and len(own) > 1:
-            raise InputError(f"{said[0]} cannot be chosen: this service ranks in several stages")
-        if "weights" in said and own[0].scorer.width > 1:
-            raise InputError("weights do nothing: this model judges documents as a whole")
-        return lambda: [_chosen(one, request) for one in own]
-
-    def _by_embedding(self) -> Ranker:
-        assert self.embedding
-        with self._loading:
-            if self._embedding_ranker is None:
-                alone = replace(
-                    self.searcher.rankers[0],
-                    scorer=self.searcher.load(self.embedding),
-                    embedding=None,
-                    precise=None,
-                    duo=None,
-                    interpolation=Interpolation(0.0),
-                )
-                self._embedding_ranker = self.searcher.remember(alone)
-        return self._embedding_ranker
-
-
-def _chosen(ranker: Ranker, request: SearchRequest) -> Ranker:
-    """`ranker` with what the request says of it."""
-    chosen: dict[str, Any] = {}
-    if request.depth is not None:
-        chosen["depth"] = request.depth
-    if request.weights is not None:
-        chosen["aggregation"] = Top(tuple(request.weights))
-    if request.first_stage_weight is not None:
-        scale = ranker.interpolation.scale
-        chosen["interpolation"] = Interpolation(request.first_stage_weight, scale)
-    return replace(ranker, **chosen)

@@ -1,1 +1,1 @@
-"""How do tables, plots and attention look to people? Values, and what is drawn of them."""
+"""How are tables, plots and attention maps represented and drawn?"""

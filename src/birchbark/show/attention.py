@@ -1,6 +1,6 @@
-"""How does a model's attention look on a page that needs nothing but itself?
+"""How is the attention of a model's layers and heads shown on a page?
 
-Figure 5.3 of the birch paper, for all layers and heads.
+This is figure 5.3 of the birch paper, for all layers and heads.
 """
 
 from __future__ import annotations
@@ -14,71 +14,79 @@ import numpy as np
 
 from birchbark.records import Float32s
 from birchbark.score.attention import QUERY, TEXT, Attention
-from birchbark.show.drawing import colours
-from birchbark.show.page import template
+from birchbark.show.draw_plot import colours
+from birchbark.show.page import load_template
 
-BEST = 4  # tokens of the text that are named for a token of the query
+TOP_TOKENS = 4  # number of text tokens listed for each query token
 
 
-def attention_page(found: Attention, model: str, query: str, text: str) -> str:
-    """One HTML page. Raises MissingPackageError without Jinja2."""
+def attention_page(attention: Attention, model: str, query: str, text: str) -> str:
+    """Render a self-contained HTML page. Raises MissingPackageError without Jinja2.
+
+    model, query, text: shown as the page's heading.
+    """
     from markupsafe import Markup
 
-    plain = json.dumps(attention_data(found)).replace("<", "\\u003c")  # no token can end the script
-    rows = [found.tokens[place] for place in _places(found, QUERY)]
-    page: str = template(__package__, "attention.html").render(
-        found=found,
+    # "<" is escaped, so that no token can end the script element
+    data = json.dumps(attention_data(attention)).replace("<", "\\u003c")
+    page: str = load_template(__package__, "attention.html").render(
+        attention=attention,
         model=model,
         query=query,
         text=text,
-        rows=rows,
-        table=[_looked_at(found, layer) for layer in found.layers],
-        data=Markup(plain),
+        query_tokens=[attention.tokens[i] for i in _positions(attention, QUERY)],
+        table=[_layer_row(attention, layer) for layer in attention.layers],
+        data=Markup(data),
         colours=Markup(colours()),
         script=Markup(attention_script()),
     )
     return page
 
 
-def attention_data(found: Attention) -> dict[str, Any]:
-    """What the script draws. values: shares as bytes, 255 for all, in base64."""
+def attention_data(attention: Attention) -> dict[str, Any]:
+    """Return the data that the script draws.
+
+    The key values of a layer is its attention (heads, rows, tokens) as unsigned bytes in base64;
+    255 stands for 1.
+    """
     return {
-        "tokens": found.tokens,
-        "sides": found.sides,
-        "score": found.score,
+        "tokens": attention.tokens,
+        "sides": attention.sides,
+        "score": attention.score,
         "layers": [
             {"heads": layer.shape[0], "rows": layer.shape[1], "values": _packed(layer)}
-            for layer in found.layers
+            for layer in attention.layers
         ],
     }
 
 
 def attention_script() -> str:
-    """Draws that data, wherever a page has room for it."""
+    """Return the JavaScript that draws the data from `attention_data`."""
     return resources.files(__package__).joinpath("attention.js").read_text("utf-8")
 
 
 def _packed(layer: Float32s) -> str:
-    """Shares as bytes, 255 for all."""
     return base64.b64encode(np.round(layer * 255).astype(np.uint8).tobytes()).decode("ascii")
 
 
-def _places(found: Attention, side: str) -> list[int]:
-    return [place for place, one in enumerate(found.sides) if one == side]
+def _positions(attention: Attention, side: str) -> list[int]:
+    """Return the positions of the tokens on one side: QUERY or TEXT."""
+    return [i for i, token_side in enumerate(attention.sides) if token_side == side]
 
 
-def _looked_at(found: Attention, layer: Float32s) -> list[str]:
-    """For each token of the query, tokens of the text; for one row alone, what that looks at."""
-    mean: Any = layer.mean(axis=0)
-    texts = _places(found, TEXT)
-    rows = _places(found, QUERY)
-    if len(mean) == 1:
-        return [_named(found, mean[0], texts)]
-    return [_named(found, mean[row], texts) for row in rows]
+def _layer_row(attention: Attention, layer: Float32s) -> list[str]:
+    """List for each query token the text tokens that get most attention, averaged over heads.
+
+    A layer with a single row ([CLS] in the last layer) gives a single entry.
+    """
+    mean: Any = layer.mean(axis=0)  # (rows, tokens)
+    text_positions = _positions(attention, TEXT)
+    rows = mean if len(mean) == 1 else mean[_positions(attention, QUERY)]
+    return [_top_tokens(attention, row, text_positions) for row in rows]
 
 
-def _named(found: Attention, shares: Float32s, places: list[int]) -> str:
-    best = sorted(places, key=lambda place: (-float(shares[place]), place))[:BEST]
+def _top_tokens(attention: Attention, shares: Float32s, positions: list[int]) -> str:
+    best = sorted(positions, key=lambda i: (-float(shares[i]), i))[:TOP_TOKENS]
     return ", ".join(
-        f"{found.tokens[place]} {100 * shares[place]:.0f}\N{NO-BREAK SPACE}%" for place in best
+        f"{attention.tokens[i]} {100 * shares[i]:.0f}\N{NO-BREAK SPACE}%" for i in best
     )

@@ -1,4 +1,4 @@
-"""How is a page of HTML filled in that needs nothing but itself?"""
+"""How is a self-contained HTML page rendered from a template?"""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ from importlib.resources import files
 from typing import Any
 
 from birchbark.errors import MissingPackageError
-from birchbark.show.figures import difference, interval, mark, written
+from birchbark.show.format_numbers import (
+    format_difference,
+    format_interval,
+    format_value,
+    significance_mark,
+)
 from birchbark.show.table import Style
 
 
-def template(package: str, name: str) -> Any:
-    """The page called `name` beside the modules of `package`, to be filled in.
+def load_template(package: str, name: str) -> Any:
+    """Load a Jinja2 template. Raises MissingPackageError without Jinja2.
 
-    Raises MissingPackageError without Jinja2.
+    name: the file name of the template, stored beside the modules of `package`.
     """
     try:
         from jinja2 import Environment, StrictUndefined
@@ -21,20 +26,20 @@ def template(package: str, name: str) -> Any:
         raise MissingPackageError(
             "reports need Jinja2", remedy="pip install 'birchbark[study]'"
         ) from None
-    pages = Environment(
+    environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    pages.globals.update(
-        written=written,
-        mark=mark,
-        interval=interval,
-        difference=difference,
+    environment.globals.update(
+        format_value=format_value,
+        significance_mark=significance_mark,
+        format_interval=format_interval,
+        format_difference=format_difference,
         unbroken=_unbroken,
         measure_style=Style.MEASURE,
     )
-    return pages.from_string(files(package).joinpath(name).read_text("utf-8"))
+    return environment.from_string(files(package).joinpath(name).read_text("utf-8"))
 
 
 def _unbroken(text: str) -> str:
-    """A difference whose lines may break before its interval and after it, nowhere else."""
+    """Allow line breaks in a formatted difference only before and after its interval."""
     return text.replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")

@@ -1,4 +1,4 @@
-"""What is a plot, before anybody knows how it looks? Dots, curves, bars or a scatter, as values."""
+"""What does a plot of a study contain? Points, curves, bars or a scatter, as plain values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value with its interval, in a row of a plot, as part of a series."""
+    """A value with its interval, in a row and a series of a dot plot."""
 
     row: str
     series: str
@@ -19,7 +19,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """A plot of points with intervals, a row each; a line marks `reference`."""
+    """A dot plot with intervals. A vertical line marks the value `reference`."""
 
     name: str
     title: str
@@ -30,10 +30,13 @@ class Dots:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """A plot of curves: series → its points (x, y).
+    """A plot of curves.
 
-    marks: values of x to be marked; reference: a value of y. bands: series → (x, low, high), the
-    interval around it.
+    Attributes:
+        series: Name → points (x, y).
+        marks: Values of x to mark with vertical lines.
+        reference: A value of y to mark with a horizontal line; None for none.
+        bands: Name → (x, low, high), the interval around a curve; None for none.
     """
 
     name: str
@@ -48,7 +51,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """A plot of values, a bar each, in their order."""
+    """A bar chart, with bars in the order of `values`."""
 
     name: str
     title: str
@@ -59,9 +62,10 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """A plot of named points, x on a logarithmic scale; a line joins those that no other beats.
+    """A scatter plot with a logarithmic x axis. A line joins the points on the Pareto front.
 
-    points: (name, x above 0, y), both the better the higher.
+    Attributes:
+        points: (name, x, y), where x is above 0. Higher values are better on both axes.
     """
 
     name: str
@@ -72,20 +76,17 @@ class Scatter:
 
     @property
     def front(self) -> tuple[tuple[str, float, float], ...]:
-        """The points that no other equals in both and beats in one (Pareto), by rising x."""
-        return tuple(
-            sorted(
-                (
-                    one
-                    for one in self.points
-                    if not any(x >= one[1] and y >= one[2] for _, x, y in self._others(one))
-                ),
-                key=lambda point: point[1],
+        """The points on the Pareto front, which no other point dominates, by ascending x."""
+        front = [
+            point
+            for point in self.points
+            if not any(
+                other[1] >= point[1] and other[2] >= point[2]
+                for other in self.points
+                if other[1:] != point[1:]
             )
-        )
-
-    def _others(self, one: tuple[str, float, float]) -> list[tuple[str, float, float]]:
-        return [point for point in self.points if point[1:] != one[1:]]
+        ]
+        return tuple(sorted(front, key=lambda point: point[1]))
 
 
 Plot = Dots | Curves | Bars | Scatter

@@ -1,7 +1,8 @@
-"""What is a table, before anybody knows how it will look? Values; figures may have intervals."""
+"""What does a table of a study contain? Columns, groups of rows, and values with intervals."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -11,7 +12,7 @@ Value = float | int | str | None
 
 
 class Style(Enum):
-    """What kind of figures stand in a column."""
+    """The kind of values in a column, which decides how they are formatted."""
 
     TEXT = "text"
     COUNT = "count"
@@ -22,17 +23,25 @@ class Style(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The head of a column, and what stands below it."""
+    """A column: its heading and the style of its values."""
 
     name: str
     style: Style
 
 
+def columns(style: Style, *names: str) -> tuple[Column, ...]:
+    """Return one column per name, all of the same style."""
+    return tuple(Column(name, style) for name in names)
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A figure; None where there is none.
+    """A cell of a table.
 
-    interval: low and high of its 95 % bootstrap interval. difference: from the table's baseline.
+    Attributes:
+        value: None for an empty cell.
+        interval: The bounds of its 95 % bootstrap interval; None for none.
+        difference: The difference from the table's baseline; None for none.
     """
 
     value: Value
@@ -42,17 +51,24 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A named row of cells, one a column."""
+    """A named row with one cell per column."""
 
     name: str
     cells: tuple[Cell, ...]
 
+    @classmethod
+    def of(cls, name: str, values: Iterable[Value]) -> Row:
+        """Make a row of plain values, without intervals or differences."""
+        return cls(name, tuple(map(Cell, values)))
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows that belong together, of one collection mostly.
+    """Rows that belong together, usually for one collection.
 
-    published: not measured here but printed by others, on other data: to be marked wherever shown.
+    Attributes:
+        published: Whether the values are quoted from the literature rather than measured here. They
+            are marked as such wherever they are shown.
     """
 
     name: str
@@ -64,8 +80,11 @@ class Group:
 class Table:
     """A table of a study.
 
-    name: short, for files and recipes. title: what people read. note: what they need to know.
-    stub: head of the column of row names.
+    Attributes:
+        name: A short identifier for files and recipes.
+        title: The text above the table.
+        stub: The heading of the column with the row names.
+        note: The text below the table.
     """
 
     name: str
@@ -74,3 +93,25 @@ class Table:
     columns: tuple[Column, ...]
     groups: tuple[Group, ...]
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The texts of a table: title, heading of the column with the row names, and note."""
+
+    title: str
+    stub: str
+    note: str = ""
+
+
+def build_tables(
+    layout: Mapping[str, tuple[Column, ...]],
+    headings: Mapping[str, Heading],
+    groups: Mapping[str, Iterable[Group]],
+) -> tuple[Table, ...]:
+    """Build the tables that have a heading, in the order of `layout`. Keys are table names."""
+    return tuple(
+        Table(name, text.title, text.stub, layout[name], tuple(groups[name]), text.note)
+        for name in layout
+        if (text := headings.get(name))
+    )

@@ -1,1 +1,1 @@
-"""What do the papers' tables say on our data? Recipe → tables, plots and runs → a report."""
+"""How is a study of any kind run and written? Recipe → tables, plots, runs, report, manifest."""

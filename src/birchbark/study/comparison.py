@@ -1,68 +1,97 @@
-"""How do several runs of one test collection become rows of a table, and dots of a plot?"""
+"""How are the runs on a test collection compared in tables and plots?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from birchbark.evaluate.measures import Results
+from birchbark.evaluate.measures import Results, measure
 from birchbark.evaluate.significance import compare, mean_interval
 from birchbark.records import Qrels, Run
 from birchbark.show.plot import Curves, Dots, Point
-from birchbark.show.table import Cell, Column, Group, Row, Style
+from birchbark.show.table import Cell, Column, Group, Row, Style, columns
 
-MANY = 8  # systems in a plot
-RANKS = 20  # of a plot of ranks
-FIGURES = (
-    "Means over the judged queries; in brackets their 95 % interval (BCa bootstrap over queries). "
-    "Below: difference from {baseline} with its 95 % interval, and the p of the paired t-test, "
-    "times the {family} comparisons of this table (Bonferroni); d, the "
-    "mean difference in standard deviations of the queries'. † p < .05."
+MAX_SYSTEMS = 8  # plots with more systems show only the first measure
+RANKS = 20  # the last rank in a plot over ranks
+COMPARISON_NOTE = (
+    "Means over the judged queries, with 95 % intervals in brackets (BCa bootstrap over queries). "
+    "Below: the difference from {baseline} with its 95 % interval; p from a paired t-test after "
+    "Bonferroni correction for the {family} comparisons in this table; and d, the mean difference "
+    "divided by its standard deviation over queries. † p < .05."
 )
 
 
-def measure_columns(measures: Iterable[str]) -> tuple[Column, ...]:
-    """A column a measure."""
-    return tuple(Column(name, Style.MEASURE) for name in measures)
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The settings for comparing the runs in a table.
 
-
-def compared(results: Sequence[Results], baseline: str, seed: int, family: int) -> tuple[Row, ...]:
-    """A row for each of `results`, in their order: means, intervals, differences.
-
-    baseline: tag of the result that the others are compared with. family: number of comparisons in
-    the whole table, for Bonferroni. seed: of the bootstrap.
+    Attributes:
+        measures: The measures to show.
+        baseline: The tag of the run with which the others are compared.
+        seed: The seed for the bootstrap.
+        family: The number of comparisons in the table, for the Bonferroni correction.
     """
-    base = next(result for result in results if result.tag == baseline)
-    others = [result for result in results if result is not base]
-    differences = dict(
-        zip(
-            (result.tag for result in others),
-            compare(base, others, seed=seed, family=family),
-            strict=True,
+
+    measures: tuple[str, ...]
+    baseline: str
+    seed: int
+    family: int
+
+    def rows(self, results: Sequence[Results]) -> tuple[Row, ...]:
+        """Return a row per result, in the given order, with means, intervals and differences."""
+        baseline = next(result for result in results if result.tag == self.baseline)
+        others = [result for result in results if result is not baseline]
+        compared = compare(baseline, others, seed=self.seed, family=self.family)
+        differences = {
+            result.tag: difference for result, difference in zip(others, compared, strict=True)
+        }
+        rows = []
+        for result in results:
+            difference = differences.get(result.tag, {})
+            cells = tuple(
+                Cell(result.means[name], self._interval(values), difference.get(name))
+                for name, values in result.values.items()
+            )
+            rows.append(Row(result.tag, cells))
+        return tuple(rows)
+
+    def group(self, name: str, qrels: Qrels, runs: Iterable[Run]) -> Group:
+        """Evaluate the runs on one collection. Returns their rows as a group."""
+        return Group(name, self.rows([measure(qrels, run, self.measures) for run in runs]))
+
+    def plots(self, groups: Iterable[Group]) -> tuple[Dots, ...]:
+        """Plot the differences from the baseline, one plot per group."""
+        return tuple(
+            difference_dots(f"differences-{n}", group, self.measures, self.baseline)
+            for n, group in enumerate(groups, 1)
         )
-    )
-    rows = []
-    for result in results:
-        found = differences.get(result.tag, {})
-        cells = tuple(
-            Cell(result.means[name], _interval(values, seed), found.get(name))
-            for name, values in result.values.items()
-        )
-        rows.append(Row(result.tag, cells))
-    return tuple(rows)
+
+    def note(self, baseline: str = "") -> str:
+        """Return the note that explains the values. baseline: its name, by default its tag."""
+        return COMPARISON_NOTE.format(baseline=baseline or self.baseline, family=self.family)
+
+    def _interval(self, values: Mapping[str, float]) -> tuple[float, float]:
+        return mean_interval(np.array(list(values.values())), seed=self.seed)
 
 
-def _interval(values: Mapping[str, float], seed: int) -> tuple[float, float]:
-    return mean_interval(np.array(list(values.values())), seed=seed)
+def measure_columns(measures: Iterable[str]) -> tuple[Column, ...]:
+    """Return a column for each measure."""
+    return columns(Style.MEASURE, *measures)
+
+
+def tuning_columns(measure: str) -> tuple[Column, ...]:
+    """Return the columns for the tuned measure on the other folds and on this fold."""
+    return columns(Style.MEASURE, f"{measure}, other folds", f"{measure}, this fold")
 
 
 def difference_dots(name: str, group: Group, measures: Sequence[str], baseline: str) -> Dots:
-    """The differences in `group` from the baseline: a row a system, a series a measure.
+    """Plot differences from the baseline, with one row per system and one series per measure.
 
-    Of many systems the first measure alone.
+    If the group has more than MAX_SYSTEMS rows, only the first measure is plotted.
     """
-    shown = measures if len(group.rows) <= MANY else measures[:1]
+    shown = measures if len(group.rows) <= MAX_SYSTEMS else measures[:1]
     points = [
         Point(row.name, measure, d.mean, d.low, d.high)
         for row in group.rows
@@ -73,17 +102,17 @@ def difference_dots(name: str, group: Group, measures: Sequence[str], baseline: 
 
 
 def rank_curves(name: str, title: str, qrels: Qrels, runs: Mapping[str, Run]) -> Curves:
-    """For each of `runs`, the share of judged queries with a relevant document so far.
+    """Plot for each run the share of judged queries with a relevant document at or above each rank.
 
-    What figure 5.1 of the passages paper shows as a distribution, added up.
+    Figure 5.1 of the passages paper shows the same distribution, not cumulated.
     """
     series = {}
     for tag, run in runs.items():
-        found = np.zeros(RANKS)
+        successes = np.zeros(RANKS)
         for query_id, grades in qrels.grades.items():
             ranking = run.rankings.get(query_id)
             top = ranking.doc_ids[:RANKS] if ranking else ()
-            first = next((place for place, d in enumerate(top) if grades.get(d, 0) > 0), RANKS)
-            found[first:] += 1
-        series[tag] = tuple(enumerate((found / len(qrels.grades)).tolist(), 1))
+            first = next((rank for rank, d in enumerate(top) if grades.get(d, 0) > 0), RANKS)
+            successes[first:] += 1
+        series[tag] = tuple(enumerate((successes / len(qrels.grades)).tolist(), 1))
     return Curves(name, title, "rank", "share of queries", series)

@@ -1,39 +1,44 @@
-"""How are a study's tables written as Markdown, to be read in a repository?"""
+"""How are the tables of a study written as Markdown?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from birchbark.show.figures import difference, interval, mark, written
+from birchbark.show.format_numbers import (
+    format_difference,
+    format_interval,
+    format_value,
+    significance_mark,
+)
 from birchbark.show.table import Cell, Column, Group, Style, Table
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
 
 
-def markdown(recipe: Recipe, outcome: Outcome) -> str:
-    """Title, source and all tables; a line for each row."""
+def render_markdown(recipe: Recipe, outcome: Outcome) -> str:
+    """Render the title, source, findings and all tables, with one line per row."""
     parts = [f"# {recipe.title}", recipe.source, *recipe.findings.split("\n")]
     for table in outcome.tables:
-        parts += [f"## {table.title}", "\n".join(_lines(table)), table.note]
+        parts += [f"## {table.title}", "\n".join(_table_lines(table)), table.note]
     parts.append(
         f"Made by `birchbark study run {recipe.path.name}`: BM25 with k1 {recipe.bm25.k1} and b "
-        f"{recipe.bm25.b}, {recipe.depth} documents a query, seed {recipe.seed}. Figures marked "
-        "*published* were printed by others, on other data; they were not measured here."
+        f"{recipe.bm25.b}, {recipe.depth} documents per query, seed {recipe.seed}. Figures marked "
+        "*published* are quoted from the literature; they were not measured here."
     )
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _lines(table: Table) -> Iterator[str]:
+def _table_lines(table: Table) -> Iterator[str]:
     grouped = any(group.name for group in table.groups)
-    heads = [*([""] if grouped else []), table.stub, *(column.name for column in table.columns)]
-    yield _line(heads)
-    left = len(heads) - len(table.columns)
-    rules = ["---" if c.style is Style.TEXT else "---:" for c in table.columns]
-    yield _line(["---"] * left + rules)
+    headings = [*([""] if grouped else []), table.stub, *(column.name for column in table.columns)]
+    yield _table_row(headings)
+    name_columns = len(headings) - len(table.columns)
+    separators = ["---" if c.style is Style.TEXT else "---:" for c in table.columns]
+    yield _table_row(["---"] * name_columns + separators)
     for group in table.groups:
         for row in group.rows:
             cells = [_cell(c, column) for c, column in zip(row.cells, table.columns, strict=True)]
-            yield _line([*([_group(group)] if grouped else []), row.name, *cells])
+            yield _table_row([*([_group(group)] if grouped else []), row.name, *cells])
 
 
 def _group(group: Group) -> str:
@@ -41,13 +46,13 @@ def _group(group: Group) -> str:
 
 
 def _cell(cell: Cell, column: Column) -> str:
-    found = (
-        written(cell.value, column.style) + mark(cell),
-        interval(cell.interval),
-        difference(cell.difference),
+    lines = (
+        format_value(cell.value, column.style) + significance_mark(cell),
+        format_interval(cell.interval),
+        format_difference(cell.difference),
     )
-    return "<br>".join(part for part in found if part)
+    return "<br>".join(line for line in lines if line)
 
 
-def _line(cells: list[str]) -> str:
+def _table_row(cells: list[str]) -> str:
     return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"

@@ -1,104 +1,107 @@
-"""Which models does a study compare: some that are there, and some that it trains first?"""
+"""Which models does a study compare, and which of them does it train?"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from birchbark.checkpoint.named import open_named
+from birchbark.checkpoint.locate import open_named
+from birchbark.records import Run
 from birchbark.section import Section
 from birchbark.show.plot import Plot
 from birchbark.show.table import Column, Table
-from birchbark.study.bench import Bench
-from birchbark.study.chain_tables import COLUMNS, trained_plots, trained_table
-from birchbark.study.chains import (
+from birchbark.study.outcome import Outcome
+from birchbark.study.training_chains import (
     Chain,
-    Trained,
-    bases,
-    learnt_files,
+    TrainedModel,
+    base_models,
     read_models,
-    settings_of,
     train_all,
+    training_files,
+    training_settings,
 )
+from birchbark.study.training_tables import COLUMNS, training_plots, training_table
+from birchbark.study.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """What rows call them → a model as `--model` takes it, or the trainings that make it."""
+    """The models of a recipe.
 
-    named: Mapping[str, str | Chain]
+    Attributes:
+        by_name: Name in the tables → model name or directory, or the training runs that make it.
+    """
+
+    by_name: Mapping[str, str | Chain]
 
     @classmethod
     def read(cls, section: Section) -> Models:
-        """From a table of a recipe, whose keys are names; see `read_models`."""
+        """Read a table of models from a recipe; see `read_models`."""
         return cls(read_models(section))
 
     @property
-    def given(self) -> dict[str, str]:
-        """Those that are there."""
-        return {name: how for name, how in self.named.items() if isinstance(how, str)}
+    def existing(self) -> dict[str, str]:
+        """The models that need no training."""
+        return {name: model for name, model in self.by_name.items() if isinstance(model, str)}
 
     @property
     def chains(self) -> dict[str, Chain]:
-        """Those that trainings make."""
-        return {name: how for name, how in self.named.items() if not isinstance(how, str)}
+        """The models that the study trains."""
+        return {name: chain for name, chain in self.by_name.items() if not isinstance(chain, str)}
 
     @property
-    def needed(self) -> tuple[str, ...]:
-        """All that must be there before anything is trained."""
-        return tuple(dict.fromkeys([*self.given.values(), *bases(self.chains.values())]))
+    def required(self) -> tuple[str, ...]:
+        """All models that must exist before the study starts."""
+        return tuple(dict.fromkeys([*self.existing.values(), *base_models(self.chains.values())]))
 
     @property
     def files(self) -> tuple[str, ...]:
-        """What is learnt from."""
-        return learnt_files(self.chains.values())
+        """The paths of the training data."""
+        return training_files(self.chains.values())
 
     def layout(self) -> dict[str, tuple[Column, ...]]:
-        """Name → columns of the tables that `Made` adds."""
+        """Map the name of each table that `PreparedModels.outcome` adds to its columns."""
         return {"trained": COLUMNS} if self.chains else {}
 
-    def make(self, bench: Bench) -> Made:
-        """Train what is to be trained, unless it is kept."""
-        return Made(self, train_all(self.chains, bench))
+    def prepare(self, workspace: Workspace) -> PreparedModels:
+        """Train the models that are neither existing nor cached."""
+        return PreparedModels(self, train_all(self.chains, workspace))
 
 
 def fingerprint_of(model: str) -> str:
-    """Of its checkpoint, whatever head it has or lacks."""
+    """Return the fingerprint of a checkpoint, whatever its head."""
     return open_named(model).fingerprint
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """Models that are all there. trained: name → how it went, of those that were trained."""
+class PreparedModels:
+    """The models of a recipe after training. trained: name → model that the study trained."""
 
     models: Models
-    trained: Mapping[str, Trained]
+    trained: Mapping[str, TrainedModel]
 
     @property
-    def places(self) -> dict[str, str]:
-        """Name → what opens it, in the order of the recipe."""
-        given = self.models.given
+    def paths(self) -> dict[str, str]:
+        """Map each name to a model name or path, in the order of the recipe."""
+        existing = self.models.existing
         return {
-            n: given[n] if n in given else str(self.trained[n].model) for n in self.models.named
+            name: existing[name] if name in existing else str(self.trained[name].model)
+            for name in self.models.by_name
         }
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """Name → that of its checkpoint."""
-        return {name: fingerprint_of(model) for name, model in self.places.items()}
+        """Map each name to the fingerprint of its checkpoint."""
+        return {name: fingerprint_of(model) for name, model in self.paths.items()}
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Name → settings of its trainings."""
-        return settings_of(self.trained)
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """How the trainings went; none where nothing was trained."""
-        return (trained_table(self.trained),) if self.trained else ()
-
-    @property
-    def plots(self) -> tuple[Plot, ...]:
-        """Their curves."""
-        return trained_plots(self.trained) if self.trained else ()
+    def outcome(
+        self, tables: Iterable[Table], plots: Iterable[Plot], runs: Mapping[str, Run]
+    ) -> Outcome:
+        """Make the outcome of a study, with the table and curves of training runs first."""
+        return Outcome(
+            tables=(*([training_table(self.trained)] if self.trained else []), *tables),
+            plots=(*(training_plots(self.trained) if self.trained else []), *plots),
+            runs=runs,
+            models=self.fingerprints,
+            settings=training_settings(self.trained),
+        )

@@ -1,4 +1,4 @@
-"""What comes out of a study? Tables, plots, runs and queries that were looked at, as values."""
+"""What does a study produce? Tables, plots, runs and example queries, as plain values."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from birchbark.show.table import Table
 
 @dataclass(frozen=True, slots=True)
 class TopicHit:
-    """A document near the top, and the segments that brought it there, with their scores.
+    """A top document of an example query.
 
-    grade: None where nobody judged it. before: its rank in what this is compared with;
-    rank: its rank now.
+    Attributes:
+        grade: Its grade; None if unjudged.
+        before: Its rank in the baseline run; None if it is not ranked there.
+        rank: Its rank in the model's run.
+        segments: Its best segments, as (score, text).
     """
 
     doc_id: str
@@ -30,9 +33,13 @@ class TopicHit:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One query looked at. before, after: its values by what is compared, and by the model.
+    """An example query.
 
-    page: name of the page that shows what the model looked at in the first segment; empty if none.
+    Attributes:
+        before, after: The value of the measure for the baseline run and for the model's run.
+        hits: The top documents in the model's run.
+        page: File name of the page that shows the model's attention for the best segment of the
+            first document; empty if there is none.
     """
 
     collection: str
@@ -47,11 +54,14 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """All that a study found.
+    """The results of a study.
 
-    runs: file name, without its suffix → run. models: name → fingerprint of each checkpoint used.
-    settings: of what was trained, by its name. topics: shown in the report alone, since they quote
-    the collections. pages: file name → HTML, beside the report.
+    Attributes:
+        runs: Name → run; `run_file_name` makes the file name.
+        models: Name → fingerprint of each checkpoint used.
+        settings: Name of a trained model → its training settings.
+        topics: Example queries; shown only in the report, because they quote the collections.
+        pages: File name → HTML page, stored beside the report.
     """
 
     tables: tuple[Table, ...]
@@ -64,17 +74,17 @@ class Outcome:
 
 
 def check_run_names(rows: Sequence[str], where: str = "") -> None:
-    """Raise InputError for two rows whose runs would have one name, before anything is ranked."""
+    """Raise InputError if the runs of two rows would get the same file name."""
     files = [run_file_name(row) for row in rows]
     for row, file in zip(rows, files, strict=True):
         if files.count(file) > 1:
             raise InputError(
-                f"two rows would be called {row!r}, or have one file",
+                f"two rows are called {row!r}, or their runs share a file name",
                 where=where,
-                remedy="rename the model",
+                remedy="rename one of them",
             )
 
 
 def run_file_name(name: str) -> str:
-    """A run's name as one word, for files and tags: dashes for white space and such."""
+    """Return `name` as a file name and run tag: characters not allowed there become dashes."""
     return re.sub(r"[^\w.+]+", "-", re.sub(r"\s*\+\s*", "+", name)).strip("-")

@@ -1,49 +1,56 @@
-"""What does a study depend on, besides data and models? All of it as one value."""
+"""What does a recipe contain, and what must each kind of study provide?"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from birchbark.retrieve.bm25 import BM25
 from birchbark.show.table import Column, Group
-from birchbark.study.bench import Bench
-from birchbark.study.data import CollectionFiles
+from birchbark.study.collections import CollectionFiles
 from birchbark.study.outcome import Outcome
+from birchbark.study.workspace import Workspace
 
 
-class Experiment(Protocol):
-    """One kind of study, with the choices of the recipe that are its own."""
+class Experiment(ABC):
+    """A kind of study with its settings: the part of a recipe that differs between kinds."""
+
+    __slots__ = ()
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Names or directories of the checkpoints it needs."""
-        ...
+        """The names or directories of the checkpoints that must exist; none by default."""
+        return ()
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Paths below the data root of what it needs besides the collections."""
-        ...
+        """The data files besides the collections, as paths below the data root; none by default."""
+        return ()
 
+    @abstractmethod
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
-        """Name → columns of each table it will make."""
-        ...
+        """Map the name of each table that `run` makes to its columns."""
 
-    def run(self, recipe: Recipe, bench: Bench) -> Outcome:
-        """Measure; `published` figures are put in by others."""
-        ...
+    @abstractmethod
+    def run(self, recipe: Recipe, workspace: Workspace) -> Outcome:
+        """Run the study. `run_study` adds the published figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that a study depends on, besides data and models.
+    """All settings of a study.
 
-    name: of the file, without suffix. larger: whether its larger settings were chosen. source: what
-    it repeats, and of whom. findings: what people read out of its results, written by hand, a
-    paragraph to a line. depth: of all runs. seed: of folds and bootstrap. published: table →
-    figures printed by others.
+    Attributes:
+        path: The recipe file.
+        larger: Whether the settings in its table [larger] are applied.
+        kind: The kind of study, a key of `KINDS`.
+        source: The publication that the study reproduces.
+        findings: The interpretation of the results, written by hand, one paragraph per line.
+        depth: The number of documents per query in all runs.
+        seed: The seed for folds, bootstrap and random scores.
+        published: Table → figures quoted from the literature.
     """
 
     path: Path
@@ -62,11 +69,11 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """What files and folders of this study are called."""
+        """The file name without suffix, which is also the name of the results folder."""
         return self.path.stem
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Paths below the data root of all that it reads, each once."""
-        named = [file for collection in self.collections for file in collection.files]
-        return tuple(dict.fromkeys([*named, *self.experiment.files]))
+        """All data files that the study reads, as paths below the data root, without duplicates."""
+        files = [file for collection in self.collections for file in collection.files]
+        return tuple(dict.fromkeys([*files, *self.experiment.files]))

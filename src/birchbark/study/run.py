@@ -1,12 +1,14 @@
-"""How does a recipe become a folder of results, whole or not at all?
+"""How is a study run, and what is written to its output folder?
 
 OUTPUT/
-  report.html     tables and plots, for people; needs no other file
-  attention-*.html  what a model looked at, where the study looks at queries
-  README.md       the tables alone
-  results.json    every figure; the same bytes for the same inputs, like runs/, times aside
-  runs/           every ranking, in TREC form
-  manifest.json   what went in: fingerprints, versions, seed, machine, seconds
+  report.html       tables and plots on a self-contained page
+  attention-*.html  a model's attention for an example query, if the study shows example queries
+  README.md         tables and findings
+  results.json      all figures; equal inputs give equal bytes except for measured times
+  runs/             all rankings in TREC format
+  manifest.json     fingerprints of the inputs, versions, seed, machine, seconds
+
+The folder appears only when it is complete; a failed study leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -23,26 +25,26 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from birchbark import defaults
 from birchbark.artifact import (
     fingerprint,
     new_directory,
     new_file,
-    origin,
     read_json,
+    software_versions,
     write_json,
 )
-from birchbark.checkpoint.named import locate
-from birchbark.collection import irds
-from birchbark.collection.root import check_data
+from birchbark.checkpoint.locate import locate
+from birchbark.collection.data_files import check_data, data_fingerprint, data_path
 from birchbark.collection.runs import write_run
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.records import Run
-from birchbark.study.bench import Bench
-from birchbark.study.markdown import markdown
+from birchbark.study.markdown import render_markdown
 from birchbark.study.outcome import Outcome, run_file_name
 from birchbark.study.published import with_published
 from birchbark.study.recipe import Recipe
-from birchbark.study.report import report
+from birchbark.study.report import render_report
+from birchbark.study.workspace import Workspace
 
 FORMAT, MANIFEST = "birchbark study", "manifest.json"
 EXTRAS = ("jinja2", "matplotlib", "scipy")
@@ -58,18 +60,20 @@ def run_study(
     output: Path,
     *,
     replace_output: bool = False,
-    kept: Path | None = None,
-    device: str = "cpu",
-    tell: Callable[[str], object] = lambda step: None,
+    cache: Path | None = None,
+    device: str = defaults.DEVICE,
+    progress: Callable[[str], object] = lambda step: None,
 ) -> Outcome:
     """Run `recipe` on the data below `root` and write the folder `output`.
 
-    kept: a folder for BERT's scores and trained models, so that an interrupted study goes on and
-    nothing is computed twice. device: what is trained on, and scored
-    on in float32; integers need the processors. tell: hears each step. Before any work,
-    raises InputError for missing data and for an `output` that exists (or, if it may be replaced,
-    is no study's), MissingPackageError for what is not installed, CheckpointError for a model that
-    is not there.
+    replace_output: whether an existing study at `output` may be replaced.
+    cache: a folder for scores and trained models, so that an interrupted study resumes and nothing
+        is computed twice; None for no cache.
+    device: the device for training and for scoring in float32; int8 models always run on the CPU.
+    progress: called with one line of text per step.
+    Before any work, raises InputError for missing data, or if `output` exists and either may not
+    be replaced or is not a study; MissingPackageError for missing packages; and CheckpointError
+    for a missing model.
     """
     check_packages()
     root = check_data(recipe.files, root, str(recipe.path))
@@ -80,10 +84,11 @@ def run_study(
         new_directory(output, replace=replace_output, check=_check_study) as folder,
         tempfile.TemporaryDirectory(prefix="birchbark-study-") as scratch,
     ):
-        found = recipe.experiment.run(recipe, Bench(root, Path(scratch), tell, kept, device))
-        tables = tuple(with_published(table, recipe.published) for table in found.tables)
-        outcome = replace(found, tables=tables)
-        tell("writing the report")
+        workspace = Workspace(root, Path(scratch), progress, cache, device)
+        measured = recipe.experiment.run(recipe, workspace)
+        tables = tuple(with_published(table, recipe.published) for table in measured.tables)
+        outcome = replace(measured, tables=tables)
+        progress("writing the report")
         inputs = _inputs(recipe, root)
         _write(folder, recipe, outcome, inputs)
         seconds = round(time.perf_counter() - started, 1)
@@ -100,17 +105,17 @@ def check_packages() -> None:
 
 
 def _check_study(output: Path) -> None:
-    """Only a study may be replaced."""
+    """Raise InputError unless `output` is a study."""
     manifest = read_json(output / MANIFEST, "study")
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError("holds something else than a study", where=str(output))
+        raise InputError("not a study", where=str(output))
 
 
 def _write(folder: Path, recipe: Recipe, outcome: Outcome, inputs: dict[str, str]) -> None:
     write_json(folder / "results.json", _results(recipe, outcome))
     for name, text in (
-        ("report.html", report(recipe, outcome, inputs)),
-        ("README.md", markdown(recipe, outcome)),
+        ("report.html", render_report(recipe, outcome, inputs)),
+        ("README.md", render_markdown(recipe, outcome)),
         *outcome.pages.items(),
     ):
         with new_file(folder / name) as out:
@@ -118,13 +123,13 @@ def _write(folder: Path, recipe: Recipe, outcome: Outcome, inputs: dict[str, str
     for name, run in outcome.runs.items():
         tag = run_file_name(name)
         if (folder / "runs" / f"{tag}.run").exists():
-            raise InputError(f"two runs would be called {tag}", where=str(recipe.path))
+            raise InputError(f"two runs are called {tag}", where=str(recipe.path))
         write_run(Run(run.rankings, tag), folder / "runs" / f"{tag}.run")
 
 
 def _inputs(recipe: Recipe, root: Path) -> dict[str, str]:
-    """Path below the data root → fingerprint of the file, or of all files in the folder."""
-    return {name: irds.fingerprint(irds.place(root, name)) for name in recipe.files}
+    """Map each path below the data root to the fingerprint of the file or folder."""
+    return {name: data_fingerprint(data_path(root, name)) for name in recipe.files}
 
 
 def _results(recipe: Recipe, outcome: Outcome) -> dict[str, Any]:
@@ -142,7 +147,7 @@ def _results(recipe: Recipe, outcome: Outcome) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """`value` for JSON: six significant digits, choices by name, and what is None left out."""
+    """Convert `value` for JSON: floats to six significant digits, enums to values, no None."""
     if isinstance(value, float):
         return float(f"{value:.6g}")
     if isinstance(value, Enum):
@@ -169,7 +174,7 @@ def _manifest(
         "models": dict(outcome.models),
         "trainings": dict(outcome.settings),
         "seed": recipe.seed,
-        "versions": {**origin(), **{name: version(name) for name in VERSIONS}},
+        "versions": {**software_versions(), **{name: version(name) for name in VERSIONS}},
         "machine": {
             "system": platform.system(),
             "architecture": platform.machine(),

@@ -1,1 +1,1 @@
-"""How does text become index terms? Tokenise, stop, stem: analyzers are values, chosen by name."""
+"""How does text become index terms: tokenised, without stop words, stemmed?"""

@@ -1,9 +1,11 @@
-"""Which analyzers are there, and what does each do to a token?
+"""Which analyzers are there, and how does each turn a token into terms?
 
-plain     lower case
-porter    lower case, Porter stem
-english   possessive 's off, lower case, Lucene's 33 stop words out, Porter stem
-(Lucene's EnglishAnalyzer, Anserini's default)
+plain             lowercases
+porter            lowercases, applies the Porter stemmer
+english           removes possessive 's, lowercases, removes Lucene's 33 stop words, applies the
+                  Porter stemmer (Lucene's EnglishAnalyzer, Anserini's default)
+wordpiece         splits words into the WordPiece tokens of a BERT vocabulary
+porter+wordpiece  applies the Porter stemmer, then splits stems into WordPiece tokens
 """
 
 from __future__ import annotations
@@ -53,15 +55,16 @@ STOP_WORDS = frozenset(
         "with",
     ]
 )
-LONGEST_TERM = 255
+MAX_TERM_LENGTH = 255
 
 
 @dataclass(frozen=True, slots=True)
 class Analyzer:
-    """Text to terms in two steps: `tokens` splits, `normalise` maps one token to its terms.
+    """Maps a text to terms in two steps: `tokens` splits it, `normalise` maps tokens to terms.
 
-    `normalise` depends on the token alone, so that callers may remember its answers. `unknown`: the
-    tokens without terms because a vocabulary does not know them, rather than by choice.
+    name: the name of the analyzer. tokens: text → tokens. normalise: token → terms; depends only on
+    the token, so callers may cache the result. unknown: whether a token has no terms because it is
+    not in the vocabulary, rather than, for example, because it is a stop word.
     """
 
     name: str
@@ -70,49 +73,49 @@ class Analyzer:
     unknown: Callable[[str], bool] = lambda token: False
 
     def terms(self, text: str) -> list[str]:
-        """The index terms of `text`, in order, repeated as often as they occur."""
+        """Return the index terms of `text`, in order, including repetitions."""
         return [term for token in self.tokens(text) for term in self.normalise(token)]
 
 
 def analyzer(name: str, vocabulary: Sequence[str] | None = None) -> Analyzer:
-    """The analyzer called `name`. vocabulary: WordPieces in the order of their ids, if needed.
+    """Return the analyzer called `name`.
 
-    Raises InputError for an unknown name (it lists the names there are) and for a vocabulary that
-    is missing, or given to an analyzer that has none.
+    vocabulary: WordPiece tokens in the order of their ids, for `wordpiece` and `porter+wordpiece`.
+    Raises InputError for an unknown name, and for a vocabulary that is missing or not used.
     """
     if name not in NAMES:
-        raise InputError(f"unknown analyzer {name!r}", remedy=f"one of {', '.join(NAMES)}")
+        raise InputError(f"unknown analyzer {name!r}", wanted=f"one of {', '.join(NAMES)}")
     if (vocabulary is not None) != (name in WORDPIECE):
         raise InputError(
             f"analyzer {name} takes {'a' if name in WORDPIECE else 'no'} vocabulary",
-            remedy="a BERT model's, for wordpiece and porter+wordpiece alone",
+            remedy=f"pass the vocabulary of a BERT model to {' and '.join(WORDPIECE)} only",
         )
     if vocabulary is None:
         return Analyzer(name, words, NORMALISERS[name])
-    pieces = WordPieces(vocabulary, WORDPIECE[name])
-    return Analyzer(name, pieces.tokens, pieces.normalise, pieces.unknown)
+    wordpiece = WordPieces(vocabulary, WORDPIECE[name])
+    return Analyzer(name, wordpiece.tokens, wordpiece.normalise, wordpiece.unknown)
 
 
 def keyword() -> Analyzer:
-    """The whole text as one term, as it stands: for values that are filtered by, not searched."""
+    """Return the analyzer for keyword fields, which makes the whole text a single term."""
     return Analyzer("keyword", lambda text: [text] if text else [], lambda token: (token,))
 
 
 def plain(token: str) -> tuple[str, ...]:
-    """Lower case; tokens over 255 characters are cut into pieces of that length, as in Lucene."""
+    """Lowercase; split tokens of more than 255 characters into terms of 255, as in Lucene."""
     lowered = token.lower()
-    if len(lowered) <= LONGEST_TERM:
+    if len(lowered) <= MAX_TERM_LENGTH:
         return (lowered,)
-    return tuple(lowered[i : i + LONGEST_TERM] for i in range(0, len(lowered), LONGEST_TERM))
+    return tuple(lowered[i : i + MAX_TERM_LENGTH] for i in range(0, len(lowered), MAX_TERM_LENGTH))
 
 
 def porter(token: str) -> tuple[str, ...]:
-    """Lower case, then Porter's stemmer of 1980."""
+    """Lowercase, then apply the Porter stemmer (1980)."""
     return tuple([stem(term) for term in plain(token)])
 
 
 def english(token: str) -> tuple[str, ...]:
-    """Lucene's EnglishAnalyzer: possessive, lower case, stop words, Porter."""
+    """Remove possessive 's, lowercase, remove stop words, and apply the Porter stemmer."""
     if token[-2:] in {"'s", "'S", "’s", "’S", "＇s", "＇S"}:
         token = token[:-2]
     return tuple([stem(term) for term in plain(token) if term not in STOP_WORDS])
@@ -122,7 +125,7 @@ NORMALISERS = {"english": english, "porter": porter, "plain": plain}
 
 
 def stem(term: str) -> str:
-    """Porter's stem; terms of one or two letters stay, as in Porter's own programs."""
+    """Return the Porter stem of `term`; like Porter's own programs, keep one or two letters."""
     return term if len(term) < 3 else _stemmer()(term)
 
 
@@ -130,7 +133,7 @@ def stem(term: str) -> str:
 def _stemmer() -> Callable[[str], str]:
     from Stemmer import Stemmer
 
-    # Its own cache costs more than it saves where each distinct token is asked for once.
+    # A cache (its size is 0 here) would cost more than it saves: each token is stemmed only once.
     return Stemmer("porter", 0).stemWord  # type: ignore[no-any-return]
 
 

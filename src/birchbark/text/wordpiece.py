@@ -1,44 +1,48 @@
-"""How are words cut into the pieces of a BERT vocabulary?"""
+"""How are words split into the WordPiece tokens of a BERT vocabulary?"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 UNKNOWN = "[UNK]"
-LONGEST_WORD = 100
+MAX_WORD_LENGTH = 100
 
 
 class WordPieces:
-    """BERT's uncased tokeniser as an analyzer: words are cut at white space and punctuation.
+    """BERT's uncased tokeniser as an analyzer. It splits text at white space and punctuation.
 
-    Punctuation marks are no terms. A word that the vocabulary cannot spell is unknown and has no
-    terms either.
+    Punctuation marks are not terms. A word that cannot be composed of tokens in the vocabulary is
+    unknown and has no terms.
     """
 
     def __init__(self, vocabulary: Sequence[str], change: Callable[[str], str] = str) -> None:
-        """vocabulary: pieces in the order of their ids. change: done to each word first, a stem."""
+        """Load a vocabulary.
+
+        vocabulary: WordPiece tokens in the order of their ids. change: a function applied to each
+        word before it is split, such as a stemmer.
+        """
         from tokenizers.models import WordPiece
         from tokenizers.normalizers import BertNormalizer
         from tokenizers.pre_tokenizers import BertPreTokenizer
 
-        ids = {piece: number for number, piece in enumerate(vocabulary)}
+        ids = {token: number for number, token in enumerate(vocabulary)}
         ids.setdefault(UNKNOWN, len(ids))
-        self._model = WordPiece(ids, unk_token=UNKNOWN, max_input_chars_per_word=LONGEST_WORD)
+        self._model = WordPiece(ids, unk_token=UNKNOWN, max_input_chars_per_word=MAX_WORD_LENGTH)
         self._normalizer = BertNormalizer(lowercase=True)
         self._pre_tokenizer = BertPreTokenizer()
         self._change = change
 
     def tokens(self, text: str) -> list[str]:
-        """The words of `text`, in lower case and without accents."""
+        """Return the words of `text`, lowercased and without accents."""
         normal = self._normalizer.normalize_str(text)
-        found = self._pre_tokenizer.pre_tokenize_str(normal)
-        return [word for word, _ in found if any(map(str.isalnum, word))]
+        words = self._pre_tokenizer.pre_tokenize_str(normal)
+        return [word for word, _ in words if any(map(str.isalnum, word))]
 
     def normalise(self, token: str) -> tuple[str, ...]:
-        """The pieces of a word; those that continue it begin with ##. None if it is unknown."""
-        pieces = tuple(piece.value for piece in self._model.tokenize(self._change(token)))
-        return () if UNKNOWN in pieces else pieces
+        """Return the WordPiece tokens of a word; all but the first begin with ##. () if unknown."""
+        terms = tuple(piece.value for piece in self._model.tokenize(self._change(token)))
+        return () if UNKNOWN in terms else terms
 
     def unknown(self, token: str) -> bool:
-        """Whether the vocabulary cannot spell this word."""
+        """Return whether the word cannot be composed of tokens in the vocabulary."""
         return not self.normalise(token)

@@ -1,9 +1,9 @@
-"""Where are the words in a text? Unicode's word boundaries (UAX #29), as Lucene applies them.
+"""How is text split into words by Unicode's rules for word boundaries (UAX #29), as in Lucene?
 
-A token is a run of letters, digits and underscores that holds a letter or digit. Between letters a
-single . : ' or their kin do not end it ("u.s", "don't"), nor do . , ; between digits ("3.14").
-Each ideograph and each hiragana sign is a token; so is a run of katakana, of a script without
-spaces (Thai, Lao, Khmer, Burmese), and an emoji.
+A word is a run of letters, digits and underscores with at least one letter or digit. A single
+character such as . : ' between letters ("u.s", "don't") or . , ; ' between digits ("3.14") does not
+end it. Each ideograph and each hiragana character is a word, and so is a run of katakana,
+a run of a script without spaces (Thai, Lao, Khmer, Burmese), and an emoji.
 """
 
 from __future__ import annotations
@@ -12,39 +12,42 @@ import re
 from functools import cache
 from typing import Any
 
-BETWEEN_LETTERS, BETWEEN_DIGITS = ":.'", ",;.'"  # those in ASCII
+BETWEEN_LETTERS, BETWEEN_DIGITS = ":.'", ",;.'"  # ASCII characters that may occur inside a word
 
 _ASCII = re.compile(
     rf"\w+(?:(?:(?<=[A-Za-z])[{BETWEEN_LETTERS}](?=[A-Za-z])"
     rf"|(?<=[0-9])[{BETWEEN_DIGITS}](?=[0-9]))\w+)*",
     re.ASCII,
 )
-_BEYOND = re.compile(r"[^\x00-\x7f]")
+_NON_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def words(text: str) -> list[str]:
-    """The tokens of `text`, in order, as they stand in it."""
-    found: list[str] = _ASCII.findall(text) if text.isascii() else _mixed(text)
-    return [word for word in found if word.strip("_")] if "_" in text else found
+    """Return the words of `text`, unchanged and in order."""
+    runs: list[str] = _ASCII.findall(text) if text.isascii() else _mixed(text)
+    return [word for word in runs if word.strip("_")] if "_" in text else runs
 
 
 def _mixed(text: str) -> list[str]:
-    """As `_unicode` finds them. Of pieces between blanks, only those beyond ASCII need it."""
-    found: list[str] = []
+    """Split text with non-ASCII characters.
+
+    The slower pattern `_unicode` is used only for the chunks between blanks that contain them.
+    """
+    runs: list[str] = []
     done = 0
-    while beyond := _BEYOND.search(text, done):
-        begin = text.rfind(" ", done, beyond.start()) + 1 or done
-        end = text.find(" ", beyond.end())
+    while non_ascii := _NON_ASCII.search(text, done):
+        begin = text.rfind(" ", done, non_ascii.start()) + 1 or done
+        end = text.find(" ", non_ascii.end())
         end = len(text) if end < 0 else end
-        found += _ASCII.findall(text, done, begin)
-        found += _unicode().findall(text[begin:end])
+        runs += _ASCII.findall(text, done, begin)
+        runs += _unicode().findall(text[begin:end])
         done = end
-    return found + _ASCII.findall(text, done)
+    return runs + _ASCII.findall(text, done)
 
 
 @cache
 def _unicode() -> Any:
-    """UAX #29 as a pattern over the Word_Break property; built when first needed."""
+    """Return a pattern that matches words by UAX #29; it is compiled by the first call."""
     import regex
 
     extend = r"[\p{WB=Extend}\p{WB=Format}\p{WB=ZWJ}]*+"

@@ -1,1 +1,1 @@
-"""How is a checkpoint trained? With device/ the only home of torch."""
+"""How is a checkpoint trained? Only this package and device/ import torch."""

@@ -1,7 +1,8 @@
-"""How is a network trained? Step by step: draw lists, score their texts, follow the gradient.
+"""How does a network learn in one training step?
 
-AdamW, with decay on matrices alone; the learning rate rises and falls linearly; gradients are
-clipped. Kingma & Ba 2015; Loshchilov & Hutter 2019; Devlin et al. 2019.
+The optimiser is AdamW with clipped gradients, with weight decay on matrices alone, and with linear
+warm-up and decay of the learning rate (Kingma & Ba 2015; Loshchilov & Hutter 2019; Devlin et al.
+2019).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,193 +18,223 @@ from numpy.typing import NDArray
 
 from birchbark.errors import LossError
 from birchbark.records import Ids
-from birchbark.train.course import Course, Task
-from birchbark.train.examples import List
-from birchbark.train.matching import Matcher
-from birchbark.train.material import Material
-from birchbark.train.network import Inputs, Network, States
+from birchbark.train.dataset import TokenisedDataSet
+from birchbark.train.distributed import ProcessGroup
+from birchbark.train.hidden_state_distillation import HiddenStateDistillation
+from birchbark.train.lists import PairList
+from birchbark.train.network import HiddenStates, Network, PackedInputs
 from birchbark.train.objectives import Objective
-from birchbark.train.world import World
+from birchbark.train.sampler import SampledList, Sampler
 
-Units = list[tuple[Ids, Ids]]  # what is read for one logit
-Read = tuple[list[Units], list[NDArray[Any]]]  # of a list: each logit's inputs, targets of each aim
-TOKENS = 16_384  # that gradients are held for at once; 4,096 of six layers of 384 held 1.5 GB
-MEASURED = 8_192  # tokens of a batch without gradients
+TRAINING_TOKENS = 16_384  # per micro-batch; for 6 layers of width 384, 4,096 tokens need 1.5 GB
+INFERENCE_TOKENS = 8_192  # per batch without gradients
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 
+@dataclass(frozen=True, slots=True)
+class ListInputs:
+    """A sampled list, as inputs of the network.
+
+    dataset: the index of the list's data set.
+    inputs: for each logit of the list, the ids and types of the inputs that it is computed from.
+    targets: an array (logits,) per loss term.
+    """
+
+    dataset: int
+    inputs: list[list[tuple[Ids, Ids]]]
+    targets: list[NDArray[Any]]
+
+    @property
+    def input_count(self) -> int:
+        """The number of inputs for all logits of the list."""
+        return sum(map(len, self.inputs))
+
+
 class Learner:
-    """A network with its optimiser, which can be stopped and taken up between any two steps."""
+    """A network and its optimiser. Their state can be saved and restored between steps."""
 
     def __init__(
         self,
         network: Network,
-        materials: Sequence[Material],
-        course: Course,
-        world: World,
-        matcher: Matcher | None = None,
+        datasets: Sequence[TokenisedDataSet],
+        sampler: Sampler,
+        processes: ProcessGroup,
+        distillation: HiddenStateDistillation | None = None,
     ) -> None:
-        """The network's weights are changed in place; their device is where all is computed."""
+        """Prepare to train the weights of `network` in place, on the device that holds them."""
         import torch
 
-        self.network, self._materials, self._course, self._world = network, materials, course, world
-        self._matcher = matcher
-        self._schedule = course.schedule
-        self.learning = {n: w for n, w in network.weights.items() if w.requires_grad}
-        self.learning |= matcher.projections if matcher else {}
+        self.network, self._datasets, self._sampler = network, datasets, sampler
+        self._processes, self._distillation = processes, distillation
+        self._schedule = sampler.schedule
+        self.trainable = {n: w for n, w in network.weights.items() if w.requires_grad}
+        self.trainable |= distillation.projections if distillation else {}
         self.device = next(iter(network.weights.values())).device
-        matrices = [w for w in self.learning.values() if w.ndim > 1]
-        vectors = [w for w in self.learning.values() if w.ndim < 2]
+        matrices = [weight for weight in self.trainable.values() if weight.ndim > 1]
+        vectors = [weight for weight in self.trainable.values() if weight.ndim < 2]
         self.optimiser = torch.optim.AdamW(
             [
                 {"params": matrices, "weight_decay": self._schedule.weight_decay},
                 {"params": vectors, "weight_decay": 0.0},
             ],
-            lr=self._schedule.rate,
+            lr=self._schedule.learning_rate,
             betas=BETAS,
             eps=EPSILON,
             fused=True,
         )
 
     def step(self, number: int, seed: int) -> float:
-        """Learn from the lists of step `number`; the mean loss of a list before it.
+        """Update the weights by step `number` (from 0), and return the mean loss before the update.
 
-        seed: of dropout. Raises LossError for a loss or gradient that is no number, before any
-        weight is changed.
+        The loss is the mean over the lists of all processes. seed: seed for dropout.
+        Raises LossError if the loss or the norm of the gradient is not finite; no weight has
+        changed by then.
         """
         import torch
 
-        torch.manual_seed(_mixed(seed, number, self._world.rank))
-        tasks = self._course.tasks(number)
-        mine = tasks[self._world.rank :: self._world.size]
+        torch.manual_seed(_combined_seed(seed, number, self._processes.rank))
+        lists = self._sampler.lists_at(number)
+        share = lists[self._processes.rank :: self._processes.size]
         total = torch.zeros((), device=self.device)
-        for start in range(0, len(mine), self._schedule.batch):
-            for some, read in self._parts(mine[start : start + self._schedule.batch]):
-                loss = self._loss(some, read) / len(tasks)
+        for start in range(0, len(share), self._schedule.batch):
+            for batch in self._micro_batches(share[start : start + self._schedule.batch]):
+                loss = self._loss(batch) / len(lists)
                 loss.backward()
                 total += loss.detach()
-        for weight in self.learning.values():
+        for weight in self.trainable.values():
             if weight.grad is None:
                 weight.grad = torch.zeros_like(weight)
-        self._world.add_up([total, *(weight.grad for weight in self.learning.values())])
-        norm = torch.nn.utils.clip_grad_norm_(list(self.learning.values()), self._schedule.clip)
-        found = float(total)
-        if not math.isfinite(found) or not math.isfinite(float(norm)):
+        gradients = (weight.grad for weight in self.trainable.values())
+        self._processes.sum_over_processes([total, *gradients])
+        norm = torch.nn.utils.clip_grad_norm_(list(self.trainable.values()), self._schedule.clip)
+        mean_loss = float(total)
+        if not math.isfinite(mean_loss) or not math.isfinite(float(norm)):
             raise LossError(
-                f"the loss of step {number + 1} is {found}, its gradient's norm {float(norm)}",
-                wanted="numbers",
+                f"step {number + 1} has loss {mean_loss} and gradient norm {float(norm)}",
+                wanted="finite numbers",
                 remedy="lower schedule.learning_rate, or use precision fp32",
             )
         for group in self.optimiser.param_groups:
-            group["lr"] = self._course.rate(number)
+            group["lr"] = self._sampler.learning_rate(number)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
-        return found
+        return mean_loss
 
-    def _parts(self, batch: Sequence[Task]) -> Iterator[tuple[list[Task], list[Read]]]:
-        """The lists of a batch that are computed together, and what is read for them.
+    def _micro_batches(self, batch: Sequence[SampledList]) -> Iterator[list[ListInputs]]:
+        """Divide a batch into micro-batches, each of about TRAINING_TOKENS tokens at most.
 
-        All of them, unless they have more tokens than memory should hold: documents of many
-        passages do. The gradient is the sum over lists either way.
+        Only batches of long texts, such as documents of many passages, are divided. A longer list
+        forms a micro-batch alone. The gradient is summed over lists, so it does not depend on the
+        division.
         """
-        tasks: list[Task] = []
-        read: list[Read] = []
-        held = 0
-        for task in batch:
-            own = self._read(*task)
-            tokens = sum(len(ids) for units in own[0] for ids, _ in units)
-            if tasks and held + tokens > TOKENS:
-                yield tasks, read
-                tasks, read, held = [], [], 0
-            tasks.append(task)
-            read.append(own)
-            held += tokens
-        yield tasks, read
+        lists: list[ListInputs] = []
+        total = 0
+        for index, pair_list in batch:
+            inputs = self._inputs(index, pair_list)
+            tokens = sum(len(ids) for of_logit in inputs.inputs for ids, _ in of_logit)
+            if lists and total + tokens > TRAINING_TOKENS:
+                yield lists
+                lists, total = [], 0
+            lists.append(inputs)
+            total += tokens
+        yield lists
 
-    def _loss(self, tasks: Sequence[Task], read: Sequence[Read]) -> Any:
-        """The sum over lists of their weighted losses."""
+    def _inputs(self, index: int, pair_list: PairList) -> ListInputs:
+        """Return the inputs of a list: one logit per text.
+
+        For duo, there is one logit per ordered pair of texts with different grades.
+        """
+        dataset = self._datasets[index]
+        pairs = dataset.training_pairs
+        if not self.network.architecture.duo:
+            targets = [target[list(pair_list)] for target in dataset.targets]
+            return ListInputs(index, [pairs[pair] for pair in pair_list], targets)
+        grades = dataset.targets[0]
+        compared = [(i, j) for i in pair_list for j in pair_list if grades[i] != grades[j]]
+        labels = np.array([grades[i] > grades[j] for i, j in compared], np.float32)
+        return ListInputs(index, [[pairs.comparison(i, j)] for i, j in compared], [labels])
+
+    def _loss(self, lists: Sequence[ListInputs]) -> Any:
+        """Return the weighted sum of the losses of all lists, a scalar."""
         import torch
 
-        several = [own for units, _ in read for own in units]
-        pairs, counts = [pair for own in several for pair in own], list(map(len, several))
-        inputs = Inputs.of(pairs, self.device, counts)
-        states = States() if self._matcher else None
-        ends = np.cumsum([len(units) for units, _ in read])
+        by_logit = [inputs for item in lists for inputs in item.inputs]
+        pairs, counts = [pair for inputs in by_logit for pair in inputs], list(map(len, by_logit))
+        packed = PackedInputs.of(pairs, self.device, counts)
+        states = HiddenStates() if self._distillation else None
         total = torch.zeros((), device=self.device)
-        with self.products():
-            logits = self.network.learn(inputs, states)
-            if self._matcher and states:
-                apart = self._matcher.losses(inputs, states)
+        with self.autocast():
+            logits = self.network.training_logits(packed, states)  # (logits of all lists,)
+            if self._distillation and states:
+                losses = self._distillation.losses(packed, states)  # (inputs,)
                 shares = [
-                    self._materials[m].data.weight / count
-                    for (m, _), (units, _) in zip(tasks, read, strict=True)
-                    for count in [sum(map(len, units))]
-                    for _ in range(count)
+                    self._datasets[item.dataset].config.weight / item.input_count
+                    for item in lists
+                    for _ in range(item.input_count)
                 ]
-                total = total + (apart * torch.tensor(shares, device=self.device)).sum()
-        for number, material in enumerate(self._materials):
-            chosen = [i for i, (m, _) in enumerate(tasks) if m == number]
-            if chosen:
-                lists = [np.arange(ends[i] - len(read[i][0]), ends[i]) for i in chosen]
-                for place, aim in enumerate(material.data.aims):
-                    targets = [read[i][1][place] for i in chosen]
-                    losses = list_losses(aim.objective, logits, lists, targets)
-                    total = total + material.data.weight * aim.weight * losses.sum()
+                total = total + (losses * torch.tensor(shares, device=self.device)).sum()
+        ends = np.cumsum([len(item.inputs) for item in lists])
+        for index, dataset in enumerate(self._datasets):
+            numbers = [i for i, item in enumerate(lists) if item.dataset == index]
+            if not numbers:
+                continue
+            indices = [np.arange(ends[i] - len(lists[i].inputs), ends[i]) for i in numbers]
+            for column, term in enumerate(dataset.config.loss_terms):
+                targets = [lists[i].targets[column] for i in numbers]
+                losses = list_losses(term.objective, logits, indices, targets)  # (lists,)
+                total = total + dataset.config.weight * term.weight * losses.sum()
         return total
 
-    def _read(self, number: int, one: List) -> Read:
-        """Inputs of each text of a list, or of each comparison of two; and targets of each aim."""
-        material = self._materials[number]
-        if not self.network.form.duo:
-            return [material.learnt[n] for n in one], [t[list(one)] for t in material.targets]
-        grades = material.targets[0]
-        both = [(i, j) for i in one for j in one if grades[i] != grades[j]]
-        labels = np.array([grades[i] > grades[j] for i, j in both], np.float32)
-        return [[material.learnt.comparison(i, j)] for i, j in both], [labels]
-
-    def products(self) -> AbstractContextManager[Any]:
-        """Within it, matrix products are computed in the precision that was asked for."""
+    def autocast(self) -> AbstractContextManager[Any]:
+        """Return a context that computes matrix products in the configured precision."""
         import torch
 
         bf16 = self._schedule.precision == "bf16"
-        products: AbstractContextManager[Any] = torch.autocast(
+        context: AbstractContextManager[Any] = torch.autocast(
             self.device.type, torch.bfloat16, enabled=bf16
         )
-        return products
+        return context
 
 
 def list_losses(
     objective: Objective, logits: Any, lists: Sequence[Any], targets: Sequence[Any]
 ) -> Any:
-    """The loss of each list (lists,). lists: places of its texts in `logits`; targets: of each."""
+    """Return the loss of each list, (lists,).
+
+    lists: for each list, indices into `logits` (n,). targets: for each list, targets in that order.
+    """
     import torch
 
     width = max(map(len, lists))
-    places = np.zeros((len(lists), width), np.int64)
-    goals = np.zeros((len(lists), width), np.float32)
+    indices = np.zeros((len(lists), width), np.int64)  # (lists, width), padded
+    padded_targets = np.zeros((len(lists), width), np.float32)
     mask = np.zeros((len(lists), width), bool)
-    for row, (place, goal) in enumerate(zip(lists, targets, strict=True)):
-        places[row, : len(place)], goals[row, : len(goal)] = place, goal
-        mask[row, : len(place)] = True
-    at, goal, there = (torch.from_numpy(x).to(logits.device) for x in (places, goals, mask))
-    return objective.loss(logits[at], goal, there)
+    for row, (list_indices, list_targets) in enumerate(zip(lists, targets, strict=True)):
+        indices[row, : len(list_indices)] = list_indices
+        padded_targets[row, : len(list_targets)] = list_targets
+        mask[row, : len(list_indices)] = True
+    arrays = (indices, padded_targets, mask)
+    gather, padded, exists = (torch.from_numpy(x).to(logits.device) for x in arrays)
+    return objective.loss(logits[gather], padded, exists)
 
 
-def _mixed(*numbers: int) -> int:
-    """One seed from several, as numpy mixes them."""
+def _combined_seed(*numbers: int) -> int:
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)
 
 
-def in_batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Positions of inputs, shortest first, about `tokens` tokens at a time."""
+def batches_by_length(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Yield the indices of inputs, shortest first, in batches of at most `tokens` tokens.
+
+    An input with more tokens forms a batch alone.
+    """
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
     batch: list[int] = []
     count = 0
-    for position in order:
-        if batch and count + lengths[position] > tokens:
+    for index in order:
+        if batch and count + lengths[index] > tokens:
             yield batch
             batch, count = [], 0
-        batch.append(position)
-        count += lengths[position]
+        batch.append(index)
+        count += lengths[index]
     if batch:
         yield batch

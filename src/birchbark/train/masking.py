@@ -1,8 +1,9 @@
-"""Which tokens are hidden from a model, for it to say what they were?
+"""Which tokens are selected and masked for masked language modelling?
 
-Of the hidden tokens 80 % become the mask, 10 % another token, 10 % stay (Devlin et al. 2019). In
-texts they are anywhere; in pairs of a query and a relevant passage all are on one side, so that
-each side is told from the other: RelEmb (Rau, Kondylidis & Kamps 2020).
+Of the selected tokens, 80 % are replaced by the mask token and 10 % by a random token; 10 % are
+left unchanged (Devlin et al. 2019). In a single text, any token can be selected. In a pair of a
+query and a relevant passage, all selected tokens are on one side, so that the model learns to
+predict one side from the other: RelEmb (Rau, Kondylidis & Kamps 2020).
 """
 
 from __future__ import annotations
@@ -11,24 +12,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from birchbark.checkpoint.tokenizer import Pieces
+from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import InputError
+from birchbark.pairs.pair_table import Indices
 from birchbark.records import Ids
-from birchbark.score.masked import MASKS
+from birchbark.score.masked_lm import MASKS
 
-MASKED, SWAPPED = 0.8, 0.1
-LIKELIHOOD = "log-likelihood"  # of a hidden token: what is measured on texts kept apart
-Numbers = NDArray[np.int64]
+MASK_RATE, RANDOM_RATE = 0.8, 0.1
+LOG_LIKELIHOOD = "log-likelihood"  # mean over selected tokens, the measure in validation
 
 
 @dataclass(frozen=True, slots=True)
 class Masking:
-    """How much is hidden, and where.
+    """How many tokens are selected for prediction, and where.
 
-    share: of the tokens that may be hidden, those that are. query: in pairs, how likely the query
-    is the side that is hidden; None where texts stand alone.
+    share: the share of a side's tokens that is selected, at least one token.
+    query: the probability that tokens of the query rather than of the passage are selected; None
+    for training on single texts.
     """
 
     share: float = 0.15
@@ -42,51 +43,60 @@ class Masking:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hidden:
-    """An input of which some tokens are hidden. answers: the ids that stood at `places`."""
+class MaskedInput:
+    """An input with masked tokens.
+
+    ids, types: (length,).
+    positions: the positions of the selected tokens, also of those left unchanged, in ascending
+    order (selected,).
+    labels: their original ids (selected,).
+    """
 
     ids: Ids
     types: Ids
-    places: Numbers
-    answers: Ids
+    positions: Indices
+    labels: Ids
 
 
 @dataclass(frozen=True, slots=True)
-class Hider:
-    """Hides tokens of a tokeniser's inputs. ordinary: the ids that may stand in another's place."""
+class Masker:
+    """Masks tokens of inputs.
+
+    mask: the id of the mask token. ordinary: the ids of all other tokens that are not special, from
+    which random replacements are drawn.
+    """
 
     masking: Masking
     mask: int
     ordinary: Ids
 
     @classmethod
-    def of(cls, masking: Masking, pieces: Pieces) -> Hider:
-        """InputError for a tokeniser without a mask."""
-        names = pieces.names()
-        mask = next((number for number, name in names.items() if name in MASKS), None)
+    def of(cls, masking: Masking, tokenizer: CheckpointTokenizer) -> Masker:
+        """Return a Masker for `tokenizer`. Raises InputError if it has no mask token."""
+        names = tokenizer.id_to_token()
+        mask = next((token_id for token_id, name in names.items() if name in MASKS), None)
         if mask is None:
-            raise InputError("the base's tokeniser has no mask", wanted=" or ".join(MASKS))
-        special = pieces.special | {mask}
+            raise InputError(
+                "the base model's tokeniser has no mask token", wanted=" or ".join(MASKS)
+            )
+        special = tokenizer.special_ids | {mask}
         return cls(masking, mask, np.array(sorted(names.keys() - special), np.int32))
 
-    def hide(
-        self,
-        ids: Ids,
-        types: Ids,
-        sides: Sequence[tuple[int, int]],
-        chance: np.random.Generator,
-    ) -> Hidden:
-        """Hide some tokens of one side, one at least. sides: first place and last + 1 of each text.
+    def mask_tokens(
+        self, ids: Ids, types: Ids, text_ranges: Sequence[tuple[int, int]], rng: np.random.Generator
+    ) -> MaskedInput:
+        """Select one or more tokens of one side, and mask, replace or keep each.
 
-        Of several sides one is drawn: the first is the query.
+        ids, types: (length,). text_ranges: the token ranges of query and passage, or of a single
+        text; see `PairInputs.text_ranges`.
         """
-        start, end = sides[0]
-        if self.masking.query is not None and chance.random() >= self.masking.query:
-            start, end = sides[1]
+        start, end = text_ranges[0]
+        if self.masking.query is not None and rng.random() >= self.masking.query:
+            start, end = text_ranges[1]
         count = max(1, round(self.masking.share * (end - start)))
-        places = np.sort(chance.choice(np.arange(start, end), count, replace=False))
-        fate, swaps = chance.random(count), chance.choice(self.ordinary, count)
-        shown = np.where(fate < MASKED + SWAPPED, swaps, ids[places])
-        hidden = ids.copy()
-        hidden[places] = np.where(fate < MASKED, self.mask, shown)
-        return Hidden(hidden, types, places.astype(np.int64), ids[places])
+        positions = np.sort(rng.choice(np.arange(start, end), count, replace=False))  # (count,)
+        lots, random_ids = rng.random(count), rng.choice(self.ordinary, count)
+        unmasked = np.where(lots < MASK_RATE + RANDOM_RATE, random_ids, ids[positions])
+        masked = ids.copy()
+        masked[positions] = np.where(lots < MASK_RATE, self.mask, unmasked)
+        return MaskedInput(masked, types, positions.astype(np.int64), ids[positions])

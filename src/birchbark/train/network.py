@@ -1,38 +1,45 @@
-"""How does BERT learn? The network that score/graph.py writes, in torch, with gradients.
+"""How does BERT compute its outputs during training?
 
-Tokens of all inputs stand in one row, without padding: linear layers and norms see (tokens, width),
-and only attention looks at inputs, those of one length together. The last layer is computed for
-[CLS] alone. Weights keep the names that they are stored by, so that what is trained can be saved
-without being taken apart. Devlin et al. 2019.
+This is the network of score/graph.py in torch (Devlin et al. 2019). The tokens of all inputs are
+packed into one row without padding. Linear layers and norms are applied to all tokens (T, H) at
+once; attention is computed together for all inputs of equal length. If the output depends on [CLS]
+alone, the last layer is computed for [CLS] alone. Weights keep their stored names, so that a
+trained network can be saved without renaming.
+
+Shapes: T tokens of all inputs, N inputs, L tokens per input, H hidden dimensions, A attention
+heads, D = H / A.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
+from birchbark.checkpoint.architecture import Architecture
+from birchbark.checkpoint.encoder_config import EncoderConfig
 from birchbark.checkpoint.families import Family, Names
 from birchbark.checkpoint.heads import PARADE_LAYERS, PARADE_NAMES, PARADE_WEIGHTS
-from birchbark.checkpoint.shape import Shape
 from birchbark.records import Ids
 
-SCALE = 20.0  # log-odds of a cosine of 1; that of sentence-transformers' losses
+SCALE = 20.0  # the logit for a cosine of 1, as in the losses of sentence-transformers
 Weights = Mapping[str, Any]
-Groups = tuple[tuple[int, int], ...]  # how many inputs of which length
+Groups = tuple[tuple[int, int], ...]  # (number of inputs, their length), shortest first
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
-    """Inputs of BERT as one row of tokens, shortest input first.
+class PackedInputs:
+    """Inputs of BERT as one row of tokens, sorted by length, shortest first.
 
-    ids, types, positions: int64 (tokens,). groups: how many inputs of which length, in this order.
-    starts: (inputs,) where each begins. order: (inputs,) its place among those that were given.
-    documents: of how many inputs each document has, in the order given.
+    ids, types, positions: int64 (T,).
+    groups: the number of inputs of each length.
+    starts: the position of each input's first token in the row (N,).
+    order: each input's index before sorting (N,).
+    documents: the number of inputs per document, in the order before sorting.
     """
 
     ids: Any
@@ -46,33 +53,50 @@ class Inputs:
     @classmethod
     def of(
         cls, pairs: Sequence[tuple[Ids, Ids]], device: Any, documents: Sequence[int] = ()
-    ) -> Inputs:
-        """`pairs` of token ids and types, each with its special tokens; one a document, if none."""
+    ) -> PackedInputs:
+        """Pack inputs, given as pairs of ids and types that include special tokens.
+
+        documents: the number of inputs per document; empty for one input per document.
+        """
         import torch
 
-        lengths = np.array([len(ids) for ids, _ in pairs])
+        lengths = np.array([len(ids) for ids, _ in pairs])  # (N,)
         order = np.argsort(lengths, kind="stable")
         ordered = lengths[order]
         starts = np.cumsum(ordered) - ordered
         arrays = (
-            np.concatenate([pairs[i][0] for i in order]).astype(np.int64),
-            np.concatenate([pairs[i][1] for i in order]).astype(np.int64),
-            np.arange(ordered.sum()) - np.repeat(starts, ordered),
-            starts,
-            order,
+            np.concatenate([pairs[i][0] for i in order]).astype(np.int64),  # (T,)
+            np.concatenate([pairs[i][1] for i in order]).astype(np.int64),  # (T,)
+            np.arange(ordered.sum()) - np.repeat(starts, ordered),  # (T,)
+            starts,  # (N,)
+            order,  # (N,)
         )
-        ids, types, positions, begin, places = (torch.from_numpy(a).to(device) for a in arrays)
-        groups = tuple((len(list(some)), int(length)) for length, some in groupby(ordered))
+        ids, types, positions, first, indices = (torch.from_numpy(a).to(device) for a in arrays)
+        groups = tuple((len(list(equal)), int(length)) for length, equal in groupby(ordered))
         counts = tuple(documents) or (1,) * len(pairs)
-        return cls(ids, types, positions, groups, begin, places, counts)
+        return cls(ids, types, positions, groups, first, indices, counts)
+
+    def split(self, tokens: Any) -> Iterator[Any]:
+        """Split `tokens` (T, …) into one tensor (inputs, L, …) per length."""
+        parts = tokens.split([count * length for count, length in self.groups])
+        for (count, length), part in zip(self.groups, parts, strict=True):
+            yield part.view(count, length, *tokens.shape[1:])
+
+    def unsorted(self, values: Any) -> Any:
+        """Return `values` (N, …), which are in sorted order, in the order before sorting."""
+        import torch
+
+        return torch.empty_like(values).index_copy(0, self.order, values)
 
 
 @dataclass(slots=True)
-class States:
-    """What a network computes on the way to its logits, for inputs as they stand in `Inputs`.
+class HiddenStates:
+    """Intermediate results for packed inputs.
 
-    embedded: (tokens, hidden). hidden: of each layer (tokens, hidden). attention: of each layer and
-    group of inputs (count, heads, length, length), before softmax.
+    embedded: the output of the embedding layer (T, H).
+    hidden: the output of each layer (T, H).
+    attention: for each layer and each group of inputs, the attention scores before softmax
+    (inputs, A, L, L).
     """
 
     embedded: Any = None
@@ -80,257 +104,248 @@ class States:
     attention: list[list[Any]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """What is read, and what is said of it: without any of these a pair has a logit of [CLS].
-
-    parade: how passages become documents, which then have a logit each. pooling: how tokens become
-    a vector, where query and text are read apart, two inputs a pair: its logit is then SCALE times
-    their cosine. duo: whether inputs are comparisons of two texts. masked: whether it says which
-    tokens were hidden, instead of a logit.
-    """
-
-    parade: str | None = None
-    pooling: str | None = None
-    duo: bool = False
-    masked: bool = False
-
-
 class Network:
-    """BERT with one logit, or what `form` has in its place (`predict` of a masked one).
+    """BERT with the output that `architecture` describes: by default one logit computed from [CLS].
 
-    weights: name without the family's prefix → tensor, with gradients where it learns. dropout: of
-    hidden values and of attention, by torch's own chance; used in training alone.
+    weights: tensors by name, without the family's prefix; those that are trained require gradients.
+    dropout: the probability of dropout on hidden values and attention weights, in training only.
     """
 
     def __init__(
         self,
         weights: Weights,
-        shape: Shape,
+        config: EncoderConfig,
         family: Family,
         dropout: float,
-        form: Form = Form(),
+        architecture: Architecture = Architecture(),
     ) -> None:
-        self.weights, self.shape, self.family, self.dropout = weights, shape, family, dropout
-        self.form, self._training = form, False
+        self.weights, self.config, self.family, self.dropout = weights, config, family, dropout
+        self.architecture, self._training = architecture, False
 
-    def learn(self, inputs: Inputs, states: States | None = None) -> Any:
-        """Log-odds of relevance, float32 (inputs,), in the order given, with dropout.
+    def training_logits(self, inputs: PackedInputs, states: HiddenStates | None = None) -> Any:
+        """Return the log-odds of relevance with dropout, float32, in the order before sorting.
 
-        states: to be filled, if asked for; the last layer is then computed for all tokens.
+        The shape is (N,), for a bi-encoder (pairs,), for PARADE (documents,).
+        states: if given, it is filled with intermediate results; the last layer is then computed
+        for all tokens.
         """
         self._training = True
         return self._logits(inputs, states)
 
-    def predict(self, inputs: Inputs, places: Any, *, learns: bool) -> Any:
-        """Scores of all tokens (places, vocabulary), float32, of what was hidden.
-
-        places: of the row of all tokens. learns: with dropout and gradients.
-        """
-        import torch
-
-        self._training = learns
-        with contextlib.nullcontext() if learns else torch.inference_mode():
-            x = self._embed(inputs)
-            for layer in range(self.shape.layers):
-                x = self._layer(x, layer, inputs, cls_only=False, states=None)
-            head = self.family.masked
-            x = self._linear(x[places], head.linear)
-            x = self._norm(self._activate(x, self.shape.activation), head.norm)
-            words = self.weights[f"{self.family.names.words}.weight"]
-            return (x @ words.T).float() + self.weights[head.bias]
-
-    def show(self, inputs: Inputs) -> States:
-        """What it computes on the way, without dropout and gradients."""
-        import torch
-
-        self._training, states = False, States()
-        with torch.no_grad():
-            self._logits(inputs, states)
-        return states
-
-    def score(self, inputs: Inputs) -> Any:
-        """As `learn`, but as the model ranks: without dropout and gradients."""
+    def score(self, inputs: PackedInputs) -> Any:
+        """Return the log-odds of relevance without dropout and gradients; see `training_logits`."""
         import torch
 
         self._training = False
         with torch.inference_mode():
             return self._logits(inputs)
 
-    def _logits(self, inputs: Inputs, states: States | None = None) -> Any:
+    def hidden_states(self, inputs: PackedInputs) -> HiddenStates:
+        """Return the intermediate results, without dropout and gradients."""
         import torch
 
-        x = self._embed(inputs)
+        self._training, states = False, HiddenStates()
+        with torch.no_grad():
+            self._logits(inputs, states)
+        return states
+
+    def token_logits(self, inputs: PackedInputs, positions: Any, *, training: bool) -> Any:
+        """Return, per masked position, the logits of all tokens, float32 (masked, vocabulary).
+
+        positions: indices into the row of tokens (masked,). training: whether dropout and gradients
+        are on.
+        """
+        import torch
+
+        self._training = training
+        with contextlib.nullcontext() if training else torch.inference_mode():
+            x = self._embed(inputs)  # (T, H)
+            for layer in range(self.config.layers):
+                x = self._layer(x, layer, inputs, cls_only=False, states=None)  # (T, H)
+            head = self.family.masked
+            x = self._linear(x[positions], head.linear)  # (masked, embedding)
+            x = self._norm(self._activate(x, self.config.activation), head.norm)
+            table = self.weights[f"{self.family.names.words}.weight"]  # (vocabulary, embedding)
+            return (x @ table.T).float() + self.weights[head.bias]  # (masked, vocabulary)
+
+    def _logits(self, inputs: PackedInputs, states: HiddenStates | None = None) -> Any:
+        import torch
+
+        x = self._embed(inputs)  # (T, H)
         if states:
             states.embedded = x
-        for layer in range(self.shape.layers):
-            last = layer == self.shape.layers - 1 and not self.form.pooling
-            x = self._layer(x, layer, inputs, last and not states, states)
+        for layer in range(self.config.layers):
+            last = layer == self.config.layers - 1 and not self.architecture.pooling
+            x = self._layer(x, layer, inputs, last and not states, states)  # (T, H), last (N, H)
             if states:
                 states.hidden.append(x)
                 x = x[inputs.starts] if last else x
         with torch.autocast(x.device.type, enabled=False):
-            if self.form.pooling:
-                return self._cosines(x.float(), inputs)
-            if self.form.parade:
-                return self._documents(self._transformed(x.float()), inputs)
-            logits = self._head(x.float())[:, 0]
-        return torch.empty_like(logits).index_copy(0, inputs.order, logits)
+            if self.architecture.pooling:
+                return self._cosines(x.float(), inputs)  # (pairs,)
+            if self.architecture.parade:
+                return self._document_logits(self._transform(x.float()), inputs)  # (documents,)
+            logits = self._head(x.float())[:, 0]  # (N,)
+        return inputs.unsorted(logits)
 
-    def _cosines(self, x: Any, inputs: Inputs) -> Any:
-        """SCALE times the cosines (pairs,) of each two inputs, in the order given."""
+    def _cosines(self, x: Any, inputs: PackedInputs) -> Any:
+        """Return SCALE times the cosine between the two inputs of each pair, (pairs,)."""
         import torch
         from torch.nn.functional import normalize
 
-        parts = x.split([count * length for count, length in inputs.groups])
-        stacked = [
-            part.view(count, length, -1)
-            for (count, length), part in zip(inputs.groups, parts, strict=True)
-        ]
-        pooled = torch.cat([self._pooled(some) for some in stacked])
-        given = torch.empty_like(pooled).index_copy(0, inputs.order, normalize(pooled))
-        pairs = given.view(-1, 2, given.shape[1])
+        pooled = torch.cat([self._pool(tokens) for tokens in inputs.split(x)])  # (N, H)
+        vectors = inputs.unsorted(normalize(pooled))
+        pairs = vectors.view(-1, 2, vectors.shape[1])  # (pairs, 2, H)
         return SCALE * (pairs[:, 0] * pairs[:, 1]).sum(1)
 
-    def _pooled(self, tokens: Any) -> Any:
-        """Vectors (inputs, hidden) of their tokens' (inputs, length, hidden)."""
-        if self.form.pooling == "max":
+    def _pool(self, tokens: Any) -> Any:
+        """Pool token vectors (inputs, L, H) into text vectors (inputs, H)."""
+        if self.architecture.pooling == "max":
             return tokens.amax(1)
-        return tokens.mean(1) if self.form.pooling == "mean" else tokens[:, 0]
+        return tokens.mean(1) if self.architecture.pooling == "mean" else tokens[:, 0]
 
-    def _documents(self, vectors: Any, inputs: Inputs) -> Any:
-        """Logits (documents,) of passages' vectors (inputs, hidden), as inputs stand in order.
+    def _document_logits(self, vectors: Any, inputs: PackedInputs) -> Any:
+        """Return the logits of documents (documents,).
 
-        Documents of equally many passages are computed together.
+        vectors: the passages' vectors (N, H), in sorted order. Documents with the same number of
+        passages are computed together.
         """
         import torch
 
-        given = torch.empty_like(vectors).index_copy(0, inputs.order, vectors)
-        parts = given.split(inputs.documents)
-        order = sorted(range(len(parts)), key=lambda i: inputs.documents[i])
-        found = []
-        for count, some in groupby(order, key=lambda i: inputs.documents[i]):
-            stacked = torch.stack([parts[i] for i in some])
-            one = self._aggregated(stacked, count)
-            found.append(self._linear(self._drop(one), self.family.logits)[:, 0])
-        logits = torch.cat(found)
-        return torch.empty_like(logits).index_copy(
-            0, torch.tensor(order, device=logits.device), logits
-        )
+        documents = inputs.unsorted(vectors).split(inputs.documents)  # (passages, H) each
+        order = sorted(range(len(documents)), key=lambda i: inputs.documents[i])
+        by_count = []
+        for count, equal in groupby(order, key=lambda i: inputs.documents[i]):
+            passages = torch.stack([documents[i] for i in equal])  # (d, count, H)
+            aggregated = self._aggregate(passages, count)  # (d, H)
+            by_count.append(self._linear(self._drop(aggregated), self.family.logits)[:, 0])
+        logits = torch.cat(by_count)  # (documents,), by number of passages
+        indices = torch.tensor(order, device=logits.device)
+        return torch.empty_like(logits).index_copy(0, indices, logits)
 
-    def _aggregated(self, vectors: Any, count: int) -> Any:
-        """Documents (d, hidden) of their passages (d, count, hidden). Li et al. 2020."""
+    def _aggregate(self, passages: Any, count: int) -> Any:
+        """Aggregate passage vectors (d, count, H) into document vectors (d, H).
+
+        See PARADE (Li et al. 2020).
+        """
         import torch
 
-        if self.form.parade == "avg":
-            return vectors.mean(1)
-        if self.form.parade == "max":
-            return vectors.amax(1)
-        if self.form.parade == "attn":
-            shares = (vectors @ self.weights[PARADE_WEIGHTS["attn"]].T).softmax(1)
-            return (shares * vectors).sum(1)
-        front = self.weights[PARADE_WEIGHTS["transformer"]].expand(len(vectors), 1, -1)
-        x = torch.cat([front, vectors], 1).reshape(-1, vectors.shape[2])
-        starts = torch.arange(0, len(x), count + 1, device=x.device)
-        groups = ((len(vectors), count + 1),)
+        if self.architecture.parade == "avg":
+            return passages.mean(1)
+        if self.architecture.parade == "max":
+            return passages.amax(1)
+        if self.architecture.parade == "attn":
+            weights = passages @ self.weights[PARADE_WEIGHTS["attn"]].T  # (d, count, 1)
+            return (weights.softmax(1) * passages).sum(1)
+        cls = self.weights[PARADE_WEIGHTS["transformer"]].expand(len(passages), 1, -1)  # (d, 1, H)
+        x = torch.cat([cls, passages], 1).reshape(-1, passages.shape[2])  # (d · (count + 1), H)
+        starts = torch.arange(0, len(x), count + 1, device=x.device)  # (d,)
+        groups = ((len(passages), count + 1),)
         for layer in range(PARADE_LAYERS):
             last = layer == PARADE_LAYERS - 1
-            x = self._block(x, PARADE_NAMES, layer, layer, (groups, starts), last, None)
-        return x
+            x = self._block(x, PARADE_NAMES, (layer, layer), (groups, starts), last, None)
+        return x  # (d, H)
 
-    def _embed(self, inputs: Inputs) -> Any:
-        """Token + position + type vectors, normalised and widened: (tokens, hidden)."""
+    def _embed(self, inputs: PackedInputs) -> Any:
+        """Return the normalised sum of token, position and type embeddings, (T, H)."""
         from torch.nn.functional import embedding
 
-        names, shape = self.family.names, self.shape
-        x = embedding(inputs.ids, self.weights[f"{names.words}.weight"])
-        x = x + embedding(
-            inputs.positions + shape.offset, self.weights[f"{names.positions}.weight"]
-        )
+        names, config = self.family.names, self.config
+        x = embedding(inputs.ids, self.weights[f"{names.words}.weight"])  # (T, embedding)
+        positions = inputs.positions + config.offset
+        x = x + embedding(positions, self.weights[f"{names.positions}.weight"])
         if names.types:
-            types = inputs.types.clamp(max=shape.types - 1)
+            types = inputs.types.clamp(max=config.types - 1)
             x = x + embedding(types, self.weights[f"{names.types}.weight"])
         x = self._drop(self._norm(x, names.embedded))
         if names.widen and f"{names.widen}.weight" in self.weights:
             x = self._linear(x, names.widen)
-        return x
+        return x  # (T, H)
 
     def _layer(
-        self, x: Any, number: int, inputs: Inputs, cls_only: bool, states: States | None
+        self,
+        x: Any,
+        layer: int,
+        inputs: PackedInputs,
+        cls_only: bool,
+        states: HiddenStates | None,
     ) -> Any:
-        """One layer of the encoder: (tokens, hidden), or (inputs, hidden) for [CLS] alone."""
-        names, group = self.family.names, self.shape.group(number)
-        where = inputs.groups, inputs.starts
-        return self._block(x, names, number, group, where, cls_only, states)
+        """Compute one encoder layer: (T, H), or (N, H) if `cls_only`."""
+        number, layout = (layer, self.config.group(layer)), (inputs.groups, inputs.starts)
+        return self._block(x, self.family.names, number, layout, cls_only, states)
 
     def _block(
         self,
         x: Any,
         names: Names,
-        i: int,
-        group: int,
-        where: tuple[Groups, Any],
+        number: tuple[int, int],
+        layout: tuple[Groups, Any],
         cls_only: bool,
-        states: States | None,
+        states: HiddenStates | None,
     ) -> Any:
-        """One transformer layer. where: see Inputs, groups and starts."""
-        groups, starts = where
+        """Compute one transformer layer: (T, H), or (N, H) if `cls_only`.
+
+        x: its input (T, H). number: the number of the layer, and of the group of layers that it
+        shares weights with. layout: `groups` and `starts` of PackedInputs.
+        """
+        groups, starts = layout
 
         def name(pattern: str) -> str:
-            return pattern.format(i=i, group=group)
+            return pattern.format(i=number[0], group=number[1])
 
-        own = x[starts] if cls_only else x
-        query = self._linear(own, name(names.query))
-        key, value = self._linear(x, name(names.key)), self._linear(x, name(names.value))
+        residual = x[starts] if cls_only else x  # (N, H) or (T, H)
+        query = self._linear(residual, name(names.query))
+        key, value = self._linear(x, name(names.key)), self._linear(x, name(names.value))  # (T, H)
         if states:
             states.attention.append([])
-        seen = self._attend(query, key, value, groups, cls_only, states)
-        x = own + self._drop(self._linear(seen, name(names.attended)))
+        context = self._attend(query, key, value, groups, states)  # shape of residual
+        x = residual + self._drop(self._linear(context, name(names.attended)))
         x = self._norm(x, name(names.attended_norm))
-        inner = self._activate(self._linear(x, name(names.inner)), self.shape.activation)
-        x = x + self._drop(self._linear(inner, name(names.outer)))
+        inner = self._activate(self._linear(x, name(names.inner)), self.config.activation)
+        x = x + self._drop(self._linear(inner, name(names.outer)))  # inner: (…, intermediate)
         return self._norm(x, name(names.outer_norm))
 
     def _attend(
-        self,
-        query: Any,
-        key: Any,
-        value: Any,
-        groups: Groups,
-        cls_only: bool,
-        states: States | None,
+        self, query: Any, key: Any, value: Any, groups: Groups, states: HiddenStates | None
     ) -> Any:
-        """What each token takes from the tokens of its own input; always in float32.
+        """Compute multi-head attention within each input: (T, H) or (N, H), the shape of `query`.
 
-        Products of single heads are so small that 16 bits only cost time.
+        It is always computed in float32, because bf16 is slower for matrices as small as those of a
+        single head.
         """
         import torch
 
-        heads, scale = self.shape.heads, (self.shape.hidden // self.shape.heads) ** -0.5
-        asking = [count * (1 if cls_only else length) for count, length in groups]
-        asked = [count * length for count, length in groups]
-        parts = (query.float().split(asking), key.float().split(asked), value.float().split(asked))
-        found = []
+        heads, scale = self.config.heads, (self.config.hidden // self.config.heads) ** -0.5
+        cls_only = len(query) < len(key)
+        query_sizes = [count * (1 if cls_only else length) for count, length in groups]
+        key_sizes = [count * length for count, length in groups]
+        parts = (
+            query.float().split(query_sizes),
+            key.float().split(key_sizes),
+            value.float().split(key_sizes),
+        )
+        contexts = []
         with torch.autocast(query.device.type, enabled=False):
-            for (count, _), *some in zip(groups, *parts, strict=True):
-                q, k, v = (
-                    x.view(count, -1, heads, x.shape[1] // heads).transpose(1, 2) for x in some
+            for (count, _), *rows in zip(groups, *parts, strict=True):
+                q, k, v = (  # (inputs, A, L or 1, D), (inputs, A, L, D) twice
+                    x.view(count, -1, heads, x.shape[1] // heads).transpose(1, 2) for x in rows
                 )
-                scores = q * scale @ k.transpose(2, 3)
+                scores = q * scale @ k.transpose(2, 3)  # (inputs, A, L or 1, L)
                 if states:
                     states.attention[-1].append(scores)
-                shares = self._drop(scores.softmax(-1))
-                found.append((shares @ v).transpose(1, 2).reshape(count * q.shape[2], -1))
-        return torch.cat(found)
+                weights = self._drop(scores.softmax(-1))
+                context = (weights @ v).transpose(1, 2)  # (inputs, L or 1, A, D)
+                contexts.append(context.reshape(count * q.shape[2], -1))
+        return torch.cat(contexts)
 
     def _head(self, x: Any) -> Any:
-        """The layer on [CLS] with its activation, then one logit: (inputs, 1).
+        """Compute one logit from each [CLS] vector: (N, H) → (N, 1).
 
-        Always in float32: logits of 16 bits would be equal for many inputs.
+        It is always computed in float32, because bf16 would make the logits of many inputs equal.
         """
-        return self._linear(self._drop(self._transformed(x)), self.family.logits)
+        return self._linear(self._drop(self._transform(x)), self.family.logits)
 
-    def _transformed(self, x: Any) -> Any:
+    def _transform(self, x: Any) -> Any:
         transform, activation = self.family.transform
         x = self._drop(x) if self.family.drops_first else x
         return self._activate(self._linear(x, transform), activation)
@@ -344,7 +359,7 @@ class Network:
         from torch.nn.functional import layer_norm
 
         weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
-        return layer_norm(x, weight.shape, weight, bias, self.shape.epsilon)
+        return layer_norm(x, weight.shape, weight, bias, self.config.epsilon)
 
     def _drop(self, x: Any) -> Any:
         from torch.nn.functional import dropout

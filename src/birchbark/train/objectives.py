@@ -1,8 +1,8 @@
-"""What is minimised? Losses over lists of texts that share a query.
+"""Which losses can a model be trained with?
 
-Each takes logits and targets (lists, width) in float32 and a mask of the same shape, true where
-there is a text, and gives one loss a list, (lists,). A list has one text or more. Padding changes
-nothing: what stands outside of the mask is never looked at.
+A loss function takes lists of texts that share a query. Its arguments are logits and targets
+(lists, width), float32, and a mask of the same shape that is true where there is a text. It returns
+one loss per list, (lists,). A list has at least one text. Padding outside the mask has no effect.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ Loss = Callable[[Any, Any, Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """One of `LOSSES` by its name, with its settings.
+    """One of `LOSSES`, with its settings.
 
-    margin: of `margin` alone, the difference of log-odds that is enough. temperature: of
-    `soft-labels` alone. `duo` is pointwise over comparisons of two texts. Targets are grades, or
-    log-odds of a teacher where it is `soft`.
+    kind: the name of the loss. Targets are grades, except for `soft`, `soft-margin` and
+    `soft-labels`, whose targets are a teacher's log-odds. `duo` is the pointwise loss over
+    comparisons of two texts.
+    margin: for `margin`, the difference of log-odds beyond which the loss is 0.
+    temperature: for `soft-labels`, T in its formula.
     """
 
     kind: str = "pointwise"
@@ -36,110 +38,132 @@ class Objective:
     def __post_init__(self) -> None:
         if self.kind not in LOSSES:
             raise InputError(
-                f"unknown objective {self.kind!r}", remedy=f"one of {', '.join(LOSSES)}"
+                f"unknown objective {self.kind!r}", wanted=f"one of {', '.join(LOSSES)}"
             )
         for name in SETTINGS:
             value = getattr(self, name)
             if not 0 < value < float("inf"):
-                raise InputError(f"{name} is out of range", wanted="above 0", found=str(value))
+                raise InputError(
+                    f"{name} is out of range", wanted="a finite number above 0", found=str(value)
+                )
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """Names of those that this loss has."""
+        """The names of the settings that this loss has."""
         return LOSSES[self.kind].settings
 
     @property
-    def soft(self) -> bool:
-        """Whether targets are a teacher's log-odds."""
-        return LOSSES[self.kind].soft
+    def needs_teacher(self) -> bool:
+        """Whether the targets are a teacher's log-odds, and not grades."""
+        return LOSSES[self.kind].needs_teacher
 
     @property
-    def compares(self) -> bool:
-        """Whether a list of one text has nothing to learn from."""
-        return LOSSES[self.kind].compares
+    def needs_several_texts(self) -> bool:
+        """Whether the loss needs at least two texts per list; with one it is constant."""
+        return LOSSES[self.kind].needs_several_texts
 
-    def learns_from(self, grades: NDArray[np.float32]) -> bool:
-        """Whether a list with these grades has a loss that can be lowered."""
-        return LOSSES[self.kind].learns_from(grades)
+    def has_gradient(self, grades: NDArray[np.float32]) -> bool:
+        """Return whether the loss of a list with these grades (texts,) depends on the logits.
+
+        The list must have at least two texts if the loss needs several.
+        """
+        return LOSSES[self.kind].has_gradient(grades)
 
     @property
     def loss(self) -> Loss:
-        """The function, with its settings."""
-        chosen = {name: getattr(self, name) for name in self.settings}
-        return partial(LOSSES[self.kind].function, **chosen)
+        """The loss function, with its settings bound."""
+        settings = {name: getattr(self, name) for name in self.settings}
+        return partial(LOSSES[self.kind].function, **settings)
 
 
 def pointwise(logits: Any, targets: Any, mask: Any) -> Any:
-    """Binary cross-entropy of sigmoid(logit) and relevant (grade above 0) or not; mean of a list.
+    """Mean binary cross-entropy between sigmoid(logit) and the label grade > 0.
 
-    Equal to softmax cross-entropy over two logits, of which this one is the difference (Nogueira &
-    Cho 2019).
+    It equals softmax cross-entropy over two logits whose difference is this logit (Nogueira & Cho
+    2019).
     """
     from torch.nn.functional import binary_cross_entropy_with_logits
 
-    labels = (targets > 0).to(logits.dtype)
+    labels = (targets > 0).to(logits.dtype)  # (lists, width)
     return _mean(binary_cross_entropy_with_logits(logits, labels, reduction="none"), mask)
 
 
 def ranknet(logits: Any, targets: Any, mask: Any) -> Any:
-    """Log(1 + exp(lower − higher)), mean over the list's pairs of unequal grades (Burges 2005)."""
+    """Mean of log(1 + exp(l − h)) over a list's pairs of texts with unequal grades.
+
+    h and l are the logits of the higher- and the lower-graded text (RankNet, Burges et al. 2005).
+    """
     from torch.nn.functional import softplus
 
-    return _over_pairs(lambda gap: softplus(-gap), logits, targets, mask)
+    return _mean_over_unequal(lambda gap: softplus(-gap), logits, targets, mask)
 
 
 def margin_loss(logits: Any, targets: Any, mask: Any, margin: float) -> Any:
-    """Max(0, margin − (higher − lower)), mean over the list's pairs of unequal grades."""
-    return _over_pairs(lambda gap: (margin - gap).clamp(min=0), logits, targets, mask)
+    """Mean of max(0, margin − (h − l)) over a list's pairs of texts with unequal grades.
+
+    h and l are the logits of the higher- and the lower-graded text.
+    """
+    return _mean_over_unequal(lambda gap: (margin - gap).clamp(min=0), logits, targets, mask)
 
 
 def softmax_loss(logits: Any, targets: Any, mask: Any) -> Any:
-    """Cross-entropy of softmax(logits) and the grades divided by their sum.
+    """Cross-entropy between softmax(logits) and the grades divided by their sum.
 
-    With one relevant text in a list, minus the logarithm of its share.
+    Grades below 0 count as 0. For a list with one relevant text, the loss is the negative logarithm
+    of that text's probability; for a list without one it is 0.
     """
-    goal = targets.clamp(min=0) * mask
-    goal = goal / goal.sum(1, keepdim=True).clamp(min=1e-9)
-    return _cross_entropy(logits, goal, mask)
+    gains = targets.clamp(min=0) * mask  # (lists, width)
+    target_probabilities = gains / gains.sum(1, keepdim=True).clamp(min=1e-9)
+    return _cross_entropy(logits, target_probabilities, mask)
 
 
 def listnet(logits: Any, targets: Any, mask: Any) -> Any:
-    """Cross-entropy of softmax(logits) and softmax(grades): ListNet's top-one (Cao 2007)."""
-    goal = targets.masked_fill(~mask, float("-inf")).softmax(1)
-    return _cross_entropy(logits, goal, mask)
+    """Cross-entropy between softmax(logits) and softmax(grades).
+
+    This is ListNet with top-one probabilities (Cao et al. 2007).
+    """
+    target_probabilities = targets.masked_fill(~mask, float("-inf")).softmax(1)  # (lists, width)
+    return _cross_entropy(logits, target_probabilities, mask)
 
 
 def soft(logits: Any, targets: Any, mask: Any) -> Any:
-    """Squared difference to the teacher's log-odds, mean over the list."""
+    """Mean squared difference between the logits and the teacher's log-odds."""
     return _mean((logits - targets) ** 2, mask)
 
 
 def soft_margin(logits: Any, targets: Any, mask: Any) -> Any:
-    """Squared difference to the teacher's margins, mean over all pairs of the list.
+    """Mean squared difference between the student's and the teacher's margins.
 
-    Where scores lie does not matter, only their distances (Margin-MSE, Hofstätter 2020).
+    A margin is the difference between the log-odds of two texts of a list. Adding a constant to all
+    logits of a list does not change the loss (Margin-MSE, Hofstätter et al. 2020).
     """
-    gap = logits - targets
-    apart = gap[:, :, None] - gap[:, None, :]
-    both = _pairs(mask) & ~_diagonal(mask)
-    return _mean((apart**2).flatten(1), both.flatten(1))
+    error = logits - targets  # (lists, width)
+    difference = error[:, :, None] - error[:, None, :]  # (lists, width, width)
+    distinct = _pair_mask(mask) & ~_identity(mask)
+    return _mean((difference**2).flatten(1), distinct.flatten(1))
 
 
 def soft_labels(logits: Any, targets: Any, mask: Any, temperature: float) -> Any:
-    """T² · KL(sigmoid(teacher's log-odds / T), sigmoid(logit / T)), mean over the list.
+    """Mean of T² · KL(sigmoid(teacher's log-odds / T) ‖ sigmoid(logit / T)).
 
-    Soft cross-entropy less what no student can undo, so a student equal to its teacher has none; T
-    → 0 makes labels of the teacher's decisions (Hinton 2015; Sanh 2019).
+    It is computed as cross-entropy minus the teacher's entropy, so it is 0 for a student equal to
+    its teacher. A higher T softens both distributions; the factor T² keeps gradients comparable
+    across temperatures (Hinton et al. 2015; Sanh et al. 2019).
     """
     from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
-    cold, wanted = targets / temperature, (targets / temperature).sigmoid()
-    crossed = binary_cross_entropy_with_logits(logits / temperature, wanted, reduction="none")
-    entropy = -(wanted * logsigmoid(cold) + (1 - wanted) * logsigmoid(-cold))
-    return temperature**2 * _mean(crossed - entropy, mask)
+    scaled = targets / temperature  # (lists, width)
+    target_probabilities = scaled.sigmoid()  # (lists, width)
+    cross_entropy = binary_cross_entropy_with_logits(
+        logits / temperature, target_probabilities, reduction="none"
+    )
+    entropy = -(
+        target_probabilities * logsigmoid(scaled) + (1 - target_probabilities) * logsigmoid(-scaled)
+    )
+    return temperature**2 * _mean(cross_entropy - entropy, mask)
 
 
-def _any(grades: NDArray[np.float32]) -> bool:
+def _always(grades: NDArray[np.float32]) -> bool:
     return True
 
 
@@ -147,57 +171,64 @@ def _unequal(grades: NDArray[np.float32]) -> bool:
     return bool(grades.max() > grades.min())
 
 
-def _some_relevant(grades: NDArray[np.float32]) -> bool:
+def _any_relevant(grades: NDArray[np.float32]) -> bool:
     return bool(grades.max() > 0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    """What there is to know of a loss. See the properties of Objective."""
+class _LossKind:
+    """A loss function and its properties; see the properties of Objective."""
 
     function: Callable[..., Any]
-    compares: bool = True
-    learns_from: Callable[[NDArray[np.float32]], bool] = _any
-    soft: bool = False
+    needs_several_texts: bool = True
+    has_gradient: Callable[[NDArray[np.float32]], bool] = _always
+    needs_teacher: bool = False
     settings: tuple[str, ...] = ()
 
 
 SETTINGS = ("margin", "temperature")
-LOSSES: Mapping[str, _Kind] = {
-    "pointwise": _Kind(pointwise, compares=False),
-    "ranknet": _Kind(ranknet, learns_from=_unequal),
-    "margin": _Kind(margin_loss, learns_from=_unequal, settings=("margin",)),
-    "softmax": _Kind(softmax_loss, learns_from=_some_relevant),
-    "listnet": _Kind(listnet),
-    "soft": _Kind(soft, compares=False, soft=True),
-    "soft-margin": _Kind(soft_margin, soft=True),
-    "duo": _Kind(pointwise, learns_from=_unequal),
-    "soft-labels": _Kind(soft_labels, compares=False, soft=True, settings=("temperature",)),
+LOSSES: Mapping[str, _LossKind] = {
+    "pointwise": _LossKind(pointwise, needs_several_texts=False),
+    "ranknet": _LossKind(ranknet, has_gradient=_unequal),
+    "margin": _LossKind(margin_loss, has_gradient=_unequal, settings=("margin",)),
+    "softmax": _LossKind(softmax_loss, has_gradient=_any_relevant),
+    "listnet": _LossKind(listnet),
+    "soft": _LossKind(soft, needs_several_texts=False, needs_teacher=True),
+    "soft-margin": _LossKind(soft_margin, needs_teacher=True),
+    "duo": _LossKind(pointwise, has_gradient=_unequal),
+    "soft-labels": _LossKind(
+        soft_labels, needs_several_texts=False, needs_teacher=True, settings=("temperature",)
+    ),
 }
 
 
 def _mean(values: Any, mask: Any) -> Any:
-    """Mean of each list's values within the mask; 0 where there are none."""
+    """Average each row over its mask, (lists, n) → (lists,); 0 for a row whose mask is empty."""
     return values.masked_fill(~mask, 0).sum(1) / mask.sum(1).clamp(min=1)
 
 
-def _cross_entropy(logits: Any, goal: Any, mask: Any) -> Any:
-    shares = logits.masked_fill(~mask, float("-inf")).log_softmax(1)
-    return -(goal * shares.masked_fill(~mask, 0)).sum(1)
+def _cross_entropy(logits: Any, target_probabilities: Any, mask: Any) -> Any:
+    log_probabilities = logits.masked_fill(~mask, float("-inf")).log_softmax(1)  # (lists, width)
+    return -(target_probabilities * log_probabilities.masked_fill(~mask, 0)).sum(1)
 
 
-def _over_pairs(loss: Callable[[Any], Any], logits: Any, targets: Any, mask: Any) -> Any:
-    """Mean of `loss`(higher − lower) over pairs of unequal targets; 0 where there are none."""
-    gap = logits[:, :, None] - logits[:, None, :]
-    wanted = (targets[:, :, None] > targets[:, None, :]) & _pairs(mask)
-    return _mean(loss(gap).flatten(1), wanted.flatten(1))
+def _mean_over_unequal(loss: Callable[[Any], Any], logits: Any, targets: Any, mask: Any) -> Any:
+    """Average `loss`(h − l) over pairs of texts with unequal targets; 0 if there are none.
+
+    h and l are the logits of the texts with the higher and the lower target.
+    """
+    gap = logits[:, :, None] - logits[:, None, :]  # (lists, width, width)
+    ordered = (targets[:, :, None] > targets[:, None, :]) & _pair_mask(mask)
+    return _mean(loss(gap).flatten(1), ordered.flatten(1))
 
 
-def _pairs(mask: Any) -> Any:
+def _pair_mask(mask: Any) -> Any:
+    """Return where both texts of a pair exist: (lists, width) → (lists, width, width)."""
     return mask[:, :, None] & mask[:, None, :]
 
 
-def _diagonal(mask: Any) -> Any:
+def _identity(mask: Any) -> Any:
+    """Return where both texts of a pair are the same text: (width, width)."""
     import torch
 
     return torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)

@@ -1,4 +1,4 @@
-"""How does a configuration become a model? All of a training, which a kill cannot undo."""
+"""How is a model trained from a configuration, and resumed after an interruption?"""
 
 from __future__ import annotations
 
@@ -9,252 +9,284 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from birchbark.artifact import origin
-from birchbark.checkpoint.named import open_named
-from birchbark.checkpoint.reader import Checkpoint
-from birchbark.checkpoint.tokenizer import Pieces
-from birchbark.device.session import on_device
+from birchbark.artifact import software_versions
+from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.checkpoint.locate import open_named
+from birchbark.checkpoint.model_card import card_kind, lineage_of, write_card
+from birchbark.checkpoint.tokenizer import CheckpointTokenizer
+from birchbark.device.torch_session import torch_session_factory
 from birchbark.errors import InputError, MissingPackageError, TrainingError, first_line
-from birchbark.train.card import begun, kind_of
-from birchbark.train.config import Training
-from birchbark.train.course import Course
-from birchbark.train.curve import Curve
-from birchbark.train.export import export, write_card
-from birchbark.train.folder import (
-    CURVE,
+from birchbark.train.config import TrainingConfig
+from birchbark.train.dataset import Log, TokenisedDataSet, load_datasets
+from birchbark.train.distributed import ProcessGroup
+from birchbark.train.export import export
+from birchbark.train.hidden_state_distillation import HiddenStateDistillation
+from birchbark.train.initialise import open_network
+from birchbark.train.loop import Learner
+from birchbark.train.masked_lm import MaskedLearner
+from birchbark.train.masking import Masker
+from birchbark.train.sampler import Sampler
+from birchbark.train.teacher_scores import TeacherScores, with_teacher_targets
+from birchbark.train.training_folder import (
     IDENTITY,
+    LOG,
     MODEL,
     STATE,
     TEACHERS,
     check_identity,
-    opened,
-    written,
+    explained_write_errors,
+    open_folder,
 )
-from birchbark.train.loop import Learner
-from birchbark.train.masked import MaskedLearner
-from birchbark.train.masking import Hider
-from birchbark.train.matching import Matcher
-from birchbark.train.material import Material, load_material
-from birchbark.train.shaping import open_network
-from birchbark.train.state import Progress, load_state, save_state
-from birchbark.train.teaching import Teachers, teach
-from birchbark.train.validate import check_validation, validate
-from birchbark.train.world import World
+from birchbark.train.training_log import TrainingLog
+from birchbark.train.training_state import Progress, load_state, save_state
+from birchbark.train.validation import check_validation, validate
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
-    """How a training is followed.
+class ProgressReporter:
+    """Functions that are called with the progress of a training run.
 
-    tell: a line of text. stepped: steps done, all steps, loss. asked: pairs that a teacher has
-    answered, and all of the data set's.
+    log: receives a line of text.
+    on_step: receives the number of completed steps, the number of all steps, and the loss.
+    on_teacher_scores: receives how many pairs of a data set have teacher scores so far, and how
+    many need them.
     """
 
-    tell: Callable[[str], None] = lambda text: None
-    stepped: Callable[[int, int, float], None] = lambda step, steps, loss: None
-    asked: Callable[[int, int], None] = lambda pairs, of: None
+    log: Log = lambda text: None
+    on_step: Callable[[int, int, float], None] = lambda step, steps, loss: None
+    on_teacher_scores: Callable[[int, int], None] = lambda pairs, total: None
 
 
 def train(
-    training: Training,
+    training: TrainingConfig,
     root: Path,
     folder: Path,
     *,
     teachers: Path | None = None,
     device: str = "cpu",
-    world: World = World(),
-    talk: Talk = Talk(),
+    processes: ProcessGroup = ProcessGroup(),
+    reporter: ProgressReporter = ProgressReporter(),
 ) -> Progress:
-    """Train, or go on with the training that `folder` holds; its model is in `folder`/model.
+    """Train a model, or resume if `folder` has a training state; write it to `folder`/model.
 
-    root: what paths of the data start from. teachers: score store of what they say, which several
-    trainings may share; else `folder` has one. Raises InputError where `folder` holds another
-    training or anything else, MissingPackageError without torch, TrainingError where the loss is no
-    number or the disk is full, and what reading data and base raises.
+    root: the folder that data paths are relative to.
+    teachers: the folder of a score store, which several training runs can share; None for one in
+    `folder`.
+    Raises InputError for invalid data, an unsuitable base or device, and a `folder` that holds
+    anything else; CheckpointError for a damaged base; MissingPackageError without torch;
+    ArtifactError while another process trains in `folder`; LossError if the loss is not finite; and
+    TrainingError for a full disk, too little GPU memory or a damaged state.
     """
     check_device(device)
     base = _open_base(training)
-    lineage = begun(base, training.base)
-    pieces = Pieces(base)
-    network = open_network(base, training.shaping, training.seed, device)
-    how, longest = training.matching, training.max_length
-    matcher = Matcher(how, network, pieces, longest, training.seed) if how else None
-    with opened(folder, world):
-        with world.in_turn():
-            materials = list(load_material(training, root, pieces, talk.tell))
-            check_validation(materials, training.validation)
-            course = Course(materials, training.schedule, training.seed, world.size)
-            kept = Teachers(teachers or folder / TEACHERS, device, world.first, talk.asked)
-            materials = teach(materials, course, kept, talk.tell)
-        for material, lists in zip(materials, course.lists.tolist(), strict=True):
-            talk.tell(f"{material.data.name}: {lists:,} lists an epoch, {material.data.draw.each}")
+    lineage = lineage_of(base, training.base)
+    tokenizer = CheckpointTokenizer(base)
+    network = open_network(base, training.initialisation, training.seed, device)
+    distillation = None
+    if settings := training.distillation:
+        max_length, seed = training.max_length, training.seed
+        distillation = HiddenStateDistillation(settings, network, tokenizer, max_length, seed)
+    with open_folder(folder, processes):
+        with processes.main_process_first():
+            datasets = list(load_datasets(training, root, tokenizer, reporter.log))
+            check_validation(datasets, training.validation)
+            sampler = Sampler(datasets, training.schedule, training.seed, processes.size)
+            store, on_scores = teachers or folder / TEACHERS, reporter.on_teacher_scores
+            scores = TeacherScores(store, device, processes.is_main, on_scores)
+            datasets = with_teacher_targets(datasets, sampler, scores, reporter.log)
+        for dataset, count in zip(datasets, sampler.lists_per_epoch.tolist(), strict=True):
+            each = dataset.config.lists.each
+            reporter.log(f"{dataset.config.name}: {count:,} lists per epoch (each = {each})")
         if training.masking:
-            hider = Hider.of(training.masking, pieces)
-            learner: Learner = MaskedLearner(network, materials, course, world, hider)
+            masker = Masker.of(training.masking, tokenizer)
+            learner: Learner = MaskedLearner(network, datasets, sampler, processes, masker)
         else:
-            learner = Learner(network, materials, course, world, matcher)
-        check_identity(
-            folder / IDENTITY, _identity(training, base, materials, device, world), world
+            learner = Learner(network, datasets, sampler, processes, distillation)
+        identity = _identity(training, base, datasets, device, processes)
+        check_identity(folder / IDENTITY, identity, processes)
+        write = partial(export, network=network, base=base, tokenizer=tokenizer)
+        job = _Job(
+            training=training,
+            folder=folder,
+            base_lineage=lineage,
+            write_model=write,
+            datasets=datasets,
+            sampler=sampler,
+            learner=learner,
+            processes=processes,
+            reporter=reporter,
         )
-        write = partial(export, network=network, base=base, pieces=pieces)
-        task = _Running(training, folder, lineage, write, materials, course, learner, world, talk)
-        with written(folder), _roomy():
-            return task.run()
+        with explained_write_errors(folder), _explained_out_of_memory():
+            return job.run()
 
 
 @dataclass(slots=True)
-class _Running:
-    """A training that runs.
+class _Job:
+    """A training run in progress.
 
-    begun: the base's lineage. export: writes the model, given a folder and its lineage.
+    base_lineage: the lineage of the base, see checkpoint/model_card.py.
+    write_model: writes the model, given a folder and the lineage.
     """
 
-    training: Training
+    training: TrainingConfig
     folder: Path
-    begun: Mapping[str, Any]
-    export: Callable[..., None]
-    materials: Sequence[Material]
-    course: Course
+    base_lineage: Mapping[str, Any]
+    write_model: Callable[..., None]
+    datasets: Sequence[TokenisedDataSet]
+    sampler: Sampler
     learner: Learner
-    world: World
-    talk: Talk
+    processes: ProcessGroup
+    reporter: ProgressReporter
     progress: Progress = field(default_factory=Progress)
 
     def run(self) -> Progress:
-        """Take up what is there, learn to the end, and finish the card."""
+        """Restore the saved state, if there is one, train to the end, and write the model card."""
         if (self.folder / STATE).exists():
             self.progress = load_state(self.folder / STATE, self.learner)
             self._check_model()
-            self.talk.tell(f"goes on after step {self.progress.step:,} of {self.course.steps:,}")
-        if (first := self.world.agreed(self.progress.step)) != self.progress.step:
-            raise TrainingError(
-                "the processes of this training do not see one folder",
-                where=str(self.folder),
-                found=f"step {first} and step {self.progress.step}",
+            self.reporter.log(
+                f"resuming after step {self.progress.step:,} of {self.sampler.steps:,}"
             )
-        with Curve.open(self.folder / CURVE, self.progress.step, self.world.first) as curve:
+        if (step := self.processes.broadcast(self.progress.step)) != self.progress.step:
+            raise TrainingError(
+                "the processes of this training run do not share a folder",
+                where=str(self.folder),
+                found=f"step {step} and step {self.progress.step}",
+            )
+        is_main, log_file = self.processes.is_main, self.folder / LOG
+        with TrainingLog.open(log_file, self.progress.step, is_main) as training_log:
             while not self.progress.ended:
-                self._step(curve)
-        if self.world.first:
-            kind = kind_of(self.training.shaping.form)
+                self._step(training_log)
+        if is_main:
+            kind = card_kind(self.training.initialisation.architecture)
             write_card(self.folder / MODEL, self._lineage(), kind)
         return self.progress
 
     def _check_model(self) -> None:
-        """A training that goes on may never find a better model than that which it has written."""
+        """Raise TrainingError if the best model is missing, since no later one may be better."""
         if self.progress.best_step and not (self.folder / MODEL).exists():
             raise TrainingError(
-                "the training's best model is gone",
+                "the best model of this training run is missing",
                 where=str(self.folder / MODEL),
-                remedy="put it back, or ask to replace the training",
+                remedy="restore it, or replace the training run",
             )
 
-    def _step(self, curve: Curve) -> None:
-        progress = self.progress
+    def _step(self, training_log: TrainingLog) -> None:
+        """Train one step; then validate or save the state, if either is due."""
+        progress, schedule = self.progress, self.training.schedule
         loss = self.learner.step(progress.step, self.training.seed)
+        rate = self.sampler.learning_rate(progress.step)
         progress.step += 1
-        curve.add(step=progress.step, loss=loss, rate=self.course.rate(progress.step - 1))
-        self.talk.stepped(progress.step, self.course.steps, loss)
-        every = self.training.validation.every or self.course.epoch
-        done = progress.step >= self.course.steps
-        if done or progress.step % every == 0:
-            better = self._validated(curve)
+        training_log.add(step=progress.step, loss=loss, rate=rate)
+        self.reporter.on_step(progress.step, self.sampler.steps, loss)
+        every = self.training.validation.every or self.sampler.steps_per_epoch
+        is_last = progress.step >= self.sampler.steps
+        if is_last or progress.step % every == 0:
+            is_best = self._validate(training_log)
             patience = self.training.validation.patience
-            if done:
+            if is_last:
                 progress.ended = "all steps"
             elif patience and progress.stale >= patience:
                 progress.ended = f"no better value in {patience} validations"
-            if self.world.first:
-                if better:
-                    self.export(self.folder / MODEL, lineage=self._lineage())
-                save_state(self.folder / STATE, self.learner, progress)
-            self.world.wait()
-        elif (often := self.training.schedule.checkpoint) and progress.step % often == 0:
-            if self.world.first:
-                save_state(self.folder / STATE, self.learner, progress)
-            self.world.wait()
+            if is_best and self.processes.is_main:
+                self.write_model(self.folder / MODEL, lineage=self._lineage())
+            self._save_state()
+        elif schedule.save_every and progress.step % schedule.save_every == 0:
+            self._save_state()
 
-    def _validated(self, curve: Curve) -> bool:
-        """Measure, and say whether this is the model to keep: the best, or the last of all."""
-        progress, name = self.progress, self.training.validation.measure
-        found = self.world.agreed(validate(self.learner, self.materials, name, self.training.seed))
-        judged = self.training.masking or any(m.data.aims for m in self.materials)
-        if not found:
+    def _save_state(self) -> None:
+        if self.processes.is_main:
+            save_state(self.folder / STATE, self.learner, self.progress)
+        self.processes.barrier()
+
+    def _validate(self, training_log: TrainingLog) -> bool:
+        """Validate the model, and return whether to write it.
+
+        A model is written if its mean over data sets is the best so far. Without held-out queries,
+        or with distillation of hidden states alone, every model is written.
+        """
+        progress, measure = self.progress, self.training.validation.measure
+        results = self.processes.broadcast(
+            validate(self.learner, self.datasets, measure, self.training.seed)
+        )
+        if not results:
             progress.best_step = progress.step
             return True
-        values = {key: one.mean for key, one in found.items()}
-        losses = {key: one.loss for key, one in found.items() if one.loss is not None}
+        values = {name: result.mean for name, result in results.items()}
+        losses = {name: result.loss for name, result in results.items() if result.loss is not None}
         mean = sum(values.values()) / len(values)
-        better = progress.best is None or mean > progress.best or not judged
-        progress.stale = 0 if better else progress.stale + 1
-        if better:
+        has_measured_loss = self.training.masking or self.training.objectives
+        is_best = progress.best is None or mean > progress.best or not has_measured_loss
+        progress.stale = 0 if is_best else progress.stale + 1
+        if is_best:
             progress.best, progress.best_step = mean, progress.step
-            progress.measures = {key: one.told for key, one in found.items()}
-        curve.add(step=progress.step, measure=name, values=values, losses=losses)
-        shown = ", ".join(f"{key} {value:.4f}" for key, value in values.items())
-        self.talk.tell(f"step {progress.step:,}: {name} {shown}{' (best)' if better else ''}")
-        return better
+            progress.measures = {name: result.summary for name, result in results.items()}
+        training_log.add(step=progress.step, measure=measure, values=values, losses=losses)
+        by_set = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
+        suffix = " (best)" if is_best else ""
+        self.reporter.log(f"step {progress.step:,}: {measure} {by_set}{suffix}")
+        return is_best
 
     def _lineage(self) -> dict[str, Any]:
-        """The base's lineage, with this training at its end."""
+        """Return the base's lineage, with this training run appended."""
         progress = self.progress
-        own = {
+        entry = {
             "title": self.training.title,
             "seed": self.training.seed,
             "settings": self.training.values,
-            "data": [material.facts for material in self.materials],
+            "data": [dataset.facts for dataset in self.datasets],
             "steps": progress.step,
             "best_step": progress.best_step,
             "ended": progress.ended or "not ended yet",
             "measure": self.training.validation.measure,
             "measures": progress.measures,
-            "versions": made_by(),
+            "versions": training_versions(),
         }
-        return {**self.begun, "trainings": [*self.begun["trainings"], own]}
+        return {**self.base_lineage, "trainings": [*self.base_lineage["trainings"], entry]}
 
 
-def _open_base(training: Training) -> Checkpoint:
-    """The base; InputError if it cannot read inputs that are as long as is asked for."""
+def _open_base(training: TrainingConfig) -> Checkpoint:
+    """Open the base. Raises InputError if its maximum length is below `max_length`."""
     base = open_named(training.base)
-    if training.max_length > base.shape.longest:
+    if training.max_length > base.config.max_positions:
         raise InputError(
-            "max_length is more than the base can read",
+            "max_length exceeds the maximum length of the base",
             where=str(training.path),
-            wanted=f"at most {base.shape.longest}",
+            wanted=f"at most {base.config.max_positions}",
             found=str(training.max_length),
         )
     return base
 
 
 def _identity(
-    training: Training,
+    training: TrainingConfig,
     base: Checkpoint,
-    materials: Sequence[Material],
+    datasets: Sequence[TokenisedDataSet],
     device: str,
-    world: World,
+    processes: ProcessGroup,
 ) -> dict[str, Any]:
-    """What must be equal for a training to go on."""
+    """Return everything that must stay the same for a training run to be resumed."""
     return {
         "settings": training.values,
         "base": base.fingerprint,
         "teachers": [open_named(name).fingerprint for name in training.teachers],
-        "data": [material.facts for material in materials],
-        "processes": world.size,
+        "data": [dataset.facts for dataset in datasets],
+        "processes": processes.size,
         "device": device,
-        "versions": made_by(),
+        "versions": training_versions(),
     }
 
 
-def made_by() -> dict[str, str]:
-    """Versions that weights depend on."""
+def training_versions() -> dict[str, str]:
+    """Return the versions of all software that the weights depend on."""
     import torch
 
-    return origin() | {"torch": str(torch.__version__)}
+    return software_versions() | {"torch": str(torch.__version__)}
 
 
 @contextmanager
-def _roomy() -> Iterator[None]:
-    """A GPU whose memory does not suffice, in plain words."""
+def _explained_out_of_memory() -> Iterator[None]:
+    """Raise TrainingError instead of torch's error if the GPU's memory is full."""
     import torch
 
     try:
@@ -263,25 +295,25 @@ def _roomy() -> Iterator[None]:
         raise TrainingError(
             "the GPU's memory is full",
             found=first_line(full),
-            remedy="a smaller schedule.batch, with schedule.accumulate as much larger",
+            remedy="lower schedule.batch, and raise schedule.accumulate by the same factor",
         ) from full
 
 
 def check_device(device: str) -> None:
-    """Raise MissingPackageError without torch, InputError for a device that it does not know."""
+    """Raise MissingPackageError without torch, and InputError if torch has no such device."""
     try:
         import torch
     except ImportError:
         raise MissingPackageError(
             "training needs torch", remedy="pip install 'birchbark[train]'"
         ) from None
-    on_device(device)
+    torch_session_factory(device)
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as unknown:
         raise InputError(
-            "torch does not know this device",
+            "torch does not have this device",
             where=f"device {device}",
             found=first_line(unknown),
-            remedy="--device cpu is always there",
+            remedy="--device cpu is always available",
         ) from None

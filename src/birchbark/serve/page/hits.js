@@ -1,123 +1,123 @@
-// How are hits drawn, and how do they move to new places?
+// How are hits drawn, and how do they move when the ranking changes?
 
-import { figure, made, named, unseen } from "./made.js";
+import { element, formatScore, title, visuallyHidden } from "./dom.js";
 
-const FAR = "not among the first stage’s best";
-const CONTEXT = 80;  // characters
-const MOST = 3;  // pieces of evidence that are shown of a hit
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const NOT_IN_FIRST_STAGE = "not among the first stage’s best";
+const CONTEXT = 80;  // characters on each side of a segment
+const MAX_SEGMENTS = 3;  // shown per hit
+const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
-let pressed = false, held = null;  // nothing is moved from under a finger
+let pressed = false, pendingDraw = null;  // hits are not moved while one is being pressed
 addEventListener("pointerdown", event => { pressed = event.button === 0 && Boolean(event.target.closest?.("#hits")); });
 for (const kind of ["pointerup", "pointercancel", "contextmenu", "dragend", "blur"]) addEventListener(kind, () => setTimeout(() => {  // after the click
   pressed = false;
-  const draw = held;
-  held = null;
+  const draw = pendingDraw;
+  pendingDraw = null;
   draw?.();
 }));
 
-// first: doc_id → place in the first stage's ranking. open: called with a hit.
-export function showHits(list, answer, first, open) {
-  if (pressed) held = () => drawHits(list, answer, first, open);
-  else drawHits(list, answer, first, open);
+// firstStageRanks: doc_id → rank. open: called with the hit that the user selects.
+export function showHits(list, answer, firstStageRanks, open) {
+  if (pressed) pendingDraw = () => drawHits(list, answer, firstStageRanks, open);
+  else drawHits(list, answer, firstStageRanks, open);
 }
 
-export function forgetHits(list) {
-  [pressed, held] = [false, null];
+export function clearHits(list) {
+  [pressed, pendingDraw] = [false, null];
   list.replaceChildren();
 }
 
-// What stands in the list already is changed where it is, so that focus, clicks and selections last.
-function drawHits(list, answer, first, open) {
-  const focused = document.activeElement, old = new Map([...list.children].map(item => [item.dataset.id, item]));
-  const before = new Map([...old].map(([id, item]) => [id, item.getBoundingClientRect().top]));
-  const most = Math.max(...answer.hits.map(hit => hit.score), 1e-9);
-  const items = answer.hits.map((hit, place) => filled(old.get(hit.doc_id) ?? blank(hit, open), hit, place + 1, first, most));
-  let at = list.firstElementChild;
-  for (const one of items) {
-    if (one === at) at = at.nextElementSibling;
-    else list.insertBefore(one, at);
+// Items of documents already in the list are updated in place, so that focus and selections persist.
+function drawHits(list, answer, firstStageRanks, open) {
+  const focused = document.activeElement, existing = new Map([...list.children].map(item => [item.dataset.id, item]));
+  const oldTops = new Map([...existing].map(([id, item]) => [id, item.getBoundingClientRect().top]));
+  const maxScore = Math.max(...answer.hits.map(hit => hit.score), 1e-9);
+  const items = answer.hits.map((hit, index) => update(existing.get(hit.doc_id) ?? createItem(hit, open), hit, index + 1, firstStageRanks, maxScore));
+  let next = list.firstElementChild;
+  for (const item of items) {
+    if (item === next) next = next.nextElementSibling;
+    else list.insertBefore(item, next);
   }
-  for (const one of old.values()) if (!items.includes(one)) one.remove();
+  for (const item of existing.values()) if (!items.includes(item)) item.remove();
   if (focused !== document.activeElement && list.contains(focused)) focused.focus({ preventScroll: true });
-  if (calm.matches) return;
-  for (const one of items) {
-    const from = before.get(one.dataset.id);
-    if (from === undefined) {
-      if (old.size) one.animate({ opacity: [0, 1] }, { duration: 250 });
+  if (reducedMotion.matches) return;
+  for (const item of items) {
+    const oldTop = oldTops.get(item.dataset.id);
+    if (oldTop === undefined) {
+      if (existing.size) item.animate({ opacity: [0, 1] }, { duration: 250 });
       continue;
     }
-    const by = from - one.getBoundingClientRect().top;
-    if (Math.abs(by) > 1)
-      one.animate({ transform: [`translateY(${by}px)`, "none"] }, { duration: 350, easing: "ease-out" });
+    const distance = oldTop - item.getBoundingClientRect().top;
+    if (Math.abs(distance) > 1)
+      item.animate({ transform: [`translateY(${distance}px)`, "none"] }, { duration: 350, easing: "ease-out" });
   }
 }
 
-function blank(hit, open) {
-  const one = made("li", { "data-id": hit.doc_id }, made("div", { class: "rank" }), made("div", {},
-    made("button", { type: "button", class: "title", onclick: () => open(one.hit) }),
-    made("div", { class: "parts" }), made("p", { class: "evidence" })));
-  return one;
+function createItem(hit, open) {
+  const item = element("li", { "data-id": hit.doc_id }, element("div", { class: "rank" }), element("div", {},
+    element("button", { type: "button", class: "title", onclick: () => open(item.hit) }),
+    element("div", { class: "parts" }), element("p", { class: "evidence" })));
+  return item;
 }
 
-function filled(one, hit, place, first, most) {
-  const shown = JSON.stringify([hit, place, first.get(hit.doc_id), most]);
-  if (one.shown === shown) return one;
-  [one.shown, one.hit, one.className] = [shown, hit, hit.settled ? "" : "unread"];
-  const title = one.querySelector(".title"), name = named(hit);
-  if (title.textContent !== name) title.textContent = name;
-  one.querySelector(".rank").replaceChildren(String(place), moved(first.get(hit.doc_id), place));
-  one.querySelector(".parts").replaceChildren(...parts(hit, most));
-  one.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit.segments) : [hit.lead]));
-  return one;
+function update(item, hit, rank, firstStageRanks, maxScore) {
+  const content = JSON.stringify([hit, rank, firstStageRanks.get(hit.doc_id), maxScore]);
+  if (item.content === content) return item;
+  [item.content, item.hit, item.className] = [content, hit, hit.scored ? "" : "unscored"];
+  const heading = item.querySelector(".title"), text = title(hit);
+  if (heading.textContent !== text) heading.textContent = text;
+  item.querySelector(".rank").replaceChildren(String(rank), rankChange(firstStageRanks.get(hit.doc_id), rank));
+  item.querySelector(".parts").replaceChildren(...scoreParts(hit, maxScore));
+  item.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit.segments) : [hit.lead]));
+  return item;
 }
 
-function moved(was, place) {
-  if (was === undefined) return made("span", { class: "moved up", title: FAR }, made("span", { "aria-hidden": "true" }, "new"), unseen(FAR));
-  const by = was - place;
-  if (!by) return "";
-  const [sign, way] = by > 0 ? ["▲", "up"] : ["▼", "down"];
-  const label = `${way} ${Math.abs(by)} from the first stage's ranking`;
-  return made("span", { class: `moved ${way}`, title: label }, made("span", { "aria-hidden": "true" }, `${sign} ${Math.abs(by)}`), unseen(label));
+function rankChange(oldRank, rank) {
+  if (oldRank === undefined) return element("span", { class: "moved up", title: NOT_IN_FIRST_STAGE }, element("span", { "aria-hidden": "true" }, "new"), visuallyHidden(NOT_IN_FIRST_STAGE));
+  const change = oldRank - rank;
+  if (!change) return "";
+  const [sign, direction] = change > 0 ? ["▲", "up"] : ["▼", "down"];
+  const label = `${direction} ${Math.abs(change)} from the first stage's ranking`;
+  return element("span", { class: `moved ${direction}`, title: label }, element("span", { "aria-hidden": "true" }, `${sign} ${Math.abs(change)}`), visuallyHidden(label));
 }
 
-function parts(hit, most) {
-  const named = [["first", "first stage", hit.first_stage], ["embedding", "embedding", hit.embedding], ["evidence-part", "evidence", hit.evidence]]
+function scoreParts(hit, maxScore) {
+  const parts = [["first-stage", "first stage", hit.first_stage], ["embedding", "embedding", hit.embedding], ["evidence-part", "evidence", hit.evidence]]
     .filter(([, , value]) => value > 0);
-  if (!hit.settled) return ["not read: where the first stage has it"];
-  const told = `${figure(hit.score)}${named.length > 1 ? " = " + named.map(([, name, value]) => `${name} ${figure(value)}`).join(" + ") : ""}`;
-  const bar = made("span", { class: "bar", "aria-hidden": "true" },
-    ...named.map(([kind, , value]) => made("i", { class: kind, width: `${100 * value / most}%` })));
-  return [bar, made("span", {}, told)];
+  if (!hit.scored) return ["not scored: in first-stage order"];
+  const sum = `${formatScore(hit.score)}${parts.length > 1 ? " = " + parts.map(([, name, value]) => `${name} ${formatScore(value)}`).join(" + ") : ""}`;
+  const bar = element("span", { class: "bar", "aria-hidden": "true" },
+    ...parts.map(([kind, , value]) => element("i", { class: kind, width: `${100 * value / maxScore}%` })));
+  return [bar, element("span", {}, sum)];
 }
 
-// The best segments in the order of the text, with what stands between them where that is little.
-function evidence(every) {
-  const segments = every.slice(0, MOST), more = every.length - segments.length;
-  const pieces = [], around = text => made("span", { class: "around" }, text);
+// The best segments in document order, with the text between them if it is short.
+function evidence(all) {
+  const segments = all.slice(0, MAX_SEGMENTS), more = all.length - segments.length;
+  const nodes = [], context = text => element("span", { class: "context" }, text);
   let end = null, after = "";
-  for (const one of segments.toSorted((a, b) => a.start - b.start)) {
-    const before = Array.from(one.before), gap = end === null ? Infinity : one.start - end;
-    if (gap <= before.length) pieces.push(around(before.slice(before.length - Math.max(0, gap)).join("")));
-    else pieces.push(around(((end === null ? "" : ended(after)) + begun(one.before)).replace("… … ", "… ")));
-    pieces.push(made("mark", { share: one.score, title: `probability of relevance ${figure(one.score)}, weight ${figure(one.weight)}` },
-      one.text, made("small", { "aria-hidden": "true" }, ` ${figure(one.score)} × ${figure(one.weight)}`),
-      unseen(` (relevance ${figure(one.score)}) `)));
-    [end, after] = [one.end, one.after];
+  for (const segment of segments.toSorted((a, b) => a.start - b.start)) {
+    const before = Array.from(segment.before), gap = end === null ? Infinity : segment.start - end;
+    if (gap <= before.length) nodes.push(context(before.slice(before.length - Math.max(0, gap)).join("")));
+    else nodes.push(context(((end === null ? "" : shortenEnd(after)) + shortenStart(segment.before)).replace("… … ", "… ")));
+    nodes.push(element("mark", { share: segment.score, title: `probability of relevance ${formatScore(segment.score)}, weight ${formatScore(segment.weight)}` },
+      segment.text, element("small", { "aria-hidden": "true" }, ` ${formatScore(segment.score)} × ${formatScore(segment.weight)}`),
+      visuallyHidden(` (relevance ${formatScore(segment.score)}) `)));
+    [end, after] = [segment.end, segment.after];
   }
-  const rest = more ? [made("small", {}, `and ${more} more that count${more > 1 ? "" : "s"}`)] : [];
-  return [...pieces, around(ended(after)), ...rest];
+  const rest = more ? [element("small", {}, `and ${more} more segment${more > 1 ? "s" : ""}`)] : [];
+  return [...nodes, context(shortenEnd(after)), ...rest];
 }
 
-// Context begins and ends between words.
-function begun(text) {
+// Context starts and ends between words.
+function shortenStart(text) {
   if (text.length <= CONTEXT) return text;
-  const part = text.slice(-CONTEXT);
-  return "… " + part.slice(part.indexOf(" ") + 1);
+  const tail = text.slice(-CONTEXT);
+  return "… " + tail.slice(tail.indexOf(" ") + 1);
 }
 
-function ended(text) {
+function shortenEnd(text) {
   if (text.length <= CONTEXT) return text + " ";
-  const part = text.slice(0, CONTEXT);
-  return part.slice(0, part.lastIndexOf(" ")) + " … ";
+  const head = text.slice(0, CONTEXT);
+  return head.slice(0, head.lastIndexOf(" ")) + " … ";
 }

@@ -1,195 +1,198 @@
-// What happens on the page? Queries, weights, views and keys.
+// How does the page react to queries, sliders, changes of view, and the keyboard?
 
-import { got, streamed, asked } from "./ask.js";
-import { clearBeside, drawLines, showBeside } from "./beside.js";
-import { forgetHits, showHits } from "./hits.js";
-import { made } from "./made.js";
+import { getJson, postJson, searchStream } from "./api.js";
+import { clearRankings, drawLines, showRankings } from "./compare.js";
+import { element } from "./dom.js";
+import { clearHits, showHits } from "./hits.js";
 import { readDocument } from "./reader.js";
 
-const id = name => document.getElementById(name);
-const field = id("query"), status = id("status"), said = id("said"), bar = id("progress"), trouble = id("trouble");
-const state = { query: "", view: "results", about: null, running: null, moved: false, first: new Map() };
-const PAUSE = 60;  // milliseconds after a slider moved
-const SLOW = 400;  // milliseconds after which the page says what it waits for
-const PATIENCE = 10_000;  // milliseconds for each ranking side by side
+const byId = name => document.getElementById(name);
+const queryField = byId("query"), status = byId("status"), announcement = byId("announcement"), progress = byId("progress"), error = byId("error");
+const state = { query: "", view: "results", about: null, controller: null, weightsChanged: false, firstStageRanks: new Map() };
+const SLIDER_DELAY = 60;  // milliseconds from a slider's last movement to the search
+const WAITING_DELAY = 400;  // milliseconds until the page shows that it is waiting
+const COMPARE_BUDGET = 10_000;  // milliseconds per ranking in the side-by-side view
 const TOP = 10;
 
-function weights() {
-  if (!state.moved) return {};
-  const each = [...id("each").querySelectorAll("input")].map(one => Number(one.value));
-  return { first_stage_weight: Number(id("a").value), ...(state.about.weights ? { weights: each } : {}) };
+function chosenWeights() {
+  if (!state.weightsChanged) return {};
+  const weights = [...byId("segment-weights").querySelectorAll("input")].map(input => Number(input.value));
+  return { first_stage_weight: Number(byId("a").value), ...(state.about.weights ? { weights } : {}) };
 }
 
 const open = hit => readDocument(hit, state.query, state.about);
 
+// Runs `work` and shows its errors; the next run aborts it. Shows `waiting` while it takes long.
 async function run(work, waiting = "Searching…") {
-  state.running?.abort();
-  const own = state.running = new AbortController();
-  trouble.hidden = true;
-  const slow = setTimeout(() => { status.textContent = said.textContent = waiting; bar.hidden = false; bar.removeAttribute("value"); }, SLOW);
+  state.controller?.abort();
+  const controller = state.controller = new AbortController();
+  error.hidden = true;
+  const timer = setTimeout(() => { status.textContent = announcement.textContent = waiting; progress.hidden = false; progress.removeAttribute("value"); }, WAITING_DELAY);
   try {
-    await work(own.signal, () => clearTimeout(slow));
-  } catch (fault) {
-    if (fault.name === "AbortError") return;
-    status.textContent = said.textContent = "";
-    trouble.textContent = fault.message;
-    trouble.hidden = false;
+    await work(controller.signal, () => clearTimeout(timer));
+  } catch (reason) {
+    if (reason.name === "AbortError") return;
+    status.textContent = announcement.textContent = "";
+    error.textContent = reason.message;
+    error.hidden = false;
   } finally {
-    clearTimeout(slow);
-    if (state.running === own) bar.hidden = true;
+    clearTimeout(timer);
+    if (state.controller === controller) progress.hidden = true;
   }
 }
 
-// What the service is like: asked for until it is known.
-async function learnt(signal) {
+// Loads the service's settings unless they are loaded already.
+async function loadAbout(signal) {
   if (state.about) return;
-  const about = await got("/about", signal);
+  const about = await getJson("/about", signal);
   state.about = about;
-  id("reports").hidden = !about.reports;
-  id("weights").hidden = !about.model || about.stages > 1;
-  id("about").textContent = `${about.documents.toLocaleString("en")} documents, ` +
-    (about.model ? `read by ${about.model} as you ask.` : "ranked without BERT.");
-  if (about.model && about.stages === 1) usual();
+  byId("reports").hidden = !about.reports;
+  byId("weights").hidden = !about.model || about.stages > 1;
+  byId("about").textContent = `${about.documents.toLocaleString("en")} documents, ` +
+    (about.model ? `ranked by ${about.model}.` : "ranked by the first stage alone.");
+  if (about.model && about.stages === 1) resetWeights();
 }
 
-function search({ anew }) {
+// newQuery: false to search again for the same query, with other weights or more time.
+function search({ newQuery }) {
   if (!state.query) return;
-  id("welcome").hidden = true;
-  if (anew) { forgetHits(id("hits")); clearBeside(id("beside")); }
-  if (state.view === "beside") { beside(); return; }
-  run(async (signal, begun) => {
-    await learnt(signal);
+  byId("welcome").hidden = true;
+  if (newQuery) { clearHits(byId("hits")); clearRankings(byId("compare")); }
+  if (state.view === "compare") { compare(); return; }
+  run(async (signal, started) => {
+    await loadAbout(signal);
     const query = state.query;
-    let answer, drawn = false;
-    for await (answer of streamed({ query, top: TOP, ...weights() }, signal)) {
-      begun();
-      if (anew) state.first = new Map(answer.hits.map((hit, place) => [hit.doc_id, place + 1]));
-      if (anew || answer.settled || !answer.hits.length) { showHits(id("hits"), answer, state.first, open); drawn = true; }
-      tell(answer, anew);
-      anew = false;
+    let answer, shown = false;
+    for await (answer of searchStream({ query, top: TOP, ...chosenWeights() }, signal)) {
+      started();
+      if (newQuery) state.firstStageRanks = new Map(answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
+      if (newQuery || answer.scored || !answer.hits.length) { showHits(byId("hits"), answer, state.firstStageRanks, open); shown = true; }
+      showStatus(answer, newQuery);
+      newQuery = false;
     }
-    if (drawn || answer.exact) tell(answer, true, true);
-    else again("Too much is asked of the service just now; these hits are as they were.", "Try again");
+    if (shown || answer.exact) showStatus(answer, true, true);
+    else offerRetry("The service is overloaded; the results have not changed.", "Try again");
   });
 }
 
-function beside() {
-  run(async (signal, begun) => {
-    await learnt(signal);
-    const { embedding, model } = state.about, ways = [["First stage", "first_stage"]];
-    if (embedding) ways.push(["Embedding", "embedding"]);
-    if (model) ways.push([model, "bert"]);
-    const query = state.query, columns = [];
-    for (const [name, by] of ways) {
-      const request = { query, by, top: TOP, ...(by === "bert" ? weights() : {}) };
-      const answer = await asked("/search", { ...request, budget_ms: PATIENCE }, signal);
-      columns.push([answer.exact ? name : `${name}, as far as it was read`, answer]);
-      showBeside(id("beside"), columns, open);
+function compare() {
+  run(async (signal, started) => {
+    await loadAbout(signal);
+    const { embedding, model } = state.about, rankers = [["First stage", "first_stage"]];
+    if (embedding) rankers.push(["Embedding", "embedding"]);
+    if (model) rankers.push([model, "bert"]);
+    const query = state.query, rankings = [];
+    for (const [name, by] of rankers) {
+      const request = { query, by, top: TOP, ...(by === "bert" ? chosenWeights() : {}) };
+      const answer = await postJson("/search", { ...request, budget_ms: COMPARE_BUDGET }, signal);
+      rankings.push([answer.exact ? name : `${name} (incomplete)`, answer]);
+      showRankings(byId("compare"), rankings, open);
     }
-    begun();
-    status.textContent = columns[0][1].hits.length ? "" : nothing();
-    said.textContent = columns[0][1].hits.length ? `${columns.length} rankings side by side.` : nothing();
+    started();
+    status.textContent = rankings[0][1].hits.length ? "" : NO_RESULTS;
+    announcement.textContent = rankings[0][1].hits.length ? `${rankings.length} rankings side by side.` : NO_RESULTS;
   });
 }
 
-const nothing = () => "No document holds a word of this query. Try other words, or fewer.";
-const seconds = ms => ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+const NO_RESULTS = "No document matches this query. Try fewer or different words.";
+const duration = ms => ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 
-function again(why, name) {
-  status.replaceChildren(why + " ", made("button", { type: "button", onclick: () => search({ anew: false }) }, name));
-  said.textContent = why;
+function offerRetry(reason, label) {
+  status.replaceChildren(reason + " ", element("button", { type: "button", onclick: () => search({ newQuery: false }) }, label));
+  announcement.textContent = reason;
 }
 
-// aloud: also to those who hear the page; not ten times a second.
-function tell(answer, aloud, last = false) {
-  const { candidates, settled, exact, hits, timings_ms: times } = answer;
-  bar.hidden = last || !candidates;
-  bar.value = candidates ? settled / candidates : 0;
-  if (!hits.length) status.textContent = nothing();
-  else if (!last) status.textContent = `First hits after ${seconds(times.first_stage)}; ${settled} of ${candidates} documents read.`;
-  else if (exact) status.textContent = `${candidates ? `${settled} of ${candidates} documents read: enough to know the best ${hits.length}. ` : ""}${seconds(times.total)}.`;
-  else if (candidates) again(`Time was up: ${settled} of ${candidates} documents read in ${seconds(times.total)}; the others are where the first stage has them.`, "Read on");
-  else again("The service is busy: these are the first stage’s hits, unread.", "Read them");
-  if (aloud) said.textContent = `${hits.length} hits. ${status.firstChild?.textContent ?? ""}`;
+// announce: whether screen readers announce the status; not for every intermediate answer.
+function showStatus(answer, announce, final = false) {
+  const { candidates, scored, exact, hits, timings_ms: times } = answer;
+  progress.hidden = final || !candidates;
+  progress.value = candidates ? scored / candidates : 0;
+  if (!hits.length) status.textContent = NO_RESULTS;
+  else if (!final) status.textContent = `First results after ${duration(times.first_stage)}; ${scored} of ${candidates} documents scored.`;
+  else if (exact) status.textContent = `${candidates ? `${scored} of ${candidates} documents scored: enough to find the best ${hits.length}. ` : ""}${duration(times.total)}.`;
+  else if (candidates) offerRetry(`Time is up: ${scored} of ${candidates} documents scored in ${duration(times.total)}; the others are in first-stage order.`, "Score the rest");
+  else offerRetry("The service is busy: these are the results of the first stage.", "Score them");
+  if (announce) announcement.textContent = `${hits.length} results. ${status.firstChild?.textContent ?? ""}`;
 }
 
 function showWeights() {
-  id("a-told").textContent = Number(id("a").value).toFixed(2);
-  id("n-told").textContent = id("n").value;
-  const wanted = state.about.weights ? Number(id("n").value) : 0, each = id("each");
-  while (each.children.length > wanted) each.lastChild.remove();
-  while (each.children.length < wanted) {
-    const place = each.children.length + 1, usual = state.about.weights[place - 1] ?? 1 / 2 ** (place - 1);
-    const told = made("span", { class: "value", "aria-hidden": "true" });  // an output would take the label from the slider
-    each.append(made("label", {}, `Weight of sentence ${place} `, told,
-      made("input", { type: "range", min: 0, max: 1, step: 0.01, value: usual, oninput: weigh })));
+  byId("a-value").textContent = Number(byId("a").value).toFixed(2);
+  byId("n-value").textContent = byId("n").value;
+  const count = state.about.weights ? Number(byId("n").value) : 0, sliders = byId("segment-weights");
+  while (sliders.children.length > count) sliders.lastChild.remove();
+  while (sliders.children.length < count) {
+    const rank = sliders.children.length + 1, weight = state.about.weights[rank - 1] ?? 1 / 2 ** (rank - 1);
+    const value = element("span", { class: "value", "aria-hidden": "true" });  // an <output> would take the label from the slider
+    sliders.append(element("label", {}, `Weight of segment ${rank} `, value,
+      element("input", { type: "range", min: 0, max: 1, step: 0.01, value: weight, oninput: onWeightInput })));
   }
-  for (const one of each.children) one.querySelector(".value").textContent = Number(one.querySelector("input").value).toFixed(2);
+  for (const label of sliders.children) label.querySelector(".value").textContent = Number(label.querySelector("input").value).toFixed(2);
 }
 
-let pausing = 0;
-function weigh() {
-  state.moved = true;
+let sliderTimer = 0;
+function onWeightInput() {
+  state.weightsChanged = true;
   showWeights();
-  clearTimeout(pausing);
-  pausing = setTimeout(() => search({ anew: false }), PAUSE);
+  clearTimeout(sliderTimer);
+  sliderTimer = setTimeout(() => search({ newQuery: false }), SLIDER_DELAY);
 }
 
-function usual() {
-  const { first_stage_weight: a, weights: each } = state.about;
-  state.moved = false;
-  id("a").value = a;
-  id("n").max = Math.max(5, each?.length ?? 1);
-  id("n").value = each?.length ?? 1;
-  id("n").closest("label").hidden = !each;
-  id("each").replaceChildren();
+function resetWeights() {
+  const { first_stage_weight: a, weights } = state.about;
+  state.weightsChanged = false;
+  byId("a").value = a;
+  byId("n").max = Math.max(5, weights?.length ?? 1);
+  byId("n").value = weights?.length ?? 1;
+  byId("n").closest("label").hidden = !weights;
+  byId("segment-weights").replaceChildren();
   showWeights();
 }
 
-function view(name) {
+function setView(name) {
   state.view = name;
-  for (const one of document.querySelectorAll(".view")) one.setAttribute("aria-pressed", one.dataset.view === name);
-  id("results").hidden = name !== "results";
-  id("beside").hidden = name !== "beside";
+  for (const button of document.querySelectorAll(".view")) button.setAttribute("aria-pressed", button.dataset.view === name);
+  byId("results").hidden = name !== "results";
+  byId("compare").hidden = name !== "compare";
 }
 
-function fromAddress() {
-  const asked = new URLSearchParams(location.hash.slice(1));
-  view(asked.get("view") === "beside" ? "beside" : "results");
-  field.value = state.query = (asked.get("q") ?? "").trim();
+// The URL's fragment holds query and view, so that results can be linked and the back button works.
+function readUrl() {
+  const parameters = new URLSearchParams(location.hash.slice(1));
+  setView(parameters.get("view") === "compare" ? "compare" : "results");
+  queryField.value = state.query = (parameters.get("q") ?? "").trim();
   document.title = state.query ? `${state.query} – Birchbark` : "Birchbark";
-  if (state.query) { search({ anew: true }); return; }
-  state.running?.abort();
+  if (state.query) { search({ newQuery: true }); return; }
+  state.controller?.abort();
   status.textContent = "";
-  id("results").hidden = id("beside").hidden = true;
-  id("welcome").hidden = false;
-  run(async (signal, begun) => {
-    await learnt(signal);
-    begun();
-    status.textContent = said.textContent = "";
-  }, "Asking the service…");
+  byId("results").hidden = byId("compare").hidden = true;
+  byId("welcome").hidden = false;
+  run(async (signal, started) => {
+    await loadAbout(signal);
+    started();
+    status.textContent = announcement.textContent = "";
+  }, "Connecting…");
 }
 
-function toAddress() {
-  const next = new URLSearchParams({ q: field.value.trim(), ...(state.view === "beside" ? { view: "beside" } : {}) });
-  if (location.hash.slice(1) === next.toString()) fromAddress();
-  else location.hash = next;
+function writeUrl() {
+  const parameters = new URLSearchParams({ q: queryField.value.trim(), ...(state.view === "compare" ? { view: "compare" } : {}) });
+  if (location.hash.slice(1) === parameters.toString()) readUrl();
+  else location.hash = parameters;
 }
 
-id("ask").addEventListener("submit", event => { event.preventDefault(); toAddress(); });
-for (const one of document.querySelectorAll(".view")) one.addEventListener("click", () => { view(one.dataset.view); toAddress(); });
-for (const name of ["a", "n"]) id(name).addEventListener("input", weigh);
-id("usual").addEventListener("click", () => { usual(); search({ anew: false }); });
-addEventListener("hashchange", fromAddress);
-addEventListener("resize", () => { if (state.view === "beside") drawLines(id("beside")); });
+byId("search-form").addEventListener("submit", event => { event.preventDefault(); writeUrl(); });
+for (const button of document.querySelectorAll(".view")) button.addEventListener("click", () => { setView(button.dataset.view); writeUrl(); });
+for (const name of ["a", "n"]) byId(name).addEventListener("input", onWeightInput);
+byId("reset").addEventListener("click", () => { resetWeights(); search({ newQuery: false }); });
+addEventListener("hashchange", readUrl);
+addEventListener("resize", () => { if (state.view === "compare") drawLines(byId("compare")); });
 addEventListener("keydown", event => {
   if (document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
   const down = event.key === "ArrowDown", up = event.key === "ArrowUp";
   if ((!down && !up) || event.target.matches("[type=range]")) return;
   const titles = [...document.querySelectorAll("main section:not([hidden]) .title")];
-  const now = titles.indexOf(document.activeElement), next = titles[now + (down ? 1 : -1)];
+  const index = titles.indexOf(document.activeElement), next = titles[index + (down ? 1 : -1)];
   if (next) { event.preventDefault(); next.focus(); next.closest("li").scrollIntoView({ block: "nearest" }); }
-  else if (up && now === 0) { event.preventDefault(); field.focus(); }
+  else if (up && index === 0) { event.preventDefault(); queryField.focus(); }
 });
 
-fromAddress();
+readUrl();

@@ -1,0 +1,202 @@
+"""What does a model directory contain? Its family, sizes, head and weights, read without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from birchbark.artifact import fingerprint
+from birchbark.checkpoint.encoder_config import EncoderConfig, check_size, read_encoder_config
+from birchbark.checkpoint.families import FAMILIES, Family
+from birchbark.checkpoint.heads import HEAD_KEY, Head, Pooling, UnknownHeadError, find_head
+from birchbark.checkpoint.json_files import read_any, read_object
+from birchbark.checkpoint.shards import weight_files
+from birchbark.checkpoint.weights import Tensors, find_weights, read_tensor_shapes, read_tensors
+from birchbark.errors import CheckpointError, InputError
+
+MODULES = {"Transformer", "Pooling", "Normalize"}
+FILES = ("config.json", "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A model of one of BERT's families, stored in a directory.
+
+    Attributes:
+        directory: The directory of config.json, which may be inside the model directory.
+        name: Name for reports and messages.
+        family: How the model's tensors and settings are named.
+        config: Sizes of the encoder.
+        head: What the model computes from the encoder's output.
+        max_length: Maximum number of tokens in an input, including special tokens.
+    """
+
+    directory: Path
+    name: str
+    family: Family
+    config: EncoderConfig
+    head: Head
+    max_length: int
+
+    @classmethod
+    def open(
+        cls, directory: Path | str, name: str | None = None, pooling: Pooling | None = None
+    ) -> Checkpoint:
+        """Open a model of transformers or sentence-transformers, without reading its weights.
+
+        directory: the model directory. name: by default, the directory's name. pooling: opens any
+        encoder as an embedding model and ignores its head; by default, the directory determines the
+        head (`find_head`). Raises CheckpointError if `directory` is not a model directory, if its
+        architecture is unsupported, or if its weights are a pickle, and UnknownHeadError if it has
+        no supported head.
+        """
+        root = Path(directory)
+        modules = read_modules(root)
+        home = root / modules.get("Transformer", "")
+        values = read_object(home / "config.json")
+        family = find_family(values, root)
+        config = read_encoder_config(family, values, home)
+        shapes: dict[str, list[int]] = {}
+        for file in weight_files(find_weights(home)):
+            shapes |= read_tensor_shapes(file, family.prefix)
+        _check_layers(family, config, shapes, home)
+        pooling_file = root / modules.get("Pooling", "1_Pooling") / "config.json"
+        module = read_object(pooling_file) if pooling_file.exists() else {}
+        head = pooling or find_head(family, shapes, module, values.get(HEAD_KEY), root)
+        if isinstance(head, Pooling):
+            head = _with_layer(head, config, root)
+        return cls(home, name or root.name, family, config, head, _max_length(home, config))
+
+    @property
+    def weights(self) -> Path:
+        """The safetensors file, or the index of its shards (shards.py)."""
+        return find_weights(self.directory)
+
+    @property
+    def bytes(self) -> int:
+        """Size of the weights on disk."""
+        return sum(path.stat().st_size for path in weight_files(self.weights))
+
+    @property
+    def parameters(self) -> int:
+        """The number of weights, counted after they are widened to float32."""
+        return sum(tensor.size for tensor in self.tensors().values())
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of configuration, vocabulary, weights and pooling; equal only for equal models."""
+        names = [*FILES, "sentence_bert_config.json"]
+        if not (self.directory / "tokenizer.json").exists():
+            names.append("tokenizer_config.json")  # read only if there is no tokenizer.json
+        present = [self.directory / name for name in names if (self.directory / name).exists()]
+        files = fingerprint(*present, *weight_files(self.weights))
+        if isinstance(self.head, Pooling) and self.head != Pooling("mean", self.config.layers):
+            return f"{files}-{self.head.mode}-{self.head.layer}"
+        return files
+
+    def tensors(self) -> Tensors:
+        """Read all weights; return name without the family's prefix → array. See `read_tensors`."""
+        tensors: dict[str, Any] = {}
+        for file in weight_files(self.weights):
+            tensors |= read_tensors(file, self.family.prefix)
+        return tensors
+
+
+def open_any_head(directory: Path | str, name: str | None = None) -> Checkpoint:
+    """Open a model like `Checkpoint.open`, with cls pooling if it has no supported head."""
+    try:
+        return Checkpoint.open(directory, name)
+    except UnknownHeadError:
+        return Checkpoint.open(directory, name, Pooling("cls"))
+
+
+def check_replaceable(directory: Path) -> None:
+    """Raise InputError unless `directory` is empty or holds a model, which a model may replace."""
+    if not any(directory.iterdir()):
+        return
+    try:
+        home = directory / read_modules(directory).get("Transformer", "")
+        is_model = "model_type" in read_object(home / "config.json")
+    except CheckpointError:
+        is_model = False
+    if not is_model:
+        raise InputError(
+            "the folder is not empty and does not contain a model",
+            where=str(directory),
+            remedy="choose another folder",
+        )
+
+
+def find_family(config: Mapping[str, Any], root: Path) -> Family:
+    """Return the family that config.json names; CheckpointError if it is not supported."""
+    name = str(config.get("model_type"))
+    if name not in FAMILIES:
+        raise CheckpointError(
+            "unsupported architecture", where=str(root), wanted=" or ".join(FAMILIES), found=name
+        )
+    return FAMILIES[name]
+
+
+def _check_layers(
+    family: Family, config: EncoderConfig, shapes: Mapping[str, list[int]], home: Path
+) -> None:
+    """Raise CheckpointError if the weights have more layers than config.json states.
+
+    The additional layers would otherwise be ignored silently.
+    """
+    if family.names.query.format(i=config.layers, group=config.groups) + ".weight" in shapes:
+        raise CheckpointError(
+            "weights do not fit config.json",
+            where=str(home),
+            wanted=f"weights of {config.layers} layers in {config.groups} groups",
+            found="more",
+        )
+
+
+def _with_layer(pooling: Pooling, config: EncoderConfig, root: Path) -> Pooling:
+    """Return `pooling` with its layer filled in; CheckpointError if the layer does not exist."""
+    layer = config.layers if pooling.layer is None else pooling.layer
+    if not 0 <= layer <= config.layers:
+        raise CheckpointError(
+            "no such layer", where=str(root), wanted=f"0 to {config.layers}", found=str(layer)
+        )
+    return replace(pooling, layer=layer)
+
+
+def read_modules(root: Path) -> dict[str, str]:
+    """Return module type → folder, from sentence-transformers' modules.json.
+
+    Returns {} if the file does not exist. Raises CheckpointError for a damaged file, an unsupported
+    module, or a folder outside the model directory.
+    """
+    path = root / "modules.json"
+    if not path.exists():
+        return {}
+    entries = read_any(path)
+    try:
+        folders = {str(m["type"]).rpartition(".")[2]: str(m.get("path", "")) for m in entries}
+    except (TypeError, KeyError, AttributeError) as broken:
+        raise CheckpointError(f"not a list of modules: {broken}", where=str(path)) from broken
+    if unknown := folders.keys() - MODULES:
+        raise CheckpointError(
+            "unsupported module in modules.json",
+            where=str(root),
+            wanted=", ".join(sorted(MODULES)),
+            found=", ".join(sorted(unknown)),
+        )
+    for folder in map(PurePosixPath, folders.values()):
+        if folder.is_absolute() or ".." in folder.parts:
+            raise CheckpointError(
+                "module outside the model directory", where=str(path), found=str(folder)
+            )
+    return folders
+
+
+def _max_length(directory: Path, config: EncoderConfig) -> int:
+    path = directory / "sentence_bert_config.json"
+    max_length = read_object(path).get("max_seq_length") if path.exists() else None
+    if max_length is None:
+        return config.max_positions
+    return min(check_size(max_length, "max_seq_length", path), config.max_positions)

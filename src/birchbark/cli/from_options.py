@@ -1,0 +1,224 @@
+"""How are command-line options converted to the library's objects?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from birchbark import defaults
+from birchbark.cli.console import notify
+from birchbark.cli.options import given_options, spell_option
+from birchbark.errors import BirchbarkError, InputError
+from birchbark.option_rules import NEEDS
+
+if TYPE_CHECKING:
+    from birchbark.index.index import Index
+    from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch
+    from birchbark.pipeline.ranker import Ranker
+    from birchbark.records import Query
+    from birchbark.retrieve.engine import IndexEngine
+    from birchbark.retrieve.first_stage import FirstStage
+    from birchbark.retrieve.match import Match
+    from birchbark.retrieve.weighting_model import WeightingModel
+    from birchbark.score.session import SessionFactory
+
+
+def open_engine(
+    index: Index,
+    first_stage_model: str,
+    match: str | None,
+    threads: int | None = None,
+    **options: Any,
+) -> IndexEngine | DenseEngine:
+    """Return the engine that the first-stage options describe.
+
+    threads: CPU threads for the embedding model of a DenseEngine.
+    """
+    from birchbark.pipeline.dense_engine import DenseEngine
+    from birchbark.retrieve.engine import IndexEngine
+    from birchbark.score.load_scorer import load_scorer
+
+    vector_match, stage = matching_and_stage(first_stage_model, match, **options)
+    if not vector_match.used:
+        return IndexEngine(index, stage)
+    engine = DenseEngine(index, partial(load_scorer, threads=threads), vector_match, stage)
+    if missing := engine.documents_without_vectors:
+        notify(f"note: {missing:,} documents have no vectors yet: birchbark index attach")
+    return engine
+
+
+def matching_and_stage(
+    first_stage_model: str, match: str | None, **options: Any
+) -> tuple[VectorMatch, FirstStage]:
+    """Return the VectorMatch and the FirstStage that the first-stage options describe."""
+    from birchbark.pipeline.dense_engine import parse_vector_match
+    from birchbark.retrieve.match import OR
+
+    vector_match = parse_vector_match(match or "", dense=first_stage_model == "dense")
+    return vector_match, first_stage(first_stage_model, vector_match.terms or OR, **options)
+
+
+def first_stage(
+    first_stage_model: str,
+    match: Match,
+    *,
+    k1: float,
+    b: float,
+    fields: tuple[str, ...],
+    field_bm25: tuple[str, ...],
+    filters: tuple[str, ...],
+    rm3: bool,
+    rm3_documents: int,
+    rm3_terms: int,
+    rm3_weight: float,
+    rm3_max_df: float,
+) -> FirstStage:
+    """Return the FirstStage that the options describe."""
+    from birchbark.retrieve.bm25 import BM25
+    from birchbark.retrieve.first_stage import FirstStage
+    from birchbark.retrieve.rm3 import RM3
+    from birchbark.retrieve.tfidf import TfIdf
+
+    weights = parse_fields(fields or (defaults.INDEXED_FIELD,))
+    model_of_field = parse_field_bm25(field_bm25)
+    if unknown := [name for name in model_of_field if name not in weights]:
+        raise InputError(
+            f"--field-bm25 names the field {unknown[0]!r}, which is not searched",
+            wanted=f"one of {', '.join(weights)}",
+        )
+    return FirstStage(
+        TfIdf() if first_stage_model == "tfidf" else BM25(k1, b),
+        weights,
+        model_of_field,
+        match=match,
+        filters=parse_filters(filters),
+        expansion=RM3(rm3_documents, rm3_terms, rm3_weight, rm3_max_df) if rm3 else None,
+    )
+
+
+def parse_fields(fields: tuple[str, ...]) -> dict[str, float]:
+    """Parse options NAME[=WEIGHT] into field → weight; the default weight is 1."""
+    weights = {}
+    for field in fields:
+        name, _, weight = field.partition("=")
+        try:
+            weights[name] = float(weight or 1)
+        except ValueError:
+            raise InputError("not a field weight", found=field, wanted="NAME=WEIGHT") from None
+    return weights
+
+
+def parse_field_bm25(fields: tuple[str, ...]) -> dict[str, WeightingModel]:
+    """Parse options NAME=K1/B into field → BM25."""
+    from birchbark.retrieve.bm25 import BM25
+
+    models: dict[str, WeightingModel] = {}
+    for field in fields:
+        name, _, parameters = field.partition("=")
+        try:
+            k1, b = map(float, parameters.split("/"))
+        except ValueError:
+            raise InputError("not a field's k1 and b", found=field, wanted="NAME=K1/B") from None
+        models[name] = BM25(k1, b)
+    return models
+
+
+def parse_filters(filters: tuple[str, ...]) -> dict[str, str]:
+    """Parse options FIELD=VALUE into field → value."""
+    values = {}
+    for text in filters:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise InputError("not a filter", found=text, wanted="FIELD=VALUE")
+        values[name] = value
+    return values
+
+
+def make_rankers(
+    stages: Path | None,
+    device: str,
+    threads: int | None,
+    wrap_session: Callable[[SessionFactory], SessionFactory] = lambda session: session,
+    **options: Any,
+) -> list[Ranker]:
+    """Return the Ranker that the options describe, or one per stage of the file `stages`.
+
+    wrap_session: applied to the factory for the sessions that run the models.
+    """
+    from birchbark.device.torch_session import session_factory
+    from birchbark.pipeline.load_rankers import RankerLoader
+    from birchbark.pipeline.stage_options import StageOptions, read_stages
+    from birchbark.score.session import OnnxSession
+
+    loader = RankerLoader(threads, wrap_session(session_factory(device) or OnnxSession))
+    base, given = StageOptions(**options), given_options()
+    if stages is None:
+        base.check(given, spell_option)
+        return [loader.ranker(base)]
+    all_options = read_stages(stages, base)
+    _check_used_by_stages(given, all_options)
+    rankers = []
+    for number, stage_options in enumerate(all_options, 1):
+        try:
+            rankers.append(loader.ranker(stage_options))
+        except BirchbarkError as fault:
+            raise fault.at(f"{stages}: stage[{number}]") from None
+    return rankers
+
+
+def _check_used_by_stages(given: Sequence[str], all_options: Sequence[object]) -> None:
+    """Raise InputError if an option given on the command line affects none of the stages."""
+    for name in given:
+        for needed in NEEDS.get(name, ()):
+            if not any(getattr(options, needed, True) for options in all_options):
+                raise InputError(
+                    f"{spell_option(name)} has no effect: no stage has {spell_option(needed)}"
+                )
+
+
+@contextmanager
+def stored_scores(rankers: Sequence[Ranker], store: Path | None) -> Iterator[Sequence[Ranker]]:
+    """Yield `rankers` with scores cached in the folder `store`; then report cache hits and misses.
+
+    If `store` is None, `rankers` are yielded unchanged.
+    """
+    from birchbark.pipeline.load_rankers import with_score_caches
+
+    if store is None:
+        yield rankers
+        return
+    with with_score_caches(rankers, store) as cached:
+        yield cached.rankers
+    unsaved = sum(store.unsaved for store in cached.stores)
+    computed = sum(scorer.misses for scorer in cached.scorers)
+    reused = sum(scorer.hits for scorer in cached.scorers)
+    failed = f", {unsaved:,} not stored" if unsaved else ""
+    notify(f"{computed:,} pairs scored, {reused:,} reused{failed}; scores in {store}")
+
+
+def check_tag(tag: str | None) -> None:
+    """Raise InputError unless `tag` is None or can be written to a run file."""
+    if tag is not None and (not tag or len(tag.split()) != 1 or tag != tag.strip()):
+        raise InputError("a tag must be a single word", found=repr(tag))
+
+
+def check_writable(path: Path | None) -> None:
+    """Raise InputError if the file `path` cannot be written; call it before any work."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise InputError("is a folder", where=str(path), wanted="a file to write")
+    existing = path if path.exists() else next(p for p in path.absolute().parents if p.exists())
+    if not os.access(existing, os.W_OK):
+        raise InputError("is not writable", where=str(existing))
+
+
+def load_queries(path: Path, topic_fields: tuple[str, ...], encoding: str) -> list[Query]:
+    """Return the queries in the file `path`; for the arguments see read_queries."""
+    from birchbark.collection.queries import read_queries
+
+    return read_queries(path, topic_fields, encoding)

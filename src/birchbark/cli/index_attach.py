@@ -1,0 +1,127 @@
+"""`birchbark index attach` and `detach`: how are token ids and vectors stored in an index?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from birchbark import defaults
+from birchbark.cli.console import notify, progress
+from birchbark.cli.options import check_given_options, index_argument, option, option_group
+from birchbark.errors import InputError
+
+if TYPE_CHECKING:
+    from birchbark.pipeline.precompute import Precomputation
+
+precompute_options = option_group(
+    option(
+        "--tokens",
+        metavar="MODEL",
+        help="Store the token ids of segments for this model, so that searches need not split and "
+        "tokenise documents.",
+    ),
+    option(
+        "--vectors",
+        metavar="MODEL",
+        help="Store the vectors of segments by this embedding model, so that searches need not "
+        "compute them.",
+    ),
+    option(
+        "--vector-bits",
+        type=click.Choice(["16", "8"]),
+        default=str(defaults.VECTOR_BITS),
+        help="Bits per number of a vector.",
+    ),
+    option(
+        "--segments",
+        default=defaults.SEGMENTS,
+        metavar="METHOD",
+        help="How documents are split: sentences, paragraphs, sections, windows:SIZE/OVERLAP "
+        "(words), whole, title or text.",
+    ),
+)
+
+
+def make_precomputations(
+    tokens: str | None, vectors: str | None, bits: int, segments: str
+) -> list[Precomputation]:
+    """Return the precomputations that the options request, with their models loaded."""
+    from birchbark.checkpoint.locate import absolute_model_name
+    from birchbark.pipeline.precompute import precompute_tokens, precompute_vectors
+    from birchbark.score.load_scorer import load_scorer
+    from birchbark.segment.by_name import parse_segmenter
+
+    segmenter, precomputations = parse_segmenter(segments), []
+    if tokens:
+        name, scorer = absolute_model_name(tokens), load_scorer(tokens)
+        precomputations.append(precompute_tokens(scorer, segmenter, name))
+    if vectors:
+        name, scorer = absolute_model_name(vectors), load_scorer(vectors)
+        precomputations.append(precompute_vectors(scorer, segmenter, name, bits))
+    return precomputations
+
+
+def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) -> None:
+    """Compute and store attachments for all documents of `index`, and build its vector graphs."""
+    from birchbark.index.writer import IndexWriter
+    from birchbark.pipeline.update_index import attach, build_missing_graphs
+
+    with IndexWriter(index) as writer:
+        attach(writer, precomputations, progress)
+        build_missing_graphs(writer, progress)
+    for precomputation in precomputations:
+        segments = precomputation.schema.config["segments"]
+        notify(f"{precomputation.name} of {segments} are stored in {index}")
+    report_missing_graphs(index)
+
+
+def report_missing_graphs(index: Path) -> None:
+    """Print a note if vectors are searched exhaustively because faiss is not installed."""
+    from birchbark.index.index import Index
+    from birchbark.pipeline.update_index import vectors_without_graph
+
+    if vectors := vectors_without_graph(Index(index)):
+        notify(
+            f"note: searches compare the query with all {vectors:,} vectors; "
+            "pip install 'birchbark[dense]' makes them faster"
+        )
+
+
+@click.command(
+    "attach",
+    epilog="Example: birchbark index attach articles.index --vectors all-MiniLM-L6-v2",
+    short_help="Store token ids or vectors of segments.",
+)
+@index_argument
+@precompute_options
+def attach_command(
+    index: Path, tokens: str | None, vectors: str | None, vector_bits: str, segments: str
+) -> None:
+    """Compute the token ids or vectors of all segments, and store them in INDEX.
+
+    Documents that are added later get theirs when they are added. Token ids or vectors stored with
+    other settings are replaced. Repeat the command to resume an interrupted computation.
+    """
+    check_given_options()
+    if not (tokens or vectors):
+        raise InputError("nothing to compute", remedy="set --tokens MODEL or --vectors MODEL")
+    attach_and_report(index, make_precomputations(tokens, vectors, int(vector_bits), segments))
+
+
+@click.command(
+    "detach",
+    epilog="Example: birchbark index detach articles.index vectors",
+    short_help="Delete stored token ids or vectors.",
+)
+@index_argument
+@click.argument("name")
+def detach_command(index: Path, name: str) -> None:
+    """Delete the attachment NAME (tokens or vectors) from INDEX."""
+    from birchbark.index.writer import IndexWriter
+
+    with IndexWriter(index) as writer:
+        writer.detach(name)
+    notify(f"deleted the {name} of {index}")

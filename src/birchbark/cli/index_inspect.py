@@ -1,0 +1,43 @@
+"""`birchbark index verify` and `stats`: is an index intact, and what does it contain?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from birchbark.cli.console import notify, progress
+from birchbark.cli.options import index_argument
+from birchbark.errors import ArtifactError
+
+
+@click.command(
+    epilog="Example: birchbark index verify articles.index", short_help="Check all checksums."
+)
+@index_argument
+def verify(index: Path) -> None:
+    """Compare every file of INDEX with its checksum, and list the damaged files."""
+    from birchbark.index.layout import Manifest
+    from birchbark.index.verify import find_damage
+
+    with progress("checking", len(Manifest.read(index).parts)) as advance:
+        damage = find_damage(index, advance)
+    for line in damage:
+        click.echo(line)
+    if damage:
+        raise ArtifactError("damaged", where=str(index), remedy="build the index again")
+    notify(f"{index}: all checksums match")
+
+
+@click.command(
+    epilog="Example: birchbark index stats articles.index", short_help="Print sizes and counts."
+)
+@index_argument
+def stats(index: Path) -> None:
+    """Print the numbers of documents and terms, the sizes and the document lengths of INDEX."""
+    from birchbark.index.describe import describe
+    from birchbark.index.index import Index
+
+    for name, value in describe(Index(index)).items():
+        shown = f"{value:,}" if isinstance(value, int) else value
+        click.echo(f"{name}\t{shown}")

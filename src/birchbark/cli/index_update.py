@@ -1,0 +1,94 @@
+"""`birchbark index add`, `delete` and `merge`: how is an index changed?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from birchbark.cli.console import notify, progress, report_intake
+from birchbark.cli.index_attach import report_missing_graphs
+from birchbark.cli.options import (
+    BAD_RECORD_REMEDY,
+    PATH,
+    encoding_option,
+    format_option,
+    index_argument,
+    option,
+    skip_bad_option,
+)
+from birchbark.errors import InputError
+
+
+@click.command(
+    epilog="Example: birchbark index add articles.index new-articles/",
+    short_help="Add or replace documents.",
+)
+@index_argument
+@click.argument("collection")
+@format_option
+@encoding_option("the collection's files")
+@skip_bad_option
+def add(
+    index: Path, collection: str, format_name: str | None, encoding: str, skip_bad: bool
+) -> None:
+    """Add the documents of COLLECTION to INDEX; documents with the same id are replaced."""
+    from birchbark.collection.documents import read_collection
+    from birchbark.collection.intake import Intake
+    from birchbark.pipeline.update_index import AddedDocuments, add_documents
+    from birchbark.score.load_scorer import load_scorer
+
+    intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY)
+
+    def report(added: AddedDocuments, total: int) -> None:
+        notify(
+            f"added {added.new:,} documents and replaced {added.replaced:,}; {total:,} in {index}"
+        )
+        report_intake(intake)
+
+    documents = read_collection(collection, intake, format_name)
+    add_documents(index, documents, load_scorer, progress, report)
+    report_missing_graphs(index)
+
+
+@click.command(
+    epilog="Example: birchbark index delete articles.index --ids withdrawn.txt",
+    short_help="Delete documents by id.",
+)
+@index_argument
+@click.argument("doc_ids", nargs=-1)
+@option("--ids", type=PATH, help="File of document ids, one per line.")
+def delete(index: Path, doc_ids: tuple[str, ...], ids: Path | None) -> None:
+    """Delete the documents DOC_IDS from INDEX; if one does not exist, none is deleted."""
+    from birchbark.collection.lines import text_lines
+    from birchbark.index.writer import IndexWriter
+
+    listed = [line for line in text_lines(ids) if line.strip()] if ids else []
+    all_ids = list(dict.fromkeys([*doc_ids, *listed]))
+    if not all_ids:
+        raise InputError("no document to delete", remedy="give ids, or a file of them with --ids")
+    with IndexWriter(index) as writer:
+        for doc_id in all_ids:
+            if not writer.delete(doc_id):
+                raise InputError(
+                    f"no document {doc_id}", where=str(index), remedy="nothing was deleted"
+                )
+        remaining = len(writer)
+    notify(f"deleted {len(all_ids):,} documents; {remaining:,} in {index}")
+
+
+@click.command(
+    epilog="Example: birchbark index merge articles.index",
+    short_help="Merge all parts, and drop deleted documents.",
+)
+@index_argument
+def merge(index: Path) -> None:
+    """Rewrite INDEX as a single part without deleted documents; searches can continue meanwhile."""
+    from birchbark.index.writer import IndexWriter
+    from birchbark.pipeline.update_index import build_missing_graphs
+
+    with IndexWriter(index) as writer:
+        writer.merge()
+        notify(f"{len(writer):,} documents in one part in {index}")
+        build_missing_graphs(writer, progress)
+    report_missing_graphs(index)

@@ -1,0 +1,79 @@
+"""Where are the data files of recipes and training configurations, and which are missing?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+
+from birchbark import defaults
+from birchbark.artifact import fingerprint_all
+from birchbark.collection.ir_datasets import check_installed, dataset_id, is_installed
+from birchbark.errors import InputError
+
+DATA_VARIABLE = "BIRCHBARK_DATA"
+DEFAULT_DATA_ROOT = Path(defaults.DATA_ROOT)
+
+
+def find_data_root(chosen: Path | None = None) -> Path | None:
+    """Return the data root: `chosen`, else $BIRCHBARK_DATA, else ../shared/data if it exists."""
+    if chosen is not None:
+        return chosen
+    if from_environment := os.environ.get(DATA_VARIABLE):
+        return Path(from_environment)
+    return DEFAULT_DATA_ROOT if DEFAULT_DATA_ROOT.is_dir() else None
+
+
+def data_path(root: Path, name: str) -> Path:
+    """Return the path of the file `name` below `root`; `ir_datasets:ID` is returned unchanged."""
+    return Path(name) if dataset_id(name) else root / name
+
+
+def data_fingerprint(path: Path) -> str:
+    """Return the SHA-256 of the file or folder at `path`.
+
+    For `ir_datasets:ID`, return the version of the package ir_datasets instead.
+    """
+    if dataset_id(path):
+        return f"ir_datasets {version('ir_datasets')}"
+    return fingerprint_all(path)
+
+
+def missing_files(names: Iterable[str], root: Path | None) -> list[str]:
+    """Return the `names` that do not exist below the data root, in order.
+
+    Without a data root, all files are missing. `ir_datasets:ID` exists if the package ir_datasets
+    is installed, since it downloads the data or explains how to obtain them.
+    """
+    return [name for name in names if not _exists(name, root)]
+
+
+def _exists(name: str, root: Path | None) -> bool:
+    if dataset_id(name):
+        return is_installed()
+    return root is not None and (root / name).exists()
+
+
+def check_data(names: Iterable[str], root: Path | None, recipe: str) -> Path:
+    """Return the data root; InputError unless all `names` exist below it.
+
+    If all names are `ir_datasets:ID` and there is no data root, return an empty path. recipe: the
+    recipe that needs the data, for the error. Raises MissingPackageError if a name needs
+    ir_datasets and it is not installed.
+    """
+    names = list(names)
+    for name in names:
+        if dataset_id(name):
+            check_installed(name)
+    missing = missing_files(names, root)
+    if root is None and not missing:
+        return Path()
+    if root is None or missing:
+        raise InputError(
+            "data files are missing" if root else "there is no data root",
+            where=recipe,
+            wanted=", ".join(missing) + (f" below {root}" if root else ""),
+            remedy=f"set the folder that contains them with --data DIR or {DATA_VARIABLE}",
+        )
+    return root

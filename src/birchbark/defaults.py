@@ -1,0 +1,88 @@
+"""What is the default of each option, parameter and recipe key?
+
+Each default is defined once, in this module. The command line, the library's dataclasses, stages,
+recipes and the service all read it from here. This module imports nothing but typing, so that
+`birchbark --help` stays fast. Comments name the papers that values come from.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+# Models
+MODEL: Final = "birchbark-minilm-l6"  # ships with the package
+EMBEDDING_MODEL: Final = "all-MiniLM-L6-v2"
+HUB_REVISION: Final = "main"
+DEVICE: Final = "cpu"
+PRECISION: Final[Literal["fp32", "int8"]] = "fp32"
+
+# Reading and indexing
+ENCODING: Final = "utf-8"
+TOPIC_FIELDS: Final = ("title",)
+ANALYZER: Final = "english"
+INDEXED_FIELD: Final = "contents"
+INDEXED_FIELD_PARTS: Final = ("title", "text")
+VECTOR_BITS: Final = 16
+
+# First stage: BM25 and RM3 with Anserini's parameters
+FIRST_STAGE: Final = "bm25"
+BM25_K1: Final = 0.9
+BM25_B: Final = 0.4
+RM3_DOCUMENTS: Final = 10
+RM3_TERMS: Final = 10
+RM3_ORIGINAL_WEIGHT: Final = 0.5
+RM3_MAX_DF_SHARE: Final = 0.1
+RETRIEVAL_DEPTH: Final = 1000
+
+# Re-ranking
+RERANKING_DEPTH: Final = 100
+SEGMENTS: Final = "sentences"
+WINDOW_SIZE: Final = 150  # words; Steensland 2021 (the passages paper)
+WINDOW_OVERLAP: Final = 50
+TITLE_LIMIT: Final = 50  # words; shorter titles are prepended to windows and paragraphs
+DOCUMENT_SCORER_SEGMENTS: Final = f"windows:{WINDOW_SIZE}/{WINDOW_OVERLAP}"  # PARADE
+TOP_WEIGHTS: Final = (1.0, 0.5, 0.25)  # weights of a document's best segments
+AGGREGATION: Final = "top:" + ",".join(f"{weight:g}" for weight in TOP_WEIGHTS)
+FIRST_STAGE_WEIGHT: Final = 0.4
+FIRST_STAGE_SCALE: Final[Literal["raw", "max", "minmax"]] = "max"
+EMBEDDING_WEIGHT: Final = 0.5
+DUO_DEPTH: Final = 10
+DUO_AGGREGATION: Final = "sum"
+RESCORE_DEPTH: Final = 20  # best documents by int8, which are rescored in fp32
+
+# Searching
+TOP: Final = 10
+
+# Query reformulation
+QUERY_VARIANTS: Final = 3
+VARIANT_WEIGHT: Final = 1.0
+
+# Evaluation
+MEASURES: Final = ("AP", "nDCG@10", "RR@10", "P@5")
+SEED: Final = 0
+
+# Training pairs from titles: a share, followed by probabilities
+NEGATIVE_SHARE: Final = 0.65
+DROP_STOP_WORDS: Final = 0.4
+SHORTEN_TITLE: Final = 0.2
+SHUFFLE_TITLE: Final = 0.0
+SHORTEN_TEXT: Final = 0.3
+TITLE_TITLE: Final = 0.1
+SWAP: Final = 0.1
+
+# Vocabulary extension
+NEW_WORDS: Final = 1000
+
+# Studies
+RECIPE_FOLDER: Final = "studies"
+DATA_ROOT: Final = "../shared/data"
+TUNING_FOLDS: Final = 5
+TUNING_STEP: Final = 0.1
+
+# Service
+HOST: Final = "127.0.0.1"
+PORT: Final = 8000
+BUDGET_SECONDS: Final = 2.0
+MAX_SECONDS: Final = 30.0
+MAX_REQUESTS: Final = 256
+MAX_REQUEST_BYTES: Final = 4_000_000

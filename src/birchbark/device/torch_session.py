@@ -1,0 +1,184 @@
+"""How is a model's graph run by torch?
+
+Torch runs, node by node and in float32, the same graph that ONNX Runtime runs on the CPU
+(score/graph.py). Scores agree to about 1e-6, but not to the last bit. The last bits of a GPU's
+scores also depend on the batch (docs/explanation/determinism.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.checkpoint.heads import is_per_token
+from birchbark.device.operators import Step, read_steps
+from birchbark.errors import InputError, MissingPackageError, first_line
+from birchbark.records import Ids
+from birchbark.score.batches import equal_lengths
+from birchbark.score.graph import build_graph
+from birchbark.score.precision import Precision
+from birchbark.score.session import Floats, SessionFactory, check_finite, row_offsets
+
+BATCH_TOKENS = (
+    16_384  # tokens per batch; the smaller batches that suit a CPU's cache would leave a GPU idle
+)
+
+
+def torch_session_factory(device: str) -> SessionFactory:
+    """Return a factory of sessions on a torch device, such as cpu, cuda or cuda:1.
+
+    Raises MissingPackageError without torch, and InputError for a CUDA device without a GPU.
+    """
+    torch = _torch()
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        cuda_version = torch.version.cuda
+        raise InputError(
+            "torch finds no GPU",
+            where=f"device {device}",
+            found=f"torch {torch.__version__}"
+            + (
+                f" for CUDA {cuda_version}, but no device"
+                if cuda_version
+                else ", built without CUDA"
+            ),
+            remedy="use --device cpu",
+        )
+    return partial(TorchSession, device=device)
+
+
+def session_factory(device: str) -> SessionFactory | None:
+    """Return None for cpu, where models run without torch, otherwise `torch_session_factory`."""
+    return None if device == "cpu" else torch_session_factory(device)
+
+
+class TorchSession:
+    """A model that is ready to run on a torch device. See Session (score/session.py)."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        threads: int | None = None,
+        batch_tokens: int = BATCH_TOKENS,
+        *,
+        precision: Precision = Precision.FP32,
+        device: str = "cuda",
+    ) -> None:
+        """Build the graph and move its weights to `device`.
+
+        threads: ignored, since torch chooses the number of threads. batch_tokens: the maximum
+        number of tokens per batch. Raises InputError for any precision other than float32, and if
+        the weights do not fit into the memory of a GPU.
+        """
+        if precision is not Precision.FP32:
+            raise InputError(
+                f"{precision.value} arithmetic runs on the CPU only", remedy="use --device cpu"
+            )
+        self._torch = torch = _torch()
+        self._device = torch.device(device)
+        graph, weights = build_graph(checkpoint)
+        self._steps, inputs, constants = read_steps(graph)
+        self._typed = "types" in inputs
+        self._arithmetic = f"torch {torch.__version__} {self._device.type} ".encode() + graph
+        with self._errors():
+            moved = {name: torch.from_numpy(w).to(self._device) for name, w in weights.items()}
+        self._values: Mapping[str, Any] = {**constants, **moved}
+        self._per_token = is_per_token(checkpoint.head)
+        self._batch_tokens = batch_tokens
+        self._where = str(checkpoint.directory)
+
+    def fingerprint(self, checkpoint: str) -> str:
+        """Return a SHA-256 of the checkpoint's fingerprint, the graph, torch and device type."""
+        return hashlib.sha256(checkpoint.encode() + self._arithmetic).hexdigest()
+
+    def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Floats:
+        """Return the output for each input, in the order given; see OnnxSession."""
+        results: list[Any] = []
+        positions: list[
+            NDArray[np.int64]
+        ] = []  # for each result, the positions of its rows in the output
+        offsets = row_offsets([len(i) for i in ids], per_token=self._per_token)
+        torch = self._torch
+        with torch.inference_mode(), _full_precision(torch), self._errors():
+            for batch in equal_lengths([len(i) for i in ids], self._batch_tokens):
+                feed = {"ids": self._tensor([ids[i] for i in batch])}  # (B, S)
+                if types is not None and self._typed:
+                    feed["types"] = self._tensor([types[i] for i in batch])
+                result = _run(self._steps, {**self._values, **feed})  # (B, …)
+                position = offsets[batch]  # (B,)
+                if self._per_token:
+                    position = (position[:, None] + np.arange(result.shape[1])).reshape(-1)
+                    result = result.reshape(-1, result.shape[2])  # (B, S, H) → (B · S, H)
+                results.append(result)
+                positions.append(position)
+            if not results:
+                return np.empty(0, np.float32)
+            rows: Floats = torch.cat(results).cpu().numpy()  # the only wait for the device
+        out = np.empty_like(rows)
+        out[np.concatenate(positions)] = rows
+        return check_finite(out, self._where)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise InputError instead of errors of the GPU."""
+        try:
+            yield
+        except self._torch.cuda.OutOfMemoryError as full:
+            raise InputError(
+                "the GPU's memory is full",
+                where=f"device {self._device}",
+                found=first_line(full),
+                remedy="stop other programs on it, or use --device cpu",
+            ) from full
+        except RuntimeError as broken:
+            if "CUDA" not in str(broken):
+                raise
+            raise InputError(
+                "the GPU cannot run this model",
+                where=f"device {self._device}",
+                found=first_line(broken),
+                remedy="use --device cpu",
+            ) from broken
+
+    def _tensor(self, rows: Sequence[Ids]) -> Any:
+        return self._torch.from_numpy(np.stack(rows).astype(np.int64)).to(self._device)
+
+
+def _run(steps: Sequence[Step], values: dict[str, Any]) -> Any:
+    """Return the value called `out`. Other values are freed after their last use."""
+    for step in steps:
+        results = step.compute(*(values[name] for name in step.inputs))
+        values.update(zip(step.outputs, results, strict=True))
+        for name in step.last_reads:
+            del values[name]
+    return values["out"]
+
+
+@contextmanager
+def _full_precision(torch: Any) -> Iterator[None]:
+    """Compute matrix products in float32 even if TF32 is enabled.
+
+    TF32 has a mantissa of 10 bits, which would change scores.
+    """
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise MissingPackageError(
+            "running a model on this device needs torch", remedy="pip install 'birchbark[train]'"
+        ) from None
+    return torch

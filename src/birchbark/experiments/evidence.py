@@ -1,0 +1,99 @@
+"""What does segment evidence add to the first stage? Compares models with cross-validated weights.
+
+Birch paper, equation 3.2: score = a · s_doc + (1 − a) · Σ w_i · s_i. s_doc is the first-stage
+score, s_i is the score of the document's i-th best segment, and w_1 = 1. For each fold, a and the
+other w_i are tuned on the other folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from birchbark.errors import InputError
+from birchbark.evaluate.folds import make_folds
+from birchbark.experiments.evidence_runs import rank_by_evidence
+from birchbark.experiments.evidence_settings import EvidenceSettings
+from birchbark.experiments.evidence_tables import EvidenceReport, layout
+from birchbark.experiments.evidence_topics import analyse_topics
+from birchbark.section import Section
+from birchbark.show.table import Column
+from birchbark.study.collections import CollectionFiles, TestCollection
+from birchbark.study.outcome import Outcome
+from birchbark.study.recipe import Experiment, Recipe
+from birchbark.study.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceExperiment(Experiment):
+    """A study of evidence, with its settings."""
+
+    settings: EvidenceSettings
+
+    @classmethod
+    def read(cls, section: Section) -> EvidenceExperiment:
+        """Read the table [evidence] of a recipe."""
+        return cls(EvidenceSettings.read(section))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The existing models, and the models that training runs start from or learn from."""
+        return self.settings.models
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The training data, and the files with published scores."""
+        return self.settings.files
+
+    def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
+        """Map the name of each table to its columns."""
+        return self.settings.compared.layout() | layout(self.settings, measures)
+
+    def run(self, recipe: Recipe, workspace: Workspace) -> Outcome:
+        """Train the models, rank, score the candidates, tune the weights, and evaluate."""
+        settings = self.settings
+        self._check_collections(recipe)
+        collections = [self._open(files, recipe, workspace) for files in recipe.collections]
+        prepared = settings.compared.prepare(workspace)
+        models = prepared.paths
+        ranked = [
+            rank_by_evidence(settings, models, recipe, workspace, collection)
+            for collection in collections
+        ]
+        report = EvidenceReport(settings, ranked, recipe.measures, recipe.seed)
+        tables = report.tables()
+        topics = analyse_topics(settings, ranked, report.results, models)
+        runs = {
+            f"{result.name}.{run.tag}": run
+            for result in ranked
+            for run in (*result.runs.values(), *list(result.pruned.values())[1:])
+        }
+        outcome = prepared.outcome(tables, (*report.plots(tables), *topics.plots), runs)
+        return replace(outcome, topics=topics.topics, pages=topics.pages)
+
+    def _open(self, files: CollectionFiles, recipe: Recipe, workspace: Workspace) -> TestCollection:
+        """Open a collection. Draws its folds at random if the recipe names no file of folds."""
+        collection = workspace.open(files)
+        if collection.folds:
+            return collection
+        folds = make_folds(collection.qrels.grades, self.settings.folds, recipe.seed)
+        return replace(collection, folds=folds)
+
+    def _check_collections(self, recipe: Recipe) -> None:
+        """Raise InputError if a setting does not fit the collections of the recipe."""
+        settings = self.settings
+        for collection in recipe.collections:
+            if (settings.length_bounds or settings.topics) and not collection.queries:
+                raise InputError(
+                    "lengths and topics need queries",
+                    where=f"{recipe.path}: collection {collection.name}",
+                )
+        known = [collection.name for collection in recipe.collections]
+        for name in (*settings.segments_of, *settings.depth_of):
+            if name not in known:
+                raise InputError(
+                    "segments_of or depth_of names an unknown collection",
+                    where=str(recipe.path),
+                    wanted=f"one of {', '.join(known)}",
+                    found=name,
+                )

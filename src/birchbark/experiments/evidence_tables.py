@@ -1,0 +1,340 @@
+"""How are the results of an evidence study shown in tables and plots?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from birchbark.combine.interpolate import Scale
+from birchbark.evaluate.measures import Results, measure
+from birchbark.evaluate.significance import compare
+from birchbark.experiments.evidence_runs import EvidenceRuns
+from birchbark.experiments.evidence_scores import query_length
+from birchbark.experiments.evidence_settings import EvidenceSettings
+from birchbark.records import Run
+from birchbark.show.plot import Curves, Dots
+from birchbark.show.table import (
+    Cell,
+    Column,
+    Group,
+    Heading,
+    Row,
+    Style,
+    Table,
+    build_tables,
+    columns,
+)
+from birchbark.study.comparison import (
+    Comparison,
+    difference_dots,
+    measure_columns,
+    rank_curves,
+    tuning_columns,
+)
+
+NOTE = (
+    "Candidates: the first stage's top {depth}; documents below keep their order. Score: "
+    "a · first stage{scale} + (1 − a) · {evidence}{alone}Weights: those with the best {tune} on "
+    "the other folds, from a grid with step {step:g}. "
+)
+BEST = (
+    "(s1 + w2 · s2 + …), where s1, s2, … are the scores of the best {best} segments ({segments}). "
+)
+AGGREGATED = "the {names} of the scores of all segments ({segments}). "
+AGGREGATED_TOO = "{names}: aggregations of all segment scores, in place of the sum. "
+SCALES = {
+    Scale.MAX: ", divided by its maximum,",
+    Scale.MINMAX: ", scaled from 0 to 1,",
+    Scale.RAW: "",
+}
+ALONE = "“alone”: a = 0. "
+PRUNED = (
+    "As above, but without segments that contain a query term (after stemming), and with the best "
+    "{best}. "
+)
+LENGTHS = "{tune} by number of query terms (stop words excluded), with the best {best}. "
+GAINS = "Shares of queries for which {tune} is above and below that of the first stage."
+WEIGHTS = "Each w includes the factor 1 − a: it multiplies the segment's score directly."
+ALONE_SUFFIX = ", alone"
+
+
+def layout(settings: EvidenceSettings, measures: Sequence[str]) -> dict[str, tuple[Column, ...]]:
+    """Map the name of each table to its columns."""
+    weights = [f"w{n}" for n in range(1, settings.max_segments + 1)]
+    tables = {
+        "evidence": measure_columns(measures),
+        "against": measure_columns(measures) if settings.reference_model else (),
+        "pruned": measure_columns(measures) if settings.pruned else (),
+        "lengths": columns(Style.MEASURE, *_length_classes(settings.length_bounds)),
+        "gains": columns(Style.SHARE, "improved", "worse"),
+        "weights": (*columns(Style.DECIMAL, "a", *weights), *tuning_columns(settings.tune)),
+    }
+    return {name: heads for name, heads in tables.items() if heads}
+
+
+@dataclass(frozen=True)
+class EvidenceReport:
+    """Makes the tables and plots of an evidence study.
+
+    Attributes:
+        collections: The runs on each collection.
+        measures: The measures to show.
+        seed: The seed for the bootstrap.
+        results: For each collection, run → values of all measures and of the tuned measure.
+    """
+
+    settings: EvidenceSettings
+    collections: Sequence[EvidenceRuns]
+    measures: tuple[str, ...]
+    seed: int
+    results: Sequence[Mapping[str, Results]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Evaluate all runs."""
+        names = tuple(dict.fromkeys((*self.measures, self.settings.tune)))
+        results = [_measure(collection, collection.runs, names) for collection in self.collections]
+        object.__setattr__(self, "results", results)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Make all tables, with one group of rows per collection."""
+        settings = self.settings
+        heads = layout(settings, self.measures)
+        contents = {
+            "evidence": self._evidence(),
+            "gains": self._gains(),
+            "weights": (
+                Heading("Tuned weights", "model, fold", WEIGHTS),
+                [_weights(collection) for collection in self.collections],
+            ),
+        }
+        if settings.reference_model:
+            contents["against"] = self._against()
+        if settings.pruned:
+            contents["pruned"] = self._pruned()
+        if settings.length_bounds:
+            contents["lengths"] = self._lengths(len(heads["lengths"]))
+        headings = {name: heading for name, (heading, _) in contents.items()}
+        return build_tables(heads, headings, {name: rows for name, (_, rows) in contents.items()})
+
+    def plots(self, tables: Sequence[Table]) -> tuple[Dots | Curves, ...]:
+        """Plot differences from the first stage and from the reference model, and rank curves.
+
+        Rank curves are drawn only if the settings request them.
+        """
+        baselines = {
+            "evidence": ("differences", [collection.baseline for collection in self.collections]),
+            "against": ("against", [self.settings.reference_model] * len(self.collections)),
+        }
+        dots = tuple(
+            difference_dots(
+                f"{baselines[table.name][0]}-{n}",
+                replace(group, name=f"{group.name}, compared with {baseline}"),
+                *(self.measures, baseline),
+            )
+            for table in tables
+            if table.name in baselines
+            for n, (group, baseline) in enumerate(
+                zip(table.groups, baselines[table.name][1], strict=True), 1
+            )
+        )
+        if not self.settings.plot_ranks:
+            return dots
+        return *dots, *(
+            rank_curves(
+                f"ranks-{n}",
+                f"{collection.name}: relevant document at or above this rank",
+                collection.qrels,
+                {
+                    tag: run
+                    for tag, run in collection.runs.items()
+                    if not tag.endswith(ALONE_SUFFIX)
+                },
+            )
+            for n, collection in enumerate(self.collections, 1)
+        )
+
+    def _evidence(self) -> tuple[Heading, list[Group]]:
+        note, groups = self._compared(self.results)
+        title = "First stage with evidence"
+        return Heading(title, "ranked by", _note(self.settings) + note), groups
+
+    def _pruned(self) -> tuple[Heading, list[Group]]:
+        results = [
+            _measure(collection, collection.pruned, self.measures)
+            for collection in self.collections
+        ]
+        note, groups = self._compared(results)
+        title = "Without segments that contain query terms"
+        return Heading(title, "ranked by", PRUNED.format(best=_best(self.settings)) + note), groups
+
+    def _compared(self, results: Sequence[Mapping[str, Results]]) -> tuple[str, list[Group]]:
+        """Compare all runs with the first stage. Returns the table's note and groups."""
+        family = sum(len(by_run) - 1 for by_run in results) * len(self.measures)
+        groups = []
+        for collection, by_run in zip(self.collections, results, strict=True):
+            comparison = Comparison(self.measures, collection.baseline, self.seed, family)
+            rows = comparison.rows([_select(r, self.measures) for r in by_run.values()])
+            groups.append(Group(collection.name, rows))
+        return comparison.note("the first stage"), groups
+
+    def _against(self) -> tuple[Heading, list[Group]]:
+        """Compare the models with the reference model, with and without the first stage."""
+        settings = self.settings
+        suffixes = ("", ALONE_SUFFIX) if settings.without_first_stage else ("",)
+        others = len(settings.names) - 1
+        family = len(self.collections) * others * len(suffixes) * len(self.measures)
+        groups = []
+        for collection, by_run in zip(self.collections, self.results, strict=True):
+            rows: list[Row] = []
+            for suffix in suffixes:
+                baseline = collection.rows[settings.reference_model] + suffix
+                comparison = Comparison(self.measures, baseline, self.seed, family)
+                compared = [by_run[collection.rows[name] + suffix] for name in settings.names]
+                rows += comparison.rows([_select(result, self.measures) for result in compared])
+            groups.append(Group(collection.name, tuple(rows)))
+        heading = Heading(
+            f"Compared with {settings.reference_model}",
+            "ranked by",
+            comparison.note(settings.reference_model),
+        )
+        return heading, groups
+
+    def _lengths(self, classes: int) -> tuple[Heading, list[Group]]:
+        """Average the tuned measure of each model's main run per class of query length."""
+        settings = self.settings
+        family = len(self.collections) * len(settings.names) * classes
+        comparison = Comparison((settings.tune,), "", self.seed, family)
+        groups = []
+        for collection, by_run in zip(self.collections, self.results, strict=True):
+            query_ids = _by_length(collection, settings.length_bounds)
+            tags = (collection.baseline, *collection.rows.values())
+            results = [by_run[tag] for tag in tags]
+            cells = [_class_cells(results, ids, comparison) for ids in query_ids]  # per class
+            counts = Row.of("queries", (str(len(ids)) for ids in query_ids))
+            rows = [
+                Row(name, tuple(of_class[number] for of_class in cells))
+                for number, name in enumerate((collection.baseline, *settings.names))
+            ]
+            groups.append(Group(collection.name, (counts, *rows)))
+        note = LENGTHS.format(tune=settings.tune, best=_best(settings))
+        return (
+            Heading("Query length", "ranked by", note + comparison.note("the first stage")),
+            groups,
+        )
+
+    def _gains(self) -> tuple[Heading, list[Group]]:
+        """Compute the shares of queries that improve and that degrade."""
+        tune = self.settings.tune
+        groups = []
+        for collection, by_run in zip(self.collections, self.results, strict=True):
+            base = by_run[collection.baseline].values[tune]
+            rows = []
+            for tag in (tag for tag in collection.runs if tag != collection.baseline):
+                values = by_run[tag].values[tune]
+                improved = sum(values[q] > base[q] for q in base)
+                worse = sum(values[q] < base[q] for q in base)
+                rows.append(Row.of(tag, (improved / len(base), worse / len(base))))
+            groups.append(Group(collection.name, tuple(rows)))
+        return Heading("Queries improved", "ranked by", GAINS.format(tune=tune)), groups
+
+
+def _measure(
+    collection: EvidenceRuns, runs: Mapping[str, Run], names: Sequence[str]
+) -> dict[str, Results]:
+    return {tag: measure(collection.qrels, run, names) for tag, run in runs.items()}
+
+
+def _select(result: Results, measures: Sequence[str]) -> Results:
+    """Return the result with only some of its measures."""
+    values = {name: result.values[name] for name in measures}
+    return Results(result.tag, values, {name: result.means[name] for name in measures})
+
+
+def _note(settings: EvidenceSettings) -> str:
+    depths, segmenters = _exceptions(settings.depth_of), _exceptions(settings.segments_of)
+    segments = f"{settings.segments}; {segmenters}" if segmenters else settings.segments
+    names = ", ".join(settings.aggregations)
+    if settings.segment_counts:
+        evidence = BEST.format(best=", ".join(map(str, settings.segment_counts)), segments=segments)
+        evidence += AGGREGATED_TOO.format(names=names) if names else ""
+    else:
+        evidence = AGGREGATED.format(names=names, segments=segments)
+    return NOTE.format(
+        depth=f"{settings.depth} ({depths})" if depths else settings.depth,
+        evidence=evidence,
+        alone=ALONE if settings.without_first_stage else "",
+        scale=SCALES[settings.scale],
+        step=settings.step,
+        tune=settings.tune,
+    )
+
+
+def _best(settings: EvidenceSettings) -> str:
+    count = settings.max_segments
+    return f"{count} segments" if count > 1 else "segment"
+
+
+def _exceptions(by_collection: Mapping[str, object]) -> str:
+    """List the collections whose value differs from the default."""
+    return ", ".join(f"{name}: {value}" for name, value in by_collection.items())
+
+
+def _length_classes(highest: Sequence[int]) -> list[str]:
+    """Name the classes that end at each length in `highest`, and the last class, which is open.
+
+    Returns an empty list if `highest` is empty.
+    """
+    if not highest:
+        return []
+    lows = [1, *(h + 1 for h in highest)]
+    spans = [
+        f"{low}" if low == high else f"{low}–{high}"
+        for low, high in zip(lows, highest, strict=False)
+    ]
+    return [*spans, f"{lows[-1]} and more"]
+
+
+def _by_length(collection: EvidenceRuns, highest: Sequence[int]) -> list[list[str]]:
+    """Group the judged query ids by class of query length. Queries without text are left out."""
+    lengths = {query.query_id: query_length(query) for query in collection.queries}
+    classes: list[list[str]] = [[] for _ in range(len(highest) + 1)]
+    for query_id in collection.qrels.grades:
+        if query_id in lengths:
+            classes[sum(lengths[query_id] > high for high in highest)].append(query_id)
+    return classes
+
+
+def _class_cells(
+    results: Sequence[Results], query_ids: Sequence[str], comparison: Comparison
+) -> list[Cell]:
+    """Average the measure over some queries, for each of `results`.
+
+    The first result is the baseline of the others' differences, which need two queries or more.
+    """
+    if not query_ids:
+        return [Cell(None)] * len(results)
+    (name,) = comparison.measures
+    selected = [
+        Results(result.tag, {name: {q: result.values[name][q] for q in query_ids}}, {})
+        for result in results
+    ]
+    means = [sum(result.values[name].values()) / len(query_ids) for result in selected]
+    if len(query_ids) < 2:
+        return [Cell(mean) for mean in means]
+    differences = compare(selected[0], selected[1:], seed=comparison.seed, family=comparison.family)
+    return [Cell(means[0])] + [
+        Cell(mean, None, difference[name])
+        for mean, difference in zip(means[1:], differences, strict=True)
+    ]
+
+
+def _weights(collection: EvidenceRuns) -> Group:
+    """Make a row for each run and fold. Weights that a run does not have are empty cells."""
+    width = max(tuning.weights.shape[1] for tuning in collection.tunings.values())
+    rows = []
+    for name, tuning in collection.tunings.items():
+        for fold in range(len(tuning.folds)):
+            weights = tuning.chosen_weights(fold)
+            missing = (None,) * (width - len(weights))
+            rows.append(Row.of(f"{name}, {fold + 1}", (*weights, *missing, *tuning.means(fold))))
+    return Group(collection.name, tuple(rows))

@@ -1,0 +1,25 @@
+"""What do all experiments that compare models have in common?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from birchbark.study.models import Models
+from birchbark.study.recipe import Experiment
+
+
+@dataclass(frozen=True, slots=True)
+class ModelExperiment(Experiment):
+    """An experiment that compares models. compared: the models, by name in the tables."""
+
+    compared: Models
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The existing models, and the models that training runs start from or learn from."""
+        return self.compared.required
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The training data."""
+        return self.compared.files

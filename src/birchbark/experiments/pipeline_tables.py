@@ -1,0 +1,132 @@
+"""How are the effectiveness and cost of pipelines shown in tables and plots?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from birchbark.records import Qrels, Run
+from birchbark.show.plot import Curves, Plot, Scatter
+from birchbark.show.table import (
+    Cell,
+    Column,
+    Group,
+    Heading,
+    Row,
+    Style,
+    Table,
+    build_tables,
+    columns,
+)
+from birchbark.study.comparison import Comparison, difference_dots, measure_columns
+
+FIRST = "first stage"
+COSTS = (
+    Column("parameters", Style.COUNT),
+    *columns(Style.DECIMAL, "pairs per query", "comparisons per query", "queries per minute"),
+)
+COST_NOTE = (
+    "Parameters: the total over all models of the pipeline. Pairs: query–segment pairs scored by "
+    "BERT. Comparisons: document pairs compared by BERT. Queries per minute: measured on {timed} "
+    "queries, one at a time, starting from the first-stage ranking, with the models loaded and "
+    "without cached scores; the faster of two measurements counts. Times depend on the machine "
+    "(manifest.json) and are the only figures here that differ between runs."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The cost of a pipeline.
+
+    Attributes:
+        parameters: The number of parameters of all its models.
+        pairs, comparisons, seconds: Means over queries; seconds over the timed queries.
+    """
+
+    parameters: int
+    pairs: float
+    comparisons: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineRuns:
+    """The runs on one collection.
+
+    Attributes:
+        runs: Row → run; the first row is the first stage, the others are pipelines.
+        timed: The number of queries on which the times were measured.
+        costs: Pipeline → its cost.
+    """
+
+    name: str
+    qrels: Qrels
+    runs: dict[str, Run]
+    timed: int
+    costs: dict[str, Cost] = field(default_factory=dict)
+
+
+def layout(measures: Sequence[str]) -> dict[str, tuple[Column, ...]]:
+    """Map the name of each table of `tables` to its columns."""
+    return {"pipelines": measure_columns(measures), "costs": COSTS}
+
+
+def tables(collections: Sequence[PipelineRuns], comparison: Comparison) -> tuple[Table, ...]:
+    """Make the tables of effectiveness and of cost, with one group of rows per collection."""
+    baseline = "the first stage" if comparison.baseline == FIRST else comparison.baseline
+    timed = " and ".join(sorted({str(collection.timed) for collection in collections}))
+    headings = {
+        "pipelines": Heading("Effectiveness", "pipeline", comparison.note(baseline)),
+        "costs": Heading("Cost", "pipeline", COST_NOTE.format(timed=timed)),
+    }
+    groups = {
+        "pipelines": [
+            comparison.group(collection.name, collection.qrels, collection.runs.values())
+            for collection in collections
+        ],
+        "costs": [
+            Group(collection.name, tuple(_cost_row(*item) for item in collection.costs.items()))
+            for collection in collections
+        ],
+    }
+    return build_tables(layout(comparison.measures), headings, groups)
+
+
+def plots(
+    effectiveness: Table, costs: Table, comparison: Comparison, over: Mapping[str, float]
+) -> tuple[Plot, ...]:
+    """Plot differences, effectiveness against speed, and measures over a varied option.
+
+    over: row → its value of the option, the x coordinate; empty for no such plot.
+    """
+    drawn: list[Plot] = []
+    measures = comparison.measures
+    for number, (group, cost) in enumerate(zip(effectiveness.groups, costs.groups, strict=True), 1):
+        drawn.append(difference_dots(f"differences-{number}", group, measures, comparison.baseline))
+        rows = {row.name: list(map(_number, row.cells)) for row in group.rows}
+        speeds = {row.name: _number(row.cells[-1]) for row in cost.rows}
+        drawn.append(
+            Scatter(
+                f"pareto-{number}",
+                f"{group.name}: effectiveness against speed",
+                "queries per minute",
+                measures[0],
+                tuple((name, speed, rows[name][0]) for name, speed in speeds.items()),
+            )
+        )
+        if over:
+            series = {
+                measure: tuple((over[name], rows[name][column]) for name in over)
+                for column, measure in enumerate(measures)
+            }
+            drawn.append(Curves(f"over-{number}", group.name, "documents", "measure", series))
+    return tuple(drawn)
+
+
+def _number(cell: Cell) -> float:
+    assert isinstance(cell.value, int | float)
+    return float(cell.value)
+
+
+def _cost_row(name: str, cost: Cost) -> Row:
+    return Row.of(name, (cost.parameters, cost.pairs, cost.comparisons, 60 / cost.seconds))

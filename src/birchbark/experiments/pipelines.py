@@ -1,0 +1,235 @@
+"""How effective are multi-stage pipelines, and what do they cost?
+
+Nothing is tuned: each row equals the output of `birchbark rerank --stages` with the same stages.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from birchbark.checkpoint.locate import open_named
+from birchbark.device.torch_session import session_factory
+from birchbark.errors import BirchbarkError, InputError
+from birchbark.experiments.model_experiment import ModelExperiment
+from birchbark.experiments.pipeline_tables import FIRST, Cost, PipelineRuns, layout, plots, tables
+from birchbark.experiments.training_variants import read_variants
+from birchbark.index.build_index import Schema
+from birchbark.index.index import Index
+from birchbark.pipeline.answer import SearchStats
+from birchbark.pipeline.load_rankers import RankerLoader, with_score_caches
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.stage_options import StageOptions
+from birchbark.records import Query, Run
+from birchbark.retrieve.first_stage import FirstStage, rank_queries
+from birchbark.retrieve.rm3 import RM3
+from birchbark.score.precision import Precision
+from birchbark.section import Section
+from birchbark.show.table import Column
+from birchbark.study.collections import TestCollection
+from birchbark.study.comparison import Comparison
+from birchbark.study.models import Models
+from birchbark.study.outcome import Outcome, run_file_name
+from birchbark.study.recipe import Recipe
+from birchbark.study.workspace import Workspace
+
+TIMINGS = 2  # measurements per query; the faster one counts
+ROLES = ("model", "embedding", "duo")  # options of a stage that name a model
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineExperiment(ModelExperiment):
+    """The settings of a study of pipelines.
+
+    Attributes:
+        rows: Name of a pipeline → its stages.
+        baseline: The row with which the others are compared; the first stage by default.
+        rm3: Whether the first stage expands queries with RM3.
+        timed: The number of queries per collection, evenly spaced, on which speed is measured. Each
+            pipeline ranks them again without cached scores.
+        over: A numeric option of the last stage, over which the measures are plotted; empty for
+            none.
+    """
+
+    rows: Mapping[str, tuple[StageOptions, ...]]
+    baseline: str
+    rm3: bool
+    timed: int
+    over: str
+
+    @classmethod
+    def read(cls, section: Section) -> PipelineExperiment:
+        """Read the table [pipelines] of a recipe."""
+        models = read_variants(section)
+        default = StageOptions().updated(section.section("stage", {}))
+        rows: dict[str, tuple[StageOptions, ...]] = {}
+        for row in section.sections("rows"):
+            name = row.text("name")
+            if name in rows or name == FIRST:
+                raise InputError(f"two rows are called {name!r}", where=row.where("name"))
+            rows[name] = tuple(default.updated(stage) for stage in row.sections("stages"))
+            if not rows[name]:
+                raise InputError("no stages", where=row.where("stages"))
+            if run_file_name(name) in map(run_file_name, (FIRST, *list(rows)[:-1])):
+                raise InputError("another row has the same run file name", where=row.where("name"))
+            row.reject_unknown_keys()
+        if not rows:
+            raise InputError("no rows", where=section.where("rows"))
+        all_stages = [stage for stages in rows.values() for stage in stages]
+        used = tuple(dict.fromkeys(name for stage in all_stages for name in _models(stage)))
+        if unused := [name for name in models if name not in used]:
+            raise InputError(
+                f"no row uses the model {unused[0]!r}",
+                where=section.where("models"),
+                wanted=f"one of {', '.join(used)}",
+            )
+        experiment = cls(
+            compared=Models({**models, **{name: name for name in used if name not in models}}),
+            rows=rows,
+            baseline=section.one_of("baseline", (FIRST, *rows), FIRST),
+            rm3=section.boolean("rm3", False),
+            timed=section.integer("timed", 10, minimum=1),
+            over=section.one_of("over", ("depth", "duo_depth")) if "over" in section.keys else "",
+        )
+        section.reject_unknown_keys()
+        return experiment
+
+    def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
+        """Map the name of each table to its columns."""
+        return self.compared.layout() | layout(measures)
+
+    def run(self, recipe: Recipe, workspace: Workspace) -> Outcome:
+        """Train the models, rank with each pipeline, measure effectiveness and speed."""
+        loader, existing = _PipelineLoader(workspace), self.compared.existing
+        for name, stages in self.rows.items():  # report errors before any training run
+            if {model for stage in stages for model in _models(stage)} <= existing.keys():
+                loader.rankers(name, stages, existing)
+        collections = [workspace.open(files) for files in recipe.collections]
+        prepared = self.compared.prepare(workspace)
+        ranked = [
+            self._rank(loader, prepared.paths, recipe, workspace, collection)
+            for collection in collections
+        ]
+        family = sum(len(result.runs) - 1 for result in ranked) * len(recipe.measures)
+        comparison = Comparison(recipe.measures, self.baseline, recipe.seed, family)
+        effectiveness, costs = tables(ranked, comparison)
+        return prepared.outcome(
+            (effectiveness, costs),
+            plots(effectiveness, costs, comparison, self._over),
+            {f"{result.name}.{tag}": run for result in ranked for tag, run in result.runs.items()},
+        )
+
+    @property
+    def _over(self) -> Mapping[str, float]:
+        """Return row → its value of the option `over`, ascending. Rows without it are left out."""
+        last = {name: stages[-1] for name, stages in self.rows.items()}
+        numbers = {
+            name: getattr(stage, self.over)
+            for name, stage in last.items()
+            if self.over and (stage.duo or self.over != "duo_depth")
+        }
+        return dict(sorted(numbers.items(), key=lambda item: item[1]))
+
+    def _rank(
+        self,
+        loader: _PipelineLoader,
+        models: Mapping[str, str],
+        recipe: Recipe,
+        workspace: Workspace,
+        collection: TestCollection,
+    ) -> PipelineRuns:
+        """Rank one collection with all pipelines. models: name → model name or path."""
+        index = workspace.index(collection, Schema("english"))
+        stage = FirstStage(recipe.bm25, expansion=RM3() if self.rm3 else None)
+        run = collection.run or rank_queries(
+            index, collection.queries, stage, depth=recipe.depth, tag=FIRST
+        )
+        queries = [query for query in collection.queries if query.query_id in run.rankings]
+        if not queries:
+            raise InputError("the run ranks no judged query", where=f"collection {collection.name}")
+        first = _select(run.head(recipe.depth), queries)
+        timed = queries[:: max(1, len(queries) // self.timed)][: self.timed]
+        ranked = PipelineRuns(collection.name, collection.qrels, {FIRST: first}, len(timed))
+        for name, stages in self.rows.items():
+            workspace.progress(f"{collection.name}: {name}")
+            rankers, work = loader.rankers(name, stages, models), _TotalWork()
+            with with_score_caches(rankers, workspace.cache_or_scratch / "scores") as cached:
+                ranked.runs[name] = rerank(
+                    index, first, queries, cached.rankers, tag=name, on_query=work.add
+                )
+            seconds = sum(_time(index, first, query, rankers) for query in timed)
+            ranked.costs[name] = Cost(
+                seconds=seconds / len(timed),
+                parameters=loader.parameters(stages, models),
+                pairs=work.total.pairs / len(queries),
+                comparisons=work.total.comparisons / len(queries),
+            )
+        return ranked
+
+
+@dataclass(slots=True)
+class _TotalWork:
+    """Sums the search statistics of all queries."""
+
+    total: SearchStats = field(default_factory=SearchStats)
+
+    def add(self, query_id: str, stats: SearchStats) -> None:
+        self.total += stats
+
+
+class _PipelineLoader:
+    """Loads the rankers of pipelines; each model is opened once."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._fp32 = RankerLoader(session=session_factory(workspace.device))
+        self._int8 = RankerLoader()  # int8 runs on the CPU only
+        self._sizes: dict[str, int] = {}
+
+    def rankers(
+        self, row: str, stages: Sequence[StageOptions], models: Mapping[str, str]
+    ) -> list[Ranker]:
+        """Load a Ranker for each stage of a row. models: name → model name or path.
+
+        Errors, such as InputError and CheckpointError, name the row and the stage.
+        """
+        rankers = []
+        for number, stage in enumerate(stages, 1):
+            loader = self._fp32 if stage.precision == Precision.FP32.value else self._int8
+            overrides: dict[str, Any] = {
+                role: models[name] for role in ROLES if (name := getattr(stage, role))
+            }
+            try:
+                rankers.append(loader.ranker(replace(stage, **overrides)))
+            except BirchbarkError as fault:
+                raise fault.at(f"row {row!r}, stage {number}") from None
+        return rankers
+
+    def parameters(self, stages: Sequence[StageOptions], models: Mapping[str, str]) -> int:
+        """Count the parameters of all models of a pipeline, each model once."""
+        used = {models[name] for stage in stages for name in _models(stage)}
+        for model in used - self._sizes.keys():
+            self._sizes[model] = open_named(model).parameters
+        return sum(self._sizes[model] for model in used)
+
+
+def _models(stage: StageOptions) -> list[str]:
+    """Return the names of the models that a stage uses."""
+    return [name for role in ROLES if (name := getattr(stage, role))]
+
+
+def _time(index: Index, first: Run, query: Query, rankers: Sequence[Ranker]) -> float:
+    """Measure the seconds for one query: the minimum, because other load only adds time."""
+    seconds = []
+    for _ in range(TIMINGS):
+        started = time.perf_counter()
+        rerank(index, _select(first, [query]), [query], rankers)
+        seconds.append(time.perf_counter() - started)
+    return min(seconds)
+
+
+def _select(run: Run, queries: Sequence[Query]) -> Run:
+    """Return the run with only the rankings for `queries`."""
+    return Run({query.query_id: run.rankings[query.query_id] for query in queries}, run.tag)

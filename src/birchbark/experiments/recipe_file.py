@@ -1,0 +1,113 @@
+"""How is a recipe read from its TOML file? Its key `kind` selects a reader from `KINDS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from birchbark import defaults
+from birchbark.collection.documents import READERS
+from birchbark.errors import InputError
+from birchbark.evaluate.measures import check_averaged
+from birchbark.experiments.analyzers import AnalyzerExperiment
+from birchbark.experiments.biencoder import BiencoderExperiment
+from birchbark.experiments.evidence import EvidenceExperiment
+from birchbark.experiments.fields import FieldExperiment
+from birchbark.experiments.pipelines import PipelineExperiment
+from birchbark.experiments.query_reformulation import QueryReformulationExperiment
+from birchbark.experiments.reranking import RerankingExperiment
+from birchbark.experiments.training_variants import read_trainings
+from birchbark.retrieve.bm25 import BM25
+from birchbark.section import Section, with_settings
+from birchbark.study.collections import CollectionFiles
+from birchbark.study.published import read_published
+from birchbark.study.recipe import Experiment, Recipe
+
+KINDS: Mapping[str, Callable[[Section], Experiment]] = {
+    "analyzers": AnalyzerExperiment.read,
+    "bi-encoder": BiencoderExperiment.read,
+    "evidence": EvidenceExperiment.read,
+    "fields": FieldExperiment.read,
+    "pipelines": PipelineExperiment.read,
+    "query-reformulation": QueryReformulationExperiment.read,
+    "reranking": RerankingExperiment.read,
+    "training": read_trainings,
+}
+
+
+def read_recipe(path: Path, larger: bool = False) -> Recipe:
+    """Read the recipe at `path`. InputError for an invalid recipe names the file and the key.
+
+    larger: whether to apply the settings in its table [larger] (dotted keys), which need more time
+        or a GPU.
+    """
+    values = Section.table(path)
+    settings = Section({"larger": values.pop("larger", {})}, str(path)).values("larger")
+    if larger and not settings:
+        raise InputError("the recipe has no table [larger]", where=str(path))
+    top = Section(with_settings(values, settings, path) if larger else values, str(path))
+    kind = top.one_of("kind", tuple(KINDS))
+    measures = _measures(top)
+    experiment = KINDS[kind](top.section(kind))
+    recipe = Recipe(
+        path=path,
+        larger=larger,
+        kind=kind,
+        title=top.text("title"),
+        source=top.text("source", ""),
+        findings=top.text("findings", ""),
+        collections=_collections(top),
+        measures=measures,
+        bm25=_bm25(top.section("bm25", {})),
+        depth=top.integer("depth", defaults.RETRIEVAL_DEPTH, minimum=1),
+        seed=top.integer("seed", defaults.SEED),
+        experiment=experiment,
+        published=read_published(top.sections("published", []), experiment.layout(measures)),
+    )
+    top.reject_unknown_keys()
+    return recipe
+
+
+def _measures(top: Section) -> tuple[str, ...]:
+    measures = top.texts("measures")
+    try:
+        check_averaged(measures)
+    except InputError as fault:
+        raise fault.at(top.where("measures")) from None
+    return measures
+
+
+def _bm25(section: Section) -> BM25:
+    k1, b = section.number("k1", defaults.BM25_K1), section.number("b", defaults.BM25_B)
+    section.reject_unknown_keys()
+    try:
+        return BM25(k1, b)
+    except InputError as fault:
+        raise fault.at(section.where()) from None
+
+
+def _collections(top: Section) -> tuple[CollectionFiles, ...]:
+    collections = []
+    for section in top.sections("collections"):
+        format_ = section.one_of("format", tuple(READERS)) if "format" in section.keys else ""
+        collections.append(
+            CollectionFiles(
+                section.text("name"),
+                section.text("documents", ""),
+                section.text("queries", ""),
+                section.text("qrels"),
+                section.texts("topic_fields", ("title",)),
+                section.text("run", ""),
+                section.text("folds", ""),
+                format_,
+            )
+        )
+        section.reject_unknown_keys()
+    names = [collection.name for collection in collections]
+    if not names:
+        raise InputError("no collections", where=top.where("collections"))
+    if len(set(names)) < len(names):
+        raise InputError(
+            "two collections share a name", where=top.where("collections"), found=", ".join(names)
+        )
+    return tuple(collections)

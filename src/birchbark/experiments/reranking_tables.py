@@ -1,0 +1,292 @@
+"""How are re-ranked runs shown: AUC, measures by depth, and grades at the top?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from birchbark.errors import InputError
+from birchbark.evaluate.grades import grades_at
+from birchbark.evaluate.measures import measure
+from birchbark.evaluate.roc import auc
+from birchbark.evaluate.significance import Difference, compare
+from birchbark.experiments.reranking_runs import (
+    ScoredPairs,
+    Scores,
+    mean_rank_change,
+    rerank_top,
+)
+from birchbark.experiments.reranking_settings import RerankingSettings
+from birchbark.records import Qrels, Run
+from birchbark.show.plot import Curves, Plot
+from birchbark.show.table import (
+    Cell,
+    Column,
+    Group,
+    Heading,
+    Row,
+    Style,
+    Table,
+    build_tables,
+    columns,
+)
+from birchbark.study.comparison import Comparison, difference_dots, measure_columns
+
+RANDOM = "random"
+BINS = 20  # bins per histogram of scores
+MAX_BANDS = 3  # plots with more curves show no intervals
+AUC_NOTE = (
+    "AUC: the probability that a relevant query–document pair has a higher score than a "
+    "non-relevant pair, over the pairs of all queries: judged documents in the collection, and the "
+    "top {deepest} of each first stage, which count as not relevant if unjudged. Documents without "
+    "the field are left out."
+)
+DEPTHS_NOTE = (
+    "Difference in {measure} from the first stage when this many of its top documents are "
+    "re-ranked, with 95 % intervals (BCa bootstrap over queries). Random: re-ranked in random "
+    "order."
+)
+TOP_NOTE = (
+    "Number of documents per grade among the top {top} for each query, summed over all queries, "
+    "when the top {deepest} are re-ranked. Moved: mean absolute change in rank when the top "
+    "{shown} are re-ranked."
+)
+
+Pair = tuple[str, str]  # model and field
+Deltas = Mapping[str, Mapping[int, Difference]]  # row → depth → difference from the first stage
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredFirstStage:
+    """A first-stage run on a collection, with the scores of its documents.
+
+    Attributes:
+        scores: (model, field) → scores.
+        random: Random scores.
+    """
+
+    name: str
+    qrels: Qrels
+    first: Run
+    scores: Mapping[Pair, Scores]
+    random: Scores
+
+    @property
+    def title(self) -> str:
+        """The name of its groups of rows."""
+        return f"{self.name}, {self.first.tag}"
+
+    def runs(self, depth: int) -> dict[str, Run]:
+        """Return row → the run with the top `depth` documents re-ranked."""
+        by_row = {f"{model}, {field}": scores for (model, field), scores in self.scores.items()}
+        return {
+            name: rerank_top(self.first, scores, depth, name)
+            for name, scores in {**by_row, RANDOM: self.random}.items()
+        }
+
+
+def layout(
+    settings: RerankingSettings, measures: Sequence[str], fields: Sequence[str]
+) -> dict[str, tuple[Column, ...]]:
+    """Map the name of each table to its columns."""
+    grades = ["unjudged", *(f"grade {n}" for n in range(settings.highest + 1))]
+    return {
+        "auc": columns(Style.MEASURE, *fields),
+        "reranked": measure_columns(measures),
+        "depths": columns(Style.MEASURE, *map(str, settings.depths)),
+        "top": (*columns(Style.COUNT, *grades), Column("moved", Style.DECIMAL)),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RerankingReport:
+    """Makes the tables and plots of a study of re-ranking."""
+
+    settings: RerankingSettings
+    measures: tuple[str, ...]
+    seed: int
+    stages: Sequence[ScoredFirstStage]
+    fields: Sequence[str]
+
+    def tables_and_plots(self) -> tuple[tuple[Table, ...], list[Plot]]:
+        """Return all tables and plots in reading order."""
+        groups: dict[str, list[Group]] = {name: [] for name in self._headings}
+        plots: list[Plot] = []
+        for stage in {stage.name: stage for stage in self.stages}.values():  # scores are shared
+            areas = self._areas(stage)
+            groups["auc"].append(Group(stage.name, self._area_rows(areas)))
+            plots += self._area_plots(stage, areas)
+        for judged_only in (False, True):
+            for stage in self._shown(judged_only):
+                name = stage.title + (", judged documents only" if judged_only else "")
+                deltas, rows = self._differences(stage, judged_only)
+                groups["reranked"].append(Group(name, rows))
+                groups["depths"].append(Group(name, self._delta_rows(deltas)))
+                number = len(groups["depths"])
+                if len(self.settings.depths) > 1:
+                    plots += self._delta_plots(number, name, deltas)
+                else:
+                    group = Group(name, tuple(row for row in rows if row.name != RANDOM))
+                    plots.append(
+                        difference_dots(
+                            f"differences-{number}", group, self.measures[:1], stage.first.tag
+                        )
+                    )
+        groups["top"] = [Group(stage.title, self._top_rows(stage)) for stage in self.stages]
+        table_layout = layout(self.settings, self.measures, self.fields)
+        return build_tables(table_layout, self._headings, groups), plots
+
+    @property
+    def _headings(self) -> dict[str, Heading]:
+        settings = self.settings
+        shown, deepest = settings.shown, settings.deepest
+        reranked = self._comparison("").note("the first stage")
+        depths = DEPTHS_NOTE.format(measure=self.measures[0])
+        top = TOP_NOTE.format(top=settings.top, shown=shown, deepest=deepest)
+        return {
+            "auc": Heading(
+                "Separation of relevant pairs", "model", AUC_NOTE.format(deepest=deepest)
+            ),
+            "reranked": Heading(f"Top {shown} re-ranked", "ranked by", reranked),
+            "depths": Heading("Re-ranking depth", "ranked by", depths),
+            "top": Heading("Grades of the top documents", "ranked by", top),
+        }
+
+    def _comparison(self, baseline: str) -> Comparison:
+        groups = len(self.stages) + len(self._shown(judged_only=True))
+        family = groups * (1 + len(self.stages[0].scores)) * len(self.measures)
+        return Comparison(self.measures, baseline, self.seed, family)
+
+    def _shown(self, judged_only: bool) -> list[ScoredFirstStage]:
+        """Return all first stages, or the stages to show again for judged documents only."""
+        return [
+            stage
+            for stage in self.stages
+            if not judged_only or stage.name in self.settings.judged_only
+        ]
+
+    def _areas(self, stage: ScoredFirstStage) -> dict[Pair, float]:
+        """Return (model, field) → AUC."""
+        areas = {}
+        for key, scores in stage.scores.items():
+            pairs = ScoredPairs.of(scores, stage.qrels)
+            try:
+                areas[key] = auc(pairs.scores, pairs.relevant)
+            except InputError as fault:
+                raise fault.at(f"collection {stage.name}, field {key[1]}") from None
+        return areas
+
+    def _area_rows(self, areas: Mapping[Pair, float]) -> tuple[Row, ...]:
+        models = dict.fromkeys(model for model, _ in areas)
+        return tuple(
+            Row.of(model, (areas[model, field] for field in self.fields)) for model in models
+        )
+
+    def _area_plots(self, stage: ScoredFirstStage, areas: Mapping[Pair, float]) -> list[Plot]:
+        """Plot AUC over the number in which the models differ, and histograms of scores."""
+        plots: list[Plot] = []
+        number = 1 + list(dict.fromkeys(r.name for r in self.stages)).index(stage.name)
+        if over := self.settings.over:
+            series = {
+                field: tuple((x, areas[model, field]) for model, x in over.at.items())
+                for field in self.fields
+            }
+            plots.append(Curves(f"over-{number}", f"{stage.name}: AUC", over.axis, "AUC", series))
+        for model in self.settings.histograms:
+            for field in self.fields:
+                shares = ScoredPairs.of(stage.scores[model, field], stage.qrels).histogram(BINS)
+                name = f"scores-{number}-{len(plots)}"
+                title = f"{stage.name}: scores of {model}, {field}"
+                plots.append(Curves(name, title, "score", "share of pairs", shares))
+        return plots
+
+    def _differences(
+        self, stage: ScoredFirstStage, judged_only: bool
+    ) -> tuple[Deltas, tuple[Row, ...]]:
+        """Compare the re-ranked runs with the first stage.
+
+        Returns the differences in the first measure at all depths, and the rows of the table with
+        all measures at the shown depth.
+        """
+        deltas: dict[str, dict[int, Difference]] = {}
+        rows: tuple[Row, ...] = ()
+        for depth in self.settings.depths:
+            runs = [stage.first, *stage.runs(depth).values()]
+            shown = depth == self.settings.shown
+            names = self.measures if shown else self.measures[:1]
+            baseline, *others = (
+                measure(stage.qrels, run, names, judged_only=judged_only) for run in runs
+            )
+            differences = compare(baseline, others, seed=self.seed)
+            for result, difference in zip(others, differences, strict=True):
+                deltas.setdefault(result.tag, {})[depth] = difference[self.measures[0]]
+            if shown:
+                rows = self._comparison(baseline.tag).rows([baseline, *others])
+        return deltas, rows
+
+    def _delta_rows(self, deltas: Deltas) -> tuple[Row, ...]:
+        return tuple(
+            Row(name, tuple(Cell(d.mean, (d.low, d.high)) for d in by_depth.values()))
+            for name, by_depth in deltas.items()
+        )
+
+    def _delta_plots(self, number: int, name: str, deltas: Deltas) -> list[Plot]:
+        """Plot differences over depth: one plot for a single model, else one per field."""
+        models = list(dict.fromkeys(model for model, _ in self.stages[0].scores))
+        if len(models) == 1:
+            sets = {"": {field: deltas[f"{models[0]}, {field}"] for field in self.fields}}
+        else:
+            sets = {
+                field: {model: deltas[f"{model}, {field}"] for model in models}
+                for field in self.fields
+            }
+        return [
+            _depth_curves(
+                f"depths-{number}-{n}",
+                f"{name}: {field}" if field else name,
+                self.measures[0],
+                curves,
+                deltas[RANDOM],
+            )
+            for n, (field, curves) in enumerate(sets.items(), 1)
+        ]
+
+    def _top_rows(self, stage: ScoredFirstStage) -> tuple[Row, ...]:
+        """Count the grades among the top documents of each run; negative grades count as 0."""
+        settings, rows = self.settings, []
+        shown_runs = stage.runs(settings.shown)
+        for name, run in {stage.first.tag: stage.first, **stage.runs(settings.deepest)}.items():
+            grades = grades_at(stage.qrels, run, settings.top)
+            counts = [grades.get(None, 0)]
+            counts += [grades.get(n, 0) for n in range(settings.highest + 1)]
+            counts[1] += sum(n for grade, n in grades.items() if grade is not None and grade < 0)
+            shown = shown_runs.get(name)
+            moved = mean_rank_change(stage.first, shown, settings.shown) if shown else None
+            rows.append(Row.of(name, (*counts, moved)))
+        return tuple(rows)
+
+
+def _depth_curves(
+    name: str,
+    title: str,
+    measure_name: str,
+    curves: Mapping[str, Mapping[int, Difference]],
+    random: Mapping[int, Difference],
+) -> Curves:
+    """Plot differences over depth. A plot of few curves also shows intervals and random order."""
+    few = len(curves) <= MAX_BANDS  # the random order would compress a plot of many curves
+    drawn = {**curves, RANDOM: random} if few else curves
+    bands = {
+        curve: tuple((depth, d.low, d.high) for depth, d in by_depth.items())
+        for curve, by_depth in curves.items()
+        if few
+    }
+    return Curves(
+        *(name, title, "documents re-ranked", f"difference in {measure_name}"),
+        {
+            curve: tuple((depth, d.mean) for depth, d in by_depth.items())
+            for curve, by_depth in drawn.items()
+        },
+        reference=0.0,
+        bands=bands or None,
+    )

@@ -1,0 +1,116 @@
+"""How is an index built from a whole collection?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from dataclasses import replace as replaced
+from pathlib import Path
+from typing import Any
+
+from birchbark import defaults
+from birchbark.artifact import fingerprint, lock, new_directory
+from birchbark.errors import InputError
+from birchbark.index.index import Index
+from birchbark.index.layout import DEFAULT_FIELDS, VOCABULARY, Manifest
+from birchbark.index.writer import LOCK, PART_TOKENS, IndexWriter, as_document
+from birchbark.records import Document
+from birchbark.text.analyzer import analyzer
+
+MAX_FIELDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """How documents are indexed.
+
+    Attributes:
+        analyzer: The analyzer of all searched fields: `plain`, `porter`, `english`, `wordpiece` or
+            `porter+wordpiece`. Default `english`.
+        vocabulary: The tokens of a BERT vocabulary in the order of their ids, for the analyzers
+            `wordpiece` and `porter+wordpiece`; the index stores them. Default None.
+        fields: Indexed field → names of the document fields whose texts it joins. Default
+            `{"contents": ("title", "text")}`.
+        keywords: Document fields to filter by; each is indexed as a single term. Default: none.
+        forward: Whether to store the terms of each document in a forward index. Without it, RM3
+            analyzes the stored texts again. Default False.
+    """
+
+    analyzer: str = defaults.ANALYZER
+    vocabulary: Sequence[str] | None = None
+    fields: Mapping[str, Sequence[str]] = field(default_factory=lambda: DEFAULT_FIELDS)
+    keywords: Sequence[str] = ()
+    forward: bool = False
+
+    def manifest(self) -> Manifest:
+        """Return the manifest of an empty index with this schema.
+
+        Raises:
+            InputError: If the analyzer is unknown, its vocabulary is missing or not used, a field
+                is both searched and filtered by, or there are more than 1000 fields.
+        """
+        if clash := set(self.fields).intersection(self.keywords):
+            raise InputError(f"field {min(clash)!r} is both searched and filtered by")
+        sources = {name: tuple(names) for name, names in self.fields.items()}
+        sources |= {name: (name,) for name in self.keywords}
+        if len(sources) > MAX_FIELDS:
+            raise InputError(
+                "too many indexed fields", wanted=f"at most {MAX_FIELDS}", found=str(len(sources))
+            )
+        return Manifest(
+            analyzer(self.analyzer, self.vocabulary).name,
+            sources,
+            (),
+            keywords=tuple(self.keywords),
+            forward=self.forward,
+        )
+
+
+def build_index(
+    documents: Iterable[Document | Mapping[str, Any]],
+    directory: Path | str,
+    schema: Schema = Schema(),
+    *,
+    replace: bool = False,
+    part_tokens: int = PART_TOKENS,
+) -> Index:
+    """Build an index of `documents` in `directory`, and open it.
+
+    The index appears complete or not at all.
+
+    Args:
+        documents: Documents, or records such as `{"id": "d1", "title": "…", "text": "…"}` (see
+            `Document.from_dict`).
+        directory: Where to write the index.
+        schema: How to index the documents. Default `Schema()`: one field `contents`, made of title
+            and text, with the analyzer `english`.
+        replace: Whether to replace an existing index. Default False.
+        part_tokens: Start another part of the index when the current one has this many tokens. This
+            bounds the memory needed, at about 20 bytes per token. Default 40,000,000.
+
+    Raises:
+        InputError: If `directory` exists and `replace` is false or it is not an index, if the
+            schema or a record is invalid, if two documents have the same id, or if there are no
+            documents.
+        ArtifactError: If another process is writing to the index that is to be replaced.
+    """
+    manifest = schema.manifest()
+    directory = Path(directory)
+    new = new_directory(directory, replace=replace, check=Manifest.read)
+    with ExitStack() as stack, new as scratch:
+        if directory.exists():
+            stack.enter_context(lock(directory / LOCK, "index"))
+        if schema.vocabulary is not None:
+            vocabulary = scratch / VOCABULARY
+            vocabulary.write_text("\n".join(schema.vocabulary), "utf-8")
+            manifest = replaced(manifest, vocabulary=fingerprint(vocabulary))
+        manifest.write(scratch)
+        with IndexWriter(scratch, part_tokens=part_tokens) as writer:
+            for document in map(as_document, documents):
+                if document.doc_id in writer:
+                    raise InputError(f"a second document with the id {document.doc_id}")
+                writer.add(document)
+            if not len(writer):
+                raise InputError("no documents to index")
+    return Index(directory)

@@ -1,0 +1,225 @@
+"""What can be read from an index on disk?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, reduce
+from operator import add
+from pathlib import Path
+
+import numpy as np
+
+from birchbark.errors import ArtifactError, InputError
+from birchbark.index.attachment_reader import Attachment
+from birchbark.index.attachment_schema import AttachmentSchema
+from birchbark.index.layout import MANIFEST, FieldTotals, Manifest
+from birchbark.index.part import Part, PartField
+from birchbark.records import Document
+from birchbark.text.analyzer import Analyzer
+
+
+class Index:
+    """A snapshot of an index on disk; later changes to the index do not affect it.
+
+    Args:
+        directory: The directory of the index.
+
+    Raises:
+        InputError: If there is no index in `directory`.
+        ArtifactError: If the index is damaged.
+    """
+
+    def __init__(self, directory: Path | str) -> None:
+        """Open the index in `directory`; InputError if there is none, ArtifactError if damaged."""
+        self.directory = Path(directory)
+        self.derived: dict[str, object] = {}  # field → cached values computed from this snapshot
+        self._read_manifest()
+        while True:
+            try:
+                self.parts = [
+                    Part(self.directory, entry, self._manifest.forward)
+                    for entry in self._manifest.parts
+                ]
+                self._attachments = {name: self._open(name) for name in self.attachments}
+            except ArtifactError:
+                before = self._manifest
+                self._read_manifest()
+                if before == self._manifest:
+                    raise  # otherwise a writer has replaced the files in the meantime: try again
+            else:
+                return
+
+    def _read_manifest(self) -> None:
+        self._manifest_id = _manifest_id(self.directory)  # first, so that no change is missed
+        self._manifest = Manifest.read(self.directory)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the index on disk has changed since this snapshot was opened."""
+        return _manifest_id(self.directory) != self._manifest_id
+
+    def _open(self, name: str) -> Attachment | ArtifactError:
+        """Return the attachment, or the error if it is damaged, as the rest of the index works."""
+        try:
+            return Attachment(self.directory, name, self.attachments[name], self.parts)
+        except ArtifactError as damage:
+            if Manifest.read(self.directory) != self._manifest:
+                raise
+            return damage
+
+    def __len__(self) -> int:
+        """The number of documents."""
+        return sum(map(len, self.parts))
+
+    @property
+    def attachments(self) -> Mapping[str, AttachmentSchema]:
+        """Name → schema of each attachment."""
+        return self._manifest.attachments
+
+    def attachment(self, name: str) -> Attachment | None:
+        """Return the attachment `name`, None if there is none; ArtifactError if it is damaged."""
+        attachment = self._attachments.get(name)
+        if isinstance(attachment, ArtifactError):
+            raise attachment
+        return attachment
+
+    def missing_rows(self) -> dict[str, int]:
+        """Return attachment → number of documents that it lacks, for incomplete attachments."""
+        attachments = {name: self.attachment(name) for name in self.attachments}
+        missing = {
+            name: sum(len(attachment.missing(position)) for position in range(len(self.parts)))
+            for name, attachment in attachments.items()
+            if attachment
+        }
+        return {name: documents for name, documents in missing.items() if documents}
+
+    @cached_property
+    def analyzer(self) -> Analyzer:
+        """The analyzer of the searched fields; queries must be analyzed by it as well."""
+        return self._manifest.load_analyzer(self.directory)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the fields that can be searched."""
+        return tuple(f for f in self._manifest.fields if f not in self._manifest.keywords)
+
+    def field_number(self, field: str) -> int:
+        """Return the position of `field` in each part's `fields`.
+
+        Raises InputError if it is not a searched field.
+        """
+        if field not in self.fields:
+            raise InputError(
+                f"no field {field!r} to search",
+                where=str(self.directory),
+                wanted=f"one of {', '.join(self.fields)}",
+            )
+        return list(self._manifest.fields).index(field)
+
+    def filter_number(self, field: str) -> int:
+        """Return the position of the keyword field `field` in each part's `fields`.
+
+        Raises InputError if it is not a keyword field.
+        """
+        known = ", ".join(self._manifest.keywords)
+        if field not in self._manifest.keywords:
+            raise InputError(
+                f"no field {field!r} to filter by",
+                where=str(self.directory),
+                wanted=f"one of {known}" if known else "",
+                remedy="" if known else "build the index with keyword fields",
+            )
+        return list(self._manifest.fields).index(field)
+
+    def totals(self, field: str) -> FieldTotals:
+        """Return the number of documents and tokens of `field` over all parts."""
+        number = self.field_number(field)
+        return reduce(add, (part.totals[number] for part in self.parts), FieldTotals(0, 0))
+
+    def document_frequencies(self, terms: Sequence[str], field: str) -> dict[str, int]:
+        """Return term → number of documents that contain it in `field`, for terms that occur."""
+        number = self.field_number(field)
+        frequencies: Counter[str] = Counter()
+        for part in self.parts:
+            with part.reporting_damage():
+                frequencies.update(part.fields[number].document_frequencies(terms))
+        return dict(frequencies)
+
+    def term_vectors(self, doc_ids: Sequence[str], field: str) -> list[dict[str, int]]:
+        """Return term → frequency in `field` for each document.
+
+        The terms are in no fixed order. They are read from the forward index if there is one, and
+        otherwise computed from the stored text.
+        """
+        number = self.field_number(field)
+        if self._manifest.forward:
+            located = [self.locate(doc_id) for doc_id in doc_ids]
+            return [
+                self._term_vector(self.parts[part].fields[number], doc) for part, doc in located
+            ]
+        texts = [self._manifest.texts_of(d.fields)[number] for d in self.documents(doc_ids)]
+        return [dict(Counter(self.analyzer.terms(text))) for text in texts]
+
+    def _term_vector(self, field: PartField, document: int) -> dict[str, int]:
+        with field.part.reporting_damage():
+            _, vector = field.term_vectors(np.array([document]))
+            terms = field.part.terms.take(vector.docs.astype(np.int64) + field.first_term)
+        return dict(zip(terms, vector.tfs.tolist(), strict=True))
+
+    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
+        """Return the documents with these ids, in this order.
+
+        Raises InputError for an id that is not in the index.
+        """
+        by_part: dict[int, dict[int, str]] = {}  # position of the part → number → doc_id
+        for doc_id in doc_ids:
+            part, number = self.locate(doc_id)
+            by_part.setdefault(part, {})[number] = doc_id
+        documents = {
+            numbers[number]: Document(numbers[number], fields)
+            for part, numbers in by_part.items()
+            for number, fields in self.parts[part].stored_fields.take(numbers).items()
+        }
+        return [documents[doc_id] for doc_id in doc_ids]
+
+    def locate(self, doc_id: str) -> tuple[int, int]:
+        """Return the position of the document's part, and the document's number in it.
+
+        Raises InputError for an id that is not in the index.
+        """
+        located = self.find(doc_id)
+        if located is None:
+            raise InputError(
+                f"no document {doc_id}",
+                where=str(self.directory),
+                remedy="was the run made from another collection?",
+            )
+        return located
+
+    def find(self, doc_id: str) -> tuple[int, int] | None:
+        """Return what `locate` returns, but None for an id that is not in the index."""
+        for position, part in enumerate(self.parts):
+            with part.reporting_damage():
+                number = part.find(doc_id)
+            if number is not None:
+                return position, number
+        return None
+
+    def __iter__(self) -> Iterator[Document]:
+        """Iterate over all documents in the order in which they were last added."""
+        for part in self.parts:
+            for doc_id, fields in part.live_documents():
+                yield Document(doc_id, fields)
+
+
+def _manifest_id(directory: Path) -> tuple[int, int] | None:
+    """Return inode and modification time of the manifest, which each change replaces.
+
+    Returns None if there is no manifest.
+    """
+    try:
+        status = (directory / MANIFEST).stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns

@@ -1,0 +1,104 @@
+"""Which options require other options, and which exclude each other?
+
+The rules are tables: the command line applies them to its options, and `StageOptions` to the keys
+of a stage. A rule applies only to commands that have all the options it names: `--segments`
+requires `--tokens` or `--vectors` in `birchbark index attach`, but nothing in `birchbark rerank`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from birchbark.errors import InputError
+
+FIRST_STAGE_OPTIONS = (
+    "first_stage_model",
+    "k1",
+    "b",
+    "match",
+    "fields",
+    "field_bm25",
+    "filters",
+    "rm3",
+    "rm3_documents",
+    "rm3_terms",
+    "rm3_weight",
+    "rm3_max_df",
+)
+NEEDS: Mapping[str, tuple[str, ...]] = {  # option → options, at least one of which must be set
+    "rm3_documents": ("rm3",),
+    "rm3_terms": ("rm3",),
+    "rm3_weight": ("rm3",),
+    "rm3_max_df": ("rm3",),
+    "embedding_weight": ("embedding",),
+    "duo_depth": ("duo",),
+    "duo_aggregate": ("duo",),
+    "duo_max_comparisons": ("duo",),
+    "vector_bits": ("vectors",),
+    "segments": ("tokens", "vectors"),
+    "ranks": ("run_file",),
+    "negatives": ("run_file",),
+    "all_ranked": ("run_file",),
+    "run_file": ("negatives", "all_ranked"),
+    "scoring_model": ("best_segments",),
+}
+NEEDS_VALUE: Mapping[str, tuple[str, tuple[str, ...]]] = {  # option → (other option, its values)
+    "k1": ("first_stage_model", ("bm25",)),
+    "b": ("first_stage_model", ("bm25",)),
+    "field_bm25": ("first_stage_model", ("bm25",)),
+    "rm3": ("first_stage_model", ("bm25", "tfidf")),
+    "vocabulary": ("analyzer", ("wordpiece", "porter+wordpiece")),
+}
+EXCLUDES: Mapping[str, tuple[str, ...]] = {  # option → options that it excludes
+    "all_ranked": ("negatives", "random_negatives"),
+    "per_query": ("as_json", "grades"),
+    "first_stage_only": (
+        "model",
+        "pooling",
+        "device",
+        "depth",
+        "segments",
+        "aggregate",
+        "first_stage_weight",
+        "first_stage_scale",
+        "max_segments",
+        "max_length",
+        "embedding",
+        "embedding_weight",
+        "duo",
+        "duo_depth",
+        "duo_aggregate",
+        "duo_max_comparisons",
+        "stages",
+        "threads",
+        "precision",
+        "scores",
+        "budget",
+        "compare_embedding",
+    ),
+}
+
+
+def check_options(
+    given: Collection[str], values: Mapping[str, Any], spell: Callable[[str], str] = str
+) -> None:
+    """Raise InputError if an option has no effect or excludes another.
+
+    given: names of the options that the user set. values: the value of every option, set by the
+    user or by default. spell: returns an option's name as users write it.
+    """
+    for name in given:
+        _check_needs(name, values, spell)
+        for other in EXCLUDES.get(name, ()):
+            if other in given:
+                raise InputError(f"{spell(name)} cannot be combined with {spell(other)}")
+
+
+def _check_needs(name: str, values: Mapping[str, Any], spell: Callable[[str], str]) -> None:
+    needs = NEEDS.get(name, ())
+    if needs and values.keys() >= set(needs) and not any(values[other] for other in needs):
+        raise InputError(f"{spell(name)} has no effect without {' or '.join(map(spell, needs))}")
+    other, wanted = NEEDS_VALUE.get(name, ("", ()))
+    if other in values and values[other] not in wanted:
+        raise InputError(f"{spell(name)} has no effect with {spell(other)} {values[other]}")

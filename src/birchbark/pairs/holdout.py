@@ -1,0 +1,77 @@
+"""Which queries, and which of their pairs, are held out of training for validation?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+
+from birchbark.errors import InputError
+from birchbark.records import Pair
+
+
+def held_out_queries(queries: Iterable[str], share: float) -> list[str]:
+    """Return about `share` of the query texts, in ascending order of their hashes.
+
+    A query is held out if its hash, in [0, 1), is below `share`. The hash depends on the text
+    alone, without differences in white space. So a query that is held out of one file is held out
+    of every file with an equal or larger share, for every seed and in every training run.
+    """
+    values = {text: _hash_value(text) for text in queries}
+    return sorted(
+        (text for text, value in values.items() if value < share), key=lambda t: (values[t], t)
+    )
+
+
+def held_out_ids(queries: Mapping[str, str], share: float) -> frozenset[str]:
+    """Return the ids of the held-out queries.
+
+    queries: texts by id. Raises InputError if the share is out of range, or if no query or every
+    query would be held out.
+    """
+    if not 0 < share < 1:
+        raise InputError(
+            "share of queries is out of range", wanted="above 0 and below 1", found=str(share)
+        )
+    texts = set(held_out_queries(queries.values(), share))
+    held_out = frozenset(query_id for query_id, text in queries.items() if text in texts)
+    if len(held_out) in (0, len(queries)):
+        raise InputError(
+            f"a share of {share} leaves one side without queries",
+            found=f"{len(held_out)} of {len(queries)} queries held out",
+            remedy="choose another share, or provide more queries",
+        )
+    return held_out
+
+
+def split_for_validation(
+    sets: Sequence[Sequence[Pair]], shares: Sequence[float], max_queries: Sequence[int | None]
+) -> list[tuple[list[Pair], list[Pair]]]:
+    """Split each data set into pairs to train on and pairs to validate on.
+
+    A query that is held out of one data set is not used for training in any. Queries that differ
+    only in white space count as the same query.
+    shares: the share of held-out queries of each data set. max_queries: the number of held-out
+    queries of each data set that are used for validation; None for all.
+    """
+    held_out = [
+        held_out_queries({pair.query for pair in pairs}, share)
+        for pairs, share in zip(sets, shares, strict=True)
+    ]
+    in_any_set = {_normalised(query) for queries in held_out for query in queries}
+    splits = []
+    for pairs, queries, limit in zip(sets, held_out, max_queries, strict=True):
+        validated = set(queries[:limit])
+        train = [pair for pair in pairs if _normalised(pair.query) not in in_any_set]
+        splits.append((train, [pair for pair in pairs if pair.query in validated]))
+    return splits
+
+
+def _normalised(text: str) -> str:
+    """Return `text` with each run of white space replaced by one space."""
+    return " ".join(text.split())
+
+
+def _hash_value(text: str) -> float:
+    """Return a hash of `text` in [0, 1)."""
+    data = _normalised(text).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8, person=b"held").digest()) / 2**64

@@ -1,0 +1,95 @@
+"""Where do the pairs of a data set come from?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from birchbark.collection.data_files import data_path
+from birchbark.collection.documents import read_collection
+from birchbark.collection.intake import Intake
+from birchbark.collection.qrels import read_qrels
+from birchbark.collection.queries import read_queries
+from birchbark.errors import InputError
+from birchbark.pairs.judged import Segmenter, judged_pairs, segment_texts
+from birchbark.pairs.read import Columns, read_pairs
+from birchbark.records import Document, Pair, Qrels
+
+
+@dataclass(frozen=True, slots=True)
+class PairSource:
+    """The files of one data set, and how they are read.
+
+    files: the paths of the files, relative to the data root: files of pairs, unless `judged` or
+    `documents` is true.
+    judged: the files are the documents, queries and qrels of a collection; each judged document
+    becomes a pair.
+    documents: the file is a collection of documents without queries.
+    format: the format of the collection; empty to derive it from the file name.
+    columns: the column names of pair files.
+    highest: the highest valid grade.
+    unjudged: the grade of a pair whose relevance is empty; if None, such a pair is a bad record.
+    skip_bad: whether bad records are counted and skipped, instead of raising an error.
+    """
+
+    files: tuple[str, ...]
+    judged: bool = False
+    documents: bool = False
+    format: str = ""
+    columns: Columns = field(default_factory=Columns)
+    highest: int = 1
+    unjudged: int | None = None
+    skip_bad: bool = False
+
+    def intake(self) -> Intake:
+        """Return an Intake that skips bad records if `skip_bad` is true."""
+        return Intake(skip_bad=self.skip_bad, remedy="set skip_bad = true to skip bad records")
+
+    def read_pairs(self, root: Path, segmenter: Segmenter, intake: Intake) -> list[Pair]:
+        """Read all pairs. A judged document becomes one pair per segment.
+
+        root: the folder that `files` are relative to. Raises InputError for bad records unless
+        they are skipped, for grades above `highest`, and if there is no pair.
+        """
+        paths = [data_path(root, name) for name in self.files]
+        if not self.judged:
+            settings = self.columns, self.highest, self.unjudged
+            return [pair for path in paths for pair in read_pairs(path, intake, *settings)]
+        _, queries, qrels_path = paths
+        qrels = read_qrels(qrels_path)
+        _check_grades(qrels, self.highest, str(qrels_path))
+        documents = self.read_documents(root, intake)
+        texts = segment_texts(segmenter)
+        return list(judged_pairs(read_queries(queries), qrels, documents, intake, texts))
+
+    def read_documents(self, root: Path, intake: Intake) -> Iterable[Document]:
+        """Yield the documents of the collection below `root`."""
+        return read_collection(str(data_path(root, self.files[0])), intake, self.format or None)
+
+
+def split_into_chunks(pairs: Iterable[Pair], words: int | None) -> Iterator[Pair]:
+    """Split texts into chunks of `words` words; each chunk has the grade of its text.
+
+    The Birch paper's MARCO* was made in this way. If `words` is None, texts are left unchanged.
+    """
+    for pair in pairs:
+        tokens = pair.text.split() if words else []
+        if words is None or len(tokens) <= words:
+            yield pair
+            continue
+        for start in range(0, len(tokens), words):
+            text = " ".join(tokens[start : start + words])
+            yield Pair(pair.query_id, pair.query, pair.doc_id, text, pair.relevance)
+
+
+def _check_grades(qrels: Qrels, highest: int, where: str) -> None:
+    actual = max((g for grades in qrels.grades.values() for g in grades.values()), default=0)
+    if actual > highest:
+        raise InputError(
+            "relevance is too high",
+            where=where,
+            wanted=f"0 to {highest}",
+            found=str(actual),
+            remedy="set `highest`",
+        )

@@ -1,0 +1,127 @@
+"""How do TREC CAR's paragraphs and section judgments (v2.0) become training pairs?
+
+The paragraph file is CBOR: a header and a list of indefinite length (see trec-car-tools at
+github.com/TREMA-UNH). Older files are a sequence of paragraphs without a header.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+from birchbark.collection.intake import Intake
+from birchbark.collection.lines import open_decompressed
+from birchbark.errors import InputError, MissingPackageError
+from birchbark.pairs.judged import judged_pairs
+from birchbark.records import Document, Pair, Qrels, Query
+
+PARAGRAPHS = 2  # the file type in the header; 0 and 1 stand for pages and outlines
+LIST, BREAK = b"\x9f", b"\xff"  # start and end of a CBOR list of indefinite length
+_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
+
+
+def section_pairs(qrels: Qrels, paragraphs: Iterable[Document], intake: Intake) -> Iterator[Pair]:
+    """Yield a pair per judgment of a paragraph for a section, in the order of the paragraphs.
+
+    The query is the title of the page and the headings of the section.
+    qrels: from `*.hierarchical.qrels`, which list relevant paragraphs only. For notes and
+    errors see `judged_pairs`.
+    """
+    queries = [Query(section, section_text(section)) for section in qrels.grades]
+    return judged_pairs(queries, qrels, paragraphs, intake)
+
+
+def section_text(section: str) -> str:
+    """Return the page title and headings that a section id encodes: `enwiki:A%20b/C` is `A b C`.
+
+    A percent sign that does not start an escape is literal. Invalid UTF-8 becomes U+FFFD.
+    """
+    parts = section.removeprefix("enwiki:").encode("utf-8", "surrogatepass").split(b"/")
+    decoded = (_ESCAPE.sub(lambda escape: bytes([int(escape[1], 16)]), part) for part in parts)
+    return " ".join(part.decode("utf-8", "replace") for part in decoded)
+
+
+def read_paragraphs(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
+    """Yield the paragraphs of `*.cbor-paragraphs.cbor` as Documents, with their locations.
+
+    A link is replaced by its anchor text. CBOR that is not a paragraph is a bad record. Raises
+    InputError for a damaged file, and MissingPackageError without cbor2.
+    """
+    number = 0
+    try:
+        with open_decompressed(path) as stream:
+            for number, item in enumerate(_items(stream), 1):
+                try:
+                    document = _document(item)
+                except InputError as error:
+                    intake.bad(error.at(f"{path}, paragraph {number}"))
+                else:
+                    yield f"{path}, paragraph {number}", document
+    except InputError as error:
+        error.at(f"{path}, paragraph {number + 1}")
+        raise
+
+
+def _items(stream: BufferedReader) -> Iterator[Any]:
+    first = _load(stream)
+    has_header = isinstance(first, list) and first[:1] == ["CAR"]
+    if has_header:
+        _check_header(first)
+        if stream.read(1) != LIST:
+            raise InputError("no list of paragraphs after the header")
+    else:
+        yield first
+    while (mark := stream.peek(1)[:1]) != BREAK:
+        if not mark and not has_header:
+            return
+        yield _load(stream)
+
+
+def _load(stream: BufferedReader) -> Any:
+    try:
+        import cbor2
+    except ImportError as error:
+        raise MissingPackageError(
+            "cbor2 is not installed", remedy="pip install 'birchbark[car]'"
+        ) from error
+    try:
+        return cbor2.load(stream)
+    except OSError:
+        raise
+    except Exception as error:  # cbor2 raises different errors in different versions
+        raise InputError(
+            f"damaged CBOR: {error}", remedy="the file is incomplete or damaged; download it again"
+        ) from error
+
+
+def _check_header(header: list[Any]) -> None:
+    match header:
+        case ["CAR", [kind, *_], *_] if kind == PARAGRAPHS:
+            return
+    raise InputError(
+        "wrong type of file",
+        wanted="paragraphs",
+        found=repr(header)[:80],
+        remedy="use *.cbor-paragraphs.cbor",
+    )
+
+
+def _document(item: Any) -> Document:
+    match item:
+        case [0, bytes() as name, [*bodies]] if name.isascii():
+            return Document(name.decode(), {"text": "".join(map(_text, bodies))})
+    raise InputError("not a paragraph", wanted="[0, id, bodies]", found=repr(item)[:80])
+
+
+def _text(body: Any) -> str:
+    match body:
+        case [0, str() as text]:
+            return text
+        case [1, [_, _, _, _, str() as anchor, *_]]:
+            return anchor
+    raise InputError(
+        "neither a text nor a link", wanted="[0, text] or [1, link]", found=repr(body)[:80]
+    )

@@ -1,0 +1,205 @@
+"""How are candidates retrieved by stored vectors, with or without matching terms?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.errors import InputError
+from birchbark.index.attachment_reader import Attachment
+from birchbark.index.index import Index
+from birchbark.pipeline.precompute import VECTORS, embedding_scorer
+from birchbark.pipeline.read_precomputed import PrecomputedSegments
+from birchbark.records import Document, Float32s, Ranking
+from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.first_stage import (
+    ExtraCandidates,
+    FirstStage,
+    matching_documents,
+    rank_query,
+)
+from birchbark.retrieve.match import OR, Match, parse_match
+from birchbark.retrieve.vector_search import StoredVectors, filter_masks
+from birchbark.score.scorer import Scorer
+from birchbark.score.vector_quantization import dequantize_vectors
+from birchbark.segment.by_name import parse_segmenter
+
+REMEDY = "birchbark index attach INDEX --vectors MODEL"
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMatch:
+    """How a `DenseEngine` chooses candidates and scores them.
+
+    Attributes:
+        count: Number of documents nearest to the query that become candidates. 0 for none.
+            Defaults to None: as many as the requested depth.
+        terms: Documents that match the query's terms in this way (`OR`, `AND`, or another
+            `Match`) become candidates as well. Defaults to None: no documents by terms.
+        cosine: True (the default) to score candidates by the cosine of the query and their
+            nearest segment, with negative cosines set to 0; False to score them by the model of
+            the first stage, such as BM25.
+    """
+
+    count: int | None = None
+    terms: Match | None = None
+    cosine: bool = True
+
+    def __post_init__(self) -> None:
+        if self.count is not None and self.count < 0:
+            raise InputError(
+                "number of nearest documents is out of range",
+                wanted="0 or more",
+                found=str(self.count),
+            )
+        if self.count == 0 and self.terms is None:
+            raise InputError("no document would be a candidate", wanted="a count above 0, or terms")
+
+    @property
+    def used(self) -> bool:
+        """Whether vectors are used, be it to find candidates or to score them."""
+        return self.cosine or self.count != 0
+
+
+def parse_vector_match(text: str, *, dense: bool) -> VectorMatch:
+    """Parse MATCH (see `parse_match`), ann:COUNT, or ann:COUNT+MATCH.
+
+    dense: whether candidates are scored by cosine. An empty text stands for the default: if dense,
+    the nearest documents, as many as the requested depth; otherwise documents with any query term.
+    """
+    if not text:
+        return VectorMatch() if dense else VectorMatch(0, OR, cosine=False)
+    nearest, plus, terms = text.partition("+")
+    if not nearest.startswith("ann"):
+        return VectorMatch(0, parse_match(text), dense)
+    count = nearest.removeprefix("ann:")
+    if not count.isdecimal() or (plus and not terms):
+        raise InputError(f"unknown match {text!r}", wanted="ann:COUNT, or ann:COUNT+or, +and, …")
+    return VectorMatch(int(count), parse_match(terms) if plus else None, dense)
+
+
+class DenseEngine:
+    """A first stage over an index with stored vectors of segments.
+
+    A document's cosine is that of its segment nearest to the query. Documents without stored
+    vectors cannot be retrieved by cosine. If the index has HNSW graphs, the search for the nearest
+    documents is approximate and may miss some. Scores are exact in any case: cosines equal the
+    scores of the same embedding model as a re-ranker, and other scores equal those of
+    `IndexEngine`.
+
+    Args:
+        index: The index, with vectors stored by `birchbark index attach INDEX --vectors MODEL`.
+        load: Returns the scorer of a model by its name; called with the name of the model that
+            computed the vectors. `load_scorer` will do.
+        match: Which documents are candidates. Defaults to `VectorMatch()`: the nearest ones,
+            scored by cosine.
+        stage: The first stage whose model, fields, filters and expansion are used. `match.terms`
+            takes precedence over its match. Defaults to `FirstStage()`: BM25.
+
+    Raises:
+        InputError: The index has no vectors, or `load` returns another model than the one that
+            computed them.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        load: Callable[[str], Scorer],
+        match: VectorMatch = VectorMatch(),
+        stage: FirstStage = FirstStage(),
+    ) -> None:
+        attachment = index.attachment(VECTORS)
+        if attachment is None:
+            raise InputError("the index has no vectors", where=str(index.directory), remedy=REMEDY)
+        config = attachment.schema.config
+        self.index, self.match = index, match
+        self.stage = stage if match.terms is None else replace(stage, match=match.terms)
+        scorer = load(config["model"])
+        self._precomputed = PrecomputedSegments(
+            IndexEngine(index), scorer, parse_segmenter(config["segments"])
+        )
+        embedding = embedding_scorer(scorer)
+        if embedding is None or self._precomputed.scorer is scorer:
+            raise InputError(
+                f"the vectors were made by a model or version other than {config['model']}",
+                where=str(index.directory),
+                remedy=REMEDY,
+            )
+        self._embedding = embedding
+        self._vectors = StoredVectors.of(index, attachment, dequantize_vectors)
+
+    def rank(self, query: str, depth: int) -> Ranking:
+        """See `Engine.rank`."""
+        if depth < 1:
+            raise InputError("depth is out of range", wanted="1 or more", found=str(depth))
+        candidates = self._nearest(query, depth)
+        if not self.match.cosine:
+            extra = ExtraCandidates(candidates, self.match.terms is not None)
+            return rank_query(self.index, query, self.stage, depth, extra)
+        if self.match.terms is not None:
+            allowed = self._with_matching(query, candidates)
+            candidates = self._vectors.nearest_documents(
+                self._embed(query), allowed, depth, exactly=True
+            )
+        doc_ids = [
+            doc_id
+            for part, mask in zip(self.index.parts, candidates, strict=True)
+            for doc_id in part.doc_ids.take(np.flatnonzero(mask))
+        ]
+        by_document = self._precomputed.scores(query, doc_ids)
+        scores = [values.max() for values in by_document if values is not None]
+        return Ranking.of(doc_ids, np.array(scores, np.float32), depth)
+
+    def filtered(self, filters: Mapping[str, str]) -> DenseEngine:
+        """Return an engine that also requires these field values."""
+        other = copy(self)
+        other.stage = self.stage.filtered(filters)
+        return other
+
+    @property
+    def name(self) -> str:
+        """The tag of this engine's runs: `dense`, or the first stage's name and `+ann`."""
+        return "dense" if self.match.cosine else f"{self.stage.name}+ann"
+
+    @property
+    def documents_without_vectors(self) -> int:
+        """Number of documents that have no stored vectors."""
+        return self.index.missing_rows().get(VECTORS, 0)
+
+    def match_ratio(self, query: str, depth: int) -> float:
+        """Return the share of all documents that are candidates for the query, 0 to 1."""
+        candidates = self._nearest(query, depth)
+        if self.match.terms is not None:
+            candidates = self._with_matching(query, candidates)
+        return sum(int(mask.sum()) for mask in candidates) / max(1, len(self.index))
+
+    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
+        """See `DocumentStore.documents`."""
+        return self.index.documents(doc_ids)
+
+    def attachment(self, name: str) -> Attachment | None:
+        """See `Index.attachment`."""
+        return self.index.attachment(name)
+
+    def _nearest(self, query: str, depth: int) -> list[NDArray[np.bool_]]:
+        """Return a mask (documents,) of the nearest documents for each part of the index."""
+        count = depth if self.match.count is None else self.match.count
+        allowed = filter_masks(self.index, self.stage.filters)
+        if not count or not self._embedding.spans(query):
+            return [np.zeros_like(mask) for mask in allowed]
+        return self._vectors.nearest_documents(self._embed(query), allowed, count)
+
+    def _with_matching(self, query: str, masks: list[NDArray[np.bool_]]) -> list[NDArray[np.bool_]]:
+        """Add the documents that match the query's terms to the masks of the index's parts."""
+        matching = matching_documents(self.index, query, self.stage)
+        return [a | b for a, b in zip(masks, matching, strict=True)]
+
+    def _embed(self, query: str) -> Float32s:
+        """Return the vector (H,) of a query; InputError if it is too long."""
+        self._embedding.token_budget(query)  # raises InputError
+        vector: Float32s = self._embedding.embed(self._embedding.encode([query]))[0]
+        return vector

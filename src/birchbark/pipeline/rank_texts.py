@@ -1,0 +1,105 @@
+"""How are texts ranked without an index?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+
+from birchbark.combine.aggregate import Max
+from birchbark.errors import DeadlineError, InputError
+from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.exact_topk import DocumentReaders
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.score_documents import score_documents
+from birchbark.records import Document
+from birchbark.score.dynamic_batching import dynamic_batcher
+from birchbark.score.load_scorer import load_scorer
+from birchbark.score.scorer import Scorer
+from birchbark.segment.whole import whole
+
+_load_lock = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class RankedText:
+    """A ranked text.
+
+    Attributes:
+        index: The text's position in the input, from 0.
+        score: Its score, a probability of relevance from 0 to 1 for most models.
+    """
+
+    index: int
+    score: float
+
+
+def rank_texts(
+    query: str,
+    texts: Sequence[str],
+    scorer: Scorer | None = None,
+    top: int | None = None,
+    budget: float | None = None,
+    *,
+    on_batch: Callable[[], object] = lambda: None,
+) -> list[RankedText]:
+    """Rank texts by their relevance to `query`, best first; ties keep the order of the input.
+
+    Nothing is truncated: a text longer than the model's input is split into chunks, and its score
+    is that of its best chunk.
+
+    Args:
+        query: The query.
+        texts: The texts to rank.
+        scorer: The model, from `load_scorer`. Defaults to None: the default model, loaded at the
+            first call and shared by later calls.
+        top: Maximum number of texts to return. Defaults to None: all texts.
+        budget: Maximum time in seconds. Defaults to None: no limit.
+        on_batch: Called before each batch; an exception that it raises ends the scoring. Does
+            nothing by default.
+
+    Returns:
+        The best texts, each with its position in the input and its score.
+
+    Raises:
+        InputError: `top` is less than 1, or the query is too long for the model.
+        DeadlineError: The budget does not suffice for all texts.
+    """
+    if top is not None and top < 1:
+        raise InputError("top is out of range", wanted="1 or more", found=str(top))
+    names = [f"{len(texts) - i:09}" for i in range(len(texts))]  # ties: the higher doc_id is first
+    store = _TextStore(dict(zip(names, texts, strict=True)))
+    ranker = Ranker(_default_scorer() if scorer is None else scorer, whole, Max())
+    readers = DocumentReaders(store, ranker)
+    scoring = score_documents(readers, query, names, Deadline(budget, on_batch=on_batch))
+    if not scoring.stats.exact:
+        raise DeadlineError(
+            "time does not suffice for all texts",
+            found=f"{scoring.stats.scored} of {len(texts)} scored",
+            remedy="fewer texts, or more time",
+        )
+    indexes = {name: i for i, name in enumerate(names)}
+    return [RankedText(indexes[name], score) for name, score in scoring.best()][:top]
+
+
+def _default_scorer() -> Scorer:
+    """Return the scorer of the default model, which is loaded once per process."""
+    with _load_lock:
+        return _load_default_scorer()
+
+
+@cache
+def _load_default_scorer() -> Scorer:
+    return load_scorer(session=dynamic_batcher())  # batches the texts of concurrent calls
+
+
+@dataclass(frozen=True, slots=True)
+class _TextStore:
+    """A document store that maps ids to texts."""
+
+    texts: dict[str, str]
+
+    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
+        """See `DocumentStore.documents`."""
+        return [Document(doc_id, {"text": self.texts[doc_id]}) for doc_id in doc_ids]

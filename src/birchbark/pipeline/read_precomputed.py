@@ -1,0 +1,124 @@
+"""Which stored token ids and vectors fit a scorer and a segmenter?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.index.attachment_reader import Attachment
+from birchbark.index.attachment_schema import Rows
+from birchbark.pipeline.precompute import (
+    TOKENS,
+    VECTORS,
+    embedding_scorer,
+    tokens_config,
+    vectors_config,
+)
+from birchbark.records import Document, Float32s, Ids, Segment
+from birchbark.retrieve.engine import DocumentStore
+from birchbark.score.scorer import Scorer
+from birchbark.score.vector_quantization import QuantizedEmbeddingScorer
+from birchbark.segment.by_name import Segmenter, segmenter_name
+
+
+@runtime_checkable
+class AttachmentSource(Protocol):
+    """A store that may have attachments to its documents."""
+
+    def attachment(self, name: str) -> Attachment | None:
+        """Return the attachment of this name; None if there is none."""
+        ...
+
+
+class PrecomputedSegments:
+    """The stored token ids and vectors that fit a scorer and a segmenter; others are ignored.
+
+    Its attribute `scorer` is the given scorer or, if stored vectors fit, one that rounds vectors as
+    the stored ones are rounded.
+    """
+
+    def __init__(self, store: DocumentStore, scorer: Scorer, segmenter: Segmenter) -> None:
+        self._tokens: Attachment | None = None
+        self._vectors: Attachment | None = None
+        self.scorer, embedding = scorer, embedding_scorer(scorer)
+        if not isinstance(store, AttachmentSource) or not segmenter_name(segmenter):
+            return
+        if attachment := store.attachment(TOKENS):
+            self._tokens = _if_fitting(attachment, tokens_config(scorer, segmenter))
+        if embedding and (attachment := store.attachment(VECTORS)):
+            bits = int(attachment.schema.config["bits"])
+            self._vectors = _if_fitting(attachment, vectors_config(embedding, segmenter, bits))
+            if self._vectors:
+                self.scorer = self._rounded = QuantizedEmbeddingScorer(embedding, bits)
+
+    def token_ids(self, doc_ids: Sequence[str], token_budget: int) -> list[tuple[Ids, ...] | None]:
+        """Return the token ids of each document's segments.
+
+        The result is None for a document without stored token ids, with a segment beyond the token
+        budget, or with a segment whose text cannot be restored.
+        """
+        if self._tokens is None:
+            return [None] * len(doc_ids)
+        return [
+            None if rows is None or self._unusable(rows, token_budget) else _split(rows)
+            for rows in self._tokens.rows(doc_ids)
+        ]
+
+    def segments(
+        self, documents: Sequence[Document], token_budget: int
+    ) -> list[list[Segment] | None]:
+        """Return each document's segments, as `scores` or else `token_ids` count them.
+
+        The result is None for a document for which these are not stored or not usable.
+        """
+        attachment = self._vectors or self._tokens
+        if attachment is None:
+            return [None] * len(documents)
+        stored = attachment.rows([document.doc_id for document in documents])
+        return [
+            None
+            if rows is None or self._unusable(rows, token_budget)
+            else _segments(document, rows["spans"])
+            for document, rows in zip(documents, stored, strict=True)
+        ]
+
+    def _unusable(self, rows: Rows, token_budget: int) -> bool:
+        """Whether a segment exceeds the token budget, or its text cannot be restored."""
+        too_long = "lengths" in rows and rows["lengths"].max(initial=0) > token_budget
+        return bool(too_long or (rows["spans"] < 0).any())
+
+    def scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
+        """Score each document's segments (n,) by stored vectors; None for one without vectors."""
+        if self._vectors is None:
+            return [None] * len(doc_ids)
+        by_document = self._vectors.rows(doc_ids)
+        stored = [rows for rows in by_document if rows is not None]
+        if not stored:
+            return [None] * len(doc_ids)
+        packed = {name: np.concatenate([rows[name] for rows in stored]) for name in stored[0]}
+        ends = np.cumsum([len(rows["vectors"]) for rows in stored])
+        scores = iter(np.split(self._rounded.cosines(query, packed), ends[:-1]))
+        return [None if rows is None else next(scores) for rows in by_document]
+
+
+def _segments(document: Document, spans: NDArray[np.int32]) -> list[Segment]:
+    contents = document.contents
+    return [
+        Segment(document.doc_id, start, end, contents[:prefix] + contents[start:end])
+        for prefix, start, end in spans.tolist()
+    ]
+
+
+def _if_fitting(attachment: Attachment, config: Mapping[str, Any]) -> Attachment | None:
+    """Return the attachment if it was made with `config`, whatever its model's name is."""
+    stored = {name: value for name, value in attachment.schema.config.items() if name != "model"}
+    return attachment if stored == config else None
+
+
+def _split(rows: Rows) -> tuple[Ids, ...]:
+    ids: NDArray[np.int32] = rows["ids"].astype(np.int32)
+    ends = np.cumsum(rows["lengths"]).tolist()
+    return tuple(ids[begin:end] for begin, end in zip([0, *ends], ends, strict=False))

@@ -1,0 +1,138 @@
+"""How are the candidates of one query re-ranked, stage by stage?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from birchbark.pipeline.answer import Hit, SearchStats
+from birchbark.pipeline.compare_hits import ComparedHits, compare_hits
+from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.exact_topk import DocumentReaders, TopKScoring
+from birchbark.pipeline.ranker import Ranker
+from birchbark.records import Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class StageResult:
+    """The result of one stage for one query.
+
+    best: the best scored documents. compared: None if no documents were compared.
+    """
+
+    best: Ranking
+    stats: SearchStats
+    scoring: TopKScoring
+    compared: ComparedHits | None = None
+
+    def hits(self) -> list[Hit]:
+        """Return all hits of the stage with their evidence, best first."""
+        hits = self.scoring.hits()
+        return [*self.compared.hits, *hits[len(self.compared.hits) :]] if self.compared else hits
+
+
+def run_stage(
+    readers: DocumentReaders,
+    query: str,
+    candidates: Ranking,
+    top: int,
+    deadline: Deadline | None = None,
+    on_progress: Callable[[StageResult], object] = lambda result: None,
+) -> StageResult:
+    """Find the `top` best candidates, and compare the best of them if the ranker has a duo model.
+
+    Nothing is compared if time did not suffice for scoring. on_progress: called with the result so
+    far whenever documents were scored.
+    """
+    duo = readers.ranker.duo
+    scoring = TopKScoring(readers, query, candidates, max(top, duo.depth) if duo else top)
+
+    def result() -> StageResult:
+        return StageResult(scoring.best(), scoring.stats, scoring)
+
+    scoring.run(deadline, lambda: on_progress(result()))
+    if not duo or not scoring.stats.exact or len(candidates) < 2:
+        return result()
+    compared = compare_hits(duo, query, scoring.hits(duo.depth), deadline)
+    stats = scoring.stats + compared.stats
+    if not compared.stats.exact:
+        return StageResult(scoring.best(), stats, scoring)
+    return StageResult(_by_comparison(compared, scoring.best()), stats, scoring, compared)
+
+
+def run_stages(
+    readers: Sequence[DocumentReaders],
+    query: str,
+    candidates: Ranking,
+    top: int | None = None,
+    deadline: Deadline | None = None,
+    on_progress: Callable[[Ranking, list[StageResult]], object] = lambda ranking, results: None,
+) -> tuple[Ranking, list[StageResult]]:
+    """Return the ranking after the last stage, and the result of each stage.
+
+    Each stage re-ranks the best documents of the stage before it, down to its own depth; documents
+    below the depth keep their order below the re-ranked ones. If time does not suffice for a stage,
+    its result does not change the ranking, and later stages are skipped.
+
+    top: number of best documents to find; a stage then finds no more documents than the later
+    stages read. None to rank all candidates. on_progress: called whenever documents were scored,
+    with the ranking before the current stage and all results so far.
+    """
+    ranking = candidates
+    results: list[StageResult] = []
+    for number, stage_readers in enumerate(readers):
+        later_depths = [later.ranker.depth for later in readers[number + 1 :]]
+        needed = max(top, *later_depths) if top and later_depths else top
+        depth = stage_readers.ranker.depth
+        head = ranking.head(depth)
+
+        def report(result: StageResult, before: Ranking = ranking) -> None:
+            on_progress(before, [*results, result])
+
+        result = run_stage(stage_readers, query, head, needed or depth, deadline, report)
+        results.append(result)
+        if not result.stats.exact:
+            break
+        all_scored = needed is None or needed >= len(head)
+        ranking = append_remaining(result.best, ranking) if all_scored else result.best
+        ranking = ranking.head(needed) if needed else ranking
+    return ranking, results
+
+
+def check_query_lengths(rankers: Sequence[Ranker], query: str) -> None:
+    """Raise InputError if the query is too long for one of the rankers' models."""
+    for ranker in rankers:
+        for scorer in (ranker.scorer, ranker.embedding, ranker.precise):
+            if scorer:
+                scorer.token_budget(query)
+        if ranker.duo:
+            ranker.duo.duo.side_token_budget(query)
+
+
+def _by_comparison(compared: ComparedHits, best: Ranking) -> Ranking:
+    """Return `best` with the compared documents first, in the order of their comparisons.
+
+    Equal scores of comparisons are lowered in steps of 1e-6, relative to the score, so that the
+    order survives sorting by score.
+    """
+    scores = np.array(compared.scores, np.float32)
+    for i in range(1, len(scores)):
+        above = scores[i - 1]
+        scores[i] = min(scores[i], above - np.float32(1e-6) * max(1, abs(above)))
+    doc_ids = [hit.document.doc_id for hit in compared.hits]
+    return append_remaining(Ranking.of(doc_ids, scores), best)
+
+
+def append_remaining(head: Ranking, candidates: Ranking) -> Ranking:
+    """Return `head`, followed by the remaining candidates with lower scores.
+
+    The first len(head) candidates must be the documents of `head`, in any order.
+    """
+    rest = candidates.doc_ids[len(head) :]
+    if not rest:
+        return head
+    lowest = float(head.scores.min())
+    below = lowest - np.arange(1, len(rest) + 1) * max(1e-3, abs(lowest) * 1e-3)
+    return Ranking.of([*head.doc_ids, *rest], [*head.scores.tolist(), *below.tolist()])

@@ -1,0 +1,30 @@
+"""How are documents scored for a query without a first stage?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from birchbark.combine.interpolate import Interpolation
+from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.exact_topk import DocumentReaders, TopKScoring
+from birchbark.records import Ranking
+
+
+def score_documents(
+    readers: DocumentReaders,
+    query: str,
+    doc_ids: Sequence[str],
+    deadline: Deadline | None = None,
+) -> TopKScoring:
+    """Score all documents by their evidence alone, whatever the ranker's depth.
+
+    First-stage scores do not count, and no documents are compared. Return the finished scoring,
+    with the methods `best` and `hits`; its stats are not exact if time did not suffice for all
+    documents. Raises InputError for an unknown document and if the query is too long for a scorer.
+    """
+    ranker = replace(readers.ranker, interpolation=Interpolation(0.0), duo=None)
+    first_stage = Ranking.of(doc_ids, [0.0] * len(doc_ids))
+    scoring = TopKScoring(readers.with_ranker(ranker), query, first_stage, len(doc_ids))
+    scoring.run(deadline)
+    return scoring

@@ -1,0 +1,122 @@
+"""Which options describe a re-ranking stage on the command line and in TOML files?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from birchbark import defaults
+from birchbark.checkpoint.heads import parse_pooling
+from birchbark.combine.aggregate import parse_aggregation
+from birchbark.combine.interpolate import Interpolation, Scale
+from birchbark.combine.pairwise import parse_pairwise
+from birchbark.errors import InputError
+from birchbark.option_rules import check_options
+from birchbark.score.precision import Precision
+from birchbark.section import Section
+from birchbark.segment.by_name import parse_segmenter
+
+INTEGERS = ("depth", "max_segments", "max_length", "duo_depth", "duo_max_comparisons")
+NUMBERS = ("first_stage_weight", "embedding_weight")
+CHOICES = {
+    "first_stage_scale": tuple(str(scale.value) for scale in Scale),
+    "precision": tuple(str(precision.value) for precision in Precision),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StageOptions:
+    """The options of one stage as users write them; `RankerLoader` turns them into a ranker.
+
+    Names and defaults are those of `birchbark rerank`. segments, aggregate: None for the default,
+    which depends on the model: for models that score segments, sentences and top:1,0.5,0.25; for
+    models that score whole documents (PARADE), windows of 150 words and the model's own
+    aggregation.
+    """
+
+    model: str = defaults.MODEL
+    pooling: str | None = None
+    depth: int = defaults.RERANKING_DEPTH
+    segments: str | None = None
+    aggregate: str | None = None
+    first_stage_weight: float = defaults.FIRST_STAGE_WEIGHT
+    first_stage_scale: str = defaults.FIRST_STAGE_SCALE
+    max_segments: int | None = None
+    max_length: int | None = None
+    embedding: str | None = None
+    embedding_weight: float = defaults.EMBEDDING_WEIGHT
+    duo: str | None = None
+    duo_depth: int = defaults.DUO_DEPTH
+    duo_aggregate: str = defaults.DUO_AGGREGATION
+    duo_max_comparisons: int | None = None
+    precision: str = defaults.PRECISION
+
+    def updated(self, section: Section) -> StageOptions:
+        """Return these options, overridden by a TOML section.
+
+        Raises InputError, which names the key, for an unknown key or value.
+        """
+        values = {name: _value(section, name, getattr(self, name)) for name in NAMES}
+        section.reject_unknown_keys()
+        options = replace(self, **values)
+        try:
+            options.check(section.keys)
+        except InputError as error:
+            raise error.at(section.where()) from None
+        return options
+
+    def check(self, given: Collection[str], spell: Callable[[str], str] = str) -> None:
+        """Raise InputError for an unknown value, or if an option in `given` has no effect.
+
+        given: the options that the user has set. spell: returns an option's name as users write it.
+        """
+        check_options(given, {name: getattr(self, name) for name in NAMES}, spell)
+        for name, valid, wanted in (
+            ("duo_depth", self.duo_depth >= 2, "2 or more"),
+            ("embedding_weight", 0 <= self.embedding_weight <= 1, "0 to 1"),
+        ):
+            if not valid:
+                value = str(getattr(self, name))
+                raise InputError(f"{spell(name)} is out of range", wanted=wanted, found=value)
+        if "duo_depth" in given and self.duo_depth > self.depth:
+            raise InputError(
+                f"{spell('duo_depth')} exceeds {spell('depth')}",
+                wanted=f"at most {self.depth}",
+                found=str(self.duo_depth),
+            )
+        parse_pairwise(self.duo_aggregate)
+        Interpolation(self.first_stage_weight, Scale(self.first_stage_scale))
+        if self.segments:
+            parse_segmenter(self.segments)
+        if self.aggregate:
+            parse_aggregation(self.aggregate)
+        if self.pooling:
+            parse_pooling(self.pooling)
+
+
+NAMES = tuple(field.name for field in fields(StageOptions))
+
+
+def read_stages(path: Path, default: StageOptions) -> list[StageOptions]:
+    """Read the [[stage]] sections of a TOML file, in order; `default` gives missing keys.
+
+    Raises InputError, which names the file and the key, if one of them is invalid.
+    """
+    top = Section.read(path)
+    stages = [default.updated(section) for section in top.sections("stage")]
+    top.reject_unknown_keys()
+    if not stages:
+        raise InputError("no stages", where=str(path), wanted="one or more [[stage]] sections")
+    return stages
+
+
+def _value(section: Section, name: str, default: Any) -> Any:
+    if name in INTEGERS:
+        return section.integer(name, default, minimum=1)
+    if name in NUMBERS:
+        return section.number(name, default)
+    if name in CHOICES:
+        return section.one_of(name, CHOICES[name], default)
+    return section.text(name, default)

@@ -1,0 +1,104 @@
+"""How are documents added to an index together with their attachments and vector graphs?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from birchbark.index.index import Index
+from birchbark.index.writer import IndexWriter
+from birchbark.pipeline.precompute import VECTORS, Precomputation, load_precomputations
+from birchbark.records import Document
+from birchbark.retrieve.hnsw import build_graphs, count_vectors_without_graph, faiss_installed
+from birchbark.score.scorer import Scorer
+from birchbark.score.vector_quantization import dequantize_vectors
+
+Advance = Callable[[int], object]
+Progress = Callable[[str, int | None], AbstractContextManager[Advance]]
+
+
+@contextmanager
+def no_progress(label: str, total: int | None) -> Iterator[Advance]:
+    """Show no progress: the default for the functions below.
+
+    label: what is counted. total: the expected count; None if it is unknown. Yields a function that
+    advances the count.
+    """
+    yield lambda count: None
+
+
+class AddedDocuments(NamedTuple):
+    """How many documents were new, and how many replaced others with the same id."""
+
+    new: int
+    replaced: int
+
+
+def add_documents(
+    directory: Path,
+    documents: Iterable[Document],
+    load: Callable[[str], Scorer],
+    progress: Progress = no_progress,
+    on_commit: Callable[[AddedDocuments, int], object] = lambda added, total: None,
+) -> AddedDocuments:
+    """Add documents, all or none; then complete the index's attachments and build graphs.
+
+    A document with a known id replaces the existing one. load: returns the scorer of a model by its
+    name. on_commit: called when the documents are on disk and before attachments are computed, with
+    the counts and the total number of documents in the index. Raises InputError, and changes
+    nothing, if a document cannot be indexed or the attachments were made by another version of
+    their model.
+    """
+    with IndexWriter(directory) as writer:
+        precomputations = load_precomputations(writer, load)  # first, because it may fail
+        before, count = len(writer), 0
+        with progress("adding", None) as advance:
+            for document in documents:
+                writer.add(document)
+                count += 1
+                advance(1)
+        new = len(writer) - before
+        added = AddedDocuments(new, count - new)
+        writer.commit()
+        on_commit(added, len(writer))
+        complete_attachments(writer, precomputations, progress)
+        build_missing_graphs(writer, progress)
+    return added
+
+
+def attach(
+    writer: IndexWriter, precomputations: Sequence[Precomputation], progress: Progress = no_progress
+) -> None:
+    """Compute attachments for all documents; an attachment with another schema is replaced."""
+    for precomputation in precomputations:
+        with progress(f"computing {precomputation.name}", len(writer)) as advance:
+            precomputation.attach(writer, advance)
+
+
+def complete_attachments(
+    writer: IndexWriter, precomputations: Sequence[Precomputation], progress: Progress = no_progress
+) -> None:
+    """Compute attachments for the documents of the last commit that lack them."""
+    missing = writer.missing_rows()
+    for precomputation in precomputations:
+        if count := missing.get(precomputation.name):
+            with progress(f"computing {precomputation.name}", count) as advance:
+                precomputation.attach(writer, advance)
+
+
+def build_missing_graphs(writer: IndexWriter, progress: Progress = no_progress) -> None:
+    """Build the HNSW graphs (retrieve/hnsw.py) that the index lacks, if faiss is installed."""
+    index = Index(writer.directory)
+    vectors = index.attachment(VECTORS)
+    missing = vectors_without_graph(index)
+    if vectors and missing and faiss_installed():
+        with progress("building vector graphs", missing) as advance:
+            build_graphs(index, vectors, dequantize_vectors, advance)
+
+
+def vectors_without_graph(index: Index) -> int:
+    """Return how many vectors should be in an HNSW graph and are not."""
+    vectors = index.attachment(VECTORS)
+    return count_vectors_without_graph(vectors) if vectors else 0

@@ -1,1 +1,0 @@
-"""Which scores are known already?"""

@@ -1,0 +1,174 @@
+"""How does an HNSW graph find the nearest of many vectors without comparing all of them?
+
+The algorithm is that of Malkov & Yashunin (2018), in faiss's implementation. Each graph covers one
+folder of an attachment's rows and is stored beside it. Since folders never change, a changed index
+needs graphs only for its new folders. An index without graphs is searched exactly, but more slowly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from numpy.typing import NDArray
+
+from birchbark.artifact import TEMPORARY, fingerprint, new_directory
+from birchbark.errors import ArtifactError, MissingPackageError
+from birchbark.index.attachment_reader import Attachment, Numbers, RowFolder, reporting_damage
+from birchbark.index.index import Index
+from birchbark.records import Float32s
+
+MIN_VECTORS = 20_000  # exact search of 100,000 takes 0.1 s (benchmarks/RESULTS-NEAREST.md)
+BATCH = 4_096  # vectors added between two calls of `advance`
+FILE, ABOUT = "graph.faiss", "about.json"
+REMEDY = "remove that folder; `birchbark index attach` builds the graph again"
+
+DecodeVectors = Callable[[Mapping[str, NDArray[Any]]], Float32s]
+Advance = Callable[[int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSettings:
+    """How a graph is built and searched.
+
+    links: neighbours per vector and layer (M). build: candidates examined to add a vector
+    (efConstruction). search: the minimum number of candidates that a search examines (efSearch).
+    """
+
+    links: int = 16
+    build: int = 128
+    search: int = 128
+
+
+class HnswGraph:
+    """The graph of one folder, memory-mapped."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the graph in `folder`; ArtifactError if it is damaged."""
+        import faiss
+
+        try:
+            about = json.loads((folder / ABOUT).read_text("utf-8"))
+            if fingerprint(folder / FILE) != about["checksum"]:
+                raise ValueError("its checksum is wrong")
+            self._graph = faiss.read_index(str(folder / FILE), faiss.IO_FLAG_MMAP)
+            self._min_search = int(about["shape"]["search"])
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+            raise ArtifactError(
+                f"damaged graph: {error}", where=str(folder), remedy=REMEDY
+            ) from error
+
+    def nearest(self, query: Float32s, count: int) -> Numbers:
+        """Return the numbers of the rows nearest to the unit vector `query`: `count` or fewer."""
+        import faiss
+
+        parameters = faiss.SearchParametersHNSW(efSearch=max(self._min_search, count))
+        rows: Numbers = self._graph.search(query[None], count, params=parameters)[1][0]
+        return rows[rows >= 0]  # faiss pads with −1
+
+
+def faiss_installed() -> bool:
+    """Return whether graphs can be built and searched."""
+    return find_spec("faiss") is not None
+
+
+def open_graphs(attachment: Attachment) -> dict[Path, HnswGraph]:
+    """Return folder of rows → graph, for each folder that has one; empty without faiss."""
+    folders = [rows.path for rows in _row_folders(attachment)] if faiss_installed() else []
+    return {
+        folder: HnswGraph(_graph_folder(folder))
+        for folder in folders
+        if _graph_folder(folder).is_dir()
+    }
+
+
+def build_graphs(
+    index: Index,
+    attachment: Attachment,
+    decode: DecodeVectors,
+    advance: Advance = lambda vectors: None,
+    *,
+    min_vectors: int = MIN_VECTORS,
+    settings: GraphSettings = GraphSettings(),
+) -> int:
+    """Build the missing graphs of an attachment; return how many were built.
+
+    A folder needs a graph if it has at least `min_vectors` vectors. A graph appears complete or not
+    at all. Graphs of folders that no longer exist are deleted. No other process may write to the
+    index at the same time.
+
+    decode: see StoredVectors. advance: called with the number of vectors added since the last call.
+    Raises MissingPackageError if faiss is not installed.
+    """
+    if not faiss_installed():
+        raise MissingPackageError("HNSW graphs need faiss", remedy="pip install 'birchbark[dense]'")
+    current = {_graph_folder(rows.path) for rows in _row_folders(attachment)}
+    for part in index.parts:
+        existing = {*part.path.glob("graph-*"), *part.path.glob(TEMPORARY + "*")}
+        for unused in existing - current:
+            rmtree(unused)
+    folders = list(_without_graph(attachment, min_vectors))
+    for folder in folders:
+        with new_directory(_graph_folder(folder.path)) as scratch, reporting_damage(folder.path):
+            _build(folder, decode, advance, settings, scratch / FILE)
+            about = {"shape": asdict(settings), "checksum": fingerprint(scratch / FILE)}
+            (scratch / ABOUT).write_text(json.dumps(about), "utf-8")
+    return len(folders)
+
+
+def count_vectors_without_graph(attachment: Attachment, min_vectors: int = MIN_VECTORS) -> int:
+    """Return how many vectors `build_graphs` would add to new graphs."""
+    return sum(len(rows.values["vectors"]) for rows in _without_graph(attachment, min_vectors))
+
+
+def _build(
+    folder: RowFolder,
+    decode: DecodeVectors,
+    advance: Advance,
+    settings: GraphSettings,
+    path: Path,
+) -> None:
+    """Build a graph and write it to `path`.
+
+    Rows are added in order, by one thread, so that the same rows always give the same graph.
+    """
+    import faiss
+
+    rows, hidden = folder.values["vectors"].shape
+    dtype, metric = faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
+    graph = faiss.IndexHNSWSQ(hidden, dtype, settings.links, metric)
+    graph.hnsw.efConstruction = settings.build
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)  # process-wide, so restored below
+    try:
+        for begin in range(0, rows, BATCH):
+            end = min(rows, begin + BATCH)
+            batch = decode({name: values[begin:end] for name, values in folder.values.items()})
+            if not graph.is_trained:
+                graph.train(batch)
+            graph.add(batch)
+            advance(end - begin)
+    finally:
+        faiss.omp_set_num_threads(threads)
+    faiss.write_index(graph, str(path))
+
+
+def _without_graph(attachment: Attachment, min_vectors: int) -> Iterator[RowFolder]:
+    for rows in _row_folders(attachment):
+        if len(rows.values["vectors"]) >= min_vectors and not _graph_folder(rows.path).is_dir():
+            yield rows
+
+
+def _row_folders(attachment: Attachment) -> Iterator[RowFolder]:
+    return chain.from_iterable(attachment.folders)
+
+
+def _graph_folder(folder: Path) -> Path:
+    """Return the path of the graph for a folder of rows."""
+    return folder.with_name(f"graph-{folder.name}")

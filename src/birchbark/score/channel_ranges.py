@@ -1,0 +1,50 @@
+"""How large do the values in each input channel of a linear layer become?
+
+In BERT, the values of a few channels are many times as large as all others, whatever the text.
+Random tokens therefore suffice to find these channels: real text gave no better factors
+(docs/explanation/int8.md), and a checkpoint contains no text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.score.graph import build_graph
+from birchbark.score.graph_writer import Floats
+from birchbark.score.runtime import open_graph
+
+INPUTS, LENGTH, SEED = 16, 40, 0
+
+
+def channel_maxima(checkpoint: Checkpoint) -> dict[str, Floats]:
+    """Return linear layer → largest |x| in each input channel, float32 (inner,)."""
+    import onnx
+
+    graph, weights = build_graph(checkpoint)
+    model = onnx.load_from_string(graph)
+    linear = [n.input for n in model.graph.node if n.op_type == "MatMul" and n.input[1] in weights]
+    if not linear:  # embeddings alone (layer 0)
+        return {}
+    for x in dict.fromkeys(x for x, _ in linear):
+        model.graph.output.append(onnx.helper.make_empty_tensor_value_info(x))
+    session = open_graph(model.SerializeToString(), weights)
+    feed = _random_inputs(checkpoint, [put.name for put in session.get_inputs()])
+    inputs = session.run([x for x, _ in linear], feed)  # (B, S, inner) each
+    maxima: dict[str, Floats] = {}
+    for (_, weight), x in zip(linear, inputs, strict=True):
+        name, largest = weight.removesuffix(".weight"), np.abs(x).max(axis=(0, 1))  # (inner,)
+        maxima[name] = np.maximum(largest, maxima.get(name, 0))  # layers may share weights
+    return maxima
+
+
+def _random_inputs(checkpoint: Checkpoint, names: list[str]) -> dict[str, Any]:
+    """Return inputs (B, S) of random token ids; the last two thirds of each have type 1."""
+    config = checkpoint.config
+    size = (INPUTS, min(LENGTH, config.max_positions))
+    ids = np.random.default_rng(SEED).integers(0, config.vocabulary, size)
+    types = np.zeros(size, np.int64)
+    types[:, size[1] // 3 :] = min(1, config.types - 1)
+    return {name: value for name, value in (("ids", ids), ("types", types)) if name in names}

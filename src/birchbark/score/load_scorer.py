@@ -1,0 +1,80 @@
+"""How is the scorer for a model loaded?"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from birchbark import defaults
+from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.checkpoint.heads import Parade, Pooling, is_per_token
+from birchbark.checkpoint.locate import locate
+from birchbark.errors import CheckpointError
+from birchbark.score.cross_encoder import CrossEncoderScorer
+from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.late_interaction import LateInteractionScorer
+from birchbark.score.parade import ParadeScorer
+from birchbark.score.precision import Precision
+from birchbark.score.scorer import Scorer
+from birchbark.score.session import OnnxSession, SessionFactory
+
+
+def load_scorer(
+    model: str | Path = defaults.MODEL,
+    threads: int | None = None,
+    pooling: Pooling | None = None,
+    precision: Precision = Precision.FP32,
+    session: SessionFactory | None = None,
+) -> Scorer:
+    """Load the scorer for a model, without using the network.
+
+    The model's head determines the scorer: a CrossEncoderScorer for a classifier, an
+    EmbeddingScorer for an embedding model, a ParadeScorer for a model that aggregates passages.
+
+    Args:
+        model: Name of a bundled or installed model, hub id of a downloaded model, or path of a
+            model directory; a Path is always a directory. Default: the bundled cross-encoder,
+            "birchbark-minilm-l6".
+        threads: CPU threads, at least 1. Default: one per available processor.
+        pooling: A `birchbark.checkpoint.heads.Pooling(mode, layer)`, which ignores the model's head
+            and scores with the token vectors of a layer (default: the last). Modes "cls", "mean"
+            and "max" give an EmbeddingScorer, mode "tokens" a LateInteractionScorer. Default: the
+            model's own head.
+        precision: Arithmetic of the linear layers, a `birchbark.score.precision.Precision`: FP32,
+            or INT8, which is faster and approximate. Default: FP32.
+        session: Opens the session that runs the model, for example
+            `birchbark.score.dynamic_batching.dynamic_batcher()`, which batches the texts of several
+            threads together. Default: ONNX Runtime on the CPU.
+
+    Raises:
+        CheckpointError: The model does not exist, cannot be read, or compares two texts (duoBERT;
+            see load_duo_scorer).
+        MissingPackageError: The Python package that contains the model is not installed.
+        InputError: The session does not support the precision, or `threads` is below 1.
+    """
+    checkpoint, open_session = open_model(model, pooling, precision, session)
+    if is_per_token(checkpoint.head):
+        return LateInteractionScorer(checkpoint, threads, open_session)
+    if isinstance(checkpoint.head, Pooling):
+        return EmbeddingScorer(checkpoint, threads, open_session)
+    if isinstance(checkpoint.head, Parade):
+        return ParadeScorer(checkpoint, threads, open_session)
+    if checkpoint.head.is_duo:
+        raise CheckpointError(
+            "this model compares two texts and cannot score one alone",
+            where=str(model),
+            remedy="use it to re-rank the results of another model: --duo",
+        )
+    return CrossEncoderScorer(checkpoint, threads, open_session)
+
+
+def open_model(
+    model: str | Path,
+    pooling: Pooling | None,
+    precision: Precision,
+    session: SessionFactory | None,
+) -> tuple[Checkpoint, SessionFactory]:
+    """Return the checkpoint of `model` and the factory for its session; see `load_scorer`."""
+    name = Path(model).name + precision.suffix
+    checkpoint = Checkpoint.open(locate(model), name, pooling)
+    return checkpoint, partial(session or OnnxSession, precision=precision)

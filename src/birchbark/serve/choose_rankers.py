@@ -1,0 +1,74 @@
+"""Which rankers does a search request select, and with which settings?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from birchbark.combine.aggregate import Top
+from birchbark.combine.interpolate import Interpolation
+from birchbark.errors import InputError
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.searcher import Searcher
+from birchbark.serve.schemas import SearchRequest
+
+BERT_FIELDS = ("depth", "first_stage_weight", "weights")
+
+
+def choose_rankers(
+    searcher: Searcher, embedding: str | None, request: SearchRequest
+) -> Callable[[], list[Ranker]] | None:
+    """Return a function that returns the rankers; None if the first stage alone ranks.
+
+    The function may load a model and should be called in a thread. embedding: the model for
+    `by: embedding`; None if the service has none. Raises InputError for an embedding that the
+    service does not have, and for fields of the request that would have no effect.
+    """
+    rankers = searcher.rankers
+    given = [
+        name for name in BERT_FIELDS if getattr(request, name) is not None
+    ]  # set by the client
+    if request.by == "first_stage" and given:
+        raise InputError(f"{given[0]} requires BERT", found="by: first_stage")
+    if request.by == "embedding":
+        if embedding is None or not rankers:
+            raise InputError(
+                "this service has no embedding model", remedy="birchbark serve --compare-embedding"
+            )
+        if "first_stage_weight" in given:
+            raise InputError("first_stage_weight requires BERT", found="by: embedding")
+        return lambda: [_adjust(_embedding_ranker(searcher, embedding), request)]
+    if request.by == "first_stage" or not rankers:
+        return None
+    if given and len(rankers) > 1:
+        raise InputError(f"{given[0]} has no effect: this service ranks in several stages")
+    if "weights" in given and rankers[0].scorer.width > 1:
+        raise InputError("weights have no effect: the model scores whole documents")
+    return lambda: [_adjust(ranker, request) for ranker in rankers]
+
+
+def _embedding_ranker(searcher: Searcher, embedding: str) -> Ranker:
+    """Return the searcher's first ranker with the embedding model as its only scorer."""
+    ranker = replace(
+        searcher.rankers[0],
+        scorer=searcher.load(embedding),
+        embedding=None,
+        precise=None,
+        duo=None,
+        interpolation=Interpolation(0.0),
+    )
+    return searcher.cache_scores(ranker)
+
+
+def _adjust(ranker: Ranker, request: SearchRequest) -> Ranker:
+    """Return `ranker` with the settings that the request specifies."""
+    changes: dict[str, Any] = {}
+    if request.depth is not None:
+        changes["depth"] = request.depth
+    if request.weights is not None:
+        changes["aggregation"] = Top(tuple(request.weights))
+    if request.first_stage_weight is not None:
+        scale = ranker.interpolation.scale
+        changes["interpolation"] = Interpolation(request.first_stage_weight, scale)
+    return replace(ranker, **changes)

@@ -1,0 +1,95 @@
+"""How are errors reported over HTTP? As JSON, with the messages of errors.py but no file paths."""
+
+from __future__ import annotations
+
+import logging
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
+from birchbark.serve.admission import RETRY_AFTER, BusyError
+from birchbark.serve.service import DisabledError, NotFoundError, TooLargeError
+
+LOG = logging.getLogger("birchbark.serve")
+ERROR_STATUSES = (400, 401, 403, 404, 408, 413, 421, 422, 503)
+MAX_FAULTS = 5  # listed per request
+
+STATUS: dict[type[BirchbarkError], int] = {
+    NotFoundError: 404,
+    DisabledError: 403,
+    TooLargeError: 413,
+    InputError: 422,
+    BusyError: 503,
+    DeadlineError: 503,
+    ArtifactError: 503,  # another process writes, or the index is damaged
+}
+
+
+def error_response(status: int, message: str, **parts: str) -> JSONResponse:
+    """Return an error as JSON, with a Retry-After header if its status is 503.
+
+    The message appears twice: as `message` for Cohere's clients, as `detail` for Jina's. parts:
+    further fields, such as `remedy`; empty ones are left out.
+    """
+    given = {name: _encodable(part) for name, part in parts.items() if part}
+    headers = {"Retry-After": str(RETRY_AFTER)} if status == 503 else None
+    return JSONResponse({"message": message, "detail": message, **given}, status, headers)
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Make `app` answer every exception with an `error_response`."""
+    app.add_exception_handler(BirchbarkError, _birchbark_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _unexpected_error)
+
+
+def error_message(error: BirchbarkError) -> str:
+    """Return the error as one line, without `where`, which may be a path."""
+    parts = {"found": error.found, "wanted": error.wanted, "remedy": error.remedy}
+    return _encodable(str(BirchbarkError(error.what, **parts)))
+
+
+async def _birchbark_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, BirchbarkError)
+    status = next((s for kind, s in STATUS.items() if isinstance(error, kind)), 500)
+    if status >= 500 and not isinstance(error, BusyError | DeadlineError):
+        LOG.error("%s %s: %s", request.method, request.url.path, error)
+    parts = {"found": error.found, "wanted": error.wanted, "remedy": error.remedy}
+    return error_response(status, error_message(error), what=error.what, **parts)
+
+
+async def _validation_error(request: Request, error: Exception) -> JSONResponse:
+    """Report which fields of a request are invalid, without their values."""
+    assert isinstance(error, RequestValidationError)
+    errors = error.errors()
+    faults = [
+        f"{'.'.join(str(part) for part in fault['loc'][1:]) or 'body'}: {fault['msg']}"
+        for fault in errors[:MAX_FAULTS]
+    ]
+    if len(errors) > MAX_FAULTS:
+        faults.append(f"and {len(errors) - MAX_FAULTS} more")
+    message = _encodable("; ".join(faults))
+    return error_response(
+        422, message, what="malformed request", remedy="/openapi.json describes all requests"
+    )
+
+
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    response = error_response(error.status_code, str(error.detail))
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
+    LOG.error("%s %s", request.method, request.url.path, exc_info=error)
+    return error_response(500, "internal error; see the service's log")
+
+
+def _encodable(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot encode, by `?`."""
+    return text.encode("utf-8", "replace").decode()

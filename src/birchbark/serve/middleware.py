@@ -1,0 +1,150 @@
+"""Which requests are rejected before they reach a route, and which headers do answers have?"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+import time
+from collections.abc import Collection
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from birchbark.serve.admission import BusyError
+from birchbark.serve.error_responses import error_message, error_response
+from birchbark.serve.service import Service
+
+PUBLIC_PATHS = ("/", "/healthz", "/readyz", "/reports")  # /reports redirects to /reports/
+PUBLIC_FOLDER = "/page/"  # the page's files, which reveal nothing about documents
+BODY_SECONDS = 20.0  # maximum time to receive a request's body
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+class ServiceMiddleware:
+    """Rejects requests by host, key, size and load; adds headers to all answers.
+
+    It also limits the time in which a request's body must arrive, and records metrics.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        service: Service,
+        key: str | None = None,
+        hosts: Collection[str] = (),
+    ) -> None:
+        """service: provides limits and metrics.
+
+        key: the bearer token that requests must carry; None if they need none. hosts: the accepted
+        host names; all if empty. They protect against DNS rebinding: an attacker's domain can
+        resolve to this address, but browsers then send that domain's name in the Host header.
+        """
+        self._app, self.service, self._hosts = app, service, frozenset(map(str.lower, hosts))
+        self._key = key.encode() if key is not None else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start = time.monotonic()
+        status, body_complete, timed_out = 500, False, False
+
+        async def receive_in_time() -> Message:
+            nonlocal body_complete, timed_out
+            if body_complete:
+                return await receive()  # waits until the client disconnects
+            remaining = max(0.0, start + BODY_SECONDS - time.monotonic())
+            try:
+                message = await asyncio.wait_for(receive(), remaining)
+            except TimeoutError:
+                timed_out = True
+                return {"type": "http.disconnect"}
+            body_complete = message["type"] != "http.request" or not message.get("more_body")
+            return message
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if timed_out:  # replaces the answer to the incomplete body
+                    message["status"] = 408
+                    headers["connection"] = "close"
+                status = message["status"]
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)  # server.py closes connections whose clients read nothing
+
+        metrics = self.service.metrics
+        metrics.active.inc()
+        try:
+            app = self._rejection(scope) or self._app
+            await app(scope, receive_in_time, send_with_headers)
+        finally:
+            metrics.active.dec()
+            route = getattr(scope.get("route"), "path", "other")
+            metrics.requests.labels(route, str(status)).inc()
+            metrics.seconds.labels(route).observe(time.monotonic() - start)
+
+    def _rejection(self, scope: Scope) -> ASGIApp | None:
+        """Return the error response to a rejected request; None if the request is accepted."""
+        headers = Headers(scope=scope)
+        if self._hosts and _host(headers.get("host", "")) not in self._hosts:
+            return error_response(421, "unknown host name")
+        if not self._authorized(scope["path"], headers):
+            response = error_response(401, "a key is required", remedy="Authorization: Bearer KEY")
+            basic = 'Basic realm="Birchbark: any name, the key as password"'
+            challenge = basic if _is_report(scope["path"]) else "Bearer"
+            response.headers["WWW-Authenticate"] = challenge
+            return response
+        limit = self.service.limits.max_request_bytes
+        length = headers.get("content-length", "0")  # without it, bytes are counted as they arrive
+        if length.isdecimal() and int(length) > limit:
+            return error_response(413, "request is too large", wanted=f"at most {limit:,} bytes")
+        try:
+            if scope["method"] == "POST":
+                self.service.admission.check()  # before the body is read
+        except BusyError as error:
+            return error_response(503, error_message(error))
+        return None
+
+    def _authorized(self, path: str, headers: Headers) -> bool:
+        if self._key is None or path in PUBLIC_PATHS or path.startswith(PUBLIC_FOLDER):
+            return True
+        scheme, _, credentials = headers.get("authorization", "").partition(" ")
+        key = credentials.strip().encode("latin-1")
+        if scheme.lower() == "basic" and _is_report(path):
+            scheme, key = "bearer", _password(key)
+        return hmac.compare_digest(key, self._key) and scheme.lower() == "bearer"
+
+
+def _is_report(path: str) -> bool:
+    """Whether the path is opened by a link, which carries no token; browsers need a password."""
+    return path.startswith("/reports/")  # browsers send the password to this folder only
+
+
+def _password(credentials: bytes) -> bytes:
+    """Return the password in base64-encoded `name:password`; empty if this is malformed."""
+    try:
+        return base64.b64decode(credentials, validate=True).partition(b":")[2]
+    except ValueError:
+        return b""
+
+
+def _host(header: str) -> str:
+    """Return the host name in a Host header, without the port."""
+    if header.startswith("["):
+        return header.partition("]")[0] + "]"
+    return header.partition(":")[0].lower()

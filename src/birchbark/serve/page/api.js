@@ -1,0 +1,82 @@
+// How does the page send requests to the service? With the key, if one is required.
+
+const KEY = "birchbark-key";
+
+export class ServiceError extends Error {
+  constructor(status, message) { super(message); this.status = status; }
+}
+
+async function send(path, options, wrongKey = false) {
+  const key = sessionStorage.getItem(KEY);
+  if (key && !/^[\x21-\x7e]+$/.test(key)) {  // not allowed in a header, so it must be wrong
+    sessionStorage.setItem(KEY, await askForKey(true));
+    return send(path, options, true);
+  }
+  const headers = { ...options.headers, ...(key ? { authorization: `Bearer ${key}` } : {}) };
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ServiceError(0, "The service does not respond. Is it running?");
+  }
+  if (response.status === 401) {
+    sessionStorage.setItem(KEY, await askForKey(wrongKey));
+    return send(path, options, true);
+  }
+  if (!response.ok) throw new ServiceError(response.status, await errorMessage(response));
+  return response;
+}
+
+async function errorMessage(response) {
+  try {
+    return (await response.json()).message;
+  } catch {
+    return `The service responded with status ${response.status}.`;
+  }
+}
+
+let pendingKey = null;  // concurrent requests share one dialog
+function askForKey(wrongKey) {
+  pendingKey ??= new Promise((resolve, reject) => {
+    const dialog = document.getElementById("key-dialog"), field = document.getElementById("key");
+    field.value = dialog.returnValue = "";
+    document.getElementById("wrong-key").hidden = !wrongKey;
+    dialog.addEventListener("close", () => {
+      pendingKey = null;
+      if (dialog.returnValue) resolve(field.value);
+      else reject(new ServiceError(401, "This service requires a key."));
+    }, { once: true });
+    dialog.showModal();
+  });
+  return pendingKey;
+}
+
+const jsonRequest = (body, signal) => ({
+  method: "POST", signal, headers: { "content-type": "application/json" }, body: JSON.stringify(body),
+});
+
+export const getJson = async (path, signal) => (await send(path, { signal })).json();
+export const postJson = async (path, body, signal) => (await send(path, jsonRequest(body, signal))).json();
+
+// Yields the answers of a search as they become better; the last one is final.
+export async function* searchStream(request, signal) {
+  const response = await send("/search/stream", jsonRequest(request, signal));
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new ServiceError(0, "The connection ended before the answer was complete.");
+    rest += value.replaceAll("\r\n", "\n");
+    const events = rest.split("\n\n");
+    rest = events.pop();
+    for (const event of events) {
+      const lines = event.split("\n");
+      const kind = lines.find(line => line.startsWith("event:"))?.slice(6).trim();
+      const data = lines.filter(line => line.startsWith("data:")).map(line => line.slice(5)).join("\n");
+      if (kind === "answer") yield JSON.parse(data);
+      if (kind === "error") throw new ServiceError(0, JSON.parse(data).message);
+      if (kind === "done") return;
+    }
+  }
+}

@@ -1,0 +1,22 @@
+// How are elements created? Text becomes text nodes, never HTML.
+
+export function element(name, attributes = {}, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "share") node.style.setProperty("--share", value.toFixed(3));
+    else if (key === "width") node.style.width = value;
+    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (value !== undefined) node.setAttribute(key, value);
+  }
+  node.append(...children);
+  return node;
+}
+
+// Text for screen readers only.
+export const visuallyHidden = text => element("span", { class: "visually-hidden" }, text);
+
+export const formatScore = x => {
+  const text = Math.abs(x).toFixed(3).replace(/^0\./, ".");
+  return x < 0 ? `−${text}` : text;
+};
+export const title = hit => hit.title || hit.lead.slice(0, 80) || hit.doc_id;

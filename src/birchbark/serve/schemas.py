@@ -1,0 +1,220 @@
+"""Which fields do requests and responses have?
+
+Requests are validated against these models, and /openapi.json describes them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+
+from birchbark import defaults
+from birchbark.records import DOC_ID_NAMES, TEXT_NAMES
+from birchbark.serve.limits import (
+    MAX_DEPTH,
+    MAX_DOCUMENTS,
+    MAX_HITS,
+    MAX_ID_CHARACTERS,
+    MAX_QUERY_CHARACTERS,
+    MAX_TEXT_CHARACTERS,
+    MAX_TEXTS,
+)
+
+QueryText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
+LimitedText = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARACTERS)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+RankedBy = Literal["bert", "embedding", "first_stage"]
+ID_SCHEMA = {
+    "type": ["string", "integer", "null"],
+    "minLength": 1,
+    "maxLength": MAX_ID_CHARACTERS,
+}
+
+
+def _any_of(names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the schema of an object in which at least one of these keys is set and not null."""
+    present = {"not": {"type": "null"}}
+    return {"anyOf": [{"required": [name], "properties": {name: present}} for name in names]}
+
+
+DOCUMENT_SCHEMA: dict[str, Any] = {  # what `Document.from_dict` requires
+    "type": "object",
+    "properties": dict.fromkeys(DOC_ID_NAMES, ID_SCHEMA),
+    "allOf": [_any_of(DOC_ID_NAMES), _any_of(("title", *TEXT_NAMES))],
+}
+
+
+class StrictRequest(BaseModel):
+    """A request that must not have unknown fields, so that a misspelt one is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ErrorResponse(BaseModel):
+    """What is wrong with a request, or with the service."""
+
+    message: str = Field(description="The complete error message, one line.")
+    detail: str = Field(description="The same message, for Jina's clients.")
+    what: str = ""
+    found: str = ""
+    wanted: str = ""
+    remedy: str = ""
+
+
+class SearchRequest(StrictRequest):
+    """A search. Missing fields default to the service's settings."""
+
+    query: QueryText = Field(examples=["how long do I have to return a parcel"])
+    top: int = Field(defaults.TOP, ge=1, le=MAX_HITS, description="Number of hits to return.")
+    by: RankedBy = Field(
+        "bert",
+        description="How hits are ranked: by BERT, interpolated with first-stage scores; by an "
+        "embedding model alone, over the same candidates; or by the first stage alone.",
+    )
+    depth: int | None = Field(
+        None, ge=1, le=MAX_DEPTH, description="Number of candidates to re-rank."
+    )
+    first_stage_weight: Share | None = Field(
+        None, description="The weight a in a · first stage + (1 - a) · evidence."
+    )
+    weights: list[Share] | None = Field(
+        None,
+        min_length=1,
+        max_length=20,
+        description="Weights of a document's best segments, in descending order of their scores.",
+        examples=[[1, 0.5, 0.25]],
+    )
+    budget_ms: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="Milliseconds that the search may take."
+    )
+    filters: dict[str, LimitedText] = Field(
+        default_factory=dict, description="Values that fields of all hits must have."
+    )
+
+
+class EvidenceResponse(BaseModel):
+    """A segment that contributes weight · score to the evidence of its hit."""
+
+    start: int = Field(description="Offset of the segment in the document's contents.")
+    end: int = Field(description="Offset of the character after the segment.")
+    text: str = Field(description="The text that the model scored.")
+    score: float = Field(description="Probability of relevance.")
+    weight: float
+    before: str = Field(description="A short context before the segment.")
+    after: str = Field(description="A short context after the segment.")
+
+
+class HitResponse(BaseModel):
+    """A ranked document; score = first_stage + embedding + evidence."""
+
+    doc_id: str
+    title: str
+    score: float
+    first_stage: float
+    embedding: float
+    evidence: float
+    compared: float | None = Field(
+        description="Score from pairwise comparisons with other hits; null if not compared."
+    )
+    scored: bool = Field(description="False if the document was not scored for lack of time.")
+    lead: str = Field(description="The beginning of the document's text.")
+    segments: list[EvidenceResponse]
+
+
+class Timings(BaseModel):
+    """Milliseconds since the request arrived.
+
+    waited: until the search began. first_stage: until the first stage's hits were known. total:
+    until the end.
+    """
+
+    waited: float
+    first_stage: float
+    total: float
+
+
+class SearchResponse(BaseModel):
+    """The hits of a search, best first."""
+
+    query: str
+    hits: list[HitResponse]
+    exact: bool = Field(
+        description="Whether the hits are the same as if all candidates had been scored; false if "
+        "time or capacity did not suffice, so that some hits may be unscored."
+    )
+    candidates: int = Field(description="Number of candidates from the first stage.")
+    scored: int = Field(description="Number of candidates that were scored.")
+    pairs: int = Field(description="Number of segments scored by a model or found in the cache.")
+    timings_ms: Timings
+
+
+class DocumentResponse(BaseModel):
+    """A document; for a query, with the score of each of its segments."""
+
+    doc_id: str
+    title: str
+    fields: dict[str, str]
+    contents: str = Field(description="Title and text; offsets refer to it.")
+    segments: list[EvidenceResponse] | None = None
+
+
+class DocumentsRequest(StrictRequest):
+    """Documents to add; a document with a known id replaces the existing one."""
+
+    documents: list[dict[str, Any]] = Field(
+        min_length=1,
+        max_length=MAX_DOCUMENTS,
+        description="Objects as in a JSONL file, with id, title, text, and any further fields.",
+        examples=[[{"id": "gifts", "title": "Gift cards", "text": "Valid for three years."}]],
+        json_schema_extra={"items": DOCUMENT_SCHEMA},
+    )
+
+
+class WriteResponse(BaseModel):
+    """Numbers of changed documents; the changes are on disk and visible to the next search."""
+
+    added: int = 0
+    replaced: int = 0
+    deleted: int = 0
+
+
+class RerankRequest(BaseModel):
+    """A request from Cohere's or Jina's clients; other fields are ignored."""
+
+    query: QueryText
+    documents: list[LimitedText | dict[str, Any]] = Field(max_length=MAX_TEXTS)
+    model: str | None = None
+    top_n: int | None = Field(None, ge=1)
+    return_documents: bool = False
+
+    @field_validator("documents")
+    @classmethod
+    def _check_texts(cls, documents: list[str | dict[str, Any]]) -> list[str | dict[str, Any]]:
+        for document in documents:
+            text = document.get("text") if isinstance(document, dict) else document
+            if not isinstance(text, str) or len(text) > MAX_TEXT_CHARACTERS:
+                raise ValueError(f"expected a text of up to {MAX_TEXT_CHARACTERS} characters")
+        return documents
+
+    @property
+    def texts(self) -> list[str]:
+        """The text of each document."""
+        return [d["text"] if isinstance(d, dict) else d for d in self.documents]
+
+
+class TeiRequest(BaseModel):
+    """A request from a client of text-embeddings-inference."""
+
+    query: QueryText
+    texts: list[LimitedText] = Field(max_length=MAX_TEXTS)
+    raw_scores: bool = False
+    return_text: bool = False
+    truncate: bool = False
+
+
+class AttentionRequest(StrictRequest):
+    """A query and a text, which the model reads as one input."""
+
+    query: QueryText
+    text: LimitedText

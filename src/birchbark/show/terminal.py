@@ -1,0 +1,171 @@
+"""How are evaluation results, hits and studies printed in a terminal?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from birchbark.evaluate.measures import Results
+    from birchbark.evaluate.significance import Difference
+    from birchbark.pipeline.answer import Evidence, Hit
+    from birchbark.show.table import Group
+    from birchbark.show.table import Table as StudyTable
+
+MAX_SEGMENTS = 5  # segments shown per hit
+MAX_CHARACTERS = 300  # characters shown of a document without evidence
+FILE_WIDTH = 160  # columns if standard output is not a terminal
+
+
+def console(min_width: int = 0) -> Console:
+    """Return standard output as a rich console of at least `min_width` columns."""
+    out = Console(width=None if sys.stdout.isatty() else FILE_WIDTH, highlight=False)
+    out.width = max(out.width, min_width)
+    return out
+
+
+def show_results(
+    results: Sequence[Results], differences: Sequence[Mapping[str, Difference] | None]
+) -> None:
+    """Print a row of means per run, each with the difference from the baseline below it."""
+    names = list(results[0].values)
+    table = _plain_table("run")
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for result, difference in zip(results, differences, strict=True):
+        cells = [
+            _cell(result.means[name], difference[name] if difference else None) for name in names
+        ]
+        table.add_row(Text(result.tag), *cells)
+    out = console(24 + 27 * len(names))
+    out.print(table, crop=False)
+    compared = [d for d in differences if d]
+    if compared:
+        from birchbark.evaluate.significance import SIGNIFICANT
+
+        count = len(compared) * len(names)
+        out.print(
+            f"Below each mean: difference from the first run with its 95 % interval (bootstrap "
+            f"over queries);\np from a paired t-test, Bonferroni-corrected for {count} "
+            f"comparisons. † p < {SIGNIFICANT}."
+        )
+
+
+def _plain_table(first_column: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column(first_column, overflow="fold")
+    return table
+
+
+def show_grades(
+    tags: Sequence[str], counts: Sequence[Mapping[int | None, int]], depth: int
+) -> None:
+    """Print a row per run: the number of its top `depth` documents with each grade."""
+    table = _plain_table(f"top {depth} documents")
+    for grade in counts[0]:
+        table.add_column("unjudged" if grade is None else f"grade {grade}", justify="right")
+    for tag, counts_of_run in zip(tags, counts, strict=True):
+        table.add_row(Text(tag), *(f"{count:,}" for count in counts_of_run.values()))
+    out = console()
+    out.print()
+    out.print(table, crop=False)
+
+
+def _cell(mean: float, difference: Difference | None) -> Text:
+    if difference is None:
+        return Text(f"{mean:.4f} ")
+    d = difference
+    mark = "†" if d.significant else " "
+    return Text(
+        f"{mean:.4f}{mark}\n{d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}] \np {_p(d.corrected_p)} "
+    )
+
+
+def _p(p: float | None) -> str:
+    if p is None:
+        return "undefined"
+    return "< .0001" if p < 0.0001 else f"= {p:.4f}"
+
+
+def show_hits(hits: Sequence[Hit]) -> None:
+    """Print each hit with the components of its score, and its evidence or start of its text."""
+    out = console()
+    for rank, hit in enumerate(hits, 1):
+        out.print(_heading(rank, hit))
+        if hit.document.title:
+            out.print(Text(f"    {hit.document.title}"), no_wrap=True, overflow="ellipsis")
+        for evidence in hit.segments[:MAX_SEGMENTS]:
+            out.print(_evidence_line(evidence), no_wrap=True, overflow="ellipsis")
+        if more := len(hit.segments[MAX_SEGMENTS:]):
+            out.print(Text(f"    and {more} more", style="dim"))
+        if not hit.segments:
+            beginning = " ".join(hit.document.text[:MAX_CHARACTERS].split())
+            out.print(Text(f"    {beginning}"), no_wrap=True, overflow="ellipsis")
+
+
+def _heading(rank: int, hit: Hit) -> Text:
+    """Return the rank, id and score of a hit, with the components of the score."""
+    heading = Text(f"{rank:>2}. ", style="bold")
+    heading.append(hit.document.doc_id, style="bold cyan")
+    heading.append(f"  {hit.score:.3f}", style="bold")
+    if not hit.scored:
+        heading.append("  not scored", "dim")
+    if hit.segments:
+        parts = f" = {hit.first_stage:.3f} first stage + {hit.evidence:.3f} evidence"
+        parts += f" + {hit.embedding:.3f} embedding" if hit.embedding else ""
+        heading.append(parts, "dim")
+    if hit.compared is not None:
+        heading.append(f"; {hit.compared:.2f} by comparisons", "dim")
+    return heading
+
+
+def _evidence_line(evidence: Evidence) -> Text:
+    line = Text(f"    {evidence.score:.3f} × {evidence.weight:.2f}  ", style="green")
+    line.append(" ".join(evidence.segment.text.split()), style="default")
+    return line
+
+
+def show_study(tables: Sequence[StudyTable]) -> None:
+    """Print the tables of a study. Published figures are dimmed and marked as published."""
+    for study_table in tables:
+        table = _plain_table(study_table.stub)
+        for column in study_table.columns:
+            is_text = column.style.value == "text"
+            table.add_column(column.name, justify="left" if is_text else "right", no_wrap=True)
+        for group in study_table.groups:
+            _add_group(table, study_table, group)
+        out = console(30 + 24 * len(study_table.columns))
+        out.print(Text(f"\n{study_table.title}\n", style="bold"))
+        out.print(table, crop=False)
+        if study_table.note:
+            out.print(Text(study_table.note))
+
+
+def _add_group(table: Table, study_table: StudyTable, group: Group) -> None:
+    from birchbark.show.format_numbers import (
+        format_difference,
+        format_interval,
+        format_value,
+        significance_mark,
+    )
+
+    style = "dim" if group.published else ""
+    if group.name:
+        published = "PUBLISHED, not measured here: " if group.published else ""
+        table.add_row(Text(f"{published}{group.name}", style=style or "bold"))
+    for row in group.rows:
+        cells = []
+        for cell, column in zip(row.cells, study_table.columns, strict=True):
+            lines = (
+                f"{format_value(cell.value, column.style)}{significance_mark(cell) or ' '}",
+                format_interval(cell.interval),
+                format_difference(cell.difference),
+            )
+            cells.append(Text("\n".join(line for line in lines if line.strip()), style=style))
+        table.add_row(Text(f"  {row.name}", style=style), *cells)

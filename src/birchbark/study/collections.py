@@ -1,0 +1,98 @@
+"""Which test collections does a recipe declare, and how are they read?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from birchbark import defaults
+from birchbark.collection.data_files import data_path
+from birchbark.collection.documents import read_collection
+from birchbark.collection.folds import read_folds
+from birchbark.collection.intake import Intake
+from birchbark.collection.qrels import read_qrels
+from birchbark.collection.queries import read_queries
+from birchbark.collection.runs import read_run
+from birchbark.errors import InputError
+from birchbark.records import Document, Qrels, Query, Run
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionFiles:
+    """A test collection as declared in a recipe: its name, and paths below the data root.
+
+    Attributes:
+        documents: Empty if the study reads no documents.
+        queries: Empty if the study searches for no queries.
+        qrels: The judgments.
+        topic_fields: The fields of a TREC topic that make up the query text.
+        run: A first-stage run, used instead of ranking with BM25; empty for none.
+        folds: A file of folds, used instead of random folds; empty for none.
+        format: The format of the documents; empty to infer it from the file name.
+    """
+
+    name: str
+    documents: str
+    queries: str
+    qrels: str
+    topic_fields: tuple[str, ...] = defaults.TOPIC_FIELDS
+    run: str = ""
+    folds: str = ""
+    format: str = ""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths of all files."""
+        paths = self.documents, self.queries, self.qrels, self.run, self.folds
+        return tuple(filter(None, paths))
+
+
+@dataclass(frozen=True, slots=True)
+class TestCollection:
+    """A test collection with its judged queries. Queries without judgments are left out.
+
+    Attributes:
+        source: The file or folder of documents; None if the recipe names none.
+        run: The first-stage run named by the recipe; None to compute one.
+        folds: The folds named by the recipe, as query ids; None to draw them at random.
+        format: The format of the documents; empty to infer it from the file name.
+    """
+
+    name: str
+    source: Path | None
+    queries: tuple[Query, ...]
+    qrels: Qrels
+    run: Run | None = None
+    folds: tuple[tuple[str, ...], ...] | None = None
+    format: str = ""
+
+    def documents(self, intake: Intake) -> Iterator[Document]:
+        """Read the documents; every call reads them again. InputError if the recipe names none."""
+        if self.source is None:
+            raise InputError("this study needs documents", where=f"collection {self.name}")
+        return read_collection(str(self.source), intake, self.format or None)
+
+
+def open_collection(files: CollectionFiles, root: Path) -> TestCollection:
+    """Read the queries and judgments. `TestCollection.documents` reads the documents later.
+
+    Without a queries file, each judged query gets an empty text. Raises InputError if no query is
+    judged.
+    """
+    qrels = read_qrels(data_path(root, files.qrels))
+    if files.queries:
+        queries = read_queries(data_path(root, files.queries), files.topic_fields)
+    else:
+        queries = [Query(query_id, "") for query_id in qrels.grades]
+    judged = tuple(query for query in queries if query.query_id in qrels.grades)
+    if not judged:
+        raise InputError(
+            "no query is judged",
+            where=str(data_path(root, files.queries)),
+            remedy=f"check that its query ids match those in {files.qrels}",
+        )
+    run = read_run(root / files.run) if files.run else None
+    folds = read_folds(root / files.folds, qrels.grades) if files.folds else None
+    source = data_path(root, files.documents) if files.documents else None
+    return TestCollection(files.name, source, judged, qrels, run, folds, files.format)

@@ -1,1 +1,0 @@
-"""What kinds of studies are there? Each an experiment that gives tables, plots and runs."""

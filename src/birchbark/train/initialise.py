@@ -1,0 +1,272 @@
+"""How is a network initialised from a checkpoint, and which of its weights are trained?
+
+Weights are read by checkpoint/, so every model that can rank can also be trained further: embedding
+models, models with packed weights or with two logits, and all supported families. If the base lacks
+the head, the head is initialised randomly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.checkpoint.architecture import Architecture
+from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.checkpoint.encoder_config import EncoderConfig
+from birchbark.checkpoint.encoder_modules import Size, encoder_modules, module_size
+from birchbark.checkpoint.families import Family
+from birchbark.checkpoint.heads import (
+    PARADE_AGGREGATIONS,
+    PARADE_LAYERS,
+    PARADE_NAMES,
+    PARADE_WEIGHTS,
+    POOLING_MODES,
+    Classifier,
+    Parade,
+)
+from birchbark.checkpoint.weights import Tensors, validated_tensor
+from birchbark.errors import InputError
+from birchbark.train.network import Network
+
+TRAINABLE = ("all", "encoder", "head")
+INIT_STD = 0.02  # standard deviation of a new head's weights, as in Devlin 2019
+Named = Iterator[tuple[str, NDArray[Any]]]  # names and values of weights
+
+
+@dataclass(frozen=True, slots=True)
+class Initialisation:
+    """Which weights a network copies from its base, and which of them are trained.
+
+    layers: the number of layers, counted from the first; None for all.
+    trainable: `all`; `encoder`, which freezes the word embeddings; or `head`, which trains only the
+    layers after the encoder.
+    dropout: the dropout probability for hidden values and attention weights.
+    from_layers: the layers of the base to copy instead, counted from 1.
+    hidden, heads, intermediate: how many hidden dimensions, attention heads and intermediate
+    dimensions to copy, counted from the first; None for all. The width of a head cannot change.
+    parade, pooling, duo, masked: see Architecture.
+    """
+
+    layers: int | None = None
+    trainable: str = "all"
+    dropout: float = 0.1
+    from_layers: tuple[int, ...] = ()
+    hidden: int | None = None
+    heads: int | None = None
+    intermediate: int | None = None
+    parade: str | None = None
+    pooling: str | None = None
+    duo: bool = False
+    masked: bool = False
+
+    def __post_init__(self) -> None:
+        for value, known, kind in (
+            (self.trainable, TRAINABLE, "part"),
+            (self.parade, PARADE_AGGREGATIONS, "aggregation"),
+            (self.pooling, POOLING_MODES, "pooling"),
+        ):
+            if value and value not in known:
+                raise InputError(f"unknown {kind} {value!r}", wanted=f"one of {', '.join(known)}")
+        if not 0 <= self.dropout < 1:
+            raise InputError("dropout is out of range", wanted="0 up to 1", found=str(self.dropout))
+        if self.pooling and (self.parade or self.trainable == "head"):
+            raise InputError(
+                "pooling makes a bi-encoder, which has no head and no passages",
+                found=f"parade {self.parade!r}" if self.parade else 'learns "head"',
+            )
+        if self.layers and self.from_layers:
+            raise InputError(
+                "layers and from_layers exclude each other", remedy="remove one of them"
+            )
+
+    @property
+    def architecture(self) -> Architecture:
+        """The inputs that the network reads, and the output that it computes."""
+        return Architecture(self.parade, self.pooling, self.duo, self.masked)
+
+    def source_layers(self, base_layers: int) -> tuple[int, ...]:
+        """Return, for each layer of the network, the layer of the base to copy, counted from 0."""
+        if self.from_layers:
+            return tuple(layer - 1 for layer in self.from_layers)
+        return tuple(range(base_layers if self.layers is None else self.layers))
+
+
+def open_network(
+    base: Checkpoint, initialisation: Initialisation, seed: int, device: Any
+) -> Network:
+    """Return a network with the weights of `base`, in float32 on `device`.
+
+    seed: the seed for the random weights of a new head.
+    Raises InputError for sizes larger than the base's, and CheckpointError for weights that are
+    missing, not finite or of the wrong shape.
+    """
+    import torch
+
+    shape = _shape(base, initialisation)
+    rng = np.random.default_rng(seed)
+    weights = {}
+    encoder = _encoder_values(base, shape, initialisation.source_layers(base.config.layers))
+    head = _masked_head if initialisation.masked else _logit_head
+    head_values = () if initialisation.pooling else head(base, shape, rng)
+    parade_values = _parade_values(base, shape, initialisation.parade, rng)
+    for name, value in (*encoder, *head_values, *parade_values):
+        # copied to memory that torch aligns: the last bits of some products depend on alignment
+        weight = torch.tensor(np.asarray(value, np.float32)).to(device)
+        is_trained = _is_trained(name, base.family, initialisation.trainable)
+        weights[name] = weight.requires_grad_(is_trained)
+    return Network(weights, shape, base.family, initialisation.dropout, initialisation.architecture)
+
+
+def _shape(base: Checkpoint, initialisation: Initialisation) -> EncoderConfig:
+    """Return the network's sizes. Raises InputError if the base cannot be reduced to them."""
+    full, sources = base.config, initialisation.source_layers(base.config.layers)
+    count = len(sources)
+    if sources != tuple(range(full.layers)) and full.groups < full.layers:
+        raise InputError(
+            "layers of a base whose layers share weights cannot be left out",
+            where=base.name,
+            wanted=f"{full.layers} layers",
+            found=str(count),
+        )
+    if not all(0 <= layer < full.layers for layer in sources):
+        raise InputError(
+            "the base has fewer layers",
+            where=base.name,
+            wanted=f"1 to {full.layers}",
+            found=str(max(sources) + 1),
+        )
+    names = ("hidden", "heads", "intermediate")
+    sizes = {name: getattr(initialisation, name) or getattr(full, name) for name in names}
+    for name, size in sizes.items():
+        if size > getattr(full, name):
+            raise InputError(
+                f"{name} exceeds that of the base",
+                where=base.name,
+                wanted=f"1 to {getattr(full, name)}",
+                found=str(size),
+            )
+    if sizes["hidden"] * full.heads != full.hidden * sizes["heads"]:
+        raise InputError(
+            "the width of an attention head cannot change",
+            where=base.name,
+            wanted=f"hidden = {full.hidden // full.heads} times heads",
+            found=f"hidden = {sizes['hidden']}, heads = {sizes['heads']}",
+        )
+    embedding = sizes["hidden"] if full.embedding == full.hidden else full.embedding
+    groups = count if full.groups == full.layers else full.groups
+    return replace(full, layers=count, groups=groups, embedding=embedding, **sizes)
+
+
+def _encoder_values(base: Checkpoint, shape: EncoderConfig, sources: tuple[int, ...]) -> Named:
+    """Yield the encoder's weights: the first rows and columns of the base's weights."""
+    stored, family, where = base.tensors(), base.family, str(base.weights)
+    names, full = family.names, base.config
+    tables = (names.words, names.positions, names.types)
+    all_layers = tuple(range(full.layers))
+    full_sizes = {module: size for module, _, size in encoder_modules(family, full, all_layers)}
+    for module, source, size in encoder_modules(family, shape, sources):
+        if source == names.widen and f"{source}.weight" not in stored:
+            continue  # some checkpoints omit this projection if both sizes are equal
+        value = validated_tensor(stored, f"{source}.weight", full_sizes[source], where)
+        yield f"{module}.weight", _first(value, size)
+        if module not in tables:
+            value = validated_tensor(stored, f"{source}.bias", full_sizes[source][:1], where)
+            yield f"{module}.bias", _first(value, size[:1])
+
+
+def _first(value: NDArray[Any], size: Size) -> NDArray[Any]:
+    """Return the first `size`[d] elements along each dimension d."""
+    return value if value.shape == size else value[tuple(map(slice, size))].copy()
+
+
+def _logit_head(base: Checkpoint, shape: EncoderConfig, rng: np.random.Generator) -> Named:
+    """Yield the weights that compute a logit from [CLS]: the base's, or random ones."""
+    stored, family, full = _with_one_logit(base), base.family, base.config.hidden
+    for module, full_outputs, outputs in (
+        (family.transform[0], full, shape.hidden),
+        (family.logits, 1, 1),
+    ):
+        for kind, full_size, size in (
+            ("weight", (full_outputs, full), (outputs, shape.hidden)),
+            ("bias", (full_outputs,), (outputs,)),
+        ):
+            name = f"{module}.{kind}"
+            if name in stored and stored[name].shape == full_size:
+                yield (
+                    name,
+                    _first(validated_tensor(stored, name, full_size, str(base.weights)), size),
+                )
+            else:
+                yield name, rng.normal(0, INIT_STD, size) if kind == "weight" else np.zeros(size)
+
+
+def _masked_head(base: Checkpoint, shape: EncoderConfig, rng: np.random.Generator) -> Named:
+    """Yield the weights that predict masked tokens: the base's, or random ones."""
+    stored, head, width, full = base.tensors(), base.family.masked, shape.embedding, base.config
+    for name, size, full_size in (
+        (f"{head.linear}.weight", (width, shape.hidden), (full.embedding, full.hidden)),
+        (f"{head.linear}.bias", (width,), (full.embedding,)),
+        (f"{head.norm}.weight", (width,), (full.embedding,)),
+        (f"{head.norm}.bias", (width,), (full.embedding,)),
+        (head.bias, (shape.vocabulary,), (shape.vocabulary,)),
+    ):
+        if name in stored:
+            yield name, _first(validated_tensor(stored, name, full_size, str(base.weights)), size)
+        elif len(size) > 1:
+            yield name, rng.normal(0, INIT_STD, size)
+        else:
+            yield name, np.ones(size) if name == f"{head.norm}.weight" else np.zeros(size)
+
+
+def _parade_values(
+    base: Checkpoint, shape: EncoderConfig, aggregation: str | None, rng: np.random.Generator
+) -> Named:
+    """Yield the weights that aggregate passages: the base's, or new ones.
+
+    New weights are zero for `attn`, so that passages start with equal weights, and random for
+    `transformer`.
+    """
+    sizes: dict[str, Size] = {}
+    if aggregation == "attn":
+        sizes = {PARADE_WEIGHTS[aggregation]: (1, shape.hidden)}
+    elif aggregation == "transformer":
+        sizes = {PARADE_WEIGHTS[aggregation]: (shape.hidden,)}
+        for layer in range(PARADE_LAYERS):
+            for part, pattern in asdict(PARADE_NAMES).items():
+                if "{i}" in pattern:
+                    size = module_size(part, shape)
+                    module = pattern.format(i=layer)
+                    sizes |= {f"{module}.weight": size, f"{module}.bias": size[:1]}
+    stored = base.tensors() if isinstance(base.head, Parade) else {}
+    for name, size in sizes.items():
+        if name in stored:
+            value = validated_tensor(stored, name, stored[name].shape, str(base.weights))
+            yield name, value[tuple(map(slice, size))].copy()
+        elif name.endswith("LayerNorm.weight"):
+            yield name, np.ones(size)
+        elif name.endswith(".bias") or aggregation == "attn":
+            yield name, np.zeros(size)
+        else:
+            yield name, rng.normal(0, INIT_STD, size)
+
+
+def _with_one_logit(base: Checkpoint) -> Tensors:
+    """Return the stored weights, with an output of two logits reduced to their difference."""
+    stored, head = dict(base.tensors()), base.head
+    if isinstance(head, Classifier) and head.logit_count == 2:
+        for kind in ("weight", "bias"):
+            stored[f"{base.family.logits}.{kind}"] = head.one_logit(stored[f"{head.output}.{kind}"])
+    return stored
+
+
+def _is_trained(name: str, family: Family, trainable: str) -> bool:
+    """Return whether the weights called `name` are trained."""
+    if trainable == "head":
+        masked = family.masked
+        heads = (masked.linear, masked.norm, masked.bias)
+        return name.startswith((family.transform[0], family.logits, "parade.", *heads))
+    return trainable == "all" or not name.startswith(family.names.words)

@@ -1,0 +1,192 @@
+"""How do queries and texts become inputs of BERT?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.checkpoint.tokenizer import CheckpointTokenizer
+from birchbark.pairs.pair_table import Indices, PairTable
+from birchbark.records import Ids
+
+
+class InputLayout(Enum):
+    """What one input of BERT contains."""
+
+    PAIR = "a query and a text, or a query and one passage of a document"
+    TWO_TEXTS = "a query and two texts"
+    TEXT = "a text"
+    SEPARATE = "a query or a text: two inputs per pair"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairInputs:
+    """Inputs of BERT for pairs, built from token ids on access.
+
+    queries, texts: the token ids of the table's distinct queries and texts.
+    max_tokens: the maximum number of tokens of query and text together, or of each with SEPARATE.
+    max_query_tokens: the maximum number of tokens of a query.
+    max_passages: the number of passages per document that are read, counted from the first.
+
+    Token ids and token counts exclude special tokens, unless stated otherwise.
+    """
+
+    pairs: PairTable
+    queries: Sequence[Ids]
+    texts: Sequence[Ids]
+    tokenizer: CheckpointTokenizer
+    max_tokens: int
+    max_query_tokens: int
+    max_passages: int = 1
+    layout: InputLayout = InputLayout.PAIR
+
+    @classmethod
+    def of(
+        cls,
+        pairs: PairTable,
+        tokenizer: CheckpointTokenizer,
+        max_length: int,
+        query_length: int | None = None,
+        *,
+        max_passages: int = 1,
+        layout: InputLayout = InputLayout.PAIR,
+    ) -> PairInputs:
+        """Tokenise `pairs`.
+
+        max_length: the maximum number of tokens per input, including special tokens.
+        query_length: the maximum number of tokens per query; None for half an input, or a whole
+        input with SEPARATE.
+        """
+        separate = layout is InputLayout.SEPARATE
+        single = separate or layout is InputLayout.TEXT
+        max_tokens = max_length - (tokenizer.single_overhead if single else tokenizer.pair_overhead)
+        default, limit = (max_tokens,) * 2 if separate else (max_tokens // 2, max_tokens - 1)
+        return cls(
+            pairs,
+            tokenizer.encode(pairs.queries),
+            tokenizer.encode(pairs.texts),
+            tokenizer,
+            max_tokens,
+            0 if layout is InputLayout.TEXT else min(query_length or default, limit),
+            max_passages,
+            layout,
+        )
+
+    def __getitem__(self, pair: int) -> list[tuple[Ids, Ids]]:
+        """Return the inputs of a pair, each as ids (including special tokens) and types.
+
+        With PAIR there is one input per passage, with TEXT one, and with SEPARATE two: query and
+        text. With PAIR, texts are truncated to the tokens that the query leaves.
+        """
+        query, text = self._query(pair), self._first_text(pair)
+        if self.layout is InputLayout.TEXT:
+            return [self._single(text[: self.max_tokens])]
+        if self.layout is InputLayout.SEPARATE:
+            return [self._single(query), self._single(text[: self.max_tokens])]
+        return [
+            self.tokenizer.pair_input(query, self.texts[passage][: self.max_tokens - len(query)])
+            for passage in self.pairs.passages(pair)[: self.max_passages]
+        ]
+
+    def comparison(self, pair: int, other: int) -> tuple[Ids, Ids]:
+        """Return ids and types of the input that compares the texts of two pairs of one query.
+
+        Each text is truncated to half of the tokens that the query leaves.
+        """
+        query, first, second = self._query(pair), self._first_text(pair), self._first_text(other)
+        half = (self.max_tokens - len(query) - self._separators) // 2
+        return self.tokenizer.pair_input(query, self.tokenizer.join(first[:half], second[:half]))
+
+    def text_ranges(self, pair: int) -> list[tuple[int, int]]:
+        """Return where query and text are in a pair's input: start and end of their tokens.
+
+        With TEXT, the result is the range of the text alone. See `CheckpointTokenizer.text_ranges`.
+        """
+        text = len(self._first_text(pair))
+        if self.layout is InputLayout.TEXT:
+            return self.tokenizer.text_ranges(None, min(text, self.max_tokens))
+        query = len(self._query(pair))
+        return self.tokenizer.text_ranges(query, min(text, self.max_tokens - query))
+
+    def _single(self, ids: Ids) -> tuple[Ids, Ids]:
+        with_special = self.tokenizer.single_input(ids)
+        return with_special, np.zeros_like(with_special)
+
+    def _query(self, pair: int) -> Ids:
+        query: Ids = self.queries[self.pairs.query[pair]]
+        return query[: self.max_query_tokens]
+
+    def _first_text(self, pair: int) -> Ids:
+        text: Ids = self.texts[self.pairs.passages(pair)[0]]
+        return text
+
+    @property
+    def _separators(self) -> int:
+        """The number of special tokens between two texts that are compared."""
+        empty = np.empty(0, np.int32)
+        return len(self.tokenizer.join(empty, empty))
+
+    @property
+    def lengths(self) -> Indices:
+        """The number of tokens of each pair after truncation, (pairs,)."""
+        query, text = self._token_counts
+        if self.layout is InputLayout.SEPARATE:
+            tokens = np.minimum(query, self.max_query_tokens) + np.minimum(text, self.max_tokens)
+        else:
+            tokens = np.minimum(query + text, self.max_tokens)
+        return self._per_pair(np.add, np.where(self._is_read, tokens, 0))
+
+    @property
+    def truncated(self) -> int:
+        """The number of pairs whose query is truncated, or a passage that is read."""
+        query, text = self._token_counts
+        query_budget = np.minimum(query, self.max_query_tokens)
+        budget = self.max_tokens - (0 if self.layout is InputLayout.SEPARATE else query_budget)
+        if self.layout is InputLayout.TWO_TEXTS:
+            budget = (budget - self._separators) // 2
+        too_long = (query > query_budget) | (text > budget)
+        return int(self._per_pair(np.logical_or, too_long & self._is_read).sum())
+
+    @property
+    def shortened(self) -> int:
+        """The number of pairs with more than `max_passages` passages."""
+        return int((self._passage_counts > self.max_passages).sum())
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts that the model card states, by their keys in its lineage."""
+        pairs = self.pairs
+        counts = {"queries": len(pairs.queries), "pairs": len(pairs), "cut": self.truncated}
+        if len(pairs.text) > len(pairs):
+            counts |= {"passages": len(pairs.text), "shortened": self.shortened}
+        return counts
+
+    @property
+    def _token_counts(self) -> tuple[Indices, Indices]:
+        """The untruncated lengths of each passage's query and text in tokens, (passages,) each."""
+        query = np.array([len(ids) for ids in self.queries], np.int64)[self.pairs.query]
+        query = query * (self.layout is not InputLayout.TEXT)  # (pairs,)
+        text = np.array([len(ids) for ids in self.texts], np.int64)[self.pairs.text]
+        return np.repeat(query, self._passage_counts), text
+
+    @property
+    def _passage_counts(self) -> Indices:
+        """The number of passages of each pair, (pairs,)."""
+        return np.diff(self.pairs.starts)
+
+    @property
+    def _is_read(self) -> NDArray[np.bool_]:
+        """Whether each passage is among the first `max_passages` of its pair, (passages,)."""
+        starts = np.repeat(self.pairs.starts[:-1], self._passage_counts)
+        is_read: NDArray[np.bool_] = np.arange(len(self.pairs.text)) - starts < self.max_passages
+        return is_read
+
+    def _per_pair(self, combine: np.ufunc, values: NDArray[np.generic]) -> Indices:
+        """Reduce `values` (passages,) over the passages of each pair: int64 (pairs,)."""
+        if not len(self.pairs):
+            return np.empty(0, np.int64)
+        return combine.reduceat(values, self.pairs.starts[:-1]).astype(np.int64)

@@ -1,0 +1,367 @@
+"""How is a training run's TOML file read and validated?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from birchbark.checkpoint.heads import parse_pooling
+from birchbark.errors import InputError
+from birchbark.pairs.read import Columns
+from birchbark.pairs.sources import PairSource
+from birchbark.section import Section
+from birchbark.segment.by_name import parse_segmenter
+from birchbark.train.config import (
+    DataSetConfig,
+    LossTerm,
+    Schedule,
+    Teacher,
+    TrainingConfig,
+    ValidationSettings,
+)
+from birchbark.train.hidden_state_distillation import HiddenStateSettings
+from birchbark.train.initialise import Initialisation
+from birchbark.train.lists import ListSampling
+from birchbark.train.masking import LOG_LIKELIHOOD, Masking
+from birchbark.train.objectives import Objective
+
+COLLECTION = "documents", "queries", "qrels"
+T = TypeVar("T")
+
+
+def read_training(values: Mapping[str, Any], path: Path) -> TrainingConfig:
+    """Parse `values`, the contents of the TOML file at `path`.
+
+    Raises InputError, which names the file and the key, if a setting is invalid or unknown, or if
+    settings contradict each other.
+    """
+    top = Section(values, str(path))
+    match = top.section("match", {})
+    masking = _read(top.section("masked"), _masking) if "masked" in top.keys else None
+    distillation = _read(match, _distillation) if match.keys else None
+    loss_terms = _loss_terms(top)
+    if "objective" not in top.keys and not masking:
+        loss_terms = (LossTerm(Objective()),)
+    lists = _read(top.section("lists", {}), _lists)
+    data = tuple(_read(s, _data_set, loss_terms, lists) for s in top.sections("data"))
+    kinds = {term.objective.kind for config in data for term in config.loss_terms}
+    initialisation = replace(
+        _read(top.section("model", {}), _initialisation),
+        duo="duo" in kinds,
+        masked=masking is not None,
+    )
+    training = TrainingConfig(
+        path=path,
+        title=top.text("title"),
+        base=top.text("base"),
+        seed=top.integer("seed", 0),
+        initialisation=initialisation,
+        max_length=top.integer("max_length", 256, minimum=8),
+        query_length=top.integer("query_length", None, minimum=1),
+        data=data,
+        schedule=_read(top.section("schedule"), _schedule),
+        validation=_read(
+            top.section("validation", {}), _validation, LOG_LIKELIHOOD if masking else "AP"
+        ),
+        distillation=distillation,
+        masking=masking,
+        values=dict(values),
+    )
+    top.reject_unknown_keys()
+    _check_names(training)
+    if not loss_terms and not distillation and not masking:
+        wanted = "an objective, or a table [match] or [masked]"
+        raise InputError("no objective", where=top.where(), wanted=wanted)
+    for check in (_check_objectives, _check_parade, _check_bi_encoder, _check_masked):
+        check(training)
+    return training
+
+
+def rename_old_keys(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return `values` with `schedule.checkpoint`, a key of early releases, as `save_every`."""
+    schedule = values.get("schedule")
+    if not isinstance(schedule, Mapping) or "checkpoint" not in schedule:
+        return values
+    renamed = {"save_every" if key == "checkpoint" else key: schedule[key] for key in schedule}
+    return {**values, "schedule": renamed}
+
+
+def _check_names(training: TrainingConfig) -> None:
+    """Raise InputError if there is no data set, or if two data sets share a name."""
+    names = [config.name for config in training.data]
+    if not names or len(set(names)) < len(names):
+        raise InputError(
+            "data sets are missing or share a name",
+            where=f"{training.path}: data",
+            wanted="one or more [[data]] tables with distinct names",
+        )
+
+
+def _check_objectives(training: TrainingConfig) -> None:
+    """Raise InputError for patience without an objective, and for duo with others or PARADE."""
+    objectives = training.objectives
+    if training.validation.patience and not (training.masking or objectives):
+        raise InputError(
+            "patience needs an objective: with [match] alone, the ranking is not trained",
+            where=f"{training.path}: validation",
+        )
+    kinds = {objective.kind for objective in objectives}
+    if "duo" in kinds and (len(kinds) > 1 or training.initialisation.parade):
+        raise InputError(
+            "objective duo cannot be combined with other objectives or PARADE",
+            where=str(training.path),
+            found=", ".join(sorted(kinds)),
+        )
+
+
+def _check_parade(training: TrainingConfig) -> None:
+    """Raise InputError for settings that contradict PARADE, which scores whole documents."""
+    parade = training.initialisation.parade
+    if parade and training.teachers:
+        raise InputError(
+            "PARADE cannot be distilled, because teachers score texts, not documents",
+            where=f"{training.path}: model.parade",
+            remedy="distil a cross-encoder first, and use it as the base of PARADE",
+        )
+    if not parade and any(data.passages for data in training.data):
+        raise InputError(
+            "passages has no effect without model.parade", where=f"{training.path}: data"
+        )
+    if parade and any(data.chunk for data in training.data):
+        raise InputError(
+            "chunk cannot be combined with PARADE, which reads whole documents",
+            where=str(training.path),
+        )
+
+
+def _check_bi_encoder(training: TrainingConfig) -> None:
+    """Raise InputError for settings that contradict a bi-encoder.
+
+    These are losses on single texts, and everything that needs query and text in one input.
+    """
+    initialisation, where = training.initialisation, f"{training.path}: model.pooling"
+    if not initialisation.pooling:
+        return
+    if training.distillation or training.masking or initialisation.duo:
+        raise InputError("a bi-encoder cannot be combined with match, masked or duo", where=where)
+    for objective in training.objectives:
+        if not objective.needs_several_texts:
+            raise InputError(
+                "a bi-encoder needs an objective that compares texts",
+                where=where,
+                found=f"objective {objective.kind}",
+                remedy='objective = { kind = "softmax" }, with lists of several texts',
+            )
+
+
+def _check_masked(training: TrainingConfig) -> None:
+    """Raise InputError for settings that contradict masked language modelling.
+
+    Documents without queries are valid only for masked language modelling of single texts.
+    """
+    masking, initialisation = training.masking, training.initialisation
+    texts_only = masking is not None and masking.query is None
+    for data in training.data:
+        where = f"{training.path}: data {data.name}"
+        if data.source.documents and not texts_only:
+            wanted = "queries and qrels, or a table [masked] without the key query"
+            raise InputError("documents without queries", where=where, wanted=wanted)
+        if texts_only and not data.source.documents:
+            raise InputError(
+                "[masked] without the key query is trained on documents",
+                where=where,
+                wanted="documents, without queries and qrels",
+            )
+        if masking and (data.loss_terms or data.chunk or data.lists.each != "pair"):
+            raise InputError(
+                "[masked] cannot be combined with objective, lists or chunk", where=where
+            )
+    if (training.validation.measure == LOG_LIKELIHOOD) != bool(masking):
+        wanted = (
+            f"{LOG_LIKELIHOOD}, the only measure with [masked]" if masking else "a ranking measure"
+        )
+        where = f"{training.path}: validation.measure"
+        raise InputError("unsuitable measure", where=where, wanted=wanted)
+    if masking and (training.distillation or initialisation.parade or initialisation.duo):
+        raise InputError(
+            "[masked] cannot be combined with match, parade or duo", where=str(training.path)
+        )
+
+
+def _read(section: Section, parse: Callable[..., T], *arguments: Any) -> T:
+    """Parse `section`. Errors name the section; a key that `parse` does not read is an error."""
+    try:
+        value = parse(section, *arguments)
+    except InputError as error:
+        raise error.at(section.where()) from None
+    section.reject_unknown_keys()
+    return value
+
+
+def _masking(section: Section) -> Masking:
+    return Masking(section.number("share", Masking().share), section.number("query", None))
+
+
+def _initialisation(section: Section) -> Initialisation:
+    return Initialisation(
+        layers=section.integer("layers", None, minimum=1),
+        trainable=section.text("learns", "all"),
+        dropout=section.number("dropout", 0.1),
+        from_layers=section.integers("from_layers", (), minimum=1),
+        hidden=section.integer("hidden", None, minimum=1),
+        heads=section.integer("heads", None, minimum=1),
+        intermediate=section.integer("intermediate", None, minimum=1),
+        parade=section.text("parade", None),
+        pooling=section.text("pooling", None),
+    )
+
+
+def _distillation(section: Section) -> HiddenStateSettings:
+    return HiddenStateSettings(
+        section.text("teacher"),
+        section.number("embeddings", 1.0),
+        section.number("hidden", 1.0),
+        section.number("attention", 1.0),
+        section.integers("layers", (), minimum=1),
+    )
+
+
+def _loss_terms(section: Section) -> tuple[LossTerm, ...]:
+    """Parse the key `objective`: one table or a list of tables; empty if the key is missing."""
+    return tuple(_read(table, _loss_term) for table in section.table_or_tables("objective"))
+
+
+def _loss_term(section: Section) -> LossTerm:
+    default = Objective(section.text("kind", "pointwise"))
+    settings = {name: section.number(name, getattr(default, name)) for name in default.settings}
+    objective, weight = Objective(default.kind, **settings), _positive(section, "weight", 1.0)
+    if not objective.needs_teacher:
+        if "teacher" in section.keys:
+            raise InputError(f"objective {objective.kind} has no teacher")
+        return LossTerm(objective, None, weight)
+    models = section.text_or_texts("teacher", ())
+    if not models:
+        raise InputError(f"objective {objective.kind} needs a teacher")
+    scale, shift = section.number("scale", 1.0), section.number("shift", 0.0)
+    pooling = section.text("pooling", None)
+    teacher = Teacher(models, scale, shift, parse_pooling(pooling) if pooling else None)
+    return LossTerm(objective, teacher, weight)
+
+
+def _lists(section: Section) -> ListSampling:
+    each = section.text("each", "pair")
+    return ListSampling(
+        each,
+        section.integer("texts", 1 if each == "pair" else 8, minimum=1),
+        section.integer("take", None, minimum=1),
+    )
+
+
+def _columns(section: Section) -> Columns:
+    names = ("query_id", "query", "doc_id", "text", "relevance")
+    return Columns(*(section.text(name, getattr(Columns(), name)) for name in names))
+
+
+def _data_set(
+    section: Section, default_terms: tuple[LossTerm, ...], default_lists: ListSampling
+) -> DataSetConfig:
+    keys = section.keys
+    loss_terms = _loss_terms(section) if "objective" in keys else default_terms
+    lists = _read(section.section("lists"), _lists) if "lists" in keys else default_lists
+    validation = section.number("validation", 0.0)
+    if not 0 <= validation < 1:
+        raise InputError(
+            "share of queries is out of range", wanted="0 up to 1", found=str(validation)
+        )
+    comparing = [term.objective.kind for term in loss_terms if term.objective.needs_several_texts]
+    if comparing and lists.each == "pair":
+        raise InputError(
+            f"objective {comparing[0]} compares texts of one query, so lists need several texts",
+            remedy='lists = { each = "positive", texts = 8 }, or each = "query"',
+        )
+    return DataSetConfig(
+        name=section.text("name"),
+        source=_source(section),
+        segments=_segments(section) if "documents" in keys else "whole",
+        passages=section.integer("passages", None, minimum=1),
+        licence=section.text("licence", "not stated"),
+        chunk=section.integer("chunk", None, minimum=1),
+        validation=validation,
+        validation_queries=section.integer("validation_queries", None, minimum=1),
+        lists=lists,
+        loss_terms=loss_terms,
+        weight=_positive(section, "weight", 1.0),
+    )
+
+
+def _source(section: Section) -> PairSource:
+    """Parse where pairs come from: files of pairs, a judged collection, or documents alone."""
+    highest = section.integer("highest", 1, minimum=1)
+    skip_bad = section.boolean("skip_bad", False)
+    if "documents" not in section.keys:
+        return PairSource(
+            section.texts("files"),
+            columns=_read(section.section("columns", {}), _columns),
+            highest=highest,
+            unjudged=section.integer("unjudged", None),
+            skip_bad=skip_bad,
+        )
+    judged = not {"queries", "qrels"}.isdisjoint(section.keys)
+    return PairSource(
+        tuple(map(section.text, COLLECTION if judged else COLLECTION[:1])),
+        judged=judged,
+        documents=not judged,
+        format=section.text("format", ""),
+        highest=highest,
+        skip_bad=skip_bad,
+    )
+
+
+def _segments(section: Section) -> str:
+    name = section.text("segments", "whole")
+    parse_segmenter(name)
+    return name
+
+
+def _schedule(section: Section) -> Schedule:
+    epochs, steps = (
+        section.integer("epochs", None, minimum=1),
+        section.integer("steps", None, minimum=1),
+    )
+    if (epochs is None) == (steps is None):
+        raise InputError("exactly one of epochs and steps must be set")
+    precision = section.text("precision", "fp32")
+    if precision not in ("fp32", "bf16"):
+        raise InputError("unsupported precision", wanted="fp32 or bf16", found=precision)
+    return Schedule(
+        epochs=epochs,
+        steps=steps,
+        batch=section.integer("batch", 32, minimum=1),
+        accumulate=section.integer("accumulate", 1, minimum=1),
+        learning_rate=_positive(section, "learning_rate", 2e-5),
+        warmup=_positive(section, "warmup", 0.1, or_zero=True),
+        decay=section.boolean("decay", True),
+        weight_decay=_positive(section, "weight_decay", 0.01, or_zero=True),
+        clip=_positive(section, "clip", 1.0),
+        precision=precision,
+        save_every=section.integer("save_every", None, minimum=1),
+    )
+
+
+def _validation(section: Section, default_measure: str) -> ValidationSettings:
+    return ValidationSettings(
+        section.text("measure", default_measure),
+        section.integer("every", None, minimum=1),
+        section.integer("patience", None, minimum=1),
+    )
+
+
+def _positive(section: Section, key: str, default: float, *, or_zero: bool = False) -> float:
+    """Return the number at `key`. Raises InputError unless it is above 0, or 0 with `or_zero`."""
+    value = section.number(key, default)
+    if value < 0 or (value == 0 and not or_zero):
+        wanted = "0 or more" if or_zero else "above 0"
+        raise InputError("out of range", where=section.where(key), wanted=wanted, found=str(value))
+    return value

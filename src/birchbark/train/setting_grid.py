@@ -1,0 +1,65 @@
+"""Which training runs does a configuration with a grid of settings describe?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from birchbark.errors import InputError
+from birchbark.section import Section, with_settings
+from birchbark.train.config import TrainingConfig
+from birchbark.train.read_config import read_training
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One training run of a grid.
+
+    name: the name of its folder; empty without a grid. settings: its values of the grid, by dotted
+    key.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    training: TrainingConfig
+
+
+def read_variants(path: Path) -> list[Variant]:
+    """Return a variant per combination of the grid's values; the last key varies fastest.
+
+    A grid is a table of dotted keys with lists of values, such as "schedule.learning_rate" =
+    [1e-5, 3e-5] and seed = [0, 1, 2]. A file without a grid describes one variant. Raises
+    InputError, which names the file and the key, if a setting or the grid is invalid.
+    """
+    values = Section.table(path)
+    grid = values.pop("grid", {})
+    if not isinstance(grid, dict) or not all(isinstance(v, list) and v for v in grid.values()):
+        raise InputError(
+            "malformed grid",
+            where=f"{path}: grid",
+            wanted='quoted keys with lists: "schedule.learning_rate" = [1e-5, 3e-5]',
+        )
+    for key, choices in grid.items():
+        if any(value in choices[:n] for n, value in enumerate(choices)):
+            raise InputError("a value is repeated", where=f"{path}: grid.{key}")
+    variants = []
+    for choice in product(*grid.values()):
+        settings = dict(zip(grid, choice, strict=True))
+        name = ", ".join(f"{key.rpartition('.')[2]}={value}" for key, value in settings.items())
+        training = read_with_settings(values, settings, path)
+        variants.append(Variant(name.replace("/", "_"), settings, training))
+    return variants
+
+
+def read_with_settings(
+    values: Mapping[str, Any], settings: Mapping[str, Any], path: Path
+) -> TrainingConfig:
+    """Parse `values`, the contents of the file at `path`, after changing some `settings`.
+
+    settings: new values by dotted key. A data set is referred to by its name, as in
+    "data.mb.weight". Raises InputError if a setting is invalid or does not exist.
+    """
+    return read_training(with_settings(values, settings, path), path)

@@ -1,0 +1,173 @@
+"""How do the scores of a teacher become training targets?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from birchbark.device.torch_session import session_factory
+from birchbark.errors import InputError
+from birchbark.pairs.pair_table import Indices, PairTable
+from birchbark.records import Float32s, Ids
+from birchbark.score.bert_scorer import BiEncoderScorer
+from birchbark.score.load_scorer import load_scorer
+from birchbark.score.scorer import Scorer
+from birchbark.score_cache.cached_scorer import CachedScorer
+from birchbark.score_cache.store import ScoreStore
+from birchbark.train.config import Teacher
+from birchbark.train.dataset import Log, TokenisedDataSet
+from birchbark.train.sampler import Sampler
+
+BATCH_CHARACTERS = 1 << 19  # about as much text is scored between two writes to the store
+
+
+@dataclass(frozen=True, slots=True)
+class TeacherScores:
+    """Where and how teacher scores are computed and stored.
+
+    store: the folder of the score store.
+    device: the device that teachers run on.
+    write: whether to store scores; false in processes that read the main process's scores.
+    on_progress: receives the number of pairs scored so far and the number of all sampled pairs of
+    the data set.
+    """
+
+    store: Path
+    device: str = "cpu"
+    write: bool = True
+    on_progress: Callable[[int, int], None] = lambda pairs, total: None
+
+
+def with_teacher_targets(
+    datasets: Sequence[TokenisedDataSet], sampler: Sampler, scores: TeacherScores, log: Log
+) -> list[TokenisedDataSet]:
+    """Return the data sets with teacher scores as targets of the pairs that `sampler` samples.
+
+    The targets of all other pairs are NaN. Data sets without a teacher are returned unchanged.
+    Raises InputError for a teacher that scores documents, and what `load_scorer` raises.
+    """
+    if not any(dataset.config.teachers for dataset in datasets):
+        return list(datasets)
+    return [
+        _with_targets(dataset, sampled, scores, log)
+        for dataset, sampled in zip(datasets, sampler.sampled_pairs(), strict=True)
+    ]
+
+
+def _with_targets(
+    dataset: TokenisedDataSet, sampled: Indices, scores: TeacherScores, log: Log
+) -> TokenisedDataSet:
+    targets, facts = list(dataset.targets), []
+    computed: dict[Teacher, Float32s] = {}  # several losses may share a teacher
+    for index, term in enumerate(dataset.config.loss_terms):
+        if term.teacher and term.teacher not in computed:
+            by_model = [
+                _model_targets(dataset, model, term.teacher, sampled, scores, log)
+                for model in term.teacher.models
+            ]
+            values = [values for values, _ in by_model]
+            computed[term.teacher] = np.mean(values, axis=0, dtype=np.float32)
+            facts += [model_facts for _, model_facts in by_model]
+        if term.teacher:
+            targets[index] = computed[term.teacher]
+    return replace(dataset, targets=tuple(targets), facts={**dataset.facts, "teachers": facts})
+
+
+def _model_targets(
+    dataset: TokenisedDataSet,
+    model: str,
+    teacher: Teacher,
+    sampled: Indices,
+    scores: TeacherScores,
+    log: Log,
+) -> tuple[Float32s, dict[str, object]]:
+    """Return one model's targets (pairs,), and what the model card says about the model."""
+    name, pairs = dataset.config.name, dataset.training_pairs.pairs
+    log(f"{name}: {model} scores {len(sampled):,} of {len(pairs):,} pairs")
+    scorer = load_scorer(model, pooling=teacher.pooling, session=session_factory(scores.device))
+    if scorer.width > 1:
+        raise InputError("this model scores documents, not texts", where=f"teacher {model}")
+    targets, truncated = teacher_targets(pairs, sampled, teacher, scorer, scores)
+    if truncated:
+        log(f"{name}: the teacher truncates {truncated:,} pairs")
+    facts: dict[str, object] = {"model": model, "fingerprint": scorer.fingerprint, "cut": truncated}
+    return targets, facts | ({"pooling": teacher.pooling.mode} if teacher.pooling else {})
+
+
+def teacher_targets(
+    pairs: PairTable, sampled: Indices, teacher: Teacher, scorer: Scorer, scores: TeacherScores
+) -> tuple[Float32s, int]:
+    """Return the targets (pairs,), and the number of pairs whose text the teacher truncates.
+
+    The target is scale · (score − shift) for `sampled` pairs, and NaN for all others. The score is
+    a cosine or MaxSim, at least 0, or a cross-encoder's log-odds.
+    """
+    truncated = done = 0
+    targets = np.full(len(pairs), np.nan, np.float32)
+    text_of = pairs.text[pairs.starts[:-1]]  # (pairs,); with teachers, each pair has one text
+    with ScoreStore(scores.store, scorer, write=scores.write) as store:
+        cached_scorer = CachedScorer(scorer, store)
+        for groups in _batches(pairs, sampled):
+            texts = np.unique(text_of[np.concatenate(groups)]).tolist()
+            encoded = scorer.encode([pairs.texts[text] for text in texts])
+            ids = dict(zip(texts, encoded, strict=True))
+            requests: list[tuple[str, list[Ids]]] = []
+            for group in groups:
+                query = pairs.queries[pairs.query[group[0]]]
+                token_budget = scorer.token_budget(query)
+                token_ids = [ids[text] for text in text_of[group].tolist()]
+                truncated += sum(len(of_text) > token_budget for of_text in token_ids)
+                requests.append((query, [of_text[:token_budget] for of_text in token_ids]))
+            if isinstance(scorer, BiEncoderScorer):
+                _prefetch(scorer, store, requests)
+            for (query, token_ids), group in zip(requests, groups, strict=True):
+                targets[group] = cached_scorer.score(query, token_ids)
+                done += len(group)
+                scores.on_progress(done, len(sampled))
+    if scorer.kind == "cross-encoder":  # its scores are probabilities
+        probabilities = np.clip(targets.astype(np.float64), 1e-7, 1 - 1e-7)
+        targets = np.log(probabilities / (1 - probabilities)).astype(np.float32)
+    return np.float32(teacher.scale) * (targets - np.float32(teacher.shift)), truncated
+
+
+def _batches(pairs: PairTable, sampled: Indices) -> Iterator[list[Indices]]:
+    """Yield batches of about BATCH_CHARACTERS characters of text.
+
+    A batch is a list of groups; a group is an array of sampled pairs of one query.
+    """
+    is_sampled = np.zeros(len(pairs), bool)
+    is_sampled[sampled] = True
+    sizes = np.array([len(text) for text in pairs.texts], np.int64)[pairs.text[pairs.starts[:-1]]]
+    batch: list[Indices] = []
+    size = 0
+    for of_query in pairs.by_query:
+        indices = of_query[is_sampled[of_query]]
+        ends = np.cumsum(sizes[indices])
+        for group in np.split(indices, np.flatnonzero(np.diff(ends // BATCH_CHARACTERS)) + 1):
+            if len(group):
+                batch.append(group)
+                size += int(sizes[group].sum())
+            if size >= BATCH_CHARACTERS:
+                yield batch
+                batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _prefetch(
+    scorer: BiEncoderScorer, store: ScoreStore, requests: Sequence[tuple[str, list[Ids]]]
+) -> None:
+    """Encode the queries and texts without stored scores, for all requests at once.
+
+    The texts of a single query are too few to fill a batch.
+    """
+    unscored = [
+        (query, token_ids)
+        for query, token_ids in requests
+        if not store.find(store.keys(query, token_ids))[1].all()
+    ]
+    queries = scorer.encode([query for query, _ in unscored])
+    scorer.prefetch([*queries, *(ids for _, token_ids in unscored for ids in token_ids)])

@@ -1,0 +1,187 @@
+"""How well does a network rank the texts of held-out queries?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+
+import numpy as np
+
+from birchbark.errors import InputError
+from birchbark.evaluate.measures import check_averaged, measure
+from birchbark.evaluate.significance import mean_interval
+from birchbark.pairs.pair_table import PairTable
+from birchbark.records import Float32s, Qrels, Ranking, Run
+from birchbark.train.config import ValidationSettings
+from birchbark.train.dataset import MAX_COMPARED, TokenisedDataSet
+from birchbark.train.lists import sample_lists
+from birchbark.train.loop import INFERENCE_TOKENS, Learner, batches_by_length, list_losses
+from birchbark.train.masked_lm import MaskedLearner
+from birchbark.train.masking import LOG_LIKELIHOOD
+from birchbark.train.network import PackedInputs
+from birchbark.train.pair_inputs import PairInputs
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationResult:
+    """How well a network performs on the held-out queries of a data set.
+
+    values: the measure's value for each query with a relevant text; for a masked model, the
+    log-likelihood of each held-out pair.
+    loss: the sum over loss terms of the term's weight times the mean loss per list; None for duo
+    and masked models, without loss terms or lists, and if a term has a teacher, because held-out
+    pairs have no teacher scores.
+    """
+
+    values: Sequence[float]
+    loss: float | None
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values."""
+        return fsum(self.values) / len(self.values)
+
+    @property
+    def summary(self) -> dict[str, float | int]:
+        """The mean, the bounds of its 95 % confidence interval, and the number of values.
+
+        With a single value, both bounds are that value.
+        """
+        count = len(self.values)
+        low, high = mean_interval(np.array(self.values)) if count > 1 else (self.mean, self.mean)
+        return {"mean": self.mean, "low": low, "high": high, "queries": count}
+
+
+def validate(
+    learner: Learner, datasets: Sequence[TokenisedDataSet], measure_name: str, seed: int
+) -> dict[str, ValidationResult]:
+    """Return the validation result of each data set with held-out queries, by name.
+
+    The measure is computed from a ranking of each query's judged texts; for a duo model, of at most
+    MAX_COMPARED of them. A masked model is not measured by a ranking, but by the log-likelihood of
+    the held-out pairs.
+    seed: seed for sampling the lists whose loss is computed, and for masking; with equal seeds, all
+    validations use the same lists and masks.
+    """
+    results = {}
+    for dataset in datasets:
+        inputs, name = dataset.heldout_pairs, dataset.config.name
+        if not len(inputs.pairs):
+            continue
+        if isinstance(learner, MaskedLearner):
+            values = learner.log_likelihoods(dataset, seed).astype(float).tolist()
+            results[name] = ValidationResult(values, None)
+            continue
+        duo = learner.network.architecture.duo
+        scores = (duo_scores if duo else score_pairs)(learner, inputs)
+        by_query = measure(*_qrels_and_run(inputs.pairs, scores), (measure_name,)).values[
+            measure_name
+        ]
+        loss = None if duo else _loss(dataset, scores, seed)
+        results[name] = ValidationResult([*by_query.values()], loss)
+    return results
+
+
+def _loss(dataset: TokenisedDataSet, logits: Float32s, seed: int) -> float | None:
+    """Return the weighted sum of mean losses over lists that are sampled as in training.
+
+    The result is None without loss terms or lists, and if a term has a teacher. logits: (pairs,).
+    """
+    import torch
+
+    config, pairs = dataset.config, dataset.heldout_pairs.pairs
+    if config.teachers or not config.loss_terms:
+        return None
+    sampling = replace(config.lists, take=None)
+    sampled = sample_lists(pairs, sampling, (seed,), config.has_gradient)
+    lists = [np.array(pair_list) for pair_list in sampled]
+    if not lists:
+        return None
+    targets = [pairs.grades[indices] for indices in lists]
+    scores = torch.from_numpy(logits)
+    return sum(
+        term.weight * float(list_losses(term.objective, scores, lists, targets).mean())
+        for term in config.loss_terms
+    )
+
+
+def check_validation(datasets: Sequence[TokenisedDataSet], settings: ValidationSettings) -> None:
+    """Raise InputError, before training starts, if validation cannot work.
+
+    It cannot work if the measure is unknown, if a data set has no held-out query with a relevant
+    text, or if patience is set without held-out queries.
+    """
+    if settings.measure != LOG_LIKELIHOOD:
+        check_averaged((settings.measure,))
+    for dataset in datasets:
+        pairs = dataset.heldout_pairs.pairs
+        if dataset.config.validation and not (pairs.grades > 0).any():
+            raise InputError(
+                "no held-out query has a relevant text",
+                where=dataset.config.name,
+                found=f"{len(pairs.queries)} held-out queries",
+                remedy="hold out a larger share of the queries, or set validation = 0",
+            )
+    if settings.patience and not any(dataset.config.validation for dataset in datasets):
+        raise InputError(
+            "patience needs held-out queries", remedy="set validation = 0.1 in a data set"
+        )
+
+
+def _qrels_and_run(pairs: PairTable, scores: Float32s) -> tuple[Qrels, Run]:
+    """Return the qrels and the run of all queries with a relevant text.
+
+    scores: (pairs,); pairs whose score is NaN are left out of both.
+    """
+    grades, rankings = {}, {}
+    for query, indices in zip(pairs.queries, pairs.by_query, strict=True):
+        if pairs.grades[indices].max() > 0:
+            indices = indices[~np.isnan(scores[indices])]
+            doc_ids = [
+                f"{pairs.doc_ids[n]} {n}" for n in indices
+            ]  # unique, even if a document has several pairs
+            grades[query] = dict(zip(doc_ids, map(int, pairs.grades[indices]), strict=True))
+            rankings[query] = Ranking.of(doc_ids, scores[indices])
+    return Qrels(grades), Run(rankings)
+
+
+def duo_scores(learner: Learner, inputs: PairInputs) -> Float32s:
+    """Return the scores of all pairs by comparisons, (pairs,), without dropout.
+
+    Each text's score is the sum, over the texts it is compared with, of the probability that it is
+    the more relevant one. At most MAX_COMPARED texts per query are compared: one with the highest
+    grade, and a random sample of the others that depends on the query's index alone. The scores of
+    all other texts are NaN.
+    """
+    pairs = inputs.pairs
+    scores = np.full(len(pairs), np.nan, np.float32)
+    for query, indices in enumerate(pairs.by_query):
+        shuffled = np.random.default_rng(query).permutation(indices)
+        best = shuffled[np.argmax(pairs.grades[shuffled])]
+        compared = [best, *shuffled[shuffled != best][: MAX_COMPARED - 1]]
+        scores[compared] = 0
+        comparisons = [(i, j) for i in compared for j in compared if i != j]
+        encoded = [inputs.comparison(i, j) for i, j in comparisons]
+        for batch in batches_by_length([len(ids) for ids, _ in encoded], INFERENCE_TOKENS):
+            with learner.autocast():
+                packed = PackedInputs.of([encoded[n] for n in batch], learner.device)
+                probabilities = learner.network.score(packed).sigmoid().cpu().numpy()  # (batch,)
+            np.add.at(scores, [comparisons[n][0] for n in batch], probabilities)
+    return scores
+
+
+def score_pairs(learner: Learner, inputs: PairInputs) -> Float32s:
+    """Return the log-odds of all pairs, (pairs,), without dropout."""
+    scores = np.empty(len(inputs.pairs), np.float32)
+    for batch in batches_by_length(inputs.lengths.tolist(), INFERENCE_TOKENS):
+        with learner.autocast():
+            by_pair = [inputs[n] for n in batch]
+            encoded = [
+                encoded_input for inputs_of_pair in by_pair for encoded_input in inputs_of_pair
+            ]
+            counts = list(map(len, by_pair))
+            packed = PackedInputs.of(encoded, learner.device, counts)
+            logits = learner.network.score(packed)  # (batch,)
+        scores[batch] = logits.cpu().numpy()
+    return scores

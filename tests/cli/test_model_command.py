@@ -1,0 +1,111 @@
+"""Does `birchbark model` check and quantise, and does --precision reach the scorer?"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from safetensors.numpy import load_file, save_file
+
+from birchbark.cli import group
+from birchbark.errors import InputError
+from birchbark.score.describe import describe
+from conftest import DOCUMENTS, write_bert
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to a folder with a tiny model, pairs, a collection and queries."""
+    monkeypatch.chdir(tmp_path)
+    write_bert(tmp_path / "model", labels=1, positions=64)
+    lines = ["birch\ta canoe of birch bark", "birch\tthe bees dance", "bee\tbee " + "bee " * 99]
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines))
+    documents = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
+    (tmp_path / "docs.jsonl").write_text("\n".join(documents))
+    (tmp_path / "q.tsv").write_text("1\tbirch river\n2\tiron engine\n")
+    return tmp_path
+
+
+def birchbark(*arguments: str) -> Result:
+    return CliRunner().invoke(group, arguments, catch_exceptions=False)
+
+
+def test_check_prints_a_row_per_precision(here: Path) -> None:
+    """The user's pairs are scored; a text that is too long is truncated."""
+    shown = birchbark("model", "check", "model", "--pairs", "pairs.tsv", "--threads", "1").output
+    for word in ("fp32", "weights in 16 bits", "weights in 8 bits", "int8 arithmetic", "1.0000"):
+        assert word in shown
+    (here / "bad.tsv").write_text("birch\ta canoe\nno tab here\n")
+    with pytest.raises(InputError, match=r"bad\.tsv:2: not a pair: expected query TAB text"):
+        birchbark("model", "check", "model", "--pairs", "bad.tsv")
+    (here / "empty.tsv").write_text("")
+    with pytest.raises(InputError, match=r"empty\.tsv: no pairs"):
+        birchbark("model", "check", "model", "--pairs", "empty.tsv")
+
+
+@pytest.mark.slow
+def test_check_without_pairs(here: Path) -> None:
+    """Without --pairs, short and long texts of Python's documentation are scored."""
+    shown = birchbark("model", "check", "model").output
+    assert "short, pairs/s" in shown
+    assert "long, pairs/s" in shown
+
+
+def test_quantized_model_ranks(here: Path) -> None:
+    """The two precisions store separate scores, and the best by int8 are rescored in fp32."""
+    output = birchbark("model", "quantize", "model", "--bits", "8", "--to", "small").output
+    assert "small: " in output
+    assert " MB before" in output
+    birchbark("index", "docs.jsonl", "--to", "i")
+    birchbark("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
+    command = ["rerank", "i", "--run", "a.run", "--queries", "q.tsv", "--scores", "kept"]
+    for model in ("model", "small"):
+        for precision, known in (("fp32", 0), ("int8", 12)):
+            more = ["--model", model, "--precision", precision, "--output", f"{model}.run"]
+            assert f"12 pairs scored, {known} reused" in birchbark(*command, *more).output
+    rows = birchbark("scores", "kept").output
+    assert "small, int8 cross-encoder" in rows
+    assert "model cross-encoder\n" in rows
+
+
+def test_only_a_model_is_replaced(here: Path) -> None:
+    """A folder of another program with a config.json is never replaced."""
+    Path("app").mkdir()
+    command = ["model", "quantize", "model", "--bits", "8", "--to", "app"]
+    with pytest.raises(
+        InputError, match=r"app: already exists \(choose another path, or use --replace\)"
+    ):
+        birchbark(*command)
+    for text in ('{"port": 80}', "[]", "{", ""):
+        Path("app/config.json").write_text(text)
+        with pytest.raises(
+            InputError, match="app: the folder is not empty and does not contain a model"
+        ):
+            birchbark(*command, "--replace")
+    assert [path.name for path in Path("app").iterdir()] == ["config.json"]
+    Path("app/config.json").unlink()
+    for _ in range(2):  # an empty folder, then a model
+        birchbark(*command, "--replace")
+
+
+def test_model_without_a_head(here: Path) -> None:
+    """A model without a head can be quantised, and can provide an index's WordPieces."""
+    shutil.copytree("model", "bare")
+    tensors = load_file("bare/model.safetensors")
+    save_file({n: v for n, v in tensors.items() if "class" not in n}, "bare/model.safetensors")
+    assert "no head" in describe(Path("bare"), "bare").head
+    assert (
+        "small: " in birchbark("model", "quantize", "bare", "--bits", "8", "--to", "small").output
+    )
+    birchbark("index", "docs.jsonl", "--to", "i", "--analyzer", "wordpiece", "--vocabulary", "bare")
+    with pytest.raises(InputError, match="--vocabulary has no effect with --analyzer english"):
+        birchbark("index", "docs.jsonl", "--to", "j", "--vocabulary", "bare")
+
+
+@pytest.mark.parametrize("name", ["check", "quantize"])
+def test_help_shows_an_example(name: str) -> None:
+    """The help of every command ends with an example."""
+    assert f"Example: birchbark model {name}" in birchbark("model", name, "--help").output

@@ -1,0 +1,132 @@
+"""Do commands report limits, budgets and stored attachments?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_cli import birchbark, here
+
+from birchbark.cli.options import parse_seconds
+from birchbark.errors import InputError
+from birchbark.index.index import Index
+from conftest import DOCUMENTS, write_bert
+
+__all__ = ["here"]
+COMMAND = ("rerank", "i", "--run", "a.run", "--queries", "q.tsv", "--model", "model")
+
+
+@pytest.fixture
+def run(here: Path) -> Path:
+    """Build an index and a first-stage run."""
+    birchbark("index", "docs.jsonl", "--to", "i")
+    birchbark("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
+    return here
+
+
+def table(path: Path) -> dict[str, dict[str, str]]:
+    """Return a TSV file as row name → column → cell."""
+    head, *rows = [line.split("\t") for line in path.read_text().splitlines()]
+    return {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+
+
+def test_truncation_is_reported(run: Path) -> None:
+    """Tokens beyond a limit are counted in the summary and per query."""
+    stderr = birchbark(*COMMAND, "--output", "b.run")[1]
+    assert "not scored" not in stderr
+    more = ("--max-segments", "1", "--report", "r.tsv")
+    stderr = birchbark(*COMMAND, "--output", "b.run", *more)[1]
+    rows = table(run / "r.tsv")
+    tokens = sum(int(row["truncated_tokens"]) for row in rows.values())
+    documents = sum(int(row["truncated_documents"]) for row in rows.values())
+    assert tokens > documents > 2
+    assert f"--max-segments or --max-length: {tokens} tokens of {documents} doc" in stderr
+    assert rows["3"]["candidates"] == "0"
+    assert rows["1"]["exact"] == "true"
+    stderr = birchbark(*COMMAND, "--output", "b.run", "--max-length", "2")[1]
+    assert "not scored, because of --max" in stderr
+    more = ("--report", "same", "--output", "same")
+    assert "are the same file" in birchbark(*COMMAND, *more, status=2)[1]
+
+
+def test_top(run: Path) -> None:
+    """--top gives the head of the full ranking."""
+    birchbark(*COMMAND, "--output", "all.run")
+    birchbark(*COMMAND, "--output", "best.run", "--top", "1")
+    lines = Path("all.run").read_text().splitlines()
+    heads = [line for line in lines if line.split()[3] == "1"]
+    assert Path("best.run").read_text().splitlines() == heads
+
+
+def test_budget(run: Path) -> None:
+    """With a long budget the answer is exact; with a tiny one it is the first stage's."""
+    command = ("search", "i", "birch river", "--model", "model", "--json")
+    full = birchbark(*command)[0]
+    assert birchbark(*command, "--budget", "60s")[0] == full
+    out, stderr = birchbark(*command, "--budget", "0.000001ms")
+    hits = [json.loads(line) for line in out.splitlines()]
+    assert not any(hit["scored"] or hit["exact"] for hit in hits)
+    assert "scored 0 of 3 documents: the time budget ran out" in stderr
+    first = birchbark("search", "i", "birch river", "--first-stage-only", "--json")[0]
+    assert [h["doc_id"] for h in hits] == [json.loads(x)["doc_id"] for x in first.splitlines()]
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("500ms", 0.5), ("2s", 2), ("1.5", 1.5)])
+def test_times(text: str, seconds: float) -> None:
+    """Times have a unit or are in seconds."""
+    assert parse_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "5x", "-1s", "ms", "1e3", "nan"])
+def test_invalid_times(text: str) -> None:
+    """The message shows valid examples."""
+    with pytest.raises(InputError, match="not a time: expected 500ms, or 2s"):
+        parse_seconds(text)
+
+
+def test_tokens_and_vectors_are_stored_and_completed(here: Path) -> None:
+    """Attachments are computed at indexing, later, and for added documents; they can be deleted."""
+    write_bert(here / "embedding", positions=64)
+    lines = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
+    Path("some.jsonl").write_text("\n".join(lines[:3]))
+    Path("rest.jsonl").write_text("\n".join(lines[3:]))
+    stderr = birchbark("index", "some.jsonl", "--to", "i", "--tokens", "model")[1]
+    assert "tokens of sentences are stored in i" in stderr
+    birchbark("index", "attach", "i", "--vectors", "embedding", "--vector-bits", "8")
+    birchbark("index", "add", "i", "rest.jsonl")
+    index = Index("i")
+    assert (set(index.attachments), index.missing_rows()) == ({"tokens", "vectors"}, {})
+    assert "attachment vectors" in birchbark("index", "stats", "i")[0]
+    birchbark("index", "verify", "i")
+    out = birchbark(
+        "search", "i", "birch river", "--model", "model", "--embedding", "embedding", "--json"
+    )[0]
+    for hit in map(json.loads, out.splitlines()):
+        assert hit["embedding"] > 0
+        parts = hit["first_stage"] + hit["embedding"] + hit["evidence"]
+        assert hit["score"] == pytest.approx(parts)
+    stderr = birchbark("search", "i", "birch river", "--model", "embedding")[1]
+    assert "documents were scored with stored vectors" in stderr
+    more = ("--model", "embedding", "--segments", "windows:9/1")
+    stderr = birchbark("search", "i", "birch river", *more)[1]
+    assert "they are of another model or other segments" in stderr
+    birchbark("index", "detach", "i", "vectors")
+    assert set(Index("i").attachments) == {"tokens"}
+    assert "--tokens MODEL or --vectors MODEL" in birchbark("index", "attach", "i", status=2)[1]
+    stderr = birchbark("index", "attach", "i", "--vectors", "model", status=2)[1]
+    assert "computes no vectors: expected an embedding model" in stderr
+
+
+def test_attachments_are_completed_from_any_folder(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model named by a relative path is found from another working directory."""
+    lines = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
+    Path("some.jsonl").write_text("\n".join(lines[:3]))
+    Path("rest.jsonl").write_text("\n".join(lines[3:]))
+    birchbark("index", "some.jsonl", "--to", "i", "--tokens", "model")
+    (here / "elsewhere").mkdir()
+    monkeypatch.chdir(here / "elsewhere")
+    birchbark("index", "add", "../i", "../rest.jsonl")
+    assert Index(here / "i").missing_rows() == {}

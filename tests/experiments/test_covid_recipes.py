@@ -1,0 +1,120 @@
+"""Do the recipes for CORD-19 and TREC-COVID run on files as they are distributed?"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from birchbark.checkpoint.heads import POOLING_MODES
+from birchbark.evaluate.roc import auc
+from birchbark.experiments.recipe_file import read_recipe
+from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.load_scorer import load_scorer
+from birchbark.study.outcome import Outcome
+from birchbark.study.run import run_study
+from conftest import DOCUMENTS
+from small_study import table_of
+
+RECIPES = Path(__file__).parents[2] / "studies"
+MODELS = re.compile(r'\[?"\.\./training[^\n]*|"all-Mini[^"]*"|"birchbark-[^"]*"')
+QUERIES = ["birch river", "iron engine", "bees dance", "stone bridge", "river canoe", "forest"]
+JUDGED = [
+    "1 4.5 canoe 2", "1 5 forest 1", "1 5 bees 0", "2 1 engine 2",
+    "2 1 bridge -1", "3 1 bees 2", "3 1 engine 0", "4 1 bridge 1",
+    "4 1 canoe 0", "5 2 canoe 2", "6 2 forest 2", "6 2 engine 0",
+]  # fmt: skip
+TOPIC = """<topic number="{number}">
+  <query>{query}</query>
+  <question>what is known of {query}?</question>
+  <narrative>papers on {query}</narrative>
+</topic>
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A data root with the folder cord19; one paper has two rows of metadata."""
+    folder = tmp_path / "cord19"
+    (folder / "parses").mkdir(parents=True)
+    columns = ["cord_uid", "title", "abstract", "publish_time", "pdf_json_files"]
+    with (folder / "metadata.csv").open("w", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(columns)
+        for document in DOCUMENTS:
+            file = f"parses/{document.doc_id}.json" if document.doc_id != "bees" else ""
+            rows.writerow([document.doc_id, document.title, document.text, "2020-03-01", file])
+        rows.writerow(["forest", "Forest", "", "2020", ""])
+    for document in DOCUMENTS:
+        body = [{"text": f"{document.text} Iron and stone by the river."}]
+        (folder / "parses" / f"{document.doc_id}.json").write_text(json.dumps({"body_text": body}))
+    topics = "".join(TOPIC.format(number=n, query=query) for n, query in enumerate(QUERIES, 1))
+    (folder / "topics-rnd5.xml").write_text(f'<topics task="COVIDSearch">\n{topics}</topics>\n')
+    (folder / "qrels-covid_d5_j0.5-5.txt").write_text("\n".join(JUDGED) + "\n")
+    return tmp_path
+
+
+def study(root: Path, name: str, model: str = "") -> Outcome:
+    """Run a recipe with a tiny model in place of the models that it names or trains."""
+    text = (RECIPES / f"{name}.toml").read_text()
+    text = MODELS.sub(f'"{model}"', text)
+    path = root / f"{name}.toml"
+    path.write_text(text.replace("layer = 5", "layer = 1"))
+    return run_study(read_recipe(path), root, root / name)
+
+
+def test_fields(root: Path) -> None:
+    """The study gives tables 4.1 and 4.2 and counts of fields, for queries and for questions."""
+    outcome = study(root, "covid-fields")
+    groups = [g for g in table_of(outcome, "fields").groups if not g.published]
+    assert [group.name for group in groups] == ["query", "question"]
+    rows = {row.name: row.cells for row in table_of(outcome, "presence").groups[0].rows}
+    counts = {name: cells[0].value for name, cells in rows.items()}
+    assert counts == {"title": 4, "text": 5, "body": 4}
+    assert rows["body"][2].value == pytest.approx(4 / 5)  # of the judged, which are all
+    [ratio] = {
+        r.cells[0].value for r in table_of(outcome, "match").groups[0].rows if "and" in r.name
+    }
+    assert 0 < ratio < 1  # type: ignore[operator]
+
+
+def test_bi_encoders(root: Path, bert: Callable[..., Path]) -> None:
+    """The study gives tables 4.3 to 4.5 and ignores unjudged pairs."""
+    model = bert()
+    outcome = study(root, "covid-biencoder", str(model))
+    scorer = load_scorer(model)
+    assert isinstance(scorer, EmbeddingScorer)
+    scores, relevant = [], []
+    for line in JUDGED:
+        number, _, doc_id, grade = line.split()
+        title = next(d.title for d in DOCUMENTS if d.doc_id == doc_id)
+        if title:
+            [query, document] = scorer.embed(scorer.encode([QUERIES[int(number) - 1], title]))
+            scores.append(float(query @ document))
+            relevant.append(int(grade) > 0)
+    rows = {row.name: row for row in table_of(outcome, "auc").groups[0].rows}
+    assert len(rows) == 9
+    area = rows["embedding, title"].cells[POOLING_MODES.index("mean")].value
+    assert area == pytest.approx(auc(np.array(scores), np.array(relevant)), abs=1e-6)
+    assert len(table_of(outcome, "match").groups[0].rows) == 4
+
+
+def test_re_ranking(root: Path, bert: Callable[..., Path]) -> None:
+    """The study gives tables 4.7 and 4.8, for two first stages and for judged documents only."""
+    outcome = study(root, "covid-reranking", str(bert(labels=1)))
+    groups = [g for g in table_of(outcome, "depths").groups if not g.published]
+    assert len(groups) == 8  # two forms of queries, two first stages, all documents or judged ones
+    for group in groups:
+        assert [row.name for row in group.rows][-1] == "random"
+    top = table_of(outcome, "top")
+    assert [column.name for column in top.columns][:4] == [
+        "unjudged",
+        "grade 0",
+        "grade 1",
+        "grade 2",
+    ]

@@ -1,0 +1,89 @@
+"""Does a study of query reformulation rank by the query and its weighted variants?"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from birchbark.collection.runs import read_run
+from birchbark.errors import InputError
+from birchbark.index.build_index import build_index
+from birchbark.records import Ranking
+from birchbark.retrieve.first_stage import rank_query
+from birchbark.retrieve.query_terms import terms_with_variants
+from birchbark.score.masked_lm import MaskedLanguageModel
+from birchbark.score.query_reformulation import reformulate
+from conftest import DOCUMENTS, QUERIES
+from small_study import SmallStudy, write_small_study
+
+RECIPE = """
+kind = "query-reformulation"
+title = "Query variants"
+measures = ["AP"]
+[query-reformulation]
+models = { tiny = "MODEL" }
+counts = [1, 2]
+shares = [0.5, 1]
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path, bert: Callable[..., Path]) -> SmallStudy:
+    return write_small_study(tmp_path, RECIPE, MODEL=bert(masked=True))
+
+
+def test_every_count_with_every_share(study: SmallStudy, tmp_path: Path) -> None:
+    """Rows for all combinations follow BM25 and RM3; each ranks with the weighted query."""
+    outcome = study.run()
+    [table] = outcome.tables
+    rows = [row.name for row in table.groups[0].rows]
+    assert rows == ["BM25", "BM25+RM3", *(f"tiny, {n} × {s}" for n in (1, 2) for s in (0.5, 1))]
+    index = build_index(DOCUMENTS, tmp_path / "index")
+    model = MaskedLanguageModel(next(p for p in tmp_path.iterdir() if p.name.startswith("bert")))
+    run = read_run(tmp_path / "out" / "runs" / "Tiny.tiny-2-0.5.run")
+    for query_id, text in QUERIES.items():
+        variants = reformulate(model, text, index.analyzer.terms, 2)
+        weights = terms_with_variants(index.analyzer, text, variants, 0.5)
+        expected = rank_query(index, weights)
+        assert run.rankings[query_id].doc_ids == expected.doc_ids
+    assert any(
+        isinstance(ranking := run.rankings[q], Ranking)
+        and len(ranking) > len(rank_query(index, text))
+        for q, text in QUERIES.items()
+    )
+
+
+def test_a_model_with_only_a_masked_head(study: SmallStudy, tmp_path: Path) -> None:
+    """A masked language model saved by transformers works without pooling or classifier."""
+    model = next(path for path in tmp_path.iterdir() if path.name.startswith("bert"))
+    shutil.rmtree(model / "1_Pooling")
+    outcome = study.run()
+    assert list(outcome.models) == ["tiny"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("shares = [0.5, 1]", "shares = [1, 0.5]", "ascending numbers"),
+        ("shares = [0.5, 1]", "shares = [0.0, 1]", "above 0"),
+        ("shares = [0.5, 1]", 'shares = ["1"]', "numbers"),
+        ("counts = [1, 2]", "counts = [0, 2]", "integers of 1 or more"),
+        ('models = { tiny = "', 'modes = { tiny = "', "models: key is missing"),
+    ],
+)
+def test_invalid_recipes(study: SmallStudy, old: str, new: str, message: str) -> None:
+    """Errors are reported before any work."""
+    study.replace(old, new)
+    with pytest.raises(InputError, match=message):
+        study.read()
+
+
+def test_a_given_first_stage_is_refused(study: SmallStudy, tmp_path: Path) -> None:
+    """The error is reported before any training run."""
+    (tmp_path / "a.run").write_text("1 Q0 canoe 1 1 x\n")
+    study.append('run = "a.run"\n')
+    with pytest.raises(InputError, match="cannot be searched in a given run"):
+        study.run()

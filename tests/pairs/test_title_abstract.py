@@ -1,0 +1,176 @@
+"""Are titles and texts paired and changed with the configured probabilities?"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from birchbark.cli import group
+from birchbark.collection.intake import Intake
+from birchbark.errors import InputError
+from birchbark.pairs.judged import add_negatives, judged_pairs
+from birchbark.pairs.random_negatives import random_negatives
+from birchbark.pairs.read import read_pairs
+from birchbark.pairs.title_abstract import (
+    TitleChanges,
+    TitlePairs,
+    negatives_per_positive,
+    with_title_and_text,
+)
+from birchbark.records import Document, Pair
+
+NOTHING = {change.name: 0.0 for change in fields(TitleChanges)}
+COUNT = 200
+DOCUMENTS = [
+    Document(
+        f"d{n}",
+        {
+            "title": f"The effects of drug number{n} for mice",
+            "text": " ".join(f"word{n}x{place}" for place in range(30)),
+        },
+    )
+    for n in range(COUNT)
+]
+
+
+def with_changes(seed: int = 0, **chances: float) -> TitlePairs:
+    """Return queries of all documents with these changes alone."""
+    title_pairs = TitlePairs(TitleChanges(**NOTHING | chances), seed)
+    title_pairs.add(DOCUMENTS)
+    return title_pairs
+
+
+def texts(title_pairs: TitlePairs) -> list[str]:
+    """Return the text of its own document that each query is paired with."""
+    return [title_pairs.texts(d.doc_id, d)[0] for d in DOCUMENTS]
+
+
+def test_without_changes() -> None:
+    """Whole titles are paired with whole texts."""
+    title_pairs = with_changes()
+    assert [q.text for q in title_pairs.queries.values()] == [d.title for d in DOCUMENTS]
+    assert texts(title_pairs) == [d.text for d in DOCUMENTS]
+    assert not title_pairs.change_counts
+
+
+def test_stop_words_are_removed() -> None:
+    """The other words stay in order."""
+    queries = with_changes(stop_words=1).queries.values()
+    assert [query.text for query in queries] == [
+        f"effects drug number{n} mice" for n in range(COUNT)
+    ]
+
+
+def test_titles_are_shortened() -> None:
+    """To a quarter of their consecutive words or more, but never all."""
+    title_pairs = with_changes(short_title=1)
+    for document in DOCUMENTS:
+        part, whole = title_pairs.queries[document.doc_id].text, document.title
+        assert f" {part} " in f" {whole} "
+        assert len(whole.split()) / 4 - 1 < len(part.split()) < len(whole.split())
+    assert title_pairs.change_counts == {"shortened titles": COUNT}
+
+
+def test_titles_are_shuffled() -> None:
+    """They have the same words in another order."""
+    title_pairs = with_changes(shuffle=1)
+    for document in DOCUMENTS:
+        query = title_pairs.queries[document.doc_id].text
+        assert query != document.title
+        assert sorted(query.split()) == sorted(document.title.split())
+
+
+def test_texts_are_shortened() -> None:
+    """To consecutive words, which differ between queries."""
+    title_pairs = with_changes(short_text=1)
+    parts = texts(title_pairs)
+    assert all(
+        f" {p} " in f" {d.text} " and p != d.text for p, d in zip(parts, DOCUMENTS, strict=True)
+    )
+    assert title_pairs.texts("d0", DOCUMENTS[0]) != title_pairs.texts("d1", DOCUMENTS[0])
+
+
+@pytest.mark.parametrize(("name", "field"), [("title_title", "title"), ("swap", "text")])
+def test_queries_paired_with_titles(name: str, field: str) -> None:
+    """The query is a title or a text."""
+    title_pairs = with_changes(**{name: 1})
+    assert [query.text for query in title_pairs.queries.values()] == [
+        d.fields[field] for d in DOCUMENTS
+    ]
+    assert texts(title_pairs) == [d.title for d in DOCUMENTS]
+
+
+def test_changes_have_their_probability() -> None:
+    """Within four standard errors; the draws of a document depend on the seed and its id alone."""
+    title_pairs = with_changes(stop_words=0.4)
+    assert 52 <= title_pairs.change_counts["titles without stop words"] <= 108
+    assert with_changes(seed=1, stop_words=0.4).queries != title_pairs.queries
+    alone = TitlePairs(TitleChanges(**NOTHING | {"stop_words": 0.4}), 0)
+    alone.add(DOCUMENTS[7:9])
+    assert alone.queries == {d: title_pairs.queries[d] for d in ("d7", "d8")}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.65, 0.9])
+def test_share_of_negative_pairs(share: float) -> None:
+    """About as configured; each query has its own text, and no text twice."""
+    title_pairs = with_changes()
+    qrels, pairs = title_pairs.qrels(), list[Pair]()
+    if share:
+        sample = random_negatives(qrels, (d.doc_id for d in DOCUMENTS), 9, 0)
+        qrels = add_negatives(qrels, title_pairs.negatives(sample, share))
+    pairs += judged_pairs(
+        title_pairs.queries.values(), qrels, DOCUMENTS, Intake(), title_pairs.texts
+    )
+    negatives = sum(pair.relevance == 0 for pair in pairs)
+    assert len(pairs) - negatives == COUNT
+    assert all((pair.query_id == pair.doc_id) == bool(pair.relevance) for pair in pairs)
+    assert abs(negatives / COUNT - negatives_per_positive(share)) < 0.15
+
+
+def test_impossible_changes_are_not_made() -> None:
+    """No query becomes empty, and a single word is neither shuffled nor shortened."""
+    title_pairs = TitlePairs(
+        TitleChanges(stop_words=1, short_title=1, shuffle=1, short_text=1, swap=0), 0
+    )
+    title_pairs.add([Document("a", {"title": "What Is It?", "text": "x"})])
+    assert set(title_pairs.queries["a"].text.split()) < {"What", "Is", "It?"}
+    title_pairs.add([Document("b", {"title": "Bees", "text": "x"})])
+    assert title_pairs.queries["b"].text == "Bees"
+
+
+def test_errors() -> None:
+    """Probabilities out of range, and documents without a title or text."""
+    with pytest.raises(InputError, match="shuffle is out of range"):
+        TitleChanges(shuffle=1.5)
+    with pytest.raises(InputError, match="exclude each other"):
+        TitleChanges(swap=0.6, title_title=0.6)
+    with pytest.raises(InputError, match="share of negative pairs"):
+        negatives_per_positive(1.0)
+    title_pairs = TitlePairs(TitleChanges(), 0)
+    with pytest.raises(InputError, match="no document has a title and a text: found 2 documents"):
+        title_pairs.add([Document("a", {"title": "t"}), Document("b", {"text": "x"})])
+
+
+def test_command(tmp_path: Path) -> None:
+    """It reads any two fields and counts incomplete documents; equal seeds give equal bytes."""
+    rows = [f'{{"id": "{d.doc_id}", "name": "{d.title}", "text": "{d.text}"}}' for d in DOCUMENTS]
+    path, output = tmp_path / "c.jsonl", tmp_path / "pairs.tsv"
+    path.write_text("\n".join([*rows, '{"id": "bare", "text": "no name"}']))
+    command = ["pairs", "title-abstract", str(path), "--title-field", "name", "--output"]
+    output_text = CliRunner().invoke(group, [*command, str(output)], catch_exceptions=False).output
+    assert "1 documents lack a title or a text: no pair" in output_text
+    pairs = list(read_pairs(output, Intake()))
+    assert {pair.query_id for pair in pairs} == {d.doc_id for d in DOCUMENTS}
+    assert 0.6 < sum(pair.relevance == 0 for pair in pairs) / len(pairs) < 0.7
+    again = tmp_path / "again.tsv"
+    CliRunner().invoke(group, [*command, str(again)], catch_exceptions=False)
+    assert again.read_bytes() == output.read_bytes()
+
+
+def test_white_space_of_fields() -> None:
+    """Each run becomes one space, as in files of pairs."""
+    [document] = with_title_and_text([Document("a", {"t": " a\n b", "x": "c\td"})], "t", "x")
+    assert document.fields == {"title": "a b", "text": "c d"}

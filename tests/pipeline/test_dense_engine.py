@@ -1,0 +1,169 @@
+"""Does the dense engine retrieve the requested candidates and score them correctly?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from birchbark.cli import group
+from birchbark.collection.runs import read_run
+from birchbark.combine.aggregate import Max
+from birchbark.combine.interpolate import Interpolation
+from birchbark.errors import InputError
+from birchbark.index.build_index import build_index
+from birchbark.index.index import Index
+from birchbark.index.writer import IndexWriter
+from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch, parse_vector_match
+from birchbark.pipeline.precompute import precompute_vectors
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.search import search
+from birchbark.records import Document, Query, Run
+from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.retrieve.match import ALL, AND, OR
+from birchbark.score.load_scorer import load_scorer
+from birchbark.segment.by_name import parse_segmenter
+from conftest import DOCUMENTS
+
+QUERY = "birch river"
+NAMES = {document.doc_id for document in DOCUMENTS}
+
+
+@pytest.fixture
+def directory(tmp_path: Path, bert: Callable[..., Path]) -> Path:
+    """An index of DOCUMENTS with sentence vectors of a tiny embedding."""
+    index_directory = tmp_path / "index"
+    build_index(DOCUMENTS, index_directory)
+    attach(index_directory, bert())
+    return index_directory
+
+
+def attach(index_directory: Path, model: Path, segments: str = "sentences") -> None:
+    with IndexWriter(index_directory) as writer:
+        precompute_vectors(load_scorer(model), parse_segmenter(segments), str(model)).attach(writer)
+
+
+def engine(index_directory: Path, *near: object, stage: FirstStage = FirstStage()) -> DenseEngine:
+    return DenseEngine(Index(index_directory), load_scorer, VectorMatch(*near), stage)  # type: ignore[arg-type]
+
+
+def test_cosine_ranking_equals_re_ranking_by_the_embedding(directory: Path) -> None:
+    """Scores equal those of the embedding as a re-ranker with MaxP and a = 0."""
+    index = Index(directory)
+    model = index.attachments["vectors"].config["model"]
+    alone = Ranker(load_scorer(model), interpolation=Interpolation(0), aggregation=Max())
+    candidates = Run({"1": rank_query(index, QUERY, FirstStage(match=ALL))})
+    ranked = rerank(index, candidates, [Query("1", QUERY)], [alone]).rankings["1"]
+    for near in (VectorMatch(), VectorMatch(5), VectorMatch(0, ALL)):
+        assert engine(directory, near.count, near.terms).rank(QUERY, 10) == ranked
+    assert engine(directory).rank(QUERY, 2) == ranked.head(2)
+
+
+def test_candidates(directory: Path) -> None:
+    """Candidates are the nearest documents, documents with query terms, or both."""
+    index = Index(directory)
+    whole = engine(directory).rank(QUERY, 10)
+    near = set(whole.doc_ids[:2])
+    for terms in (AND, OR):
+        matched = set(rank_query(index, QUERY, FirstStage(match=terms)).doc_ids)
+        assert set(engine(directory, 0, terms).rank(QUERY, 10).doc_ids) == matched
+        both = engine(directory, 2, terms).rank(QUERY, 10)
+        assert both.doc_ids == tuple(d for d in whole.doc_ids if d in near | matched)
+        ratio = engine(directory, 2, terms).match_ratio(QUERY, 10)
+        assert ratio == len(near | matched) / len(DOCUMENTS)
+        by_terms = engine(directory, 2, terms, False, stage=FirstStage(match=terms))
+        scores = dict(rank_query(index, QUERY, FirstStage(match=ALL)))
+        assert dict(by_terms.rank(QUERY, 10)) == {d: scores[d] for d in near | matched}
+    alone = engine(directory, 2, None, False).rank(QUERY, 10)
+    assert set(alone.doc_ids) == near
+
+
+def test_engine_contract(directory: Path) -> None:
+    """Deeper rankings extend shallower ones, and BERT can re-rank the candidates."""
+    dense = engine(directory)
+    assert dense.rank(QUERY, 5).head(3) == dense.rank(QUERY, 3)
+    answer = search(dense, QUERY, Ranker(load_scorer(), depth=3), 3)
+    assert len(answer.hits) == 3
+
+
+def test_documents_without_vectors(directory: Path) -> None:
+    """They are counted, and found by their terms but not by cosine."""
+    with IndexWriter(directory) as writer:
+        writer.add(Document("late", {"text": "birch river"}))
+    dense = engine(directory)
+    assert dense.documents_without_vectors == 1
+    assert set(dense.rank(QUERY, 10).doc_ids) == NAMES
+    assert set(engine(directory, 0, ALL).rank(QUERY, 10).doc_ids) == NAMES
+    by_terms = engine(directory, 3, OR, False)
+    assert "late" in by_terms.rank(QUERY, 10).doc_ids
+
+
+def test_titles_alone(tmp_path: Path, bert: Callable[..., Path]) -> None:
+    """With vectors of titles, a document without a title is never among the nearest."""
+    build_index(DOCUMENTS, tmp_path / "index")
+    attach(tmp_path / "index", bert(), "title")
+    ranking = engine(tmp_path / "index").rank("Steam engine", 10)
+    assert ranking.doc_ids[0] == "engine"
+    assert np.isclose(ranking.scores[0], 1, atol=1e-3)
+    assert set(ranking.doc_ids) == NAMES - {"bridge"}
+
+
+def test_errors(tmp_path: Path, directory: Path, bert: Callable[..., Path]) -> None:
+    """Missing or foreign vectors, a query that is too long and bad numbers raise InputError."""
+    with pytest.raises(InputError, match=r"the index has no vectors.*index attach"):
+        DenseEngine(build_index(DOCUMENTS, tmp_path / "bare"), load_scorer)
+    other = load_scorer(bert(seed=5))
+    with pytest.raises(InputError, match="made by a model or version other than"):
+        DenseEngine(Index(directory), lambda name: other)
+    with pytest.raises(InputError, match="query is too long for the model"):
+        engine(directory).rank("birch " * 600, 3)
+    with pytest.raises(InputError, match="depth is out of range"):
+        engine(directory).rank("birch", 0)
+    with pytest.raises(InputError, match="no document would be a candidate"):
+        VectorMatch(0, None)
+
+
+def test_match_option() -> None:
+    """parse_vector_match accepts the values of --match and refuses others."""
+    assert parse_vector_match("", dense=True) == VectorMatch()
+    assert not parse_vector_match("", dense=False).used
+    assert parse_vector_match("and", dense=True) == VectorMatch(0, AND)
+    assert not parse_vector_match("and", dense=False).used
+    assert parse_vector_match("ann:100", dense=False) == VectorMatch(100, None, cosine=False)
+    assert parse_vector_match("ann:100+or", dense=True) == VectorMatch(100, OR)
+    for wrong in ("ann", "ann:", "ann:x", "ann:5+", "ann:5+xor", "nearest"):
+        with pytest.raises(InputError, match="unknown match"):
+            parse_vector_match(wrong, dense=True)
+
+
+def test_commands(tmp_path: Path, directory: Path) -> None:
+    """retrieve and search use the engine; options without effect are refused."""
+    queries, run = tmp_path / "q.tsv", tmp_path / "dense.run"
+    queries.write_text(f"1\t{QUERY}\n")
+    command = ["retrieve", str(directory), "--queries", str(queries), "--output", str(run)]
+    report = tmp_path / "report.tsv"
+    options = ["--first-stage", "dense", "--match", "ann:2+and", "--report", str(report)]
+    CliRunner().invoke(group, [*command, *options], catch_exceptions=False)
+    assert read_run(run).rankings["1"] == engine(directory, 2, AND).rank(QUERY, 1000)
+    assert read_run(run).tag == "dense"
+    assert float(report.read_text().split("\t")[1]) == engine(directory, 2, AND).match_ratio(
+        QUERY, 9
+    )
+    for options, message in (
+        (["--first-stage", "dense", "--rm3"], "--rm3 has no effect with --first-stage dense"),
+        (["--first-stage", "dense", "--k1", "2"], "--k1 has no effect with --first-stage dense"),
+        (["--first-stage", "dense", "--weighted"], "--weighted queries have no text"),
+        (["--match", "near"], "unknown match 'near'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            CliRunner().invoke(group, [*command, *options], catch_exceptions=False)
+    result = CliRunner().invoke(
+        group,
+        ["search", str(directory), QUERY, "--first-stage", "dense", "--first-stage-only", "--json"],
+        catch_exceptions=False,
+    )
+    assert result.stdout.count('"doc_id"') == len(DOCUMENTS)

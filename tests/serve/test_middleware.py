@@ -1,0 +1,188 @@
+"""Which requests does the middleware reject, and which headers do all answers have?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from served import client, index_directory
+
+from birchbark.serve.limits import Limits
+
+__all__ = ["client", "index_directory"]
+SEARCH = {"query": "birch"}
+BEARER = {"authorization": "Bearer s3cret"}
+
+
+def test_a_key_is_required(client: Any) -> None:
+    """Only the page's own files and the health checks are public."""
+    service = client(key="s3cret")
+    paths = ("/search", "/search/stream", "/documents/canoe", "/metrics", "/about", "/openapi.json")
+    for path in (*paths, "/v2/rerank", "/attention", "/nowhere", "/reportsx"):
+        answer = service.get(path)
+        assert answer.status_code == 401, path
+        assert answer.headers["www-authenticate"] == "Bearer"
+    for path in ("/", "/page/page.js", "/healthz", "/readyz"):
+        assert service.get(path).status_code == 200
+    assert service.get("/reports").status_code == 401  # where it leads
+    right = {"authorization": b"Bearer s3cret"}
+    assert service.post("/search", json=SEARCH, headers=right).status_code == 200
+    for wrong in (b"Bearer s3cre", b"Bearer ", b"Bearer s3cret \xff", b"Basic x", b"s3cret", b""):
+        head = {"authorization": wrong}
+        assert service.post("/search", json=SEARCH, headers=head).status_code == 401
+    assert (
+        service.post("/search", json=SEARCH, headers={"authorization": b"Bearer \xff"}).status_code
+        == 401
+    )
+
+
+def test_reports_accept_the_key_as_a_password(client: Any) -> None:
+    """Links carry no bearer token; the password opens reports and nothing else."""
+    service = client(key="s3cret")
+    for path in ("/reports/", "/reports/one"):
+        assert service.get(path).headers["www-authenticate"].startswith("Basic realm=")
+        assert service.get(path, headers=BEARER).status_code in (200, 404)
+    assert service.get("/reports/", auth=("any", "s3cret")).status_code == 200
+    for wrong in ("s3cre", "", "x:s3cret"):
+        assert service.get("/reports/", auth=("any", wrong)).status_code == 401
+    for odd in (b"Basic s3cret", b"Basic \xff", b"Basic", b"Basic czNjcmV0"):
+        assert service.get("/reports/", headers={"authorization": odd}).status_code == 401
+    assert service.get("/about", auth=("any", "s3cret")).status_code == 401
+    assert service.get("/about", headers=BEARER).json()["reports"] is False
+
+
+def test_openapi_describes_the_key(client: Any) -> None:
+    """If a key is required, /openapi.json says so, and generated clients send it."""
+    described = client(key="s3cret").get("/openapi.json", headers=BEARER).json()
+    assert described["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
+    assert described["paths"]["/search"]["post"]["security"] == [{"HTTPBearer": []}]
+    assert "security" not in described["paths"]["/healthz"]["get"]
+    assert "securitySchemes" not in client().get("/openapi.json").json()["components"]
+
+
+def test_unknown_host_names_are_rejected(client: Any) -> None:
+    """This protects against DNS rebinding."""
+    service = client(hosts=("localhost", "127.0.0.1", "[::1]", "testserver"))
+    assert service.post("/search", json=SEARCH).status_code == 200
+    for host in ("localhost:8000", "127.0.0.1:1", "[::1]:8000", "LOCALHOST"):
+        assert service.post("/search", json=SEARCH, headers={"host": host}).status_code == 200
+    for host in ("evil.example", "localhost.evil.example", "", "[::2]", "localhost@evil"):
+        assert service.post("/search", json=SEARCH, headers={"host": host}).status_code == 421
+
+
+def test_other_sites_cannot_write(client: Any) -> None:
+    """Content types that forms can send are refused, and CORS is not granted."""
+    service = client(writable=True)
+    body = '{"documents": [{"id": "x", "text": "y"}]}'
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+        answer = service.post("/documents", content=body, headers={"content-type": kind})
+        assert answer.status_code == 422, kind
+    answer = service.options("/documents", headers={"origin": "https://evil.example"})
+    assert not any(name.startswith("access-control") for name in answer.headers)
+
+
+def test_large_bodies_are_rejected(client: Any) -> None:
+    """The declared length counts, and so do the bytes received."""
+    service = client(limits=Limits(max_request_bytes=1000))
+    head = {"content-type": "application/json"}
+    large = b'{"query": "' + b"x" * 2000 + b'"}'
+    said = service.post("/search", content=large, headers=head)
+    assert (said.status_code, said.json()["wanted"]) == (413, "at most 1,000 bytes")
+
+    def token_ids() -> Any:
+        for _ in range(100):
+            yield b" " * 100
+
+    answer = service.post("/search", content=token_ids(), headers=head)
+    assert answer.status_code == 413
+    assert answer.json()["message"]
+    assert service.post("/search", json=SEARCH).status_code == 200
+
+
+def test_security_headers(client: Any) -> None:
+    """All answers have them, including errors."""
+    service = client()
+    for answer in (
+        service.get("/"),
+        service.get("/page/page.js"),
+        service.post("/search", json=SEARCH),
+        service.get("/nowhere"),
+        service.post("/search", content=b"{"),
+    ):
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        assert "server" not in answer.headers
+
+
+def test_no_url_reaches_other_files(tmp_path: Path, client: Any) -> None:
+    """Files of the page and reports are found by listed names, never by joined paths."""
+    study = tmp_path / "studies" / "one"
+    study.mkdir(parents=True)
+    (study / "report.html").write_text("<h1>One</h1><script>let a = 1;</script>")
+    (study / "manifest.json").write_text("{}")
+    (tmp_path / "studies" / "<b>").mkdir()
+    (tmp_path / "studies" / "<b>" / "report.html").write_text("no")
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "report.html").write_text("secret")
+    service = client(reports=tmp_path / "studies")
+    assert 'href="/reports/one/"' in service.get("/reports").text
+    assert "<b>" not in service.get("/reports").text
+    assert "<li>1 more: " in service.get("/reports").text
+    report = service.get("/reports/one")
+    assert "<h1>One</h1>" in report.text
+    assert "sandbox allow-scripts" in report.headers["content-security-policy"]
+    assert "'sha256-" in report.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in report.headers["content-security-policy"]
+    (study / "folder.html").mkdir()
+    assert service.get("/reports/one/folder.html").status_code == 404
+    (study / "looked.html").write_text("<h1>What it looked at</h1>")
+    assert service.get("/reports/one/looked.html").text == "<h1>What it looked at</h1>"
+    for path in (
+        "/reports/one/..%2f..%2fsecret%2freport.html", "/reports/one/manifest.json",
+        "/reports/one/../../secret/report.html", "/reports/%2e%2e/secret", "/reports//evil.example",
+        "/reports/..%2fsecret", "/reports/../secret", "/reports/%2e%2e%2fsecret", "/reports/two",
+        "/reports/one%2fmanifest.json", "/page/..%2fapp.py", "/page/%2e%2e/app.py", "/page/",
+        "/page/page.js%00", "/reports/one%00", "/page/..\\app.py", "//etc/passwd",
+    ):  # fmt: skip
+        answer = service.get(path)
+        assert answer.status_code in (404, 405), path
+        assert "secret" not in answer.text
+
+
+def test_the_page_loads_nothing_from_other_servers(client: Any) -> None:
+    """All files that the page refers to are served by the service."""
+    import re
+
+    service = client()
+    waiting, seen = ["/"], set()
+    while waiting:
+        path = waiting.pop()
+        text = service.get(path).text
+        seen.add(path)
+        assert service.get(path).status_code == 200, path
+        assert not re.findall(r"https?://(?!www\.w3\.org)", text), path
+        named = re.findall(r'(?:href|src)="(/page/[^"]+)"', text)
+        named += [f"/page/{name}" for name in re.findall(r'from "\./([^"]+)"', text)]
+        waiting += [name for name in named if name not in seen]
+    assert {"/page/page.js", "/page/reader.js", "/page/colours.css", "/page/attention.js"} <= seen
+
+
+@pytest.mark.parametrize(
+    "name", ["page.js", "hits.js", "reader.js", "compare.js", "api.js", "dom.js"]
+)
+def test_scripts_never_write_html(client: Any, name: str) -> None:
+    """No script writes HTML or evaluates text."""
+    text = client().get(f"/page/{name}").text
+    for word in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "Function(",
+    ):
+        assert word not in text

@@ -1,0 +1,61 @@
+"""Does one table of rules reject options that have no effect or contradict each other?"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import click
+import pytest
+
+from birchbark.cli import group
+from birchbark.errors import InputError
+from birchbark.option_rules import (
+    EXCLUDES,
+    FIRST_STAGE_OPTIONS,
+    NEEDS,
+    NEEDS_VALUE,
+    check_options,
+)
+from birchbark.pipeline.stage_options import StageOptions
+from test_defaults import commands
+
+VALUES = {"rm3": False, "rm3_terms": 10, "first_stage_model": "dense", "k1": 0.9, "ranks": "1-9"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["rm3_terms"], "rm3_terms has no effect without rm3"),
+        (["k1"], "k1 has no effect with first_stage_model dense"),
+        (["per_query", "grades"], "per_query cannot be combined with grades"),
+    ],
+)
+def test_conflicts(given: list[str], message: str) -> None:
+    """The message names both options."""
+    with pytest.raises(InputError, match=message):
+        check_options(given, VALUES)
+
+
+def test_rules_apply_only_where_their_options_exist() -> None:
+    """`ranks` needs `run_file`, which these values do not have; nothing else is given."""
+    check_options(["ranks"], VALUES)
+    check_options([], VALUES)
+    check_options(["rm3_terms", "rm3"], {**VALUES, "rm3": True, "first_stage_model": "bm25"})
+
+
+def test_names_are_spelled_as_users_write_them() -> None:
+    """The command line shows --rm3-terms, not rm3_terms."""
+    with pytest.raises(InputError, match="--rm3-terms has no effect without --rm3"):
+        check_options(["rm3_terms"], VALUES, lambda name: "--" + name.replace("_", "-"))
+
+
+def test_every_rule_is_about_existing_options() -> None:
+    """A renamed option must be renamed in the rules as well."""
+    names: set[str | None] = {field.name for field in fields(StageOptions)}
+    for _, command in commands(group, "birchbark"):
+        if not isinstance(command, click.Group):
+            names |= {parameter.name for parameter in command.params}
+    in_rules = {*FIRST_STAGE_OPTIONS, *NEEDS, *NEEDS_VALUE, *EXCLUDES}
+    in_rules |= {name for others in (*NEEDS.values(), *EXCLUDES.values()) for name in others}
+    in_rules |= {name for name, _ in NEEDS_VALUE.values()}
+    assert in_rules <= names

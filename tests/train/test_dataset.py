@@ -1,0 +1,230 @@
+"""Are data sets read, split and tokenised as configured, and are teacher scores their targets?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_trainings import prepare, settings, some_pairs, write_pairs
+
+from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
+from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.tokenizer import CheckpointTokenizer
+from birchbark.errors import InputError
+from birchbark.pairs.holdout import held_out_queries
+from birchbark.pairs.pair_table import PairTable
+from birchbark.pairs.sources import split_into_chunks
+from birchbark.records import Pair
+from birchbark.score.load_scorer import load_scorer
+from birchbark.train import teacher_scores as module
+from birchbark.train.config import Teacher
+from birchbark.train.dataset import load_datasets
+from birchbark.train.pair_inputs import PairInputs
+from birchbark.train.read_config import read_training
+from birchbark.train.sampler import Sampler
+from birchbark.train.teacher_scores import TeacherScores, teacher_targets, with_teacher_targets
+from conftest import write_bert
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> CheckpointTokenizer:
+    return CheckpointTokenizer(
+        Checkpoint.open(write_bert(tmp_path_factory.mktemp("tiny") / "b", labels=1))
+    )
+
+
+TOKENS = st.lists(st.sampled_from(["birch", "canoe", "bee", "stone"]), min_size=1, max_size=30)
+
+
+@given(TOKENS, TOKENS, st.integers(8, 32))
+def test_inputs_fit_the_maximum_length(
+    tokenizer: CheckpointTokenizer, query: list[str], text: list[str], max_length: int
+) -> None:
+    """Short texts are complete; in long inputs, the query has at most half of the tokens."""
+    pairs = PairTable.of([Pair("q", " ".join(query), "d", " ".join(text), 1)])
+    inputs = PairInputs.of(pairs, tokenizer, max_length)
+    ((ids, types),) = inputs[0]
+    actual = len(types) - int(types.sum()) - 2, int(types.sum()) - 1
+    token_budget = max_length - 3
+    query_tokens = min(len(query), token_budget // 2)
+    assert actual == (query_tokens, min(len(text), token_budget - query_tokens))
+    assert len(ids) == len(types) <= max_length
+    assert inputs.truncated == (actual != (len(query), len(text)))
+    complete, _ = tokenizer.pair_input(*tokenizer.encode([" ".join(query), " ".join(text)]))
+    assert inputs.truncated or np.array_equal(ids, complete)
+
+
+def loaded(folder: Path, **changes: Any) -> Any:
+    training = prepare(folder, **changes)
+    tiny = CheckpointTokenizer(Checkpoint.open(folder / "base"))
+    (dataset,) = load_datasets(training, folder, tiny, lambda text: None)
+    return dataset
+
+
+def test_queries_are_held_out(tmp_path: Path) -> None:
+    """A share of them is held out, and counted in the model card; training uses the others."""
+    dataset = loaded(tmp_path)
+    assert not set(dataset.training_pairs.pairs.queries) & set(dataset.heldout_pairs.pairs.queries)
+    held_out = held_out_queries({pair.query for pair in some_pairs(10)}, 0.3)
+    assert set(dataset.heldout_pairs.pairs.queries) == set(held_out)
+    count = len(held_out)
+    assert dataset.facts["learnt"] == {"queries": 10 - count, "pairs": 50 - 5 * count, "cut": 0}
+    assert dataset.facts["held"] == {"queries": count, "pairs": 5 * count, "cut": 0}
+    np.testing.assert_array_equal(dataset.targets[0], dataset.training_pairs.pairs.grades)
+
+
+def judged(folder: Path, grade: int) -> dict[str, Any]:
+    """Return the settings for a data set from a collection of two judged documents."""
+    (folder / "c.jsonl").write_text(
+        '{"id": "a", "title": "Birch", "text": "bark stone"}\n{"id": "b", "text": "canoe bee"}\n'
+    )
+    (folder / "q.tsv").write_text("1\tbirch bark\n")
+    (folder / "qrels.txt").write_text(f"1 0 a {grade}\n1 0 b 0\n")
+    files = {"documents": "c.jsonl", "queries": "q.tsv", "qrels": "qrels.txt"}
+    other = {"files": None, "validation": None, "highest": 2}
+    return {f"data.{key}": value for key, value in {**files, **other}.items()}
+
+
+def test_a_judged_collection_is_a_data_set(tmp_path: Path) -> None:
+    """Each judged document, title and text, becomes a pair; the model card names the files."""
+    dataset = loaded(tmp_path, **judged(tmp_path, 2))
+    assert sorted(dataset.training_pairs.pairs.texts) == ["Birch\nbark stone", "canoe bee"]
+    assert sorted(dataset.targets[0].tolist()) == [0, 2]
+    assert [file["name"] for file in dataset.facts["files"]] == ["c.jsonl", "q.tsv", "qrels.txt"]
+    with pytest.raises(InputError, match=r"too high.*0 to 2.*3"):
+        loaded(tmp_path, **judged(tmp_path, 3))
+
+
+@pytest.mark.parametrize("key", ["columns", "unjudged", "files"])
+def test_a_judged_collection_refuses_settings_of_pair_files(tmp_path: Path, key: str) -> None:
+    """Such settings would have no effect."""
+    value = {"columns": {"text": "body"}, "unjudged": 0, "files": ["pairs.tsv"]}[key]
+    with pytest.raises(InputError, match=f"{key}: unknown key"):
+        loaded(tmp_path, **{**judged(tmp_path, 2), f"data.{key}": value})
+
+
+def test_long_texts_are_split_into_chunks(tmp_path: Path) -> None:
+    """Each chunk has the grade of its text, and no word is lost. Held-out texts are not split."""
+    pairs = some_pairs(5)
+    chunks = list(split_into_chunks(pairs, 4))
+    for pair in pairs:
+        own = [c for c in chunks if c.doc_id == pair.doc_id]
+        assert " ".join(c.text for c in own) == pair.text
+        assert {(c.query, c.relevance) for c in own} == {(pair.query, pair.relevance)}
+        assert max(len(c.text.split()) for c in own) <= 4
+    assert list(split_into_chunks(pairs, None)) == pairs
+    assert (
+        loaded(tmp_path, data__chunk=4).heldout_pairs.pairs.texts
+        == loaded(tmp_path).heldout_pairs.pairs.texts
+    )
+
+
+def test_teacher_targets(tmp_path: Path) -> None:
+    """Targets are scaled and shifted log-odds, cosines or MaxSim; stored scores are reused."""
+    pairs = PairTable.of(some_pairs(4))
+    for labels, kind in ((1, "cross-encoder"), (None, "embedding"), (None, "tokens")):
+        directory = write_bert(tmp_path / kind, labels=labels)
+        scorer = load_scorer(directory, 1, Pooling(kind) if kind == "tokens" else None)
+        texts = scorer.encode(pairs.texts)
+        values = [
+            scorer.score(pairs.queries[q], [texts[t]])[0]
+            for q, t in zip(pairs.query, pairs.text, strict=True)
+        ]
+        scores = np.array(values, np.float64)
+        if labels:
+            scores = np.log(scores / (1 - scores))
+        stored = TeacherScores(tmp_path / "stored")
+        every = np.arange(len(pairs))
+        targets, truncated = teacher_targets(
+            pairs, every, Teacher((str(directory),), 3.0, 0.25), scorer, stored
+        )
+        assert targets.dtype == np.float32
+        assert truncated == 0
+        np.testing.assert_allclose(targets, 3 * (scores - 0.25), rtol=1e-4, atol=1e-4)
+        for write in (True, False):
+            stored = replace(stored, write=write)
+            again, _ = teacher_targets(pairs, every, Teacher((str(directory),)), scorer, stored)
+            np.testing.assert_allclose(3 * (again - 0.25), targets, rtol=1e-5, atol=1e-5)
+
+
+def test_only_sampled_pairs_get_teacher_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are the pairs of all epochs; other targets are NaN. Progress is reported."""
+    monkeypatch.setattr(module, "BATCH_CHARACTERS", 60)
+    teacher = write_bert(tmp_path / "teacher")
+    values: dict[str, Any] = {
+        "objective": {"kind": "soft", "teacher": str(teacher)},
+        "lists": {"take": 4},
+        "schedule__batch": 2,
+        "schedule__steps": 3,
+    }
+    training = prepare(tmp_path, **values)
+    tokenizer = CheckpointTokenizer(Checkpoint.open(tmp_path / "base"))
+    logged: list[str] = []
+    reported: list[tuple[int, int]] = []
+    datasets = list(load_datasets(training, tmp_path, tokenizer, logged.append))
+    sampler = Sampler(datasets, training.schedule, training.seed, 1)
+    scores = TeacherScores(tmp_path / "stored", on_progress=lambda *done: reported.append(done))
+    (dataset,) = with_teacher_targets(datasets, sampler, scores, logged.append)
+    (targets,) = dataset.targets
+    sampled = {
+        pair
+        for step in range(sampler.steps)
+        for _, pair_list in sampler.lists_at(step)
+        for pair in pair_list
+    }
+    assert sampler.steps_per_epoch == 2
+    assert 4 < len(sampled) <= 6
+    assert set(np.flatnonzero(~np.isnan(targets)).tolist()) == sampled
+    assert reported[-1] == (len(sampled), len(sampled))
+    assert f"scores {len(sampled)} of {len(targets)} pairs" in logged[-1]
+    assert dataset.facts["teachers"][0]["cut"] == 0
+
+
+def test_two_losses_with_one_teacher_share_its_scores(tmp_path: Path) -> None:
+    """The model card names the teacher once."""
+    teacher = str(write_bert(tmp_path / "teacher"))
+    losses = [
+        {"kind": kind, "teacher": teacher, "pooling": "tokens"} for kind in ("soft", "soft-margin")
+    ]
+    training = prepare(tmp_path, objective=losses, lists={"each": "query", "texts": 3})
+    logged: list[str] = []
+    tokenizer = CheckpointTokenizer(Checkpoint.open(tmp_path / "base"))
+    datasets = list(load_datasets(training, tmp_path, tokenizer, logged.append))
+    sampler = Sampler(datasets, training.schedule, training.seed, 1)
+    scores = TeacherScores(tmp_path / "stored")
+    (dataset,) = with_teacher_targets(datasets, sampler, scores, logged.append)
+    assert sum(" scores " in line for line in logged) == 1
+    assert [facts["pooling"] for facts in dataset.facts["teachers"]] == ["tokens"]
+    assert dataset.targets[0] is dataset.targets[1]
+
+
+def test_a_query_held_out_of_one_set_is_trained_on_in_none(tmp_path: Path) -> None:
+    """This holds for any seed; `validation_queries` limits the queries used for validation."""
+    write_pairs(tmp_path / "pairs.tsv", some_pairs(40))
+    write_pairs(tmp_path / "more.tsv", some_pairs(40))
+    base = write_bert(tmp_path / "base", labels=1)
+    seen = []
+    for seed in (0, 1):
+        values = settings(base, {"seed": seed, "data.validation_queries": 2})
+        values["data"].append({"name": "more", "files": ["more.tsv"]})
+        training = read_training(values, tmp_path / "tiny.toml")
+        tokenizer = CheckpointTokenizer(open_any_head(base, "base"))
+        logged: list[str] = []
+        one, other = load_datasets(training, tmp_path, tokenizer, logged.append)
+        assert len(one.heldout_pairs.pairs.queries) == 2
+        held_out = set(held_out_queries({pair.query for pair in some_pairs(40)}, 0.3))
+        assert set(one.heldout_pairs.pairs.queries) <= held_out
+        assert not held_out & {
+            *one.training_pairs.pairs.queries,
+            *other.training_pairs.pairs.queries,
+        }
+        assert any("queries are held out, but not used for validation" in line for line in logged)
+        seen.append(one.heldout_pairs.pairs.queries)
+    assert seen[0] == seen[1]

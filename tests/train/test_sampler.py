@@ -1,0 +1,124 @@
+"""Do all processes together use each list once per epoch, at the configured learning rate?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tiny_trainings import some_pairs
+
+from birchbark.errors import InputError
+from birchbark.pairs.sources import PairSource
+from birchbark.train.config import DataSetConfig, LossTerm, Schedule
+from birchbark.train.dataset import PairInputs, TokenisedDataSet
+from birchbark.train.lists import ListSampling, PairTable
+from birchbark.train.objectives import Objective
+from birchbark.train.sampler import Sampler
+
+SCHEDULE = Schedule(2, None, 3, 1, 0.5, 0.0, True, 0.01, 1.0, "fp32", None)
+
+
+def dataset(
+    name: str, queries: int, lists: ListSampling = ListSampling(), texts: int = 5
+) -> TokenisedDataSet:
+    """Return a data set whose texts are not tokenised."""
+    pairs = PairTable.of(some_pairs(queries, texts))
+    config = DataSetConfig(
+        name=name,
+        source=PairSource(("pairs.tsv",)),
+        segments="whole",
+        passages=16,
+        licence="",
+        chunk=None,
+        validation=0.0,
+        validation_queries=None,
+        lists=lists,
+        loss_terms=(LossTerm(Objective()),),
+        weight=1.0,
+    )
+    inputs = PairInputs(pairs, (), (), None, 0, 0)  # type: ignore[arg-type]
+    return TokenisedDataSet(config, inputs, (pairs.grades,), inputs)
+
+
+DATASETS = [dataset("a", 4), dataset("b", 6, ListSampling("positive", 3))]
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("processes", [1, 3])
+def test_an_epoch_uses_every_list_once(accumulate: int, processes: int) -> None:
+    """This holds for the lists of every data set; the next epoch has a different order."""
+    schedule = replace(SCHEDULE, accumulate=accumulate)
+    sampler = Sampler(DATASETS, schedule, 7, processes)
+    size = 3 * accumulate * processes
+    assert sampler.steps_per_epoch == -(-26 // size)
+    assert sampler.steps == 2 * sampler.steps_per_epoch
+    epochs = [
+        [
+            sampled
+            for step in range(sampler.steps_per_epoch)
+            for sampled in sampler.lists_at(epoch * sampler.steps_per_epoch + step)
+        ]
+        for epoch in range(2)
+    ]
+    for epoch in epochs:
+        assert sorted(lists[0] for number, lists in epoch if number == 0) == list(range(20))
+        assert sorted(lists[0] for number, lists in epoch if number == 1) == list(range(0, 30, 5))
+    assert epochs[0] != epochs[1]
+
+
+def test_a_step_depends_on_seed_and_number_alone() -> None:
+    """It does not depend on earlier steps, so a resumed run uses the same lists."""
+    sampler = Sampler(DATASETS, SCHEDULE, 7, 1)
+    forwards = [sampler.lists_at(step) for step in range(sampler.steps)]
+    for step in (11, 3, 17, 0):
+        assert Sampler(DATASETS, SCHEDULE, 7, 1).lists_at(step) == forwards[step]
+    assert Sampler(DATASETS, SCHEDULE, 8, 1).lists_at(0) != forwards[0]
+
+
+def test_two_processes_equal_twice_the_batch() -> None:
+    """So do two accumulated batches: a step has the same lists, in the same order."""
+    twice = Sampler(DATASETS, replace(SCHEDULE, batch=6), 7, 1)
+    for other in (
+        Sampler(DATASETS, SCHEDULE, 7, 2),
+        Sampler(DATASETS, replace(SCHEDULE, accumulate=2), 7, 1),
+    ):
+        assert [other.lists_at(n) for n in range(10)] == [twice.lists_at(n) for n in range(10)]
+
+
+def test_a_training_can_end_within_an_epoch() -> None:
+    """It can also end after several epochs."""
+    for steps in (1, 5, 30):
+        schedule = replace(SCHEDULE, epochs=None, steps=steps)
+        sampler = Sampler(DATASETS, schedule, 7, 1)
+        assert sampler.steps == steps
+        assert sampler.lists_at(steps - 1)
+
+
+def rates(steps: int, **choices: object) -> list[float]:
+    schedule = replace(SCHEDULE, epochs=None, steps=steps, **choices)  # type: ignore[arg-type]
+    sampler = Sampler(DATASETS, schedule, 0, 1)
+    return [sampler.learning_rate(step) for step in range(steps)]
+
+
+def test_the_learning_rate_rises_and_falls() -> None:
+    """It changes linearly and stays above 0; warm-up is a share or a number of steps."""
+    np.testing.assert_allclose(rates(5), [0.5, 0.4, 0.3, 0.2, 0.1])
+    expected = [0.125, 0.25, 0.375, 0.5, 0.375, 0.25, 0.125]
+    np.testing.assert_allclose(rates(7, warmup=3), expected)
+    np.testing.assert_allclose(rates(10, warmup=0.3), rates(10, warmup=3))
+    np.testing.assert_allclose(rates(4, warmup=1, decay=False), [0.25, 0.5, 0.5, 0.5])
+    for warmup in (0.0, 0.1, 0.33, 0.99, 1, 5, 100):
+        values = rates(9, warmup=warmup)
+        assert 0 < min(values) <= max(values) <= 0.5
+        top = values.index(max(values))
+        assert values == sorted(values[:top]) + sorted(values[top:], reverse=True)
+
+
+def test_a_data_set_without_lists_is_refused() -> None:
+    """It has no query with texts of different grades."""
+    lonely = dataset("lonely", 3, ListSampling("query", 2), texts=1)
+    with pytest.raises(InputError, match=r"lonely: no lists to train on"):
+        Sampler([lonely], SCHEDULE, 0, 1)
+    with pytest.raises(InputError, match="lonely"):
+        Sampler([DATASETS[0], lonely], SCHEDULE, 0, 1)
