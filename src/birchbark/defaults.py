@@ -46,6 +46,7 @@ AGGREGATION: Final = "top:" + ",".join(f"{weight:g}" for weight in TOP_WEIGHTS)
 FIRST_STAGE_WEIGHT: Final = 0.4
 FIRST_STAGE_SCALE: Final[Literal["raw", "max", "minmax"]] = "max"
 EMBEDDING_WEIGHT: Final = 0.5
+SELECT: Final[Literal["terms", "tokens"]] = "terms"
 DUO_DEPTH: Final = 10
 DUO_AGGREGATION: Final = "sum"
 RESCORE_DEPTH: Final = 20  # best documents by int8, which are rescored in fp32

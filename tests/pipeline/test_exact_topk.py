@@ -128,7 +128,7 @@ def test_documents_with_a_bound_equal_to_the_kth_score_are_contenders() -> None:
 def test_unscored_documents_keep_the_first_stage_order(
     case: tuple[Shelf, Ranking, int], budget: int, a: float
 ) -> None:
-    """Scored documents have their true scores; unscored ones follow in first-stage order."""
+    """Scored documents have at most their true scores; unread ones follow in first-stage order."""
     shelf, first, top = case
     scorer = Written()
     ranker = Ranker(scorer, Windows(1, 0), interpolation=Interpolation(a, Scale.MINMAX))
@@ -141,7 +141,12 @@ def test_unscored_documents_keep_the_first_stage_order(
     hits = scoring.hits()
     assert len(hits) == top
     scored = [h for h in hits if h.scored]
-    assert hits[: len(scored)] == scored == [truth[h.document.doc_id] for h in scored]
+    assert hits[: len(scored)] == scored
+    for hit in scored:
+        whole = truth[hit.document.doc_id]
+        texts = {part.segment.text for part in hit.segments}
+        assert hit.score <= whole.score + 1e-9
+        assert hit == whole or len(texts) <= len(whole.segments)
     waiting = [h.document.doc_id for h in hits if not h.scored]
     assert waiting == [d for d in first.doc_ids if d in waiting]
     if scoring.stats.exact:
@@ -309,8 +314,8 @@ def test_cached_scores_do_not_affect_the_speed_estimate(tmp_path: Path) -> None:
 
         scoring = TopKScoring(DocumentReaders(shelf, ranker), QUERY, first, 2)
         scoring.run(Deadline(20, clock))
-    assert scoring.stats.scored == 1
-    assert scorer.now <= 20
+    assert not scoring.stats.exact
+    assert 15 < scorer.now <= 20
 
 
 @pytest.mark.parametrize("seconds", [30, 100, 190, 400, 1000])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from birchbark.records import Document, Segment
 
@@ -24,6 +24,19 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Snippet:
+    """The segment of a document that is shown before a model has read any of it.
+
+    Attributes:
+        segment: The segment.
+        marks: Start and end in `segment.text` of each word that is a term of the query.
+    """
+
+    segment: Segment
+    marks: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A ranked document and the parts of its score: score = first_stage + embedding + evidence.
 
@@ -35,10 +48,12 @@ class Hit:
         evidence: Σ weight · score over the segments.
         segments: The segments with a weight above 0, largest contribution first.
         embedding: The weighted evidence of the ranker's second scorer. Defaults to 0.
-        scored: False if the document was not scored, because it is below the depth or because
-            time ran out; such a hit has no evidence. Defaults to True.
+        scored: False if the scorer read nothing of the document, because of the depth, the reading
+            plan or the time; such a hit has no evidence. Defaults to True.
         compared: The document's score from pairwise comparisons. Compared documents rank above
             all others, by this score. None (the default) if the document was not compared.
+        snippet: For a hit without evidence, the segment that fits the query best by the embedding
+            or by its terms. Defaults to None.
     """
 
     document: Document
@@ -49,6 +64,7 @@ class Hit:
     embedding: float = 0.0
     scored: bool = True
     compared: float | None = None
+    snippet: Snippet | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +75,11 @@ class SearchStats:
         candidates: Number of candidates, down to the depth.
         scored: Number of candidates with a known score.
         pairs: Number of distinct query–segment pairs scored by a model or found in a cache.
+        embedded: Number of these pairs that the embedding scored, without stored vectors.
+        segments: Number of segments that the documents have of which any was considered. For a
+            document that was not split completely, those that it was split into.
+        unsplit_characters: Number of characters of these documents that were not split into
+            segments, because the document is very long or because time ran out.
         by_vectors: Number of documents scored by vectors stored in the index; a document counts
             once for each scorer.
         truncated_tokens: Number of tokens of scored documents that `Ranker.limit` left out.
@@ -66,13 +87,17 @@ class SearchStats:
         comparisons: Number of pairwise comparisons.
         truncated_compared: Number of tokens of compared segments that did not fit into an input
             for two texts.
-        exact: Whether the ranking equals that of scoring all candidates and making all requested
-            comparisons.
+        exact: Whether the answer equals that of a search without a time budget: everything was read
+            that the reading plan asks for and that can change the best documents, and all requested
+            comparisons were made.
     """
 
     candidates: int = 0
     scored: int = 0
     pairs: int = 0
+    embedded: int = 0
+    segments: int = 0
+    unsplit_characters: int = 0
     by_vectors: int = 0
     truncated_tokens: int = 0
     truncated_documents: int = 0
@@ -82,17 +107,9 @@ class SearchStats:
 
     def __add__(self, other: SearchStats) -> SearchStats:
         """Add the counts of two queries or two stages; the sum is exact if both are."""
-        return SearchStats(
-            self.candidates + other.candidates,
-            self.scored + other.scored,
-            self.pairs + other.pairs,
-            self.by_vectors + other.by_vectors,
-            self.truncated_tokens + other.truncated_tokens,
-            self.truncated_documents + other.truncated_documents,
-            self.comparisons + other.comparisons,
-            self.truncated_compared + other.truncated_compared,
-            self.exact and other.exact,
-        )
+        names = [field.name for field in fields(self) if field.name != "exact"]
+        counts = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return SearchStats(**counts, exact=self.exact and other.exact)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,14 @@ class Deadline:
         """Whether the time is up."""
         return self.exists and self._clock() >= self._end
 
+    def part(self, share: float) -> Deadline:
+        """Return a deadline after this share of the remaining time; it measures its own speed."""
+        if not self.exists:
+            return self
+        now = self._clock()
+        budget = share * max(0.0, self._end - now) / (1 - RESERVE)
+        return Deadline(budget, self._clock, on_batch=self._on_batch)
+
     def next_batch(self, lengths: NDArray[np.intp]) -> int:
         """Return how many of the next inputs to score now; 0 if not even the first is in time.
 

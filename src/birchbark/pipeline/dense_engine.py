@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -27,6 +27,7 @@ from birchbark.retrieve.vector_search import StoredVectors, filter_masks
 from birchbark.score.scorer import Scorer
 from birchbark.score.vector_quantization import dequantize_vectors
 from birchbark.segment.by_name import parse_segmenter
+from birchbark.text.analyzer import Analyzer
 
 REMEDY = "birchbark index attach INDEX --vectors MODEL"
 
@@ -180,6 +181,15 @@ class DenseEngine:
     def documents(self, doc_ids: Sequence[str]) -> list[Document]:
         """See `DocumentStore.documents`."""
         return self.index.documents(doc_ids)
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """See `TermWeighting`."""
+        return self.index.analyzer
+
+    def idf(self, terms: Collection[str]) -> dict[str, float]:
+        """See `TermWeighting`."""
+        return IndexEngine(self.index, self.stage).idf(terms)
 
     def attachment(self, name: str) -> Attachment | None:
         """See `Index.attachment`."""

@@ -1,36 +1,50 @@
-"""How are the best candidates found without scoring candidates that cannot be among them?
+"""How are the best candidates found without reading candidates that cannot be among them?
 
 Each document has an upper bound: its weighted first-stage score plus the highest evidence that its
-segments could have with scores in [0, 1]. Documents are scored in descending order of their bounds,
-until no unscored document can be among the `top` best. The result has the same documents, order and
-scores as if all candidates had been scored.
+segments could have with scores in [0, 1]. Documents are read in descending order of their bounds,
+until no other document can be among the `top` best. The result has the same documents, order and
+scores as if everything had been read that the ranker's reading plan asks for.
 
 With an embedding as second scorer, the embedding's evidence is computed for all candidates first
 and is part of their bounds.
+
+Without a deadline documents are read one after another. Under a deadline they are read in rounds:
+first the best segment of each of the first `top` documents, then that of the next documents, then
+the second best segments. A document counts with what has been read of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from functools import cached_property
 
 import numpy as np
 
-from birchbark.combine.aggregate import aggregate
+from birchbark.combine.aggregate import DocumentEvidence, aggregate
 from birchbark.combine.topk import TopK
 from birchbark.errors import InputError
 from birchbark.pipeline.answer import Evidence, Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.read_documents import DocumentReader, EncodedDocument
+from birchbark.pipeline.read_documents import DocumentReader
+from birchbark.pipeline.reading import Reading
+from birchbark.pipeline.reading_plan import Select
 from birchbark.pipeline.score_segments import SegmentScoring
+from birchbark.pipeline.select_segments import SegmentChoice
+from birchbark.pipeline.term_overlap import TermIndex
 from birchbark.records import Document, Float32s, Ranking, Segment
 from birchbark.retrieve.engine import DocumentStore
+from birchbark.score.bert_scorer import BertScorer
 from birchbark.score.scorer import Scorer
+from birchbark.score.token_embeddings import TokenEmbeddings
+from birchbark.score_cache.cached_scorer import uncached
+from birchbark.segment.truncate import Limit
 
 RESCORED_SEGMENTS = 5  # per document, at most
 ROUNDING = 1e-9  # bounds are raised by this share: more than the rounding error of float64 sums
 LOOKAHEAD = 2  # documents scored together, although the first may make the second unnecessary
+EMBEDDING_SHARE = 0.5  # of the time, at most, if vectors must be computed
 
 
 class DocumentReaders:
@@ -45,6 +59,16 @@ class DocumentReaders:
         self.main = reader(ranker.scorer)
         self.embedding = reader(ranker.embedding) if ranker.embedding else None
         self.precise = reader(ranker.precise) if ranker.precise else None
+        self.terms = TermIndex(store)
+
+    @cached_property
+    def token_embeddings(self) -> TokenEmbeddings | None:
+        """The token embeddings of the embedding or the main scorer; None if they have none."""
+        for scorer in (self.ranker.embedding, self.ranker.scorer):
+            model: object = uncached(scorer) if scorer else None
+            if isinstance(model, BertScorer):
+                return TokenEmbeddings(model.checkpoint)
+        return None
 
     def with_ranker(self, ranker: Ranker) -> DocumentReaders:
         """Return the same readers with a ranker that scores segments in the same way.
@@ -61,13 +85,23 @@ class DocumentReaders:
 class TopKScoring:
     """Scores the candidates of one query until the best are certain."""
 
-    def __init__(self, readers: DocumentReaders, query: str, candidates: Ranking, top: int) -> None:
+    def __init__(
+        self,
+        readers: DocumentReaders,
+        query: str,
+        candidates: Ranking,
+        top: int,
+        *,
+        in_rounds: bool = True,
+    ) -> None:
         """top: the number of best documents to find; all are scored if it is len(candidates).
 
-        Raises InputError if the query is too long for one of the ranker's scorers.
+        in_rounds: whether documents are read in rounds under a deadline. Raises InputError if the
+        query is too long for one of the ranker's scorers.
         """
         ranker = self._ranker = readers.ranker
         self._doc_ids = candidates.doc_ids
+        self._positions = {doc_id: i for i, doc_id in enumerate(self._doc_ids)}
         self._top = min(top, len(candidates))
         self._evidence_weight = ranker.interpolation.evidence_weight * (1 - ranker.embedding_share)
         self._first_stage = ranker.interpolation.weighted_first_stage(candidates.scores)  # (n,)
@@ -75,135 +109,225 @@ class TopKScoring:
         self._scoring = SegmentScoring(readers.main, query)
         self._embedding = SegmentScoring(readers.embedding, query) if readers.embedding else None
         self._precise = SegmentScoring(readers.precise, query) if readers.precise else None
+        self._choice = SegmentChoice(
+            self._doc_ids,
+            query,
+            readers.terms,
+            self._scoring,
+            self._embedding,
+            readers.token_embeddings if ranker.plan.select is Select.TOKENS else None,
+        )
         self._store = readers.main
         self._max_evidence = np.full(len(candidates), ranker.max_evidence())
         k = max(self._top, ranker.rescore_depth) if ranker.precise else self._top
         self._topk = TopK(self._doc_ids, [np.inf] * len(candidates), k)
         self._exact = False
-        self._scores: dict[int, Float32s] = {}  # position → scores (n,) or vectors of the segments
-        self._truncated: dict[int, int] = {}  # position → number of truncated tokens
+        self._can_select = in_rounds and ranker.scorer.width == 1 and ranker.limit == Limit()
+        self._readable = set(range(len(candidates)))  # positions that the plan allows to read
+        self._readings: dict[int, Reading] = {}  # position → what is read
+        self._vector_scores: dict[int, Float32s] = {}  # position → scores by stored vectors
         self._by_vectors = 0
 
     def run(
         self, deadline: Deadline | None = None, on_progress: Callable[[], object] = lambda: None
     ) -> None:
-        """Score documents until the `top` best are certain or the time is up.
+        """Read documents until the `top` best are certain or the time is up.
 
         on_progress: called whenever documents were scored, by the embedding or the main scorer.
         """
         deadline = deadline or Deadline(None)
-        if self._embedding and not self._score_by_embedding(self._embedding, deadline, on_progress):
-            return
-        for position in range(len(self._doc_ids)):
-            self._topk.lower_bound(position, self._bound(position))
+        embedded = self._embed(deadline, on_progress)
+        self._apply_plan()
         for position, scores in enumerate(self._scoring.vector_scores(self._doc_ids)):
-            if scores is not None:
+            if scores is not None and position in self._readable:
                 self._by_vectors += 1
-                self._set_scores(position, scores)
-        self._exact = self._score_contenders(deadline, on_progress)
+                self._vector_scores[position] = scores
+                self._choice.count(position, len(scores))
+                self._set_score(position)
+        if self._embedding:
+            on_progress()
+        self._exact = self._score_contenders(deadline, on_progress) and embedded
         if self._exact and self._precise:  # lower scores may admit other documents
             self._exact = self._rescore(self._precise, deadline) and self._score_contenders(
                 deadline, on_progress
             )
 
     def best(self) -> Ranking:
-        """Return the `top` best of the documents scored so far, with their scores."""
-        return self._topk.best(self._top)
+        """Return the `top` best documents, with their scores.
+
+        Documents that the reading plan leaves out follow the others with lower scores. Without
+        enough time, only documents of which something was read are returned.
+        """
+        best = self._topk.best(self._top)
+        if not self._exact or len(best) == self._top:
+            return best
+        scored = set(best.doc_ids)
+        rest = [doc_id for doc_id in self._prior().doc_ids if doc_id not in scored]
+        return append_below(best, rest[: self._top - len(best)])
 
     def hits(self, max_hits: int | None = None) -> list[Hit]:
         """Return the best documents with their evidence.
 
-        If the time ran out, unscored documents follow in first-stage order. max_hits: the maximum
-        number of hits; `top` by default.
+        Documents of which nothing was read follow, in the order of first stage and embedding.
+        max_hits: the maximum number of hits; `top` by default.
         """
-        positions = {doc_id: i for i, doc_id in enumerate(self._doc_ids)}
         count = self._top if max_hits is None else min(max_hits, self._top)
-        doc_ids = self.best().doc_ids[:max_hits]
-        unscored = [i for i in range(len(self._doc_ids)) if i not in self._scores]
-        unscored = unscored[: count - len(doc_ids)]
-        rest = self._store.documents([self._doc_ids[i] for i in unscored])
+        scored = self._topk.best(count).doc_ids
+        known = set(scored)
+        rest = [d for d in self._prior().doc_ids if d not in known][: count - len(scored)]
+        positions = [self._positions[doc_id] for doc_id in scored]
+        unread = zip(self._store.documents(rest), rest, strict=True)
         return [
-            *(
-                self._hit(positions[document.doc_id], document, segments)
-                for document, segments in self._scoring.segments(doc_ids)
-            ),
-            *(
-                Hit(document, first, first, 0.0, (), scored=False)
-                for document, first in zip(rest, self._first_stage[unscored].tolist(), strict=True)
-            ),
+            *(self._hit(position, *self._segments(position)) for position in positions),
+            *(self._unread_hit(self._positions[d], document) for document, d in unread),
         ]
 
     @property
     def stats(self) -> SearchStats:
         """How much has been scored so far."""
-        truncated = [tokens for tokens in self._truncated.values() if tokens]
+        readings = [reading for reading in self._readings.values() if reading.read]
+        truncated = [r.encoded.truncated for r in readings if r.encoded.truncated]
         scorings = (self._scoring, self._embedding, self._precise)
+        segments, unsplit = self._choice.totals
         return SearchStats(
             candidates=len(self._doc_ids),
-            scored=len(self._scores),
+            scored=self._topk.scored,
             by_vectors=self._by_vectors,
             pairs=sum(scoring.pairs for scoring in scorings if scoring),
+            embedded=self._embedding.pairs if self._embedding else 0,
+            segments=segments,
+            unsplit_characters=unsplit,
             truncated_tokens=sum(truncated),
             truncated_documents=len(truncated),
             exact=self._exact,
         )
 
-    def _score_contenders(self, deadline: Deadline, on_progress: Callable[[], object]) -> bool:
-        """Score documents until no other can be among the best; false if time does not suffice."""
-        while contenders := self._topk.contenders():
-            ahead = contenders[: max(LOOKAHEAD, self._top - len(self._scores))]
-            batch = self._scoring.read_batch([self._doc_ids[i] for i in ahead], deadline)
-            if self._tighten_bounds(ahead, batch) and not deadline.passed:
-                continue
-            scored = self._scoring.score(batch, deadline)
-            if scored is None:
+    def _prior(self) -> Ranking:
+        """Return all candidates in the order of first stage and embedding."""
+        return Ranking.of(self._doc_ids, self._first_stage + self._embedding_part)
+
+    def _apply_plan(self) -> None:
+        """Set which documents may be read, and the bounds of their scores."""
+        documents = self._ranker.plan.documents
+        if documents is not None:
+            self._readable = {self._positions[d] for d in self._prior().doc_ids[:documents]}
+        for position in self._readable:
+            self._topk.lower_bound(position, self._bound(position))
+
+    def _embed(self, deadline: Deadline, on_progress: Callable[[], object]) -> bool:
+        """Compute the candidates' evidence by the embedding; false if time does not suffice."""
+        scoring = self._embedding
+        if not scoring:
+            return True
+        by_position = scoring.vector_scores(self._doc_ids)
+        missing = []
+        for position, scores in enumerate(by_position):
+            if scores is None:
+                missing.append(position)
+            else:
+                self._by_vectors += 1
+                self._choice.add_embedded(position, scores)
+                self._set_embedding(position, scores)
+        deadline = deadline.part(EMBEDDING_SHARE)
+        segments = self._ranker.plan.embedded if self._can_select else None
+        while missing:
+            if segments is None:
+                batch = scoring.read_batch([self._doc_ids[i] for i in missing], deadline)
+            else:
+                selected = self._choice.to_embed(missing, segments, deadline)
+                batch = [one.encoded for one in selected]
+            scored = scoring.score(batch, deadline)
+            if not scored:
                 return False
-            for position, encoded, scores in zip(ahead, batch, scored, strict=False):
-                self._truncated[position] = encoded.truncated
-                self._set_scores(position, scores)
+            for i, (position, scores) in enumerate(zip(missing, scored, strict=False)):
+                if segments is not None:
+                    self._choice.add_partly_embedded(position, selected[i], scores)
+                else:
+                    self._choice.add_embedded(position, scores)
+                self._set_embedding(position, scores)
+            del missing[: len(scored)]
+        return True
+
+    def _set_embedding(self, position: int, scores: Float32s) -> None:
+        weight = self._ranker.interpolation.evidence_weight * self._ranker.embedding_share
+        evidence = aggregate(scores, self._ranker.aggregation).evidence
+        self._embedding_part[position] = weight * evidence
+
+    def _score_contenders(self, deadline: Deadline, on_progress: Callable[[], object]) -> bool:
+        """Read documents until no other can be among the best; false if time does not suffice."""
+        rounds = deadline.exists and self._can_select
+        while contenders := [i for i in self._topk.contenders() if i in self._readable]:
+            if rounds:
+                done = [self._readings[i].read if i in self._readings else 0 for i in contenders]
+                ahead = [i for i, n in zip(contenders, done, strict=True) if n == min(done)]
+                ahead = ahead[: max(LOOKAHEAD, self._top)]
+            else:
+                scored = len(self._readings.keys() | self._vector_scores.keys())
+                ahead = contenders[: max(LOOKAHEAD, self._top - scored)]
+            opened = self._open(ahead, deadline)
+            if self._tighten_bounds(opened) and not deadline.passed:
+                continue
+            if not self._read(opened, 1 if rounds else None, deadline):
+                return False
             on_progress()
         return True
 
-    def _score_by_embedding(
-        self, scoring: SegmentScoring, deadline: Deadline, on_progress: Callable[[], object]
-    ) -> bool:
-        """Compute all candidates' evidence by the embedding; false if time does not suffice."""
-        by_position = scoring.vector_scores(self._doc_ids)
-        self._by_vectors += sum(scores is not None for scores in by_position)
-        unscored = [i for i, scores in enumerate(by_position) if scores is None]
-        while unscored:
-            batch = scoring.read_batch([self._doc_ids[i] for i in unscored], deadline)
-            scored = scoring.score(batch, deadline)
-            if scored is None:
-                return False
-            for position, scores in zip(unscored, scored, strict=False):
-                by_position[position] = scores
-            del unscored[: len(scored)]
-            on_progress()
-        weight = self._ranker.interpolation.evidence_weight * self._ranker.embedding_share
-        aggregation = self._ranker.aggregation
-        evidence = [aggregate(s, aggregation).evidence for s in by_position if s is not None]
-        self._embedding_part = weight * np.array(evidence)
-        return True
+    def _open(self, positions: Sequence[int], deadline: Deadline) -> list[int]:
+        """Prepare the readings of as many of the first documents as should be read together."""
+        missing = [i for i in positions if i not in self._readings]
+        plan = self._ranker.plan
+        if not missing:
+            return list(positions)
+        if self._can_select and (plan.segments is not None or deadline.exists):
+            for position, one in self._choice.to_read(missing, plan.segments, deadline):
+                split = one.document, one.segments
+                self._readings[position] = Reading(one.encoded, one.order, split)
+        else:
+            doc_ids = [self._doc_ids[i] for i in missing]
+            batch = self._scoring.read_batch(doc_ids, deadline)
+            for position, encoded in zip(missing, batch, strict=False):
+                order = range(len(encoded.token_ids))
+                width = self._ranker.scorer.width
+                self._choice.count(position, len(order))
+                self._readings[position] = Reading(encoded, order, width=width)
+        return [i for i in positions if i in self._readings]
+
+    def _read(self, positions: Sequence[int], count: int | None, deadline: Deadline) -> bool:
+        """Read the next `count` segments of each document; false if time does not suffice."""
+        wanted = [self._readings[i].next(count) for i in positions]
+        scored = self._scoring.score_texts([ids for of_one in wanted for ids in of_one], deadline)
+        begin = 0
+        for position, of_one in zip(positions, wanted, strict=True):
+            reading = self._readings[position]
+            scores = scored[begin : begin + len(of_one)]
+            if len(scores) or not of_one:
+                reading.add(scores)
+                if reading.complete or reading.width == 1:
+                    self._set_score(position, final=reading.complete)
+            begin += len(of_one)
+        return bool(positions) and len(scored) == begin
 
     def _rescore(self, scoring: SegmentScoring, deadline: Deadline) -> bool:
         """Rescore the top segments of the best documents; false if time does not suffice."""
-        positions = {doc_id: i for i, doc_id in enumerate(self._doc_ids)}
         doc_ids = self._topk.best(self._ranker.rescore_depth).doc_ids
-        best = [positions[doc_id] for doc_id in doc_ids]
+        best = [self._positions[doc_id] for doc_id in doc_ids]
         documents, selected = [], []
-        for position, encoded in zip(best, self._scoring.read(doc_ids), strict=True):
-            evidence = self._ranker.evidence_of(self._scores[position])
+        for position in best:
+            evidence = self._ranker.evidence_of(self._scores(position))
             contributions = evidence.weights * evidence.scores  # (segments,)
             top = np.argsort(-contributions, kind="stable")[:RESCORED_SEGMENTS]
             selected.append(top[contributions[top] > 0])
+            if position in self._readings:
+                encoded = self._readings[position].encoded
+            else:
+                (encoded,) = self._scoring.read([self._doc_ids[position]])
             documents.append(encoded.select(selected[-1]))
         rescored = scoring.score(documents, deadline)
         if rescored is None or len(rescored) < len(documents):
             return False
         for position, segments, scores in zip(best, selected, rescored, strict=True):
-            self._scores[position][segments] = scores
-            self._set_scores(position, self._scores[position])
+            self._scores(position)[segments] = scores
+            self._set_score(position)
         return True
 
     def _bound(self, position: int) -> float:
@@ -214,28 +338,50 @@ class TopKScoring:
         parts = np.array([self._first_stage[position], self._embedding_part[position], evidence])
         return float(parts.sum() + ROUNDING * np.abs(parts).sum())
 
-    def _tighten_bounds(
-        self, positions: Sequence[int], documents: Sequence[EncodedDocument]
-    ) -> bool:
+    def _tighten_bounds(self, positions: Iterable[int]) -> bool:
         """Lower the bounds of documents whose segments are counted; true if any bound changed."""
         lowered = False
-        for position, encoded in zip(positions, documents, strict=False):
-            max_evidence = self._ranker.max_evidence(len(encoded.token_ids))
+        for position in positions:
+            segments = len(self._readings[position].order)
+            max_evidence = self._ranker.max_evidence(segments)
             if max_evidence < self._max_evidence[position]:
                 self._max_evidence[position], lowered = max_evidence, True
                 self._topk.lower_bound(position, self._bound(position))
         return lowered
 
-    def _set_scores(self, position: int, scores: Float32s) -> None:
-        self._scores[position] = scores
-        evidence = self._evidence_weight * self._ranker.evidence_of(scores).evidence
+    def _scores(self, position: int) -> Float32s:
+        """Return the scores (n,) of the segments of a document that has been read."""
+        if position in self._readings:
+            return self._readings[position].scores
+        return self._vector_scores[position]
+
+    def _evidence(self, position: int) -> DocumentEvidence:
+        """Return the evidence from what has been read of a document."""
+        reading = self._readings.get(position)
+        if reading is None or reading.complete:
+            return self._ranker.evidence_of(self._scores(position))
+        return self._ranker.evidence_of(reading.scores[reading.known])
+
+    def _set_score(self, position: int, *, final: bool = True) -> None:
+        evidence = self._evidence_weight * self._evidence(position).evidence
         score = float(self._first_stage[position] + self._embedding_part[position] + evidence)
-        self._topk.set_score(position, score)
+        self._topk.set_score(position, score, final=final)
+
+    def _segments(self, position: int) -> tuple[Document, Sequence[Segment]]:
+        """Return a document with the segments that have been read, in the order of their scores."""
+        reading = self._readings.get(position)
+        if reading is None or reading.split is None:
+            document, segments = next(iter(self._scoring.segments([self._doc_ids[position]])))
+        else:
+            document, segments = reading.split
+        if reading is None or reading.complete:
+            return document, segments
+        return document, [segments[i] for i in reading.known]
 
     def _hit(self, position: int, document: Document, segments: Sequence[Segment]) -> Hit:
         first_stage = float(self._first_stage[position])
         embedding = float(self._embedding_part[position])
-        aggregated = self._ranker.evidence_of(self._scores[position])
+        aggregated = self._evidence(position)
         evidence = float(self._evidence_weight * aggregated.evidence)
         weights = self._evidence_weight * aggregated.weights
         contributions = [
@@ -246,3 +392,27 @@ class TopKScoring:
         contributions.sort(key=lambda e: -e.weight * e.score)
         score = first_stage + embedding + evidence
         return Hit(document, score, first_stage, evidence, tuple(contributions), embedding)
+
+    def _unread_hit(self, position: int, document: Document) -> Hit:
+        """Return the hit of a document of which the main scorer has read nothing."""
+        first_stage = float(self._first_stage[position])
+        embedding = float(self._embedding_part[position])
+        return Hit(
+            document,
+            first_stage + embedding,
+            first_stage,
+            0.0,
+            (),
+            embedding,
+            scored=False,
+            snippet=self._choice.snippet(position, document),
+        )
+
+
+def append_below(head: Ranking, doc_ids: Sequence[str]) -> Ranking:
+    """Return `head`, followed by `doc_ids` in this order with lower scores."""
+    if not doc_ids or not len(head):
+        return head if not doc_ids else Ranking.of(doc_ids, -np.arange(len(doc_ids), dtype=float))
+    lowest = float(head.scores.min())
+    below = lowest - np.arange(1, len(doc_ids) + 1) * max(1e-3, abs(lowest) * 1e-3)
+    return Ranking.of([*head.doc_ids, *doc_ids], [*head.scores.tolist(), *below.tolist()])

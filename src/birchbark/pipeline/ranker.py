@@ -13,6 +13,7 @@ from birchbark.combine.aggregate import Aggregation, DocumentEvidence, Top, aggr
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
 from birchbark.pipeline.compare_hits import Duo
+from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.records import Float32s
 from birchbark.score.scorer import DocumentScorer, Scorer
 from birchbark.segment.by_name import Segmenter
@@ -44,6 +45,8 @@ class Ranker:
         precise: A scorer that scores the highest-weighted segments of the best documents again,
             for use with a less precise first scorer (int8). Defaults to None: no rescoring.
         rescore_depth: Number of best documents that `precise` scores again. Defaults to 20.
+        plan: Which segments of which candidates are read. Defaults to `ReadingPlan()`: all of all.
+            A plan that chooses segments requires a scorer of segments, and no `limit`.
         duo: Pairwise re-ranking of the best documents. Defaults to None: no comparisons.
     """
 
@@ -58,6 +61,7 @@ class Ranker:
     precise: Scorer | None = None
     rescore_depth: int = defaults.RESCORE_DEPTH
     duo: Duo | None = None
+    plan: ReadingPlan = field(default_factory=ReadingPlan)
 
     def __post_init__(self) -> None:
         if self.depth < 1:
@@ -70,6 +74,11 @@ class Ranker:
                 f"{self.embedding.name} scores whole documents, not segments",
                 wanted="an embedding model",
             )
+        if self.plan.segments is not None or self.plan.embedded is not None:
+            if self.scorer.width > 1:
+                raise InputError(f"{self.scorer.name} must read all segments of a document")
+            if self.limit != Limit():
+                raise InputError("a reading plan that chooses segments excludes a limit")
         if self.precise and self.precise.encoding != self.scorer.encoding:
             raise InputError("the precise scorer encodes texts differently from the first scorer")
 

@@ -7,21 +7,52 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from threading import Lock
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.read_precomputed import PrecomputedSegments
+from birchbark.pipeline.split_for_query import SplitForQuery, split_for_query
+from birchbark.pipeline.term_overlap import TermOverlap
 from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.retrieve.engine import DocumentStore
 from birchbark.score.scorer import Scorer
 from birchbark.segment.by_name import Segmenter
-from birchbark.segment.split_long import split_long
+from birchbark.segment.split_long import Encoded, split_long
 from birchbark.segment.truncate import Limit, count_truncated_tokens
 
+Key = TypeVar("Key")
+Entry = TypeVar("Entry")
 CACHED_CHARACTERS = 10_000_000  # about 60 MB
 BATCH_SIZE = 8  # documents fetched and encoded at once
 CHARACTERS_PER_TOKEN = 5
+
+
+class RecentlyUsed(Generic[Key, Entry]):
+    """The most recently used entries, up to CACHED_CHARACTERS in total. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[Key, tuple[Entry, int]] = OrderedDict()
+        self._characters = 0
+        self._lock = Lock()
+
+    def get(self, key: Key) -> Entry | None:
+        """Return the entry and keep it longer; None if there is none."""
+        with self._lock:
+            if key not in self._entries:
+                return None
+            self._entries.move_to_end(key)
+            return self._entries[key][0]
+
+    def add(self, key: Key, entry: Entry, characters: int) -> None:
+        """Add an entry of this size, and drop the least recently used ones if necessary."""
+        with self._lock:
+            self._characters += characters - self._entries.get(key, (entry, 0))[1]
+            self._entries[key] = (entry, characters)
+            while self._characters > CACHED_CHARACTERS:
+                self._characters -= self._entries.popitem(last=False)[1][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +96,8 @@ class DocumentReader:
         unlimited = limit == Limit()
         self._precomputed = PrecomputedSegments(store, scorer, segmenter) if unlimited else None
         self.scorer = self._precomputed.scorer if self._precomputed else scorer
-        self._cache: OrderedDict[tuple[str, int], SplitDocument] = OrderedDict()
-        self._cached_characters = 0
-        self._cache_lock = Lock()  # not held while documents are split
+        self._encoded: RecentlyUsed[tuple[str, int], SplitDocument] = RecentlyUsed()
+        self._unencoded: RecentlyUsed[str, SplitForQuery] = RecentlyUsed()
 
     def vector_scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
         """Score each document's segments (n,) by stored vectors; None for one without vectors."""
@@ -113,32 +143,40 @@ class DocumentReader:
             else:
                 yield document, segments
 
+    def split(
+        self, doc_ids: Sequence[str], overlap: TermOverlap, deadline: Deadline
+    ) -> Iterator[SplitForQuery]:
+        """Yield each document split into segments, lazily; nothing is tokenised.
+
+        A limit does not apply. After the deadline, documents have no segments.
+        """
+        for doc_id in doc_ids:
+            known = self._unencoded.get(doc_id)
+            if known is None:
+                (document,) = self.documents([doc_id])
+                known = split_for_query(document, self._segmenter, overlap, deadline)
+                if not known.unsplit:
+                    self._unencoded.add(doc_id, known, len(document.contents))
+            yield known
+
+    def encode(self, segments: Sequence[Segment], token_budget: int) -> list[list[Encoded]]:
+        """Return each segment's chunks with their token ids; most segments are one chunk."""
+        return split_long(segments, token_budget, self.scorer.encode, self.scorer.spans)
+
     def _split(self, doc_ids: Sequence[str], token_budget: int) -> list[SplitDocument]:
-        """Split each document, or take it from the cache."""
-        # Each entry is looked up only once, because other threads may evict it.
+        """Split and encode each document, or take it from the cache."""
         split = {
             doc_id: entry
             for doc_id in doc_ids
-            if (entry := self._cache.get((doc_id, token_budget)))
+            if (entry := self._encoded.get((doc_id, token_budget)))
         }
         missing = [doc_id for doc_id in doc_ids if doc_id not in split]
         if missing:
             for entry in self._split_uncached(missing, token_budget):
                 split[entry.document.doc_id] = entry
-        entries = [split[doc_id] for doc_id in doc_ids]
-        with self._cache_lock:
-            for entry in entries:
-                self._store(entry, token_budget)
-        return entries
-
-    def _store(self, entry: SplitDocument, token_budget: int) -> None:
-        key = (entry.document.doc_id, token_budget)
-        if key not in self._cache:
-            self._cache[key] = entry
-            self._cached_characters += entry.encoded.size
-        self._cache.move_to_end(key)
-        while self._cached_characters > CACHED_CHARACTERS:
-            self._cached_characters -= self._cache.popitem(last=False)[1].encoded.size
+                key = (entry.document.doc_id, token_budget)
+                self._encoded.add(key, entry, entry.encoded.size)
+        return [split[doc_id] for doc_id in doc_ids]
 
     def _split_uncached(self, doc_ids: Sequence[str], token_budget: int) -> Iterator[SplitDocument]:
         documents = self.documents(doc_ids)

@@ -10,7 +10,7 @@ import numpy as np
 from birchbark.pipeline.answer import Hit, SearchStats
 from birchbark.pipeline.compare_hits import ComparedHits, compare_hits
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.exact_topk import DocumentReaders, TopKScoring
+from birchbark.pipeline.exact_topk import DocumentReaders, TopKScoring, append_below
 from birchbark.pipeline.ranker import Ranker
 from birchbark.records import Ranking
 
@@ -130,9 +130,4 @@ def append_remaining(head: Ranking, candidates: Ranking) -> Ranking:
 
     The first len(head) candidates must be the documents of `head`, in any order.
     """
-    rest = candidates.doc_ids[len(head) :]
-    if not rest:
-        return head
-    lowest = float(head.scores.min())
-    below = lowest - np.arange(1, len(rest) + 1) * max(1e-3, abs(lowest) * 1e-3)
-    return Ranking.of([*head.doc_ids, *rest], [*head.scores.tolist(), *below.tolist()])
+    return append_below(head, candidates.doc_ids[len(head) :])

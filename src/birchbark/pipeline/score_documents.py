@@ -25,6 +25,8 @@ def score_documents(
     """
     ranker = replace(readers.ranker, interpolation=Interpolation(0.0), duo=None)
     first_stage = Ranking.of(doc_ids, [0.0] * len(doc_ids))
-    scoring = TopKScoring(readers.with_ranker(ranker), query, first_stage, len(doc_ids))
+    scoring = TopKScoring(
+        readers.with_ranker(ranker), query, first_stage, len(doc_ids), in_rounds=False
+    )
     scoring.run(deadline)
     return scoring

@@ -8,9 +8,12 @@ import numpy as np
 
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.read_documents import BATCH_SIZE, DocumentReader, EncodedDocument
+from birchbark.pipeline.split_for_query import SplitForQuery
+from birchbark.pipeline.term_overlap import TermOverlap
 from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.score_cache.cached_scorer import CachedScorer, cached_for_query
 from birchbark.score_cache.score_file import row_shape
+from birchbark.segment.split_long import Encoded
 
 BATCH_CHARACTERS = 500_000  # total length of documents scored together: limits memory
 DEADLINE_BATCH_CHARACTERS = 2_000  # the same under a deadline, so that some documents are complete
@@ -36,6 +39,20 @@ class SegmentScoring:
         """Score each document's segments (n,) by stored vectors; None for one without vectors."""
         return self._reader.vector_scores(self._query, doc_ids)
 
+    def split(
+        self, doc_ids: Sequence[str], overlap: TermOverlap, deadline: Deadline
+    ) -> Iterator[SplitForQuery]:
+        """Yield each document split into segments, lazily; see DocumentReader."""
+        return self._reader.split(doc_ids, overlap, deadline)
+
+    def encode(self, segments: Sequence[Segment]) -> list[list[Encoded]]:
+        """Return each segment's chunks with their token ids."""
+        return self._reader.encode(segments, self._token_budget)
+
+    def encode_texts(self, texts: Sequence[str]) -> list[Ids]:
+        """Return the token ids of each text, however long it is."""
+        return self._reader.scorer.encode(texts)
+
     def segments(self, doc_ids: Sequence[str]) -> Iterator[tuple[Document, Sequence[Segment]]]:
         """Yield each document with its scored segments, in the order of their scores' array."""
         return self._reader.segments(doc_ids, self._token_budget)
@@ -56,6 +73,10 @@ class SegmentScoring:
         """Encode each document lazily."""
         return self._reader.read(doc_ids, self._token_budget)
 
+    def score_texts(self, token_ids: Sequence[Ids], deadline: Deadline) -> Float32s:
+        """Return the scores of as many of the first encoded segments as time allows: see below."""
+        return score_before(deadline, self._scorer, self._query, token_ids, self._overhead)
+
     def score(
         self, documents: Sequence[EncodedDocument], deadline: Deadline
     ) -> list[Float32s] | None:
@@ -65,7 +86,7 @@ class SegmentScoring:
         suffice for even one document.
         """
         token_ids = [ids for document in documents for ids in document.token_ids]
-        scores = score_before(deadline, self._scorer, self._query, token_ids, self._overhead)
+        scores = self.score_texts(token_ids, deadline)
         ends = np.cumsum([len(document.token_ids) for document in documents], dtype=np.intp)
         complete = int(np.searchsorted(ends, len(scores), side="right"))  # documents
         if documents and not complete:

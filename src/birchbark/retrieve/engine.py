@@ -7,14 +7,17 @@ fulfil it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.index import Index
+from birchbark.index.statistics import field_statistics
 from birchbark.records import Document, Ranking
+from birchbark.retrieve.bm25 import idf
 from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.text.analyzer import Analyzer
 
 
 class DocumentStore(Protocol):
@@ -39,6 +42,27 @@ class Engine(DocumentStore, Protocol):
         is a prefix of a deeper one. Raises InputError for a depth below 1.
         """
         ...
+
+
+@runtime_checkable
+class TermWeighting(Protocol):
+    """An engine that tells how rare a term is; an engine without it can still be used."""
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """The analyzer of documents and queries."""
+        ...
+
+    def idf(self, terms: Collection[str]) -> dict[str, float]:
+        """Return term → inverse document frequency, above 0."""
+        ...
+
+
+def term_weighting(store: DocumentStore) -> TermWeighting | None:
+    """Return the term weighting of a store, or None if it has none."""
+    if isinstance(store, Index):
+        return IndexEngine(store)
+    return store if isinstance(store, TermWeighting) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +109,21 @@ class IndexEngine:
             doc_ids: The ids; InputError for one that is not in the index.
         """
         return self.index.documents(doc_ids)
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """The analyzer of the index."""
+        return self.index.analyzer
+
+    def idf(self, terms: Collection[str]) -> dict[str, float]:
+        """Return term → BM25's idf in the searched field with the highest weight.
+
+        Args:
+            terms: Terms of the index's analyzer.
+        """
+        field = max(self.stage.fields, key=lambda name: self.stage.fields[name])
+        statistics = field_statistics(self.index, field, terms)
+        return {term: idf(statistics, term) for term in terms}
 
     def attachment(self, name: str) -> Attachment | None:
         """Return the attachment `name` of the index; None if there is none.

@@ -1,0 +1,57 @@
+"""Which segments of which candidates does BERT read?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from birchbark import defaults
+from birchbark.errors import InputError
+
+
+class Select(StrEnum):
+    """How segments are chosen before BERT has read any of them.
+
+    terms: by the query terms that they contain, weighted by idf. tokens: by the cosine of query and
+    segment as idf-weighted means of the model's token embeddings.
+    """
+
+    TERMS = "terms"
+    TOKENS = "tokens"
+
+
+DEFAULT_SELECT = Select(defaults.SELECT)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingPlan:
+    """Which segments of which candidates are read. The default reads everything, as the papers do.
+
+    The scorer reads the best `segments` segments of the best `documents` candidates. Candidates are
+    ordered by their first-stage score and their evidence by the embedding; segments by the
+    embedding's scores or, if the ranker has no embedding, by `select`. Candidates that are not read
+    keep their order below those that are.
+
+    Attributes:
+        segments: Number of segments of each document that the scorer reads. Defaults to None: all.
+        documents: Number of candidates that the scorer reads. Defaults to None: all.
+        embedded: Number of segments of each document that the embedding reads if the index has no
+            vectors of the document; they are chosen by `select`. Stored vectors are always all
+            used. Defaults to None: all.
+        select: How segments are chosen that have no vectors. Defaults to `Select.TERMS`.
+    """
+
+    segments: int | None = None
+    documents: int | None = None
+    embedded: int | None = None
+    select: Select = DEFAULT_SELECT
+
+    def __post_init__(self) -> None:
+        for name in ("segments", "documents", "embedded"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(
+                    f"number of {name} to read is out of range",
+                    wanted="1 or more, or None for all",
+                    found=str(value),
+                )
