@@ -117,9 +117,9 @@ def services(
     options: dict[str, object] = {"budget_ms": budget}
     yield "birchbark serve", list(ours), options
     yield "the same in int8", [*ours, "--precision", "int8"], options
-    attach = ["index", "attach", str(directory), "--vectors", defaults.EMBEDDING_MODEL]
+    attach = ["index", "attach", str(directory), "--vectors", defaults.EMBEDDING_BASE]
     subprocess.run([sys.executable, "-m", "birchbark", *attach], check=True)
-    with_vectors = [*ours, "--model", defaults.EMBEDDING_MODEL]
+    with_vectors = [*ours, "--model", defaults.EMBEDDING_BASE]
     yield "the same with stored vectors", with_vectors, options
     if find_spec("sentence_transformers"):
         peer = [sys.executable, "-m", "benchmarks.serving_peer", str(directory)]

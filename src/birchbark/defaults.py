@@ -11,7 +11,8 @@ from typing import Final, Literal
 
 # Models
 MODEL: Final = "birchbark-minilm-l6"  # ships with the package
-EMBEDDING_MODEL: Final = "all-MiniLM-L6-v2"
+EMBEDDING: Final = "birchbark-embedding-l6"  # ships with the package
+EMBEDDING_BASE: Final = "all-MiniLM-L6-v2"  # in a Python package of its own
 HUB_REVISION: Final = "main"
 DEVICE: Final = "cpu"
 PRECISION: Final[Literal["fp32", "int8"]] = "fp32"
@@ -43,9 +44,12 @@ TITLE_LIMIT: Final = 50  # words; shorter titles are prepended to windows and pa
 DOCUMENT_SCORER_SEGMENTS: Final = f"windows:{WINDOW_SIZE}/{WINDOW_OVERLAP}"  # PARADE
 TOP_WEIGHTS: Final = (1.0, 0.5, 0.25)  # weights of a document's best segments
 AGGREGATION: Final = "top:" + ",".join(f"{weight:g}" for weight in TOP_WEIGHTS)
-FIRST_STAGE_WEIGHT: Final = 0.4
+FIRST_STAGE_WEIGHT: Final = 0.2
 FIRST_STAGE_SCALE: Final[Literal["raw", "max", "minmax"]] = "max"
 EMBEDDING_WEIGHT: Final = 0.5
+READ_SEGMENTS: Final = "3"  # of each document; see benchmarks/RESULTS-SEARCH.md
+READ_DOCUMENTS: Final = "30"
+EMBED_SEGMENTS: Final = "1"  # of each document without stored vectors
 SELECT: Final[Literal["terms", "tokens"]] = "terms"
 DUO_DEPTH: Final = 10
 DUO_AGGREGATION: Final = "sum"

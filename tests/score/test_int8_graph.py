@@ -80,7 +80,7 @@ def test_real_embeddings_stay_close() -> None:
         "Return an iterator over the words of a text.",
         "A canoe of birch bark rides the river.",
     ]
-    exact, int8 = (load_scorer(defaults.EMBEDDING_MODEL, precision=p) for p in Precision)
+    exact, int8 = (load_scorer(defaults.EMBEDDING_BASE, precision=p) for p in Precision)
     for one, other in pairwise(texts):
         expected = score_texts(exact, one, texts)
         np.testing.assert_allclose(score_texts(int8, one, texts), expected, rtol=0, atol=0.03)

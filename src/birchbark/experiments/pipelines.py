@@ -22,7 +22,7 @@ from birchbark.pipeline.answer import SearchStats
 from birchbark.pipeline.load_rankers import RankerLoader, with_score_caches
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
-from birchbark.pipeline.stage_options import StageOptions
+from birchbark.pipeline.stage_options import ALL, NONE, StageOptions
 from birchbark.records import Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
@@ -37,6 +37,9 @@ from birchbark.study.recipe import Recipe
 from birchbark.study.workspace import Workspace
 
 TIMINGS = 2  # measurements per query; the faster one counts
+READ_EVERYTHING = StageOptions(
+    embedding=NONE, read_segments=ALL, read_documents=ALL, embed_segments=ALL
+)
 ROLES = ("model", "embedding", "duo")  # options of a stage that name a model
 
 
@@ -64,7 +67,7 @@ class PipelineExperiment(ModelExperiment):
     def read(cls, section: Section) -> PipelineExperiment:
         """Read the table [pipelines] of a recipe."""
         models = read_variants(section)
-        default = StageOptions().updated(section.section("stage", {}))
+        default = READ_EVERYTHING.updated(section.section("stage", {}))
         rows: dict[str, tuple[StageOptions, ...]] = {}
         for row in section.sections("rows"):
             name = row.text("name")

@@ -229,12 +229,13 @@ class TopKScoring:
                 self._choice.add_embedded(position, scores)
                 self._set_embedding(position, scores)
         deadline = deadline.part(EMBEDDING_SHARE)
-        segments = self._ranker.plan.embedded if self._can_select else None
+        plan = self._ranker.plan
+        segments = plan.embedded if self._can_select else None
         while missing:
             if segments is None:
                 batch = scoring.read_batch([self._doc_ids[i] for i in missing], deadline)
             else:
-                selected = self._choice.to_embed(missing, segments, deadline)
+                selected = self._choice.to_embed(missing, segments, plan.segments or 0, deadline)
                 batch = [one.encoded for one in selected]
             scored = scoring.score(batch, deadline)
             if not scored:

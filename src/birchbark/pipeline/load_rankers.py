@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from birchbark import defaults
 from birchbark.checkpoint.heads import parse_pooling
-from birchbark.combine.aggregate import parse_aggregation
+from birchbark.combine.aggregate import Aggregation, Max, Top, parse_aggregation
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError
 from birchbark.pipeline.compare_hits import Duo
+from birchbark.pipeline.precompute import embedding_scorer
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.stage_options import StageOptions
+from birchbark.pipeline.reading_plan import ReadingPlan, Select
+from birchbark.pipeline.stage_options import ALL, NONE, StageOptions, parse_count
 from birchbark.score.duo import DuoScorer, load_duo_scorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
@@ -25,6 +27,8 @@ from birchbark.score_cache.cached_scorer import CachedScorer, cached
 from birchbark.score_cache.store import ScoreStore
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.segment.truncate import Limit
+
+LoadScorer = Callable[[str, str | None, Precision], Scorer]
 
 
 class RankerLoader:
@@ -42,29 +46,8 @@ class RankerLoader:
         Raises InputError for an option with an unknown value or without effect, and CheckpointError
         for a model that cannot be loaded.
         """
-        precision = Precision(options.precision)
-        interpolation = Interpolation(options.first_stage_weight, Scale(options.first_stage_scale))
-        aggregation = parse_aggregation(options.aggregate or defaults.AGGREGATION)
-        scorer = self._scorer(options.model, options.pooling, precision)
-        if scorer.width > 1 and options.aggregate:
-            raise InputError(
-                "aggregate has no effect: this model scores whole documents", found=options.model
-            )
-        default = defaults.SEGMENTS if scorer.width == 1 else defaults.DOCUMENT_SCORER_SEGMENTS
-        segmenter = parse_segmenter(options.segments or default)
-        precise = self._scorer(options.model, options.pooling, Precision.FP32)
-        return Ranker(
-            scorer,
-            segmenter,
-            aggregation,
-            interpolation,
-            options.depth,
-            Limit(options.max_segments, options.max_length),
-            self._scorer(options.embedding, None, Precision.FP32) if options.embedding else None,
-            options.embedding_weight,
-            None if precise is scorer else precise,
-            duo=self._duo(options, precision) if options.duo else None,
-        )
+        duo = self._duo(options, Precision(options.precision)) if options.duo else None
+        return make_ranker(options, self._scorer, duo)
 
     def _scorer(self, model: str, pooling: str | None, precision: Precision) -> Scorer:
         key = model, pooling, precision
@@ -82,6 +65,70 @@ class RankerLoader:
             )
         scorer = self._duo_scorers[key]
         return Duo(scorer, scorer, options.duo_depth, pairwise, options.duo_max_comparisons)
+
+
+def make_ranker(options: StageOptions, load: LoadScorer, duo: Duo | None = None) -> Ranker:
+    """Return the ranker of a stage; see RankerLoader.ranker.
+
+    load: returns the scorer of a model, with a pooling (as users write it) and a precision.
+    """
+    interpolation = Interpolation(options.first_stage_weight, Scale(options.first_stage_scale))
+    aggregation = parse_aggregation(options.aggregate or defaults.AGGREGATION)
+    scorer = load(options.model, options.pooling, Precision(options.precision))
+    if scorer.width > 1 and options.aggregate:
+        raise InputError(
+            "aggregate has no effect: this model scores whole documents", found=options.model
+        )
+    default = defaults.SEGMENTS if scorer.width == 1 else defaults.DOCUMENT_SCORER_SEGMENTS
+    plan = _plan(options, scorer, aggregation)
+    precise = load(options.model, options.pooling, Precision.FP32)
+    return Ranker(
+        scorer,
+        parse_segmenter(options.segments or default),
+        aggregation,
+        interpolation,
+        options.depth,
+        Limit(options.max_segments, options.max_length),
+        _embedding(options, scorer, load),
+        options.embedding_weight,
+        precise if precise is not scorer and plan.segments is None else None,
+        duo=duo,
+        plan=plan,
+    )
+
+
+def _embedding(options: StageOptions, scorer: Scorer, load: LoadScorer) -> Scorer | None:
+    """Return the second scorer: by default the bundled one, if `scorer` can be mixed with it."""
+    name = options.embedding
+    if name is None:
+        mixes = scorer.width == 1 and embedding_scorer(scorer) is None
+        name = defaults.EMBEDDING if mixes else NONE
+    return None if name == NONE else load(name, None, Precision.FP32)
+
+
+def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> ReadingPlan:
+    """Return the reading plan of a stage.
+
+    By default all segments are read if the model scores whole documents, if it is an embedding
+    model, if a limit says what is read, or if the aggregation depends on all segments.
+    """
+    segments, embedded = options.read_segments, options.embed_segments
+    limited = options.max_segments is not None or options.max_length is not None
+    if segments is None:
+        chooses = scorer.width == 1 and embedding_scorer(scorer) is None and not limited
+        best = len(aggregation.by_rank) if isinstance(aggregation, Top) else 1
+        if chooses and isinstance(aggregation, (Top, Max)):
+            segments = str(max(best, int(defaults.READ_SEGMENTS)))
+        else:
+            segments = ALL
+    if segments == ALL and options.read_segments is None:
+        embedded = ALL
+    return ReadingPlan(
+        parse_count(segments, "read_segments"),
+        parse_count(options.read_documents, "read_documents"),
+        parse_count(embedded, "embed_segments"),
+        Select(options.select),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,12 @@ from birchbark.pipeline.answer import Answer, Hit
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch
 from birchbark.pipeline.exact_topk import DocumentReaders
+from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.score_documents import score_documents
 from birchbark.pipeline.search import OnProgress, deadline_for, search_with_readers, warm_up
+from birchbark.pipeline.stage_options import StageOptions
 from birchbark.pipeline.update_index import AddedDocuments, add_documents
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
@@ -100,7 +103,8 @@ class Searcher:
         if isinstance(model, Ranker):
             model = [model]
         elif isinstance(model, (str, Path)):
-            model = [Ranker(self.load(str(model)))]
+            options = StageOptions(model=str(model))
+            model = [make_ranker(options, lambda name, pooling, precision: self.load(name))]
         self.rankers = tuple(map(self.cache_scores, model))
         self._first_stage, self._vector_match = first_stage, vector_match
         self._snapshot = self._open()
@@ -183,7 +187,9 @@ class Searcher:
         """
         if not self.rankers:
             raise InputError("no model to score the document", remedy="Searcher(index, model)")
-        ranker = replace(self.rankers[0], aggregation=Mean(), duo=None)
+        ranker = replace(
+            self.rankers[0], aggregation=Mean(), embedding=None, plan=ReadingPlan(), duo=None
+        )
         readers = self._readers(self._latest(), ranker)
         scoring = score_documents(readers, query, [doc_id], Deadline(budget, on_batch=on_batch))
         if not scoring.stats.exact:

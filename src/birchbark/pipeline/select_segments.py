@@ -58,7 +58,7 @@ class SegmentChoice:
         self._main, self._embedding, self._tokens = main, embedding, token_embeddings
         self._counts: dict[int, tuple[int, int]] = {}  # position → segments, unsplit characters
         self._whole: dict[int, Float32s] = {}  # position → the embedding's scores of all segments
-        self._partly: dict[int, tuple[SelectedDocument, Float32s]] = {}  # … of chosen segments
+        self._partly: dict[int, tuple[Document, list[Segment]]] = {}  # chosen ones, best first
 
     @cached_property
     def _overlap(self) -> TermOverlap:
@@ -82,16 +82,28 @@ class SegmentChoice:
     def add_partly_embedded(
         self, position: int, selected: SelectedDocument, scores: Float32s
     ) -> None:
-        """Record the embedding's scores (n,) of the chosen segments of a document."""
-        self._partly[position] = selected, scores
+        """Record the embedding's scores (n,) of the chosen segments of a document.
+
+        In later choices these segments precede the document's others, in the order of scores.
+        """
+        read = [selected.segments[i] for i in best_first(scores)]
+        document, chosen = self._partly[position]
+        known = {(segment.start, segment.end) for segment in read}
+        rest = [one for one in chosen if (one.start, one.end) not in known]
+        self._partly[position] = document, read + rest
 
     def to_embed(
-        self, positions: Sequence[int], segments: int, deadline: Deadline
+        self, positions: Sequence[int], segments: int, later: int, deadline: Deadline
     ) -> list[SelectedDocument]:
-        """Choose the segments that the embedding reads, of as many documents as time allows."""
+        """Choose the segments that the embedding reads, of as many documents as time allows.
+
+        segments: how many of each document. later: how many the main scorer will read.
+        """
         assert self._embedding
         split = self._split(self._embedding, positions, deadline)
-        return _select(self._embedding, self._choose(split, segments))
+        chosen = self._choose(split, max(segments, later))
+        self._partly.update(zip(positions, chosen, strict=False))
+        return _select(self._embedding, [(one, best[:segments]) for one, best in chosen])
 
     def to_read(
         self, positions: Sequence[int], segments: int | None, deadline: Deadline
@@ -108,10 +120,9 @@ class SegmentChoice:
                 best = best_first(self._whole[position], segments)
                 chosen[position] = document, [of_document[i] for i in best]
         for position in positions:
-            if position in self._partly:
-                selected, scores = self._partly[position]
-                best = best_first(scores, segments)
-                chosen[position] = selected.document, [selected.segments[i] for i in best]
+            if segments is not None and position in self._partly:
+                document, best_segments = self._partly[position]
+                chosen[position] = document, best_segments[:segments]
         rest = [i for i in positions if i not in chosen]
         split = self._split(self._main, rest, deadline)
         chosen.update(zip(rest, self._choose(split, segments), strict=False))
@@ -123,10 +134,8 @@ class SegmentChoice:
         if position in self._whole and self._embedding and len(self._whole[position]):
             _, segments = next(self._embedding.segments([document.doc_id]))
             return self._overlap.snippet(segments[int(np.argmax(self._whole[position]))])
-        if position in self._partly:
-            selected, scores = self._partly[position]
-            if len(scores):
-                return self._overlap.snippet(selected.segments[int(np.argmax(scores))])
+        if position in self._partly and self._partly[position][1]:
+            return self._overlap.snippet(self._partly[position][1][0])
         return None
 
     def _split(
@@ -147,14 +156,15 @@ class SegmentChoice:
     def _choose(
         self, split: Sequence[SplitForQuery], count: int | None
     ) -> list[tuple[Document, list[Segment]]]:
-        """Choose the `count` best segments of each document, best first."""
+        """Choose the `count` best segments of each document, best first; of equals the shorter."""
         texts = [segment.text for one in split for segment in one.segments]
         scores = self._scores(texts)
         begin, chosen = 0, []
         for one in split:
             end = begin + len(one.segments)
-            best = best_first(scores[begin:end], count)
-            chosen.append((one.document, [one.segments[i] for i in best]))
+            lengths = [len(segment.text) for segment in one.segments]
+            order = np.lexsort((np.array(lengths), -scores[begin:end]))
+            chosen.append((one.document, [one.segments[i] for i in order[:count]]))
             begin = end
         return chosen
 

@@ -14,14 +14,17 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError
 from birchbark.option_rules import check_options
+from birchbark.pipeline.reading_plan import Select
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 
+NONE, ALL = "none", "all"
 INTEGERS = ("depth", "max_segments", "max_length", "duo_depth", "duo_max_comparisons")
 NUMBERS = ("first_stage_weight", "embedding_weight")
 CHOICES = {
     "first_stage_scale": tuple(str(scale.value) for scale in Scale),
+    "select": tuple(str(select.value) for select in Select),
     "precision": tuple(str(precision.value) for precision in Precision),
 }
 
@@ -30,10 +33,13 @@ CHOICES = {
 class StageOptions:
     """The options of one stage as users write them; `RankerLoader` turns them into a ranker.
 
-    Names and defaults are those of `birchbark rerank`. segments, aggregate: None for the default,
-    which depends on the model: for models that score segments, sentences and top:1,0.5,0.25; for
-    models that score whole documents (PARADE), windows of 150 words and the model's own
-    aggregation.
+    Names and defaults are those of `birchbark rerank`. segments, aggregate, embedding,
+    read_segments: None for the default, which depends on the model. For models that score segments
+    it is sentences, top:1,0.5,0.25, the bundled embedding model (unless the model is an embedding
+    model itself), and as many segments as the aggregation has weights. For models that score whole
+    documents (PARADE) it is windows of 150 words, the model's own aggregation, no embedding, and
+    all segments. embedding: NONE for no embedding. read_segments, read_documents, embed_segments: a
+    number, or ALL.
     """
 
     model: str = defaults.MODEL
@@ -46,6 +52,10 @@ class StageOptions:
     max_segments: int | None = None
     max_length: int | None = None
     embedding: str | None = None
+    read_segments: str | None = None
+    read_documents: str = defaults.READ_DOCUMENTS
+    embed_segments: str = defaults.EMBED_SEGMENTS
+    select: str = defaults.SELECT
     embedding_weight: float = defaults.EMBEDDING_WEIGHT
     duo: str | None = None
     duo_depth: int = defaults.DUO_DEPTH
@@ -86,6 +96,13 @@ class StageOptions:
                 wanted=f"at most {self.depth}",
                 found=str(self.duo_depth),
             )
+        if self.embedding == NONE:
+            for name in ("embedding_weight", "embed_segments"):
+                if name in given:
+                    raise InputError(f"{spell(name)} has no effect without an embedding")
+        for name in ("read_segments", "read_documents", "embed_segments"):
+            if text := getattr(self, name):
+                parse_count(text, spell(name))
         parse_pairwise(self.duo_aggregate)
         Interpolation(self.first_stage_weight, Scale(self.first_stage_scale))
         if self.segments:
@@ -94,6 +111,15 @@ class StageOptions:
             parse_aggregation(self.aggregate)
         if self.pooling:
             parse_pooling(self.pooling)
+
+
+def parse_count(text: str, name: str) -> int | None:
+    """Parse a number of 1 or more; None for ALL. name: what the InputError names."""
+    if text == ALL:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"{name} is not a number", wanted=f"1 or more, or {ALL}", found=text)
+    return int(text)
 
 
 NAMES = tuple(field.name for field in fields(StageOptions))

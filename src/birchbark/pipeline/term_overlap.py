@@ -97,7 +97,10 @@ class TermOverlap:
         return sum(sorted(self._weights[term] for term in terms))
 
 
-def best_first(scores: ArrayLike, count: int | None) -> list[int]:
-    """Return the positions of the `count` highest scores, best first; of equal ones the first."""
+def best_first(scores: ArrayLike, count: int | None = None) -> list[int]:
+    """Return the positions of the `count` highest scores (all by default), best first.
+
+    Of equal scores the earlier one precedes.
+    """
     order: list[int] = np.argsort(-np.asarray(scores), kind="stable")[:count].tolist()
     return order
