@@ -67,6 +67,7 @@ EXCLUDES: Mapping[str, tuple[str, ...]] = {  # option → options that it exclud
         "embedding_weight",
         "read_segments",
         "read_documents",
+        "read_pairs",
         "embed_segments",
         "select",
         "duo",

@@ -232,6 +232,12 @@ ranker_options = option_group(
         "or all. The others keep their order below.",
     ),
     option(
+        "--read-pairs",
+        metavar="N",
+        help="Number of segments that --model reads in total, those of the best candidates; or "
+        f"all.  [default: {defaults.READ_PAIRS}; all with --read-segments all]",
+    ),
+    option(
         "--embed-segments",
         metavar="N",
         default=defaults.EMBED_SEGMENTS,

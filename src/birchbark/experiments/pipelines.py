@@ -38,7 +38,7 @@ from birchbark.study.workspace import Workspace
 
 TIMINGS = 2  # measurements per query; the faster one counts
 READ_EVERYTHING = StageOptions(
-    embedding=NONE, read_segments=ALL, read_documents=ALL, embed_segments=ALL
+    embedding=NONE, read_segments=ALL, read_documents=ALL, read_pairs=ALL, embed_segments=ALL
 )
 ROLES = ("model", "embedding", "duo")  # options of a stage that name a model
 

@@ -137,7 +137,7 @@ class TopKScoring:
         """
         deadline = deadline or Deadline(None)
         embedded = self._embed(deadline, on_progress)
-        self._apply_plan()
+        planned = self._apply_plan(deadline)
         for position, scores in enumerate(self._scoring.vector_scores(self._doc_ids)):
             if scores is not None and position in self._readable:
                 self._by_vectors += 1
@@ -146,7 +146,7 @@ class TopKScoring:
                 self._set_score(position)
         if self._embedding:
             on_progress()
-        self._exact = self._score_contenders(deadline, on_progress) and embedded
+        self._exact = self._score_contenders(deadline, on_progress) and embedded and planned
         if self._exact and self._precise:  # lower scores may admit other documents
             self._exact = self._rescore(self._precise, deadline) and self._score_contenders(
                 deadline, on_progress
@@ -206,13 +206,38 @@ class TopKScoring:
         """Return all candidates in the order of first stage and embedding."""
         return Ranking.of(self._doc_ids, self._first_stage + self._embedding_part)
 
-    def _apply_plan(self) -> None:
-        """Set which documents may be read, and the bounds of their scores."""
-        documents = self._ranker.plan.documents
-        if documents is not None:
-            self._readable = {self._positions[d] for d in self._prior().doc_ids[:documents]}
-        for position in self._readable:
+    def _apply_plan(self, deadline: Deadline) -> bool:
+        """Set which documents may be read, and the bounds of their scores.
+
+        Returns false if the time does not suffice for counting segments.
+        """
+        plan, in_time = self._ranker.plan, True
+        positions = [self._positions[d] for d in self._prior().doc_ids[: plan.documents]]
+        if plan.pairs is not None:
+            positions, in_time = self._within(positions, plan.pairs, deadline)
+        self._readable = set(positions)
+        for position in positions:
             self._topk.lower_bound(position, self._bound(position))
+        return in_time
+
+    def _within(
+        self, positions: Sequence[int], pairs: int, deadline: Deadline
+    ) -> tuple[list[int], bool]:
+        """Return the first documents that have at most `pairs` segments to read in total.
+
+        At least one document is returned. The second value is false if time does not suffice.
+        """
+        segments = self._ranker.plan.segments
+        within: list[int] = []
+        for position in positions:
+            count = self._choice.count_segments(position, deadline)
+            if count is None:
+                return within, False
+            pairs -= count if segments is None else min(count, segments)
+            if within and pairs < 0:
+                break
+            within.append(position)
+        return within, True
 
     def _embed(self, deadline: Deadline, on_progress: Callable[[], object]) -> bool:
         """Compute the candidates' evidence by the embedding; false if time does not suffice."""

@@ -121,11 +121,13 @@ def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> Re
             segments = str(max(best, int(defaults.READ_SEGMENTS)))
         else:
             segments = ALL
+    pairs = options.read_pairs or (ALL if segments == ALL else defaults.READ_PAIRS)
     if segments == ALL and options.read_segments is None:
         embedded = ALL
     return ReadingPlan(
         parse_count(segments, "read_segments"),
         parse_count(options.read_documents, "read_documents"),
+        parse_count(pairs, "read_pairs"),
         parse_count(embedded, "embed_segments"),
         Select(options.select),
     )

@@ -27,14 +27,18 @@ DEFAULT_SELECT = Select(defaults.SELECT)
 class ReadingPlan:
     """Which segments of which candidates are read. The default reads everything, as the papers do.
 
-    The scorer reads the best `segments` segments of the best `documents` candidates. Candidates are
-    ordered by their first-stage score and their evidence by the embedding; segments by the
-    embedding's scores or, if the ranker has no embedding, by `select`. Candidates that are not read
-    keep their order below those that are.
+    The scorer reads the best `segments` segments of each of the best candidates: as many candidates
+    as `pairs` suffices for, and at most `documents`. Candidates are ordered by their first-stage
+    score and their evidence by the embedding; segments by the embedding's scores or, if the ranker
+    has no embedding, by `select`. Candidates that are not read keep their order below those that
+    are.
 
     Attributes:
         segments: Number of segments of each document that the scorer reads. Defaults to None: all.
         documents: Number of candidates that the scorer reads. Defaults to None: all.
+        pairs: Number of query–segment pairs that the scorer reads in total, so that a query costs
+            about the same for long documents as for short ones. The best candidate is always read.
+            Defaults to None: no limit.
         embedded: Number of segments of each document that the embedding reads if the index has no
             vectors of the document; they are chosen by `select`. Stored vectors are always all
             used. Defaults to None: all.
@@ -43,11 +47,12 @@ class ReadingPlan:
 
     segments: int | None = None
     documents: int | None = None
+    pairs: int | None = None
     embedded: int | None = None
     select: Select = DEFAULT_SELECT
 
     def __post_init__(self) -> None:
-        for name in ("segments", "documents", "embedded"):
+        for name in ("segments", "documents", "pairs", "embedded"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(

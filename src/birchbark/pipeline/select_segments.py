@@ -74,6 +74,12 @@ class SegmentChoice:
         """Record how many segments a document has, and how many characters were not split."""
         self._counts[position] = segments, unsplit
 
+    def count_segments(self, position: int, deadline: Deadline) -> int | None:
+        """Return how many segments a document has; None if time does not suffice to split it."""
+        if position not in self._counts and not self._split(self._main, [position], deadline):
+            return None
+        return self._counts[position][0]
+
     def add_embedded(self, position: int, scores: Float32s) -> None:
         """Record the embedding's scores (n,) of all segments of a document."""
         self._whole[position] = scores

@@ -34,12 +34,12 @@ class StageOptions:
     """The options of one stage as users write them; `RankerLoader` turns them into a ranker.
 
     Names and defaults are those of `birchbark rerank`. segments, aggregate, embedding,
-    read_segments: None for the default, which depends on the model. For models that score segments
+    read_segments, read_pairs: None for the default, which depends on the model. For models that score segments
     it is sentences, top:1,0.5,0.25, the bundled embedding model (unless the model is an embedding
-    model itself), and as many segments as the aggregation has weights. For models that score whole
+    model itself), as many segments as the aggregation has weights, and 60 pairs. For models that score whole
     documents (PARADE) it is windows of 150 words, the model's own aggregation, no embedding, and
-    all segments. embedding: NONE for no embedding. read_segments, read_documents, embed_segments: a
-    number, or ALL.
+    all segments and pairs. embedding: NONE for no embedding. read_segments, read_documents,
+    read_pairs, embed_segments: a number, or ALL.
     """
 
     model: str = defaults.MODEL
@@ -54,6 +54,7 @@ class StageOptions:
     embedding: str | None = None
     read_segments: str | None = None
     read_documents: str = defaults.READ_DOCUMENTS
+    read_pairs: str | None = None
     embed_segments: str = defaults.EMBED_SEGMENTS
     select: str = defaults.SELECT
     embedding_weight: float = defaults.EMBEDDING_WEIGHT
@@ -100,7 +101,7 @@ class StageOptions:
             for name in ("embedding_weight", "embed_segments"):
                 if name in given:
                     raise InputError(f"{spell(name)} has no effect without an embedding")
-        for name in ("read_segments", "read_documents", "embed_segments"):
+        for name in ("read_segments", "read_documents", "read_pairs", "embed_segments"):
             if text := getattr(self, name):
                 parse_count(text, spell(name))
         parse_pairwise(self.duo_aggregate)
