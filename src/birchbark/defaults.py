@@ -15,7 +15,8 @@ EMBEDDING: Final = "birchbark-embedding-l6"  # ships with the package
 EMBEDDING_BASE: Final = "all-MiniLM-L6-v2"  # in a Python package of its own
 HUB_REVISION: Final = "main"
 DEVICE: Final = "cpu"
-PRECISION: Final[Literal["fp32", "int8"]] = "fp32"
+PRECISION: Final[Literal["auto", "fp32", "int8"]] = "auto"
+INT8_MODELS: Final = (MODEL,)  # whose quality in int8 is measured: benchmarks/RESULTS-SEARCH.md
 
 # Reading and indexing
 ENCODING: Final = "utf-8"

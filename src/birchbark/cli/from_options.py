@@ -143,18 +143,25 @@ def make_rankers(
     device: str,
     threads: int | None,
     wrap_session: Callable[[SessionFactory], SessionFactory] = lambda session: session,
+    *,
+    for_searches: bool = False,
     **options: Any,
 ) -> list[Ranker]:
     """Return the Ranker that the options describe, or one per stage of the file `stages`.
 
-    wrap_session: applied to the factory for the sessions that run the models.
+    wrap_session: applied to the factory for the sessions that run the models. for_searches: whether
+    --precision auto is the fastest one that is safe on this machine, or fp32.
     """
     from birchbark.device.torch_session import session_factory
     from birchbark.pipeline.load_rankers import RankerLoader
     from birchbark.pipeline.stage_options import StageOptions, read_stages
     from birchbark.score.session import OnnxSession
 
-    loader = RankerLoader(threads, wrap_session(session_factory(device) or OnnxSession))
+    loader = RankerLoader(
+        threads,
+        wrap_session(session_factory(device) or OnnxSession),
+        for_searches=for_searches and device == defaults.DEVICE,
+    )
     base, given = StageOptions(**options), given_options()
     if stages is None:
         base.check(given, spell_option)

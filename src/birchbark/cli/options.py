@@ -286,10 +286,12 @@ ranker_options = option_group(
     threads_option,
     option(
         "--precision",
-        type=click.Choice(["fp32", "int8"]),
+        type=click.Choice(["auto", "fp32", "int8"]),
         default=defaults.PRECISION,
         help="Arithmetic of BERT. int8 is faster, with scores close to fp32 (see birchbark model "
-        f"check); fp32 rescores the top segments of the {defaults.RESCORE_DEPTH} best documents.",
+        "check); with --read-segments all, fp32 rescores the top segments of the "
+        f"{defaults.RESCORE_DEPTH} best documents. auto: in search and serve, int8 for "
+        f"{defaults.MODEL} if the processor has VNNI instructions; otherwise fp32.",
     ),
     option(
         "--scores",

@@ -64,7 +64,7 @@ def command(
         if first_stage_only:
             answer = search(engine, text, None, top)
         else:
-            with stored_scores(make_rankers(**choices), scores) as rankers:
+            with stored_scores(make_rankers(**choices, for_searches=True), scores) as rankers:
                 if budget is not None:
                     warm_up(engine, rankers, text)
                 answer = search(engine, text, rankers, top, budget)

@@ -154,7 +154,11 @@ def command(
     directory = index_for(index)
     # Queries are embedded on the CPU, like the stored vectors, whatever the rankers' device.
     load = partial(load_scorer, threads=choices["threads"], session=dynamic_batcher())
-    rankers = () if first_stage_only else make_rankers(**choices, wrap_session=dynamic_batcher)
+    rankers = (
+        ()
+        if first_stage_only
+        else make_rankers(**choices, wrap_session=dynamic_batcher, for_searches=True)
+    )
     with stored_scores(rankers, scores) as cached:
         searcher = Searcher(directory, cached, stage, vector_match, load)
         searcher.warm_up()

@@ -17,10 +17,10 @@ from birchbark.pipeline.compare_hits import Duo
 from birchbark.pipeline.precompute import embedding_scorer
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan, Select
-from birchbark.pipeline.stage_options import ALL, NONE, StageOptions, parse_count
+from birchbark.pipeline.stage_options import ALL, AUTO, NONE, StageOptions, parse_count
 from birchbark.score.duo import DuoScorer, load_duo_scorer
 from birchbark.score.load_scorer import load_scorer
-from birchbark.score.precision import Precision
+from birchbark.score.precision import Precision, precision_for_searches
 from birchbark.score.scorer import Scorer
 from birchbark.score.session import SessionFactory
 from birchbark.score_cache.cached_scorer import CachedScorer, cached
@@ -34,9 +34,18 @@ LoadScorer = Callable[[str, str | None, Precision], Scorer]
 class RankerLoader:
     """Makes rankers from stage options; stages with the same model share it."""
 
-    def __init__(self, threads: int | None = None, session: SessionFactory | None = None) -> None:
-        """threads, session: how models are run; see `load_scorer`."""
-        self._threads, self._session = threads, session
+    def __init__(
+        self,
+        threads: int | None = None,
+        session: SessionFactory | None = None,
+        *,
+        for_searches: bool = False,
+    ) -> None:
+        """Load nothing yet.
+
+        threads, session: how models are run; see `load_scorer`. for_searches: see `make_ranker`.
+        """
+        self._threads, self._session, self._for_searches = threads, session, for_searches
         self._scorers: dict[tuple[str, str | None, Precision], Scorer] = {}
         self._duo_scorers: dict[tuple[str, Precision], DuoScorer] = {}
 
@@ -46,8 +55,8 @@ class RankerLoader:
         Raises InputError for an option with an unknown value or without effect, and CheckpointError
         for a model that cannot be loaded.
         """
-        duo = self._duo(options, Precision(options.precision)) if options.duo else None
-        return make_ranker(options, self._scorer, duo)
+        duo = self._duo(options) if options.duo else None
+        return make_ranker(options, self._scorer, duo, for_searches=self._for_searches)
 
     def _scorer(self, model: str, pooling: str | None, precision: Precision) -> Scorer:
         key = model, pooling, precision
@@ -56,8 +65,9 @@ class RankerLoader:
             self._scorers[key] = load_scorer(model, self._threads, parsed, precision, self._session)
         return self._scorers[key]
 
-    def _duo(self, options: StageOptions, precision: Precision) -> Duo:
+    def _duo(self, options: StageOptions) -> Duo:
         assert options.duo
+        precision = Precision.INT8 if options.precision == "int8" else Precision.FP32
         pairwise, key = parse_pairwise(options.duo_aggregate), (options.duo, precision)
         if key not in self._duo_scorers:
             self._duo_scorers[key] = load_duo_scorer(
@@ -67,21 +77,26 @@ class RankerLoader:
         return Duo(scorer, scorer, options.duo_depth, pairwise, options.duo_max_comparisons)
 
 
-def make_ranker(options: StageOptions, load: LoadScorer, duo: Duo | None = None) -> Ranker:
+def make_ranker(
+    options: StageOptions, load: LoadScorer, duo: Duo | None = None, *, for_searches: bool = False
+) -> Ranker:
     """Return the ranker of a stage; see RankerLoader.ranker.
 
     load: returns the scorer of a model, with a pooling (as users write it) and a precision.
+    for_searches: whether the precision AUTO is the fastest one that is safe, or fp32.
     """
+    precision = _precision(options, for_searches=for_searches)
     interpolation = Interpolation(options.first_stage_weight, Scale(options.first_stage_scale))
     aggregation = parse_aggregation(options.aggregate or defaults.AGGREGATION)
-    scorer = load(options.model, options.pooling, Precision(options.precision))
+    scorer = load(options.model, options.pooling, precision)
     if scorer.width > 1 and options.aggregate:
         raise InputError(
             "aggregate has no effect: this model scores whole documents", found=options.model
         )
     default = defaults.SEGMENTS if scorer.width == 1 else defaults.DOCUMENT_SCORER_SEGMENTS
     plan = _plan(options, scorer, aggregation)
-    precise = load(options.model, options.pooling, Precision.FP32)
+    rescores = precision is Precision.INT8 and plan.segments is None
+    precise = load(options.model, options.pooling, Precision.FP32) if rescores else None
     return Ranker(
         scorer,
         parse_segmenter(options.segments or default),
@@ -91,10 +106,17 @@ def make_ranker(options: StageOptions, load: LoadScorer, duo: Duo | None = None)
         Limit(options.max_segments, options.max_length),
         _embedding(options, scorer, load),
         options.embedding_weight,
-        precise if precise is not scorer and plan.segments is None else None,
+        precise,
         duo=duo,
         plan=plan,
     )
+
+
+def _precision(options: StageOptions, *, for_searches: bool) -> Precision:
+    if options.precision != AUTO:
+        return Precision(options.precision)
+    fast = for_searches and options.pooling is None
+    return precision_for_searches(options.model) if fast else Precision.FP32
 
 
 def _embedding(options: StageOptions, scorer: Scorer, load: LoadScorer) -> Scorer | None:

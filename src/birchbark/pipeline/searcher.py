@@ -30,6 +30,7 @@ from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
+from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 from birchbark.score_cache.cached_scorer import CachedScorer, cached
 from birchbark.score_cache.memory_cache import MemoryCache
@@ -104,7 +105,7 @@ class Searcher:
             model = [model]
         elif isinstance(model, (str, Path)):
             options = StageOptions(model=str(model))
-            model = [make_ranker(options, lambda name, pooling, precision: self.load(name))]
+            model = [make_ranker(options, self._load_precisely, for_searches=True)]
         self.rankers = tuple(map(self.cache_scores, model))
         self._first_stage, self._vector_match = first_stage, vector_match
         self._snapshot = self._open()
@@ -231,6 +232,12 @@ class Searcher:
             if model not in self._scorers:
                 self._scorers[model] = self._load(model)
             return self._scorers[model]
+
+    def _load_precisely(self, model: str, pooling: str | None, precision: Precision) -> Scorer:
+        """Load a model in a precision, where scorers are loaded in the default way."""
+        if precision is Precision.FP32 or self._load is not _load_shared:
+            return self.load(model)
+        return load_scorer(model, precision=precision, session=dynamic_batcher())
 
     def cache_scores(self, ranker: Ranker) -> Ranker:
         """Return a copy of the ranker whose scores this searcher caches in memory."""

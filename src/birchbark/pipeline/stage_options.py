@@ -19,13 +19,13 @@ from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 
-NONE, ALL = "none", "all"
+NONE, ALL, AUTO = "none", "all", "auto"
 INTEGERS = ("depth", "max_segments", "max_length", "duo_depth", "duo_max_comparisons")
 NUMBERS = ("first_stage_weight", "embedding_weight")
 CHOICES = {
     "first_stage_scale": tuple(str(scale.value) for scale in Scale),
     "select": tuple(str(select.value) for select in Select),
-    "precision": tuple(str(precision.value) for precision in Precision),
+    "precision": (AUTO, *(str(precision.value) for precision in Precision)),
 }
 
 
@@ -34,12 +34,14 @@ class StageOptions:
     """The options of one stage as users write them; `RankerLoader` turns them into a ranker.
 
     Names and defaults are those of `birchbark rerank`. segments, aggregate, embedding,
-    read_segments, read_pairs: None for the default, which depends on the model. For models that score segments
-    it is sentences, top:1,0.5,0.25, the bundled embedding model (unless the model is an embedding
-    model itself), as many segments as the aggregation has weights, and 60 pairs. For models that score whole
-    documents (PARADE) it is windows of 150 words, the model's own aggregation, no embedding, and
-    all segments and pairs. embedding: NONE for no embedding. read_segments, read_documents,
-    read_pairs, embed_segments: a number, or ALL.
+    read_segments, read_pairs: None for the default, which depends on the model. For models that
+    score segments it is sentences, top:1,0.5,0.25, the bundled embedding model (unless the model is
+    an embedding model itself), as many segments as the aggregation has weights, and 60 pairs. For
+    models that score whole documents (PARADE) it is windows of 150 words, the model's own
+    aggregation, no embedding, and all segments and pairs. embedding: NONE for no embedding.
+    read_segments, read_documents, read_pairs, embed_segments: a number, or ALL. precision: AUTO for
+    the fastest one that is safe, in searches; it is fp32 elsewhere, so that runs do not depend on
+    the machine.
     """
 
     model: str = defaults.MODEL
