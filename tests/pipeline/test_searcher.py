@@ -24,7 +24,7 @@ from birchbark.pipeline import update_index
 from birchbark.pipeline.answer import Answer
 from birchbark.pipeline.dense_engine import VectorMatch
 from birchbark.pipeline.precompute import VECTORS, precompute_vectors
-from birchbark.pipeline.rank_texts import _load_default_scorer, rank_texts
+from birchbark.pipeline.rank_texts import _load_default_ranker, rank_texts
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
@@ -265,18 +265,18 @@ def test_rank_texts_loads_the_default_model_once(monkeypatch: pytest.MonkeyPatch
     """Without a scorer the default model ranks; concurrent first calls load it once."""
     loaded: list[Scorer] = []
 
-    def load(**options: object) -> Scorer:
+    def load(model: str, *options: object) -> Scorer:
         sleep(0.05)
         loaded.append(WordScorer())
         return loaded[-1]
 
-    monkeypatch.setattr("birchbark.pipeline.rank_texts.load_scorer", load)
-    _load_default_scorer.cache_clear()
+    monkeypatch.setattr("birchbark.pipeline.load_rankers.load_scorer", load)
+    _load_default_ranker.cache_clear()
     texts = ["iron", "bees dance"]
     with ThreadPoolExecutor(4) as pool:
         rankings = [pool.submit(rank_texts, "bees dance", texts) for _ in range(4)]
-    _load_default_scorer.cache_clear()
-    assert len(loaded) == 1
+    _load_default_ranker.cache_clear()
+    assert len(loaded) == 2  # the cross-encoder and the embedding
     expected = rank_texts("bees dance", texts, WordScorer())
     assert all(ranking.result() == expected for ranking in rankings)
 

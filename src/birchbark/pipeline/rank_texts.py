@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from threading import Lock
 
+from birchbark import defaults
 from birchbark.combine.aggregate import Max
 from birchbark.errors import DeadlineError, InputError
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.exact_topk import DocumentReaders
+from birchbark.pipeline.load_rankers import RankerLoader
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.score_documents import score_documents
+from birchbark.pipeline.stage_options import StageOptions, parse_count
 from birchbark.records import Document
 from birchbark.score.dynamic_batching import dynamic_batcher
-from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
+from birchbark.segment.truncate import Limit
 from birchbark.segment.whole import whole
+from birchbark.segment.windows import Windows
 
 _load_lock = Lock()
 
@@ -38,7 +43,7 @@ class RankedText:
 def rank_texts(
     query: str,
     texts: Sequence[str],
-    scorer: Scorer | None = None,
+    scorer: Scorer | Ranker | None = None,
     top: int | None = None,
     budget: float | None = None,
     *,
@@ -46,14 +51,20 @@ def rank_texts(
 ) -> list[RankedText]:
     """Rank texts by their relevance to `query`, best first; ties keep the order of the input.
 
-    Nothing is truncated: a text longer than the model's input is split into chunks, and its score
-    is that of its best chunk.
+    By default a text's score is the mean of two: the probability of relevance by the cross-encoder
+    and the cosine by the embedding. A text of more than 150 words is split into windows of 150
+    words; the cross-encoder reads the three windows with the most terms of the query, the embedding
+    the best of them, and the best window counts.
+
+    A single model reads everything: a text longer than its input is split into chunks, and the
+    text's score is that of its best chunk.
 
     Args:
         query: The query.
         texts: The texts to rank.
-        scorer: The model, from `load_scorer`. Defaults to None: the default model, loaded at the
-            first call and shared by later calls.
+        scorer: A model, from `load_scorer`, that scores alone; or a ranker, whose models and
+            embedding weight are used. Defaults to None: the default models, loaded at the first
+            call and shared by later calls.
         top: Maximum number of texts to return. Defaults to None: all texts.
         budget: Maximum time in seconds. Defaults to None: no limit.
         on_batch: Called before each batch; an exception that it raises ends the scoring. Does
@@ -63,14 +74,14 @@ def rank_texts(
         The best texts, each with its position in the input and its score.
 
     Raises:
-        InputError: `top` is less than 1, or the query is too long for the model.
+        InputError: `top` is less than 1, or the query is too long for a model.
         DeadlineError: The budget does not suffice for all texts.
     """
     if top is not None and top < 1:
         raise InputError("top is out of range", wanted="1 or more", found=str(top))
     names = [f"{len(texts) - i:09}" for i in range(len(texts))]  # ties: the higher doc_id is first
     store = _TextStore(dict(zip(names, texts, strict=True)))
-    ranker = Ranker(_default_scorer() if scorer is None else scorer, whole, Max())
+    ranker = ranker_of_texts(_default_ranker() if scorer is None else scorer)
     readers = DocumentReaders(store, ranker)
     scoring = score_documents(readers, query, names, Deadline(budget, on_batch=on_batch))
     if not scoring.stats.exact:
@@ -83,15 +94,31 @@ def rank_texts(
     return [RankedText(indexes[name], score) for name, score in scoring.best()][:top]
 
 
-def _default_scorer() -> Scorer:
-    """Return the scorer of the default model, which is loaded once per process."""
+def ranker_of_texts(models: Scorer | Ranker) -> Ranker:
+    """Return the ranker that `rank_texts` uses with these models."""
+    if not isinstance(models, Ranker):
+        return Ranker(models, whole, Max())
+    if models.scorer.width > 1:
+        return replace(models, duo=None)
+    plan = ReadingPlan(
+        segments=parse_count(defaults.READ_SEGMENTS, "segments"),
+        embedded=parse_count(defaults.EMBED_SEGMENTS, "segments"),
+    )
+    return replace(
+        models, segmenter=Windows(), aggregation=Max(), limit=Limit(), duo=None, plan=plan
+    )
+
+
+def _default_ranker() -> Ranker:
+    """Return the default ranker, whose models are loaded once per process."""
     with _load_lock:
-        return _load_default_scorer()
+        return _load_default_ranker()
 
 
 @cache
-def _load_default_scorer() -> Scorer:
-    return load_scorer(session=dynamic_batcher())  # batches the texts of concurrent calls
+def _load_default_ranker() -> Ranker:
+    session = dynamic_batcher()  # batches the texts of concurrent calls
+    return RankerLoader(session=session, for_searches=True).ranker(StageOptions())
 
 
 @dataclass(frozen=True, slots=True)
