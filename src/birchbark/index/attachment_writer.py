@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,9 +28,9 @@ from birchbark.index.part import Part
 from birchbark.records import Document
 
 ComputeRows = Callable[[Sequence[Document]], Iterable[Mapping[str, NDArray[Any]]]]
-READ_DOCUMENTS = 64  # documents read from the stored fields at a time
 MAX_DOCUMENTS = 256  # in one call of `compute`
-MAX_CHARACTERS = 4_000_000  # in one call of `compute`, approximately
+MAX_CHARACTERS = 200_000  # in one call of `compute`, approximately: a few seconds of BERT
+COMMIT_SECONDS = 30.0  # so much work is lost, at most, if the process is killed
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,17 @@ class RowWriter:
         self._counts.append(counts)
         self._checksums.append(checksums)
 
+    def add_rows(self, numbers: Numbers, rows: Sequence[Rows]) -> None:
+        """Append documents with their rows, which `checked_rows` has checked.
+
+        numbers: (n,), ascending over all calls. rows: of each of these documents.
+        """
+        counts = np.array([[len(values) for values in r.values()] for r in rows])
+        checksums = np.array([rows_checksum(r) for r in rows], np.uint32)
+        self.add(numbers, counts, checksums ^ document_salt(numbers))
+        for name in self._arrays:
+            self.write(name, (r[name] for r in rows))
+
     def write(self, name: str, chunks: Iterable[NDArray[Any]]) -> None:
         """Append the rows of the added documents to the array `name`, in chunks of any length."""
         with self._path(name).open("ab") as out:
@@ -119,42 +131,51 @@ def compute_rows(
 ) -> RowFolderEntry:
     """Compute the rows of some documents of `part` and write them to `folder`; return its entry.
 
-    One batch of documents and its rows are in memory at a time. The folder is removed on failure.
+    One batch of documents and its rows are in memory at a time. After COMMIT_SECONDS the remaining
+    documents are left out. The folder is removed on failure.
 
     numbers: the documents' numbers, ascending. advance: called with the number of documents in each
     batch. Raises InputError if the computed rows do not have the form in the schema.
     """
+    end = time.monotonic() + COMMIT_SECONDS
     with new_rows(folder, job.schema) as writer:
-        for batch, documents in _batches(part, numbers):
-            rows = _computed(job, documents)
-            counts = np.array([[len(values) for values in r.values()] for r in rows])
-            checksums = np.array([rows_checksum(r) for r in rows], np.uint32)
-            writer.add(batch, counts, checksums ^ document_salt(batch))
-            for name in job.schema.arrays:
-                writer.write(name, (r[name] for r in rows))
+        for batch, documents in batches(part, numbers, MAX_DOCUMENTS, MAX_CHARACTERS):
+            writer.add_rows(batch, checked_rows(job, documents, job.compute(documents)))
             advance(len(documents))
+            if time.monotonic() > end:
+                break
         return writer.close()
 
 
-def _batches(part: Part, numbers: Numbers) -> Iterator[tuple[Numbers, list[Document]]]:
-    """Yield the documents `numbers`, with their numbers, in batches for `compute`."""
+def batches(
+    part: Part, numbers: Numbers, max_documents: int, max_characters: int
+) -> Iterator[tuple[Numbers, list[Document]]]:
+    """Yield the documents `numbers` of `part`, with their numbers, in batches.
+
+    A batch ends after `max_documents` documents, or with the document that completes
+    `max_characters` characters.
+    """
     first, documents, characters = 0, list[Document](), 0
-    for begin in range(0, len(numbers), READ_DOCUMENTS):
-        chunk = numbers[begin : begin + READ_DOCUMENTS].tolist()
-        fields = part.stored_fields.take(chunk)
-        for number, doc_id in zip(chunk, part.doc_ids.take(chunk), strict=True):
-            if len(documents) >= MAX_DOCUMENTS or characters >= MAX_CHARACTERS:
-                yield numbers[first : first + len(documents)], documents
-                first, documents, characters = first + len(documents), [], 0
-            documents.append(Document(doc_id, fields[number]))
-            characters += sum(map(len, fields[number].values()))
+    for number, fields in part.stored_fields.iterate(numbers.tolist()):
+        documents.append(Document(part.doc_ids[number], fields))
+        characters += sum(map(len, fields.values()))
+        if len(documents) >= max_documents or characters >= max_characters:
+            yield numbers[first : first + len(documents)], documents
+            first, documents, characters = first + len(documents), [], 0
     if documents:
         yield numbers[first:], documents
 
 
-def _computed(job: AttachmentJob, documents: Sequence[Document]) -> list[Rows]:
-    """Return the checked result of `compute`, with arrays in the order of the schema."""
-    results = list(job.compute(documents))
+def checked_rows(
+    job: AttachmentJob,
+    documents: Sequence[Document],
+    computed: Iterable[Mapping[str, NDArray[Any]]],
+) -> list[Rows]:
+    """Return the computed rows of `documents`, with arrays in the order of the schema.
+
+    Raises InputError if they do not have the form in the schema.
+    """
+    results = list(computed)
     where = f"attachment {job.name}"
     if len(results) != len(documents):
         wanted = f"rows for {len(documents)} documents"

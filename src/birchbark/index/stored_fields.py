@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -75,15 +75,20 @@ class StoredFieldReader:
 
     def take(self, numbers: Iterable[int]) -> dict[int, dict[str, str]]:
         """Return document number → fields for `numbers`; each block is decompressed once."""
-        result: dict[int, dict[str, str]] = {}
+        return dict(self.iterate(sorted(numbers)))
+
+    def iterate(self, numbers: Iterable[int]) -> Iterator[tuple[int, dict[str, str]]]:
+        """Yield number and fields of each document; one block is in memory at a time.
+
+        numbers: ascending, so that each block is decompressed once.
+        """
         lines: list[bytes] = []
         current = -1
-        for number in sorted(numbers):
+        for number in numbers:
             block = bisect_right(self._first, number) - 1
             if block != current:
                 current, lines = block, self._block(block)
-            result[number] = json.loads(lines[number - self._first[block]])
-        return result
+            yield number, json.loads(lines[number - self._first[block]])
 
     def _block(self, block: int) -> list[bytes]:
         compressed = self._bytes[self._offsets[block] : self._offsets[block + 1]]

@@ -16,7 +16,8 @@ import numpy as np
 from birchbark.artifact import TEMPORARY, fingerprint, flush, lock
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.arrays import save_array
-from birchbark.index.attachment_schema import AttachmentSchema
+from birchbark.index.attachment_schema import AttachmentSchema, Rows
+from birchbark.index.attachment_slices import Slice, store_slice
 from birchbark.index.attachment_updates import (
     attach_rows,
     merge_attachments,
@@ -178,7 +179,8 @@ class IndexWriter:
             schema: The arrays of the attachment, and how they are computed.
             compute: The function that maps documents to their rows (see `AttachmentJob`).
             advance: Called with the number of documents in each batch.
-            commit_every: Commit after this many documents of a part. Default 10,000.
+            commit_every: Commit after this many documents of a part. Default 10,000. A commit
+                follows at least every 30 seconds, too.
 
         Raises:
             InputError: If the schema or the computed rows are invalid.
@@ -187,9 +189,28 @@ class IndexWriter:
         job = AttachmentJob(name, schema, compute).checked()
         self._commit_changes()
         steps = attach_rows(self._index, self._manifest, job, max(1, commit_every), advance)
-        for manifest in steps:
-            self._check_in_place()
-            self._swap(manifest)
+        self._swap_all(steps)
+
+    def attach_slice(
+        self, name: str, schema: AttachmentSchema, computed: Slice, rows: Sequence[Rows]
+    ) -> None:
+        """Commit; then commit rows that have been computed for a slice of the documents.
+
+        Documents that were deleted, have rows by now, or belong to a merged part are left out.
+
+        Args:
+            name: The name of the attachment, which is added if the index does not have it.
+            schema: The arrays of the attachment, and how they are computed.
+            computed: The documents, from `next_slice`.
+            rows: The rows of each of these documents, in order.
+
+        Raises:
+            InputError: If the attachment has another schema, or the rows have the wrong form.
+            ArtifactError: If existing rows are damaged, or the writer is closed.
+        """
+        job = AttachmentJob(name, schema, lambda documents: rows).checked()
+        self._commit_changes()
+        self._swap_all(store_slice(self._index, self._manifest, job, computed, rows))
 
     def detach(self, name: str) -> None:
         """Commit, and remove an attachment.
@@ -289,6 +310,11 @@ class IndexWriter:
         parts = tuple(entry for entry in entries if self._count_live(entry))
         generation = self._manifest.generation + 1
         self._swap(replace(self._manifest, parts=parts, generation=generation))
+
+    def _swap_all(self, manifests: Iterable[Manifest]) -> None:
+        for manifest in manifests:
+            self._check_in_place()
+            self._swap(manifest)
 
     def _swap(self, manifest: Manifest) -> None:
         """Replace the current manifest by `manifest`, and delete files that it does not name."""
