@@ -16,11 +16,14 @@ class Evidence:
         score: Its score, a probability of relevance from 0 to 1 for most models.
         weight: Its weight, with the factor (1 − a) · (1 − e) of `Ranker` included. The
             contributions of all segments of a hit therefore add up to `Hit.evidence`.
+        marks: Start and end in `segment.text` of each word that is a term of the query. Defaults to
+            `()`; a search sets it for the first 20 segments of a hit.
     """
 
     segment: Segment
     score: float
     weight: float
+    marks: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Hit:
         compared: The document's score from pairwise comparisons. Compared documents rank above
             all others, by this score. None (the default) if the document was not compared.
         snippet: For a hit without evidence, the segment that fits the query best by the embedding
-            or by its terms. Defaults to None.
+            or by its terms; None if the document has no text. Defaults to None.
     """
 
     document: Document

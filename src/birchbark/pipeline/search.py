@@ -12,8 +12,11 @@ from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.exact_topk import DocumentReaders
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.run_stages import StageResult, check_query_lengths, run_stages
+from birchbark.pipeline.snippets import Snippets
+from birchbark.pipeline.term_overlap import TermIndex
 from birchbark.records import Document, Ranking
 from birchbark.retrieve.engine import Engine
+from birchbark.segment.sentences import sentence_spans
 
 OnProgress = Callable[[Callable[[], Answer]], object]  # takes a function that returns an answer
 
@@ -36,7 +39,8 @@ def search(
         query: The query.
         rankers: One stage, or several. Each stage re-ranks the best documents of the stage before
             it, down to its own depth; documents below the depth keep their order below the
-            re-ranked ones. None for the first stage alone, whose hits have no evidence.
+            re-ranked ones. None for the first stage alone, whose hits have snippets
+            instead of evidence.
         top: Maximum number of hits. Defaults to 10.
         budget: Maximum time in seconds. If it does not suffice, unscored documents follow the
             scored ones in first-stage order, and the answer is not exact. Defaults to None: no
@@ -71,14 +75,20 @@ def search_with_readers(
     top: int,
     deadline: Deadline,
     *,
+    terms: TermIndex | None = None,
     on_progress: OnProgress = lambda answer: None,
 ) -> Answer:
-    """Search as `search` does, with existing readers of the engine's documents."""
+    """Search as `search` does, with existing readers of the engine's documents.
+
+    terms: the terms of these documents, for snippets; those of the first readers by default.
+    """
     if top < 1:
         raise InputError("top is out of range", wanted="1 or more", found=str(top))
+    terms = terms or (readers[0].terms if readers else TermIndex(engine))
+    snippets = Snippets(terms, query, deadline)
     if not readers:
         hits = _first_stage_hits(engine, engine.rank(query, top), scored=True)
-        return Answer(tuple(hits), SearchStats())
+        return Answer(snippets.complete(hits), SearchStats())
     stages = [stage_readers.ranker for stage_readers in readers]
     check_query_lengths(stages, query)
     candidates = engine.rank(query, max(top, *(ranker.depth for ranker in stages)))
@@ -88,11 +98,14 @@ def search_with_readers(
 
     def answer(ranking: Ranking, results: Sequence[StageResult]) -> Answer:
         stats = sum((result.stats for result in results), SearchStats())
-        return Answer(tuple(_hits(engine, ranking, results, top)), stats)
+        return Answer(snippets.complete(_hits(engine, ranking, results, top)), stats)
 
-    head = candidates.head(top)
+    def first_answer() -> Answer:
+        hits = _first_stage_hits(engine, candidates.head(top), scored=False)
+        return Answer(snippets.complete(hits), unscored)
+
     unscored = SearchStats(candidates=min(len(candidates), stages[0].depth), exact=False)
-    on_progress(lambda: Answer(tuple(_first_stage_hits(engine, head, scored=False)), unscored))
+    on_progress(first_answer)
     ranking, results = run_stages(
         readers,
         query,
@@ -130,6 +143,7 @@ def _hits(engine: Engine, ranking: Ranking, results: Sequence[StageResult], top:
 def warm_up(engine: Engine, rankers: Sequence[Ranker], query: str) -> None:
     """Load everything that is loaded on first use, so that the first search is not slow."""
     engine.rank(query, 1)
+    sentence_spans("A sentence. Another.")  # for snippets
     for ranker in rankers:
         ranker.segmenter(Document("", {"text": "A sentence. Another."}))
         ranker.scorer.score(query, ranker.scorer.encode([""]))

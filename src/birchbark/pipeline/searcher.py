@@ -24,6 +24,7 @@ from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.score_documents import score_documents
 from birchbark.pipeline.search import OnProgress, deadline_for, search_with_readers, warm_up
 from birchbark.pipeline.stage_options import StageOptions
+from birchbark.pipeline.term_overlap import TermIndex
 from birchbark.pipeline.update_index import AddedDocuments, add_documents
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
@@ -51,6 +52,7 @@ class _Snapshot:
 
     index: Index
     engine: IndexEngine | DenseEngine
+    terms: TermIndex
     readers: list[DocumentReaders]
 
 
@@ -158,7 +160,10 @@ class Searcher:
             stages = [rankers] if isinstance(rankers, Ranker) else rankers or ()
         readers = [self._readers(snapshot, ranker) for ranker in stages]
         engine = snapshot.engine.filtered(filters) if filters else snapshot.engine
-        return search_with_readers(engine, query, readers, top, deadline, on_progress=on_progress)
+        terms = snapshot.terms
+        return search_with_readers(
+            engine, query, readers, top, deadline, terms=terms, on_progress=on_progress
+        )
 
     def evidence(
         self,
@@ -274,9 +279,10 @@ class Searcher:
     def _open(self) -> _Snapshot:
         index = Index(self.directory)
         if self._vector_match is None or not self._vector_match.used:
-            return _Snapshot(index, IndexEngine(index, self._first_stage), [])
-        engine = DenseEngine(index, self.load, self._vector_match, self._first_stage)
-        return _Snapshot(index, engine, [])
+            engine: IndexEngine | DenseEngine = IndexEngine(index, self._first_stage)
+        else:
+            engine = DenseEngine(index, self.load, self._vector_match, self._first_stage)
+        return _Snapshot(index, engine, TermIndex(engine), [])
 
     def _readers(self, snapshot: _Snapshot, ranker: Ranker) -> DocumentReaders:
         """Return the readers for this ranker; rankers with equal scoring keys share them."""

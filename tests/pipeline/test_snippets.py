@@ -1,0 +1,169 @@
+"""Do hits that no model has read show the passage with the query's terms?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import birchbark.pipeline.snippets as snippets_module
+from birchbark.index.build_index import build_index
+from birchbark.index.index import Index
+from birchbark.pipeline.answer import Answer, Evidence, Hit, Snippet
+from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading_plan import ReadingPlan
+from birchbark.pipeline.search import search
+from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.snippets import MARKED_SEGMENTS, STRETCH, Snippets
+from birchbark.pipeline.term_overlap import TermIndex
+from birchbark.records import Document, Segment
+from birchbark.retrieve.engine import IndexEngine
+from conftest import WordScorer
+
+FILLERS = ("stone", "water", "moss.", "A hill", "fern?\n\n", "lichen\n", "1. heath")
+
+
+class _Store:
+    """A store without term statistics."""
+
+    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
+        return []
+
+
+def find(document: Document, query: str, budget: float | None = None) -> Snippet | None:
+    """Return the snippet of a document for a query."""
+    snippets = Snippets(TermIndex(_Store()), query, Deadline(budget))
+    (hit,) = snippets.complete([Hit(document, 1.0, 1.0, 0.0, ())])
+    return hit.snippet
+
+
+def marked(snippet: Snippet | None) -> list[str]:
+    """Return the marked words of a snippet."""
+    return [snippet.segment.text[a:b] for a, b in snippet.marks] if snippet else []
+
+
+@given(
+    fillers=st.lists(st.sampled_from(FILLERS), max_size=900),
+    title=st.sampled_from(["", "A title"]),
+    share=st.floats(0, 1),
+)
+def test_a_snippet_contains_a_term_of_the_query(
+    fillers: list[str], title: str, share: float
+) -> None:
+    """However long the text is and wherever the term; its offsets are those of the contents."""
+    words = list(fillers)
+    words.insert(int(share * len(fillers)), "canoes")
+    document = Document("d", {"title": title, "text": " ".join(words)})
+    snippet = find(document, "a canoe")
+    assert snippet
+    assert marked(snippet) == ["canoes"]
+    segment = snippet.segment
+    assert document.contents[segment.start : segment.end] == segment.text
+    assert segment.start >= len(title)
+
+
+@given(text=st.text(max_size=200), query=st.text(max_size=20))
+def test_any_text_has_a_snippet_unless_it_is_empty(text: str, query: str) -> None:
+    """Marks are ascending, disjoint and within the snippet."""
+    snippet = find(Document("d", {"text": text}), query)
+    if snippet is None:
+        assert not text.strip()
+        return
+    offsets = [offset for mark in snippet.marks for offset in mark]
+    assert offsets == sorted(offsets)
+    assert all(0 <= offset <= len(snippet.segment.text) for offset in offsets)
+
+
+def test_the_sentence_with_most_terms_is_shown() -> None:
+    """It is complete, although only a stretch of the text is split."""
+    far = "Moss grows on stone. " * (5 * STRETCH // 20)
+    text = f"A canoe. {far}The birch canoe rides the river. {far}A river."
+    snippet = find(Document("d", {"text": text}), "birch canoe river")
+    assert snippet
+    assert snippet.segment.text == "The birch canoe rides the river."
+    assert marked(snippet) == ["birch", "canoe", "river"]
+
+
+def test_a_text_without_terms_shows_its_first_sentence() -> None:
+    """The title is no snippet; a document without text has none."""
+    document = Document("d", {"title": "Birch", "text": "First. Second."})
+    snippet = find(document, "birch")
+    assert snippet
+    assert (snippet.segment.text, snippet.marks) == ("First.", ())
+    assert find(Document("d", {"title": "Birch"}), "birch") is None
+
+
+def test_a_long_text_delays_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When time is up, the best passage so far is shown, even after the search's deadline."""
+    text = "Birch bark. " + "moss " * 10_000 + "A birch canoe."
+    document = Document("d", {"text": text})
+    assert marked(find(document, "birch canoe")) == ["birch", "canoe"]
+    monkeypatch.setattr(snippets_module, "SECONDS", 1e-9)
+    snippet = find(document, "birch canoe", 1e-9)
+    assert snippet
+    assert snippet.segment.text == "Birch bark."
+
+
+def test_existing_snippets_stay_and_evidence_is_marked() -> None:
+    """Only the first segments of a hit are marked."""
+    segment = Segment("d", 0, 5, "Birch")
+    snippets = Snippets(TermIndex(_Store()), "birch", Deadline(None))
+    document = Document("d", {"text": "Birch"})
+    evidence = (Evidence(segment, 1.0, 1.0),) * (MARKED_SEGMENTS + 1)
+    chosen = Snippet(Segment("d", 0, 3, "Bir"))
+    read, unread = snippets.complete(
+        [
+            Hit(document, 1.0, 0.0, 1.0, evidence),
+            Hit(document, 1.0, 1.0, 0.0, (), snippet=chosen),
+        ]
+    )
+    assert [e.marks for e in read.segments] == [((0, 5),)] * MARKED_SEGMENTS + [()]
+    assert read.snippet is None
+    assert unread.snippet is chosen
+
+
+@pytest.fixture
+def long_index(tmp_path: Path) -> Path:
+    """An index of documents whose first lines do not tell why they match."""
+    documents = [
+        Document(f"d{n}", {"text": f"Notes of day {n}. " * 300 + f"A birch canoe {n}. End."})
+        for n in range(12)
+    ]
+    build_index(documents, tmp_path / "index")
+    return tmp_path / "index"
+
+
+def test_every_hit_without_evidence_has_a_snippet(long_index: Path) -> None:
+    """In the first answer, without a model, after the deadline, and below the reading plan."""
+    answers: list[Answer] = []
+    engine = IndexEngine(Index(long_index))
+    ranker = Ranker(WordScorer(), plan=ReadingPlan(1, 3), depth=6)
+    finals = [
+        search(engine, "birch canoe", None),
+        Searcher(long_index, ()).search("birch canoe"),
+        search(engine, "birch canoe", ranker, budget=1e-9),
+        search(engine, "birch canoe", ranker, on_progress=lambda get: answers.append(get())),
+    ]
+    for answer in [*answers, *finals]:
+        assert len(answer.hits) == 10
+        for hit in answer.hits:
+            assert bool(hit.segments) != bool(hit.snippet)
+            shown = hit.snippet.marks if hit.snippet else hit.segments[0].marks
+            assert len(shown) == 2
+    assert sum(bool(hit.segments) for hit in finals[-1].hits) == 3
+    assert not any(hit.segments for hit in answers[0].hits)
+
+
+def test_snippets_change_no_ranking(long_index: Path) -> None:
+    """They are only added to the hits."""
+    engine = IndexEngine(Index(long_index))
+    answer = search(engine, "birch canoe", None)
+    first = engine.rank("birch canoe", 10)
+    assert [hit.document.doc_id for hit in answer.hits] == list(first.doc_ids)
+    plain = [replace(hit, snippet=None) for hit in answer.hits]
+    assert [hit.score for hit in plain] == first.scores.tolist()
