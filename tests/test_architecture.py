@@ -47,6 +47,7 @@ MAY_IMPORT = {
     "show": {"score", "evaluate", "pipeline"},
     "evaluate": set(),
     "pipeline": {
+        "text",
         "option_rules",
         "section",
         "index",

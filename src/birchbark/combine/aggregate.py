@@ -177,6 +177,14 @@ def aggregate(scores: Float32s, aggregation: Aggregation) -> DocumentEvidence:
     return DocumentEvidence(weighted_sum(scores, weights), scores, weights)
 
 
+def grows(aggregation: Aggregation) -> bool:
+    """Return whether evidence never falls when a document has more segments; false if unknown.
+
+    If so, what has been read of a document gives a lower bound of its evidence.
+    """
+    return isinstance(aggregation, (Top, Max, Sum))
+
+
 def weighted_sum(scores: Float32s, weights: Weights) -> float:
     """Return Σ weight · score in float64, added from the largest product to the smallest.
 

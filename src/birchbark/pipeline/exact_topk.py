@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cache, partial
 
 import numpy as np
 
-from birchbark.combine.aggregate import DocumentEvidence, aggregate
+from birchbark.combine.aggregate import DocumentEvidence, aggregate, grows
 from birchbark.combine.topk import TopK
 from birchbark.errors import InputError
 from birchbark.pipeline.answer import Evidence, Hit, SearchStats
@@ -45,6 +45,8 @@ RESCORED_SEGMENTS = 5  # per document, at most
 ROUNDING = 1e-9  # bounds are raised by this share: more than the rounding error of float64 sums
 LOOKAHEAD = 2  # documents scored together, although the first may make the second unnecessary
 EMBEDDING_SHARE = 0.5  # of the time, at most, if vectors must be computed
+OPENING_SHARE = 0.5  # of the remaining time, if several documents are split before they are read
+DEADLINE_DOCUMENTS = 10  # embedded at once under a deadline
 
 
 class DocumentReaders:
@@ -60,15 +62,8 @@ class DocumentReaders:
         self.embedding = reader(ranker.embedding) if ranker.embedding else None
         self.precise = reader(ranker.precise) if ranker.precise else None
         self.terms = TermIndex(store)
-
-    @cached_property
-    def token_embeddings(self) -> TokenEmbeddings | None:
-        """The token embeddings of the embedding or the main scorer; None if they have none."""
-        for scorer in (self.ranker.embedding, self.ranker.scorer):
-            model: object = uncached(scorer) if scorer else None
-            if isinstance(model, BertScorer):
-                return TokenEmbeddings(model.checkpoint)
-        return None
+        # copies of these readers share the result
+        self.token_embeddings = cache(partial(_token_embeddings, ranker))
 
     def with_ranker(self, ranker: Ranker) -> DocumentReaders:
         """Return the same readers with a ranker that scores segments in the same way.
@@ -80,6 +75,18 @@ class DocumentReaders:
         other = copy(self)
         other.ranker = ranker
         return other
+
+
+def _token_embeddings(ranker: Ranker) -> TokenEmbeddings:
+    """Return the token embeddings of the embedding or, without one, of the main scorer."""
+    scorer: object = uncached(ranker.embedding or ranker.scorer)
+    if not isinstance(scorer, BertScorer):
+        raise InputError(
+            f"{(ranker.embedding or ranker.scorer).name} has no token embeddings to select by",
+            wanted="a BERT model",
+            remedy="select by terms",
+        )
+    return TokenEmbeddings(scorer)
 
 
 class TopKScoring:
@@ -115,14 +122,17 @@ class TopKScoring:
             readers.terms,
             self._scoring,
             self._embedding,
-            readers.token_embeddings if ranker.plan.select is Select.TOKENS else None,
+            readers.token_embeddings() if ranker.plan.select is Select.TOKENS else None,
         )
         self._store = readers.main
         self._max_evidence = np.full(len(candidates), ranker.max_evidence())
         k = max(self._top, ranker.rescore_depth) if ranker.precise else self._top
         self._topk = TopK(self._doc_ids, [np.inf] * len(candidates), k)
         self._exact = False
-        self._can_select = in_rounds and ranker.scorer.width == 1 and ranker.limit == Limit()
+        self._can_select = ranker.scorer.width == 1 and ranker.limit == Limit()
+        self._in_rounds = in_rounds and self._can_select
+        self._counts_in_part = ranker.scorer.width == 1 and grows(ranker.aggregation)
+        self._reads_all = True  # whether documents were split completely that should be
         self._readable = set(range(len(candidates)))  # positions that the plan allows to read
         self._readings: dict[int, Reading] = {}  # position → what is read
         self._vector_scores: dict[int, Float32s] = {}  # position → scores by stored vectors
@@ -146,7 +156,8 @@ class TopKScoring:
                 self._set_score(position)
         if self._embedding:
             on_progress()
-        self._exact = self._score_contenders(deadline, on_progress) and embedded and planned
+        finished = self._score_contenders(deadline, on_progress)
+        self._exact = finished and embedded and planned and self._reads_all
         if self._exact and self._precise:  # lower scores may admit other documents
             self._exact = self._rescore(self._precise, deadline) and self._score_contenders(
                 deadline, on_progress
@@ -175,12 +186,8 @@ class TopKScoring:
         scored = self._topk.best(count).doc_ids
         known = set(scored)
         rest = [d for d in self._prior().doc_ids if d not in known][: count - len(scored)]
-        positions = [self._positions[doc_id] for doc_id in scored]
-        unread = zip(self._store.documents(rest), rest, strict=True)
-        return [
-            *(self._hit(position, *self._segments(position)) for position in positions),
-            *(self._unread_hit(self._positions[d], document) for document, d in unread),
-        ]
+        hits = [self._hit(self._positions[doc_id]) for doc_id in scored]
+        return [*hits, *map(self._unread_hit, self._store.documents(rest))]
 
     @property
     def stats(self) -> SearchStats:
@@ -260,7 +267,8 @@ class TopKScoring:
             if segments is None:
                 batch = scoring.read_batch([self._doc_ids[i] for i in missing], deadline)
             else:
-                selected = self._choice.to_embed(missing, segments, plan.segments or 0, deadline)
+                ahead = missing[:DEADLINE_DOCUMENTS] if deadline.exists else missing
+                selected = self._choice.to_embed(ahead, segments, plan.segments or 0, deadline)
                 batch = [one.encoded for one in selected]
             scored = scoring.score(batch, deadline)
             if not scored:
@@ -281,7 +289,7 @@ class TopKScoring:
 
     def _score_contenders(self, deadline: Deadline, on_progress: Callable[[], object]) -> bool:
         """Read documents until no other can be among the best; false if time does not suffice."""
-        rounds = deadline.exists and self._can_select
+        rounds = deadline.exists and self._in_rounds and self._counts_in_part
         while contenders := [i for i in self._topk.contenders() if i in self._readable]:
             if rounds:
                 done = [self._readings[i].read if i in self._readings else 0 for i in contenders]
@@ -290,7 +298,8 @@ class TopKScoring:
             else:
                 scored = len(self._readings.keys() | self._vector_scores.keys())
                 ahead = contenders[: max(LOOKAHEAD, self._top - scored)]
-            opened = self._open(ahead, deadline)
+            opened = self._open(ahead, deadline.part(OPENING_SHARE))
+            opened = opened or self._open(ahead[:1], deadline)
             if self._tighten_bounds(opened) and not deadline.passed:
                 continue
             if not self._read(opened, 1 if rounds else None, deadline):
@@ -304,10 +313,13 @@ class TopKScoring:
         plan = self._ranker.plan
         if not missing:
             return list(positions)
-        if self._can_select and (plan.segments is not None or deadline.exists):
+        if self._can_select and (
+            plan.segments is not None or (deadline.exists and self._in_rounds)
+        ):
             for position, one in self._choice.to_read(missing, plan.segments, deadline):
-                split = one.document, one.segments
-                self._readings[position] = Reading(one.encoded, one.order, split)
+                self._readings[position] = Reading(one.encoded, one.order, one.segments)
+                if plan.segments is None and self._choice.unsplit(position):
+                    self._reads_all = False
         else:
             doc_ids = [self._doc_ids[i] for i in missing]
             batch = self._scoring.read_batch(doc_ids, deadline)
@@ -328,7 +340,7 @@ class TopKScoring:
             scores = scored[begin : begin + len(of_one)]
             if len(scores) or not of_one:
                 reading.add(scores)
-                if reading.complete or reading.width == 1:
+                if reading.complete or self._counts_in_part:
                     self._set_score(position, final=reading.complete)
             begin += len(of_one)
         return bool(positions) and len(scored) == begin
@@ -395,32 +407,34 @@ class TopKScoring:
 
     def _segments(self, position: int) -> tuple[Document, Sequence[Segment]]:
         """Return a document with the segments that have been read, in the order of their scores."""
-        reading = self._readings.get(position)
-        if reading is None or reading.split is None:
-            document, segments = next(iter(self._scoring.segments([self._doc_ids[position]])))
+        reading, doc_id = self._readings.get(position), self._doc_ids[position]
+        if reading is None or reading.segments is None:
+            document, segments = next(iter(self._scoring.segments([doc_id])))
         else:
-            document, segments = reading.split
+            (document,), segments = self._store.documents([doc_id]), reading.segments
         if reading is None or reading.complete:
             return document, segments
         return document, [segments[i] for i in reading.known]
 
-    def _hit(self, position: int, document: Document, segments: Sequence[Segment]) -> Hit:
+    def _hit(self, position: int) -> Hit:
+        """Return the hit of a document with the evidence from what has been read of it."""
+        document, segments = self._segments(position)
         first_stage = float(self._first_stage[position])
         embedding = float(self._embedding_part[position])
         aggregated = self._evidence(position)
         evidence = float(self._evidence_weight * aggregated.evidence)
         weights = self._evidence_weight * aggregated.weights
         contributions = [
-            Evidence(segment, float(score), float(weight))
-            for segment, score, weight in zip(segments, aggregated.scores, weights, strict=True)
-            if weight > 0
+            Evidence(segments[i], float(aggregated.scores[i]), float(weights[i]))
+            for i in np.flatnonzero(weights > 0).tolist()
         ]
         contributions.sort(key=lambda e: -e.weight * e.score)
         score = first_stage + embedding + evidence
         return Hit(document, score, first_stage, evidence, tuple(contributions), embedding)
 
-    def _unread_hit(self, position: int, document: Document) -> Hit:
+    def _unread_hit(self, document: Document) -> Hit:
         """Return the hit of a document of which the main scorer has read nothing."""
+        position = self._positions[document.doc_id]
         first_stage = float(self._first_stage[position])
         embedding = float(self._embedding_part[position])
         return Hit(

@@ -155,7 +155,7 @@ class DocumentReader:
             if known is None:
                 (document,) = self.documents([doc_id])
                 known = split_for_query(document, self._segmenter, overlap, deadline)
-                if not known.unsplit:
+                if known.in_time and not known.unsplit:
                     self._unencoded.add(doc_id, known, len(document.contents))
             yield known
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from birchbark.pipeline.read_documents import EncodedDocument
-from birchbark.records import Document, Float32s, Ids, Segment
+from birchbark.records import Float32s, Ids, Segment
 from birchbark.score_cache.score_file import row_shape
 
 
@@ -17,14 +17,14 @@ class Reading:
     """The segments of one document that a scorer reads, best first, and their scores so far.
 
     encoded: the segments to read, in document order. order: their positions in the order of
-    reading. split: the document with these segments; None if the reader splits it again when its
-    hit is shown. scores: float32 (n,), or (n, width) for a document scorer; valid for the segments
+    reading. segments: these segments; None if the reader splits the document again when its hit is
+    shown. scores: float32 (n,), or (n, width) for a document scorer; valid for the segments
     that have been read.
     """
 
     encoded: EncodedDocument
     order: Sequence[int]
-    split: tuple[Document, tuple[Segment, ...]] | None = None
+    segments: tuple[Segment, ...] | None = None
     width: int = 1
     read: int = 0
     scores: Float32s = field(init=False)

@@ -17,13 +17,15 @@ def score_documents(
     doc_ids: Sequence[str],
     deadline: Deadline | None = None,
 ) -> TopKScoring:
-    """Score all documents by their evidence alone, whatever the ranker's depth.
+    """Score all documents by their evidence alone.
 
+    The ranker's depth does not count, nor how many documents or pairs its reading plan has.
     First-stage scores do not count, and no documents are compared. Return the finished scoring,
     with the methods `best` and `hits`; its stats are not exact if time did not suffice for all
     documents. Raises InputError for an unknown document and if the query is too long for a scorer.
     """
-    ranker = replace(readers.ranker, interpolation=Interpolation(0.0), duo=None)
+    plan = replace(readers.ranker.plan, documents=None, pairs=None)
+    ranker = replace(readers.ranker, interpolation=Interpolation(0.0), plan=plan, duo=None)
     first_stage = Ranking.of(doc_ids, [0.0] * len(doc_ids))
     scoring = TopKScoring(
         readers.with_ranker(ranker), query, first_stage, len(doc_ids), in_rounds=False

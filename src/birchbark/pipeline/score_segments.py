@@ -49,10 +49,6 @@ class SegmentScoring:
         """Return each segment's chunks with their token ids."""
         return self._reader.encode(segments, self._token_budget)
 
-    def encode_texts(self, texts: Sequence[str]) -> list[Ids]:
-        """Return the token ids of each text, however long it is."""
-        return self._reader.scorer.encode(texts)
-
     def segments(self, doc_ids: Sequence[str]) -> Iterator[tuple[Document, Sequence[Segment]]]:
         """Yield each document with its scored segments, in the order of their scores' array."""
         return self._reader.segments(doc_ids, self._token_budget)

@@ -6,16 +6,17 @@ by token embeddings (`ReadingPlan.select`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.pipeline.answer import Snippet
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.read_documents import EncodedDocument
+from birchbark.pipeline.read_documents import BATCH_SIZE, EncodedDocument
 from birchbark.pipeline.score_segments import SegmentScoring
 from birchbark.pipeline.split_for_query import SplitForQuery
 from birchbark.pipeline.term_overlap import TermIndex, TermOverlap, best_first
@@ -25,17 +26,18 @@ from birchbark.segment.split_long import Encoded
 
 
 @dataclass(frozen=True, slots=True)
-class SelectedDocument:
-    """A document and those of its segments that were chosen to be read.
+class SelectedSegments:
+    """Those segments of a document that were chosen to be read.
 
-    segments, encoded: the chosen segments and their token ids, in document order; a segment that
-    exceeds the scorer's token budget is several. order: their positions, best first.
+    segments, encoded: their texts and token ids, in document order. A chosen segment that exceeds
+    the scorer's token budget is several of these. order: their positions, best first. chosen: for
+    each of them the rank of the chosen segment that it comes from.
     """
 
-    document: Document
     segments: tuple[Segment, ...]
     encoded: EncodedDocument
     order: tuple[int, ...]
+    chosen: tuple[int, ...]
 
 
 class SegmentChoice:
@@ -58,7 +60,7 @@ class SegmentChoice:
         self._main, self._embedding, self._tokens = main, embedding, token_embeddings
         self._counts: dict[int, tuple[int, int]] = {}  # position → segments, unsplit characters
         self._whole: dict[int, Float32s] = {}  # position → the embedding's scores of all segments
-        self._partly: dict[int, tuple[Document, list[Segment]]] = {}  # chosen ones, best first
+        self._partly: dict[int, list[Segment]] = {}  # position → chosen ones, best first
 
     @cached_property
     def _overlap(self) -> TermOverlap:
@@ -76,9 +78,13 @@ class SegmentChoice:
 
     def count_segments(self, position: int, deadline: Deadline) -> int | None:
         """Return how many segments a document has; None if time does not suffice to split it."""
-        if position not in self._counts and not self._split(self._main, [position], deadline):
+        if position not in self._counts and not any(self._split(self._main, [position], deadline)):
             return None
         return self._counts[position][0]
+
+    def unsplit(self, position: int) -> int:
+        """Return the number of characters of a document that were not split into segments."""
+        return self._counts[position][1]
 
     def add_embedded(self, position: int, scores: Float32s) -> None:
         """Record the embedding's scores (n,) of all segments of a document."""
@@ -86,115 +92,141 @@ class SegmentChoice:
         self.count(position, len(scores))
 
     def add_partly_embedded(
-        self, position: int, selected: SelectedDocument, scores: Float32s
+        self, position: int, selected: SelectedSegments, scores: Float32s
     ) -> None:
         """Record the embedding's scores (n,) of the chosen segments of a document.
 
         In later choices these segments precede the document's others, in the order of scores.
         """
-        read = [selected.segments[i] for i in best_first(scores)]
-        document, chosen = self._partly[position]
-        known = {(segment.start, segment.end) for segment in read}
-        rest = [one for one in chosen if (one.start, one.end) not in known]
-        self._partly[position] = document, read + rest
+        chosen = self._partly[position]
+        best = np.full(max(selected.chosen, default=-1) + 1, -np.inf)  # of each chosen segment
+        np.maximum.at(best, list(selected.chosen), scores)
+        self._partly[position] = [chosen[i] for i in best_first(best)] + chosen[len(best) :]
 
     def to_embed(
         self, positions: Sequence[int], segments: int, later: int, deadline: Deadline
-    ) -> list[SelectedDocument]:
+    ) -> list[SelectedSegments]:
         """Choose the segments that the embedding reads, of as many documents as time allows.
 
         segments: how many of each document. later: how many the main scorer will read.
         """
         assert self._embedding
-        split = self._split(self._embedding, positions, deadline)
-        chosen = self._choose(split, max(segments, later))
-        self._partly.update(zip(positions, chosen, strict=False))
-        return _select(self._embedding, [(one, best[:segments]) for one, best in chosen])
+        chosen = self._choose(self._embedding, positions, max(segments, later), deadline)
+        self._partly |= chosen
+        to_embed = {position: best[:segments] for position, best in chosen.items()}
+        selected = self._select(self._embedding, to_embed, segments, deadline)
+        return [one for _, one in selected]
 
     def to_read(
         self, positions: Sequence[int], segments: int | None, deadline: Deadline
-    ) -> Iterator[tuple[int, SelectedDocument]]:
+    ) -> Iterator[tuple[int, SelectedSegments]]:
         """Choose the segments that the main scorer reads, of as many documents as time allows.
 
         segments: how many of each document; None to read all of them, the best ones first.
         """
-        chosen: dict[int, tuple[Document, list[Segment]]] = {}
-        whole = [i for i in positions if i in self._whole and self._embedding]
+        chosen: dict[int, list[Segment]] = {}
+        whole = [i for i in positions if i in self._whole]
         if whole and self._embedding:
             known = self._embedding.segments([self._doc_ids[i] for i in whole])
-            for position, (document, of_document) in zip(whole, known, strict=True):
+            for position, (_, of_document) in zip(whole, known, strict=True):
                 best = best_first(self._whole[position], segments)
-                chosen[position] = document, [of_document[i] for i in best]
-        for position in positions:
-            if segments is not None and position in self._partly:
-                document, best_segments = self._partly[position]
-                chosen[position] = document, best_segments[:segments]
+                chosen[position] = [of_document[i] for i in best]
+        if segments is not None:
+            partly = [i for i in positions if i in self._partly]
+            chosen |= {position: self._partly[position][:segments] for position in partly}
         rest = [i for i in positions if i not in chosen]
-        split = self._split(self._main, rest, deadline)
-        chosen.update(zip(rest, self._choose(split, segments), strict=False))
-        ready = [i for i in positions if i in chosen]
-        yield from zip(ready, _select(self._main, [chosen[i] for i in ready]), strict=True)
+        chosen |= self._choose(self._main, rest, segments, deadline)
+        ready = {position: chosen[position] for position in positions if position in chosen}
+        return self._select(self._main, ready, segments, deadline)
 
     def snippet(self, position: int, document: Document) -> Snippet | None:
         """Return the segment that fits the query best by the embedding; None if it read nothing."""
         if position in self._whole and self._embedding and len(self._whole[position]):
             _, segments = next(self._embedding.segments([document.doc_id]))
             return self._overlap.snippet(segments[int(np.argmax(self._whole[position]))])
-        if position in self._partly and self._partly[position][1]:
-            return self._overlap.snippet(self._partly[position][1][0])
+        if self._partly.get(position):
+            return self._overlap.snippet(self._partly[position][0])
         return None
 
     def _split(
         self, scoring: SegmentScoring, positions: Sequence[int], deadline: Deadline
-    ) -> list[SplitForQuery]:
-        """Split as many of the first documents as time allows."""
+    ) -> Iterator[SplitForQuery]:
+        """Split as many of the first documents as time allows, lazily."""
         doc_ids = [self._doc_ids[i] for i in positions]
-        result = []
-        for position, one in zip(
-            positions, scoring.split(doc_ids, self._overlap, deadline), strict=True
-        ):
+        split = scoring.split(doc_ids, self._overlap, deadline)
+        for position, one in zip(positions, split, strict=False):
             self.count(position, len(one.segments), one.unsplit)
-            if one.unsplit and not one.segments:
-                break  # time is up
-            result.append(one)
-        return result
+            if not one.in_time:
+                return
+            yield one
 
     def _choose(
-        self, split: Sequence[SplitForQuery], count: int | None
-    ) -> list[tuple[Document, list[Segment]]]:
-        """Choose the `count` best segments of each document, best first; of equals the shorter."""
-        texts = [segment.text for one in split for segment in one.segments]
-        scores = self._scores(texts)
-        begin, chosen = 0, []
-        for one in split:
-            end = begin + len(one.segments)
-            lengths = [len(segment.text) for segment in one.segments]
-            order = np.lexsort((np.array(lengths), -scores[begin:end]))
-            chosen.append((one.document, [one.segments[i] for i in order[:count]]))
-            begin = end
+        self,
+        scoring: SegmentScoring,
+        positions: Sequence[int],
+        count: int | None,
+        deadline: Deadline,
+    ) -> dict[int, list[Segment]]:
+        """Choose the `count` best segments of documents, best first; of equals the shorter.
+
+        The result covers as many of the first documents as time allows.
+        """
+        chosen: dict[int, list[Segment]] = {}
+        split = self._split(scoring, positions, deadline)
+        for position, one in zip(positions, split, strict=False):
+            scores = self._scores([segment.text for segment in one.segments])
+            lengths = np.array([len(segment.text) for segment in one.segments])
+            order = np.lexsort((lengths, -scores))[:count]
+            chosen[position] = [one.segments[i] for i in order]
         return chosen
 
     def _scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
         if self._tokens is None:
             return self._overlap.scores(texts)
-        query, *encoded = self._main.encode_texts([self._query, *texts])
-        return self._tokens.cosines(query, encoded)
+        return self._tokens.scores(self._query, texts)
 
+    def _select(
+        self,
+        scoring: SegmentScoring,
+        chosen: Mapping[int, Sequence[Segment]],
+        count: int | None,
+        deadline: Deadline,
+    ) -> Iterator[tuple[int, SelectedSegments]]:
+        """Encode the chosen segments of each document, which are given best first, for a scorer.
 
-def _select(
-    scoring: SegmentScoring, chosen: Sequence[tuple[Document, list[Segment]]]
-) -> list[SelectedDocument]:
-    """Encode the chosen segments of each document for a scorer; they are given best first."""
-    encoded = iter(scoring.encode([segment for _, best in chosen for segment in best]))
-    return [_selected(document, [next(encoded) for _ in best]) for document, best in chosen]
+        Yields the position of each document with its segments, for as many as time allows. count:
+        the maximum number of a document's segments after long ones have been split.
+        """
+        remaining = iter(chosen.items())
+        while not deadline.passed and (batch := list(islice(remaining, BATCH_SIZE))):
+            encoded = iter(scoring.encode([segment for _, best in batch for segment in best]))
+            for position, best in batch:
+                chunks = [next(encoded) for _ in best]
+                yield position, self._selected(self._doc_ids[position], chunks, count)
 
+    def _selected(
+        self, doc_id: str, chunks: Sequence[Sequence[Encoded]], count: int | None
+    ) -> SelectedSegments:
+        """Select `count` chunks: the best one of each segment first, then the second best ones.
 
-def _selected(document: Document, best: Sequence[Sequence[Encoded]]) -> SelectedDocument:
-    """Bring the chunks of a document's chosen segments, given best first, into document order."""
-    chunks = [chunk for of_segment in best for chunk in of_segment]
-    in_document = sorted(range(len(chunks)), key=lambda i: chunks[i][0].start)
-    order = sorted(range(len(chunks)), key=lambda i: in_document[i])
-    segments = tuple(chunks[i][0] for i in in_document)
-    token_ids = tuple(chunks[i][1] for i in in_document)
-    encoded = EncodedDocument(document.doc_id, token_ids, sum(len(s.text) for s in segments))
-    return SelectedDocument(document, segments, encoded, tuple(order))
+        chunks: those of each chosen segment, with the best segment first. Chunks of one segment are
+        ranked by the query's terms.
+        """
+        ranked = []  # rank within the segment, rank of the segment, chunk
+        for chosen, of_segment in enumerate(chunks):
+            ranks = [0]
+            if len(of_segment) > 1:
+                ranks = best_first(self._overlap.scores([chunk.text for chunk, _ in of_segment]))
+            ranked += [(rank, chosen, of_segment[i]) for rank, i in enumerate(ranks)]
+        best = sorted(ranked, key=lambda one: one[:2])[:count]
+        in_document = sorted(range(len(best)), key=lambda i: best[i][2][0].start)
+        segments = tuple(best[i][2][0] for i in in_document)
+        token_ids = tuple(best[i][2][1] for i in in_document)
+        size = sum(len(segment.text) for segment in segments)
+        order = sorted(range(len(best)), key=lambda i: in_document[i])
+        return SelectedSegments(
+            segments,
+            EncodedDocument(doc_id, token_ids, size),
+            tuple(order),
+            tuple(best[i][1] for i in in_document),
+        )

@@ -15,76 +15,95 @@ from birchbark.pipeline.term_overlap import TermOverlap, best_first
 from birchbark.records import Document, Segment
 from birchbark.segment.by_name import Segmenter
 
-LONG_DOCUMENT = 200_000  # characters; longer documents are split in part
-STRETCH = 10_000  # characters, approximately
-STRETCHES = 10  # of a long document, at most
+LONG_DOCUMENT = 10_000  # characters; longer documents are split in part
+STRETCH = 2_000  # characters, approximately
+STRETCHES = LONG_DOCUMENT // STRETCH  # of a long document, at most
 
 
 @dataclass(frozen=True, slots=True)
 class SplitForQuery:
-    """A document and those of its segments that can be read for a query, in document order.
+    """Those segments of a document that can be read for a query, in document order.
 
-    unsplit: number of characters that were not split into segments.
+    unsplit: number of characters of its contents that were not split into segments. in_time: false
+    if the deadline passed before everything was split that should be.
     """
 
-    document: Document
     segments: tuple[Segment, ...]
     unsplit: int = 0
+    in_time: bool = True
 
 
 def split_for_query(
     document: Document, segmenter: Segmenter, overlap: TermOverlap, deadline: Deadline
 ) -> SplitForQuery:
     """Split a document; of a long one, the stretches that share most terms with the query."""
-    too_late = deadline.passed
+    contents, too_late = document.contents, deadline.passed
     if too_late:
-        return SplitForQuery(document, (), len(document.contents))
-    if len(document.contents) <= LONG_DOCUMENT:
-        return SplitForQuery(document, tuple(segmenter(document)))
-    text = document.text
-    stretches = list(_stretches(text))
-    scores = []
-    for score in overlap.rough_scores(text[begin:end] for begin, end in stretches):
-        scores.append(score)
-        if deadline.passed:
-            break
+        return SplitForQuery((), len(contents), in_time=False)
+    if len(contents) <= LONG_DOCUMENT:
+        return SplitForQuery(tuple(segmenter(document)))
+    title = _title_of_stretches(document)
+    best = _best_stretches(contents, title, overlap, deadline)
     segments: list[Segment] = []
-    split = 0
-    for position in sorted(best_first(scores, STRETCHES)):
+    split = done = 0
+    for begin, end in sorted(best):
         if deadline.passed:
             break
-        begin, end = stretches[position]
-        segments += _split_stretch(document, begin, end, segmenter)
-        split += end - begin
-    return SplitForQuery(document, tuple(segments), len(text) - split)
+        segments += _split_stretch(document.doc_id, title, contents, begin, end, segmenter)
+        split, done = split + end - begin, done + 1
+    in_time = 0 < len(best) == done
+    return SplitForQuery(tuple(segments), len(contents) - split, in_time)
 
 
-def _stretches(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the (start, end) of consecutive stretches, which end at a line or word if possible."""
-    begin = 0
-    while begin < len(text):
-        end = min(len(text), begin + STRETCH)
-        if end < len(text):
-            breaks = (text.rfind(mark, begin + STRETCH // 2, end) for mark in ("\n\n", "\n", " "))
+def _best_stretches(
+    contents: str, title: str, overlap: TermOverlap, deadline: Deadline
+) -> list[tuple[int, int]]:
+    """Return (start, end) of the stretches to split; none if time does not suffice."""
+    stretches = list(_stretches(contents, len(title)))
+    scores = []
+    for score in overlap.rough_scores(contents[begin:end] for begin, end in stretches):
+        if deadline.passed:
+            return []
+        scores.append(score)
+    return [stretches[i] for i in best_first(scores, STRETCHES)]
+
+
+def _stretches(contents: str, title: int) -> Iterator[tuple[int, int]]:
+    """Yield the (start, end) of consecutive stretches, which end at a line or word if possible.
+
+    title: length of the title, which does not count towards the length of the first stretch.
+    """
+    begin, text = 0, title
+    while begin < len(contents):
+        end = min(len(contents), text + STRETCH)
+        if end < len(contents):
+            half = text + STRETCH // 2
+            breaks = (contents.rfind(mark, half, end) for mark in ("\n\n", "\n", " "))
             end = next((at + 1 for at in breaks if at > 0), end)
         yield begin, end
-        begin = end
+        begin = text = end
+
+
+def _title_of_stretches(document: Document) -> str:
+    """Return the title; '' if it is so long that it is split like the text."""
+    return document.title if document.text and len(document.title) < STRETCH else ""
 
 
 def _split_stretch(
-    document: Document, begin: int, end: int, segmenter: Segmenter
+    doc_id: str, title: str, contents: str, begin: int, end: int, segmenter: Segmenter
 ) -> Iterator[Segment]:
-    """Yield the segments of text[begin:end], with offsets in the whole document.
+    """Yield the segments of contents[begin:end], with offsets in the contents.
 
-    The title belongs to the first stretch; later ones have it only where segments are prefixed by
-    it.
+    A segment of the title alone belongs to the first stretch. Later stretches have the title only
+    where it precedes the text of a segment.
     """
-    title = document.title
+    text = len(title) + 1 if title else 0  # where the text begins
     fields = {"title": title} if title else {}
-    body = len(document.contents) - len(document.text)  # where the text begins
-    stretch = Document(document.doc_id, {**fields, "text": document.text[begin:end]})
+    shift = max(begin, text) - text
+    stretch = Document(doc_id, {**fields, "text": contents[max(begin, text) : end]})
     for segment in segmenter(stretch):
-        if segment.start >= body:
-            yield Segment(segment.doc_id, segment.start + begin, segment.end + begin, segment.text)
-        elif begin == 0:
+        if not begin:
             yield segment
+        elif segment.end > text:
+            start = max(segment.start, text) + shift
+            yield Segment(doc_id, start, segment.end + shift, segment.text)

@@ -12,6 +12,7 @@ from birchbark.pipeline.answer import Snippet
 from birchbark.records import Segment
 from birchbark.retrieve.engine import DocumentStore, term_weighting
 from birchbark.text.analyzer import Analyzer, analyzer
+from birchbark.text.words import words
 
 MAX_KNOWN_TOKENS = 1_000_000  # about 100 MB
 MIN_PREFIX = 3  # letters; a stem is at least this similar to the word it comes from
@@ -80,15 +81,14 @@ class TermOverlap:
 
     def snippet(self, segment: Segment) -> Snippet:
         """Return a segment with the positions of the query's terms in it."""
-        tokens = self._index.analyzer.tokens(segment.text)
-        matching = self._index.matching([set(tokens)], self._weights)
+        in_text = words(segment.text)
+        tokens = {word: set(self._index.analyzer.tokens(word)) for word in in_text}
+        matching = self._index.matching(tokens.values(), self._weights).keys()
         marks, at = [], 0
-        for token in tokens:
-            begin = segment.text.find(token, at)
-            if begin < 0:  # the analyzer changed the token
-                continue
-            at = begin + len(token)
-            if token in matching:
+        for word in in_text:
+            begin = segment.text.index(word, at)
+            at = begin + len(word)
+            if tokens[word] & matching:
                 marks.append((begin, at))
         return Snippet(segment, tuple(marks))
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.records import Float32s, Ids
+from birchbark.score.bert_scorer import BertScorer
 
 
 class TokenEmbeddings:
@@ -21,13 +21,20 @@ class TokenEmbeddings:
     so that by Zipf's law this is an idf that no collection is needed for.
     """
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
+    def __init__(self, scorer: BertScorer) -> None:
+        """Compute the weighted embeddings of the scorer's checkpoint."""
+        checkpoint, self._encode = scorer.checkpoint, scorer.encode
         vectors = np.asarray(checkpoint.tensors()[f"{checkpoint.family.names.words}.weight"])
         vectors = vectors.astype(np.float32)  # (V, E)
         vectors -= vectors.mean(axis=0)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         weights = np.log1p(np.arange(len(vectors), dtype=np.float32))  # (V,)
         self._vectors: Float32s = vectors * weights[:, None]
+
+    def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the cosine (n,) of each text with the query; 0 for one without tokens."""
+        encoded_query, *encoded = self._encode([query, *texts])
+        return self.cosines(encoded_query, encoded)
 
     def cosines(self, query: Ids, texts: Sequence[Ids]) -> NDArray[np.float64]:
         """Return the cosine (n,) of each encoded text with the encoded query; 0 for an empty one.
