@@ -148,6 +148,9 @@ def _norm(name: str, size: int) -> dict[str, tuple[int, ...]]:
     return {f"{name}.weight": (size,), f"{name}.bias": (size,)}
 
 
+# Options with which one model alone reads everything.
+READ_EVERYTHING = ("--embedding", "none", "--read-segments", "all", "--read-documents", "all")
+
 QUERIES = {"1": "birch river", "2": "iron engine", "3": "bees dance", "4": "stone bridge"}
 
 

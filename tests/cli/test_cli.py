@@ -23,7 +23,7 @@ from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
-from conftest import DOCUMENTS, write_bert
+from conftest import DOCUMENTS, READ_EVERYTHING, write_bert
 from test_defaults import commands
 
 
@@ -78,7 +78,8 @@ def test_json_output_is_json(here: Path) -> None:
     hits = [json.loads(line) for line in out.splitlines()]
     assert {h["doc_id"] for h in hits} == {"canoe", "forest"}
     for hit in hits:
-        assert hit["score"] == pytest.approx(hit["first_stage"] + hit["evidence"])
+        parts = hit["first_stage"] + hit["embedding"] + hit["evidence"]
+        assert hit["score"] == pytest.approx(parts)
     birchbark("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
     (report,) = json.loads(birchbark("evaluate", "qrels.txt", "a.run", "--json", "-m", "AP")[0])
     assert report["per_query"]["AP"]["2"] == 1.0
@@ -128,7 +129,8 @@ def test_scores_are_stored_listed_and_deleted(here: Path) -> None:
     """A second run or search scores nothing, and ranks the same."""
     birchbark("index", "docs.jsonl", "--to", "i")
     birchbark("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
-    command = ("rerank", "i", "--run", "a.run", "--queries", "q.tsv", "--model", "model")
+    model = ("--model", "model", *READ_EVERYTHING)
+    command = ("rerank", "i", "--run", "a.run", "--queries", "q.tsv", *model)
     birchbark(*command, "--output", "plain.run")
     stderr = birchbark(*command, "--output", "1.run", "--scores", "kept")[1]
     pairs = int(stderr.split()[0])
@@ -140,7 +142,7 @@ def test_scores_are_stored_listed_and_deleted(here: Path) -> None:
         if not more:
             assert Path("2.run").read_bytes() == Path("plain.run").read_bytes()
     assert Path("1.run").read_bytes() == Path("plain.run").read_bytes()
-    stderr = birchbark("search", "i", "birch river", "--model", "model", "--scores", "kept")[1]
+    stderr = birchbark("search", "i", "birch river", *model, "--scores", "kept")[1]
     assert stderr.startswith("0 pairs scored, ")
     rows = [line.split("\t") for line in birchbark("scores", "kept")[0].splitlines()]
     assert rows[0] == ["scorer", "pairs", "bytes", "name"]
@@ -210,7 +212,21 @@ def test_invalid_input_is_one_line(
         (("--depth", "0"), "depth is out of range"),
         (("--model", "nowhere"), "nowhere: no such model"),
         (("--rm3-terms", "5"), "--rm3-terms has no effect without --rm3"),
-        (("--embedding-weight", "0.2"), "--embedding-weight has no effect without --embedding"),
+        (
+            ("--embedding", "none", "--embedding-weight", "0.2"),
+            "--embedding-weight has no effect without an embedding",
+        ),
+        (
+            ("--embedding", "none", "--embed-segments", "2"),
+            "--embed-segments has no effect without an embedding",
+        ),
+        (("--read-segments", "0"), "--read-segments is not a number: expected 1 or more, or all"),
+        (("--read-documents", "few"), "--read-documents is not a number: expected 1 or more"),
+        (("--read-pairs", "-1"), "--read-pairs is not a number: expected 1 or more, or all"),
+        (
+            ("--read-segments", "2", "--max-segments", "5"),
+            "a reading plan that chooses segments excludes a limit",
+        ),
         (("--first-stage", "tfidf", "--k1", "2"), "--k1 has no effect with --first-stage tfidf"),
         (("--first-stage-only", "--budget", "1s"), "--first-stage-only cannot be combined with"),
         (("--first-stage-only",), "--first-stage-only cannot be combined with --model"),

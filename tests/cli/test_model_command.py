@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from birchbark.cli import group
 from birchbark.errors import InputError
 from birchbark.score.describe import describe
-from conftest import DOCUMENTS, write_bert
+from conftest import DOCUMENTS, READ_EVERYTHING, write_bert
 
 
 @pytest.fixture
@@ -62,6 +62,7 @@ def test_quantized_model_ranks(here: Path) -> None:
     birchbark("index", "docs.jsonl", "--to", "i")
     birchbark("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
     command = ["rerank", "i", "--run", "a.run", "--queries", "q.tsv", "--scores", "kept"]
+    command += READ_EVERYTHING
     for model in ("model", "small"):
         for precision, known in (("fp32", 0), ("int8", 12)):
             more = ["--model", model, "--precision", precision, "--output", f"{model}.run"]

@@ -14,7 +14,7 @@ from birchbark.cli import group
 from birchbark.device.torch_session import session_factory
 from birchbark.errors import BirchbarkError, CheckpointError, InputError
 from birchbark.score.load_scorer import load_scorer
-from conftest import DOCUMENTS, write_bert
+from conftest import DOCUMENTS, READ_EVERYTHING, write_bert
 
 
 @pytest.fixture
@@ -88,11 +88,13 @@ def test_cuda_without_torch(here: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_two_roles_of_one_model_share_scores(here: Path) -> None:
     """A model that is both ranker and embedding has one score file, with each score stored once."""
-    scores = search("--embedding", "model", "--scores", "kept")
+    everything = (*READ_EVERYTHING, "--precision", "fp32")
+    both = (*everything, "--embed-segments", "all", "--embedding", "model")
+    scores = search(*both, "--scores", "kept")
     (file,) = (here / "kept").glob("*.scores")
     size = file.stat().st_size
-    assert search("--embedding", "model") == scores
-    assert search("--scores", "alone") == pytest.approx(scores)
+    assert search(*both) == scores
+    assert search(*everything, "--scores", "alone") == pytest.approx(scores)
     (alone,) = (here / "alone").glob("*.scores")
     assert alone.stat().st_size == size
 

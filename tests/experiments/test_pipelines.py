@@ -16,14 +16,13 @@ from birchbark.cli import group
 from birchbark.collection.runs import read_run, write_run
 from birchbark.errors import CheckpointError, InputError
 from birchbark.experiments import pipelines
-from birchbark.experiments.pipelines import PipelineExperiment
+from birchbark.experiments.pipelines import READ_EVERYTHING, PipelineExperiment
 from birchbark.experiments.recipe_file import read_recipe
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.pipeline.answer import SearchStats
 from birchbark.pipeline.load_rankers import RankerLoader
 from birchbark.pipeline.rerank import rerank
-from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document, Ids, Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
@@ -88,7 +87,7 @@ def test_costs(study: SmallStudy) -> None:
     index = build_index(
         [Document(d.doc_id, d.fields) for d in DOCUMENTS], study.root / "ix", Schema("english")
     )
-    options = StageOptions(model=str(model), aggregate="max", depth=2)
+    options = replace(READ_EVERYTHING, model=str(model), aggregate="max", depth=2)
     stats: list[SearchStats] = []
     rerank(
         *(index, outcomes[0].runs["Tiny.first stage"]),

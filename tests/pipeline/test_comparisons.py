@@ -40,7 +40,7 @@ from birchbark.score_cache.cached_scorer import CachedScorer
 from birchbark.score_cache.store import ScoreStore
 from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
-from conftest import WORDS, WordScorer, write_bert, write_duo
+from conftest import READ_EVERYTHING, WORDS, WordScorer, write_bert, write_duo
 
 RANDOM = np.random.default_rng(4)
 DOCUMENTS = [
@@ -260,6 +260,7 @@ def test_command_line(tmp_path: Path, engine: IndexEngine) -> None:
     (tmp_path / "q.tsv").write_text(f"q\t{QUERY.text}\n")
     words = ["rerank", tmp_path / "index", "--run", tmp_path / "bm25.run", "--queries"]
     words += [tmp_path / "q.tsv", "--model", tmp_path / "mono", "--scores", tmp_path / "kept"]
+    words += READ_EVERYTHING
 
     def birchbark(*more: Any) -> Any:
         call = [str(word) for word in (*words, *more)]
@@ -277,7 +278,7 @@ def test_command_line(tmp_path: Path, engine: IndexEngine) -> None:
     more = ["--stages", tmp_path / "s.toml", "--output", tmp_path / "c.run"]
     done = birchbark("--duo-depth", 3, *more)  # options fill in what the stage leaves out
     assert "6 comparisons" in done.output
-    with pytest.raises(InputError, match="--embedding-weight has no effect: no stage has --embedd"):
+    with pytest.raises(InputError, match="--embedding-weight has no effect without an embedding"):
         birchbark("--embedding-weight", 0.3, *more)
     (tmp_path / "s.toml").write_text(f"[[stage]]\n[[stage]]\nduo = '{tmp_path / 'mono'}'\n")
     with pytest.raises(CheckpointError, match="does not compare two texts"):

@@ -154,7 +154,7 @@ def make_rankers(
     """
     from birchbark.device.torch_session import session_factory
     from birchbark.pipeline.load_rankers import RankerLoader
-    from birchbark.pipeline.stage_options import StageOptions, read_stages
+    from birchbark.pipeline.stage_options import StageOptions, check_embedding, read_stages
     from birchbark.score.session import OnnxSession
 
     loader = RankerLoader(
@@ -168,6 +168,7 @@ def make_rankers(
         return [loader.ranker(base)]
     all_options = read_stages(stages, base)
     _check_used_by_stages(given, all_options)
+    check_embedding(given, all_options, spell_option)
     rankers = []
     for number, stage_options in enumerate(all_options, 1):
         try:

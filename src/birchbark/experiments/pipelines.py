@@ -82,7 +82,9 @@ class PipelineExperiment(ModelExperiment):
         if not rows:
             raise InputError("no rows", where=section.where("rows"))
         all_stages = [stage for stages in rows.values() for stage in stages]
-        used = tuple(dict.fromkeys(name for stage in all_stages for name in _models(stage)))
+        used = tuple(
+            dict.fromkeys(name for stage in all_stages for name in _models(stage).values())
+        )
         if unused := [name for name in models if name not in used]:
             raise InputError(
                 f"no row uses the model {unused[0]!r}",
@@ -108,7 +110,7 @@ class PipelineExperiment(ModelExperiment):
         """Train the models, rank with each pipeline, measure effectiveness and speed."""
         loader, existing = _PipelineLoader(workspace), self.compared.existing
         for name, stages in self.rows.items():  # report errors before any training run
-            if {model for stage in stages for model in _models(stage)} <= existing.keys():
+            if {model for stage in stages for model in _models(stage).values()} <= existing.keys():
                 loader.rankers(name, stages, existing)
         collections = [workspace.open(files) for files in recipe.collections]
         prepared = self.compared.prepare(workspace)
@@ -200,9 +202,9 @@ class _PipelineLoader:
         """
         rankers = []
         for number, stage in enumerate(stages, 1):
-            loader = self._fp32 if stage.precision == Precision.FP32.value else self._int8
+            loader = self._int8 if stage.precision == Precision.INT8.value else self._fp32
             overrides: dict[str, Any] = {
-                role: models[name] for role in ROLES if (name := getattr(stage, role))
+                role: models[name] for role, name in _models(stage).items()
             }
             try:
                 rankers.append(loader.ranker(replace(stage, **overrides)))
@@ -212,15 +214,15 @@ class _PipelineLoader:
 
     def parameters(self, stages: Sequence[StageOptions], models: Mapping[str, str]) -> int:
         """Count the parameters of all models of a pipeline, each model once."""
-        used = {models[name] for stage in stages for name in _models(stage)}
+        used = {models[name] for stage in stages for name in _models(stage).values()}
         for model in used - self._sizes.keys():
             self._sizes[model] = open_named(model).parameters
         return sum(self._sizes[model] for model in used)
 
 
-def _models(stage: StageOptions) -> list[str]:
-    """Return the names of the models that a stage uses."""
-    return [name for role in ROLES if (name := getattr(stage, role))]
+def _models(stage: StageOptions) -> dict[str, str]:
+    """Return role → name of the models that a stage uses."""
+    return {role: name for role in ROLES if (name := getattr(stage, role)) and name != NONE}
 
 
 def _time(index: Index, first: Run, query: Query, rankers: Sequence[Ranker]) -> float:

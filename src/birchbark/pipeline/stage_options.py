@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -99,10 +99,7 @@ class StageOptions:
                 wanted=f"at most {self.depth}",
                 found=str(self.duo_depth),
             )
-        if self.embedding == NONE:
-            for name in ("embedding_weight", "embed_segments"):
-                if name in given:
-                    raise InputError(f"{spell(name)} has no effect without an embedding")
+        check_embedding(given, [self], spell)
         for name in ("read_segments", "read_documents", "read_pairs", "embed_segments"):
             if text := getattr(self, name):
                 parse_count(text, spell(name))
@@ -114,6 +111,16 @@ class StageOptions:
             parse_aggregation(self.aggregate)
         if self.pooling:
             parse_pooling(self.pooling)
+
+
+def check_embedding(
+    given: Collection[str], stages: Sequence[StageOptions], spell: Callable[[str], str]
+) -> None:
+    """Raise InputError if an option in `given` needs an embedding and no stage has one."""
+    if all(stage.embedding == NONE for stage in stages):
+        for name in ("embedding_weight", "embed_segments"):
+            if name in given:
+                raise InputError(f"{spell(name)} has no effect without an embedding")
 
 
 def parse_count(text: str, name: str) -> int | None:
