@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo docs test test-train test-adapters test-page audit fuzz from-zero slow lint bench bench-score bench-topk bench-train bench-tune bench-nearest bench-serve clean
+.PHONY: demo docs test test-train test-adapters test-page audit fuzz from-zero slow lint bench bench-score bench-topk bench-train bench-tune bench-nearest bench-serve bench-search clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -95,6 +95,17 @@ bench-nearest: .venv/ready-bench-nearest .venv/ready-model
 bench-serve: .venv/ready-bench-score .venv/ready-bench-serve .venv/ready-model
 	$(BIN)/python -m benchmarks.serving --output benchmarks/RESULTS-SERVING.md $(BENCH)
 
+# Whole searches: quality on five collections beside time, and peers in an environment of their own.
+# Hours for the first run, which scores a million pairs; BENCH="--part times" for a part of it.
+bench-search: .venv/ready-test .venv-peers/ready
+	$(BIN)/python -m benchmarks.search --peers-python .venv-peers/bin/python \
+	  --output benchmarks/RESULTS-SEARCH.md $(BENCH)
+
+.venv-peers/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench-score]'
+	@touch $@
+
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; \
 	  v >= (3, 11) or sys.exit("birchbark needs Python 3.11 or newer, found %d.%d; try make PYTHON=python3.12" % v[:2])'
@@ -110,4 +121,4 @@ bench-serve: .venv/ready-bench-score .venv/ready-bench-serve .venv/ready-model
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-train .venv-adapters birchbark-demo bench-work site
+	rm -rf .venv .venv-train .venv-adapters .venv-peers birchbark-demo bench-work site

@@ -16,10 +16,15 @@ ROOT = Path(__file__).parents[1]
 class Child:
     """A process that measures one engine (worker.py, score_worker.py)."""
 
-    def __init__(self, *arguments: str, module: str = "worker") -> None:
-        """Start benchmarks.`module` with `arguments`, the first of which names an engine."""
+    def __init__(
+        self, *arguments: str, module: str = "worker", python: str = sys.executable
+    ) -> None:
+        """Start benchmarks.`module` with `arguments`, the first of which names an engine.
+
+        python: the interpreter to run it with.
+        """
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"benchmarks.{module}", *arguments],
+            [python, "-m", f"benchmarks.{module}", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -1,0 +1,145 @@
+"""Which parts does the benchmark of searches have, and where are their figures kept?"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.children import say
+from benchmarks.first_stage import machine
+from benchmarks.search_collections import COLLECTIONS, Collection, prepare
+from benchmarks.search_million import measure_million
+from benchmarks.search_models import Models
+from benchmarks.search_peers import measure_peers
+from benchmarks.search_quality import measure_rows
+from benchmarks.search_rows import BM25, EVERYTHING, Row, rows
+from benchmarks.search_times import TimedSearch
+from birchbark import RM3, FirstStage, Query, defaults
+
+STAGES = {"quality": FirstStage(), "rm3": FirstStage(expansion=RM3())}
+PARTS = (*STAGES, "times", "peers", "million")
+TIMED = COLLECTIONS[0]
+SEED = 1
+Figures = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """The settings of a run.
+
+    cache: the folder of indexes, scores and figures. seconds: the time for a row, after which no
+    further query is timed, unless fewer than FEWEST were. documents: of the large index. python:
+    the interpreter of the peers' environment.
+    """
+
+    data: Path
+    cache: Path
+    seconds: float
+    documents: int
+    python: str
+
+    def run(self, part: str) -> None:
+        """Measure one part; figures are saved after each row."""
+        if part in STAGES:
+            self._quality(part)
+        elif part == "times":
+            self._times()
+        elif part == "peers":
+            self._peers()
+        else:
+            figures = measure_million(self.documents, self.data, self.cache, self.seconds)
+            self._save(part, figures)
+
+    def figures(self) -> Figures:
+        """Return part → its latest figures; empty for a part that was not measured."""
+        return {part: self._load(part) for part in PARTS}
+
+    def _quality(self, part: str) -> None:
+        """Measure AP and nDCG@10. Rows that read everything are the last, as they take longest."""
+        models = Models()
+        for chosen in _cheapest_first(rows()):
+            for collection in self._collections(part):
+                say(f"{part}: {collection.name}, {len(chosen)} ways to search")
+                prepared = prepare(collection, self.data, self.cache)
+                scores = self.cache / f"scores-{collection.name}"
+                save = self._saving(part, collection.name)
+                measure_rows(prepared, STAGES[part], chosen, models, scores, save)
+
+    def _saving(self, part: str, collection: str) -> Callable[[Row, Figures], None]:
+        """Return a function that saves the figures of a row."""
+
+        def save(row: Row, measured: Figures) -> None:
+            figures = self._load(part)
+            figures.setdefault(collection, {})[row.name] = measured
+            self._save(part, figures)
+
+        return save
+
+    def _collections(self, part: str) -> list[Collection]:
+        """Return the collections that exist; RM3 cannot expand candidates that are given."""
+        return [
+            collection
+            for collection in COLLECTIONS
+            if (self.data / collection.folder).is_dir()
+            and (part == "quality" or not collection.run)
+        ]
+
+    def _times(self) -> None:
+        prepared, models = prepare(TIMED, self.data, self.cache), Models()
+        queries = _shuffled(prepared.queries)
+        packages = ("birchbark", "onnxruntime", "numba")
+        figures: Figures = {"machine": machine(), "rows": {}}
+        figures["versions"] = {name: version(name) for name in packages}
+        for row in rows():
+            say(f"times: {row.name}")
+            index = prepared.index(vectors=row.vectors)
+            timed = TimedSearch(row, index, models, prepared.segmenter, self.seconds)
+            figures["rows"][row.name] = {"new": timed.new_documents(queries)}
+            if row.is_default or row == BM25:
+                figures["rows"][row.name]["running"] = timed.running(queries)
+            self._save("times", figures)
+
+    def _peers(self) -> None:
+        prepared = prepare(TIMED, self.data, self.cache)
+        query_ids = [query.query_id for query in _shuffled(prepared.queries)]
+        folder = self.cache / "peers"
+        figures = measure_peers(prepared, query_ids, self.python, folder, self.seconds)
+        self._save("peers", figures)
+
+    def _path(self, part: str) -> Path:
+        return self.cache / f"figures-{part}.json"
+
+    def _load(self, part: str) -> Figures:
+        path = self._path(part)
+        figures: Figures = json.loads(path.read_text()) if path.exists() else {}
+        return figures
+
+    def _save(self, part: str, figures: Figures) -> None:
+        scratch = self._path(part).with_suffix(".tmp")
+        scratch.write_text(json.dumps(figures, indent=1))
+        scratch.rename(self._path(part))
+
+
+def _cheapest_first(chosen: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows in groups: those that take minutes, an hour, and hours."""
+    costs = [_cost(row) for row in chosen]
+    return [
+        [row for row, cost in zip(chosen, costs, strict=True) if cost == level]
+        for level in sorted(set(costs))
+    ]
+
+
+def _cost(row: Row) -> int:
+    if row.group == EVERYTHING:
+        return 2
+    return int(row.plan.documents == defaults.RERANKING_DEPTH)
+
+
+def _shuffled(queries: Sequence[Query]) -> list[Query]:
+    """Return queries in a fixed random order, so that the first of them are a sample."""
+    return random.Random(SEED).sample(list(queries), len(queries))
