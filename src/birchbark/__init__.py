@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from birchbark.index.build_index import Schema, build_index
     from birchbark.index.index import Index
     from birchbark.index.writer import IndexWriter
-    from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats
+    from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats, Snippet
     from birchbark.pipeline.compare_hits import Duo
     from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch
     from birchbark.pipeline.rank_texts import RankedText, rank_texts
     from birchbark.pipeline.ranker import Ranker
+    from birchbark.pipeline.reading_plan import ReadingPlan, Select
     from birchbark.pipeline.rerank import rerank
     from birchbark.pipeline.search import search
     from birchbark.pipeline.searcher import Searcher
@@ -68,12 +69,15 @@ _HOME = {
     "Evidence": "pipeline.answer",
     "Hit": "pipeline.answer",
     "SearchStats": "pipeline.answer",
+    "Snippet": "pipeline.answer",
     "DenseEngine": "pipeline.dense_engine",
     "VectorMatch": "pipeline.dense_engine",
     "Duo": "pipeline.compare_hits",
     "RankedText": "pipeline.rank_texts",
     "rank_texts": "pipeline.rank_texts",
     "Ranker": "pipeline.ranker",
+    "ReadingPlan": "pipeline.reading_plan",
+    "Select": "pipeline.reading_plan",
     "rerank": "pipeline.rerank",
     "search": "pipeline.search",
     "Searcher": "pipeline.searcher",
@@ -128,11 +132,14 @@ __all__ = [
     "RankedText",
     "Ranker",
     "Ranking",
+    "ReadingPlan",
     "Run",
     "Schema",
     "SearchStats",
     "Searcher",
     "Segment",
+    "Select",
+    "Snippet",
     "Sum",
     "TfIdf",
     "Top",

@@ -34,7 +34,7 @@ class Ranker:
         aggregation: How segment scores become evidence; unused if the scorer scores whole
             documents (PARADE). Defaults to `Top((1.0, 0.5, 0.25))`.
         interpolation: How evidence and first-stage score are combined. Defaults to
-            `Interpolation()`: a first-stage weight of 0.4, with first-stage scores divided by the
+            `Interpolation()`: a first-stage weight of 0.2, with first-stage scores divided by the
             highest.
         depth: Number of candidates to re-rank; the others keep their order below the re-ranked
             ones. Defaults to 100.
