@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shelf import Shelf, Written
 
 from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top
 from birchbark.combine.interpolate import Interpolation, Scale
@@ -23,36 +24,10 @@ from birchbark.records import Document, Float32s, Ids, Ranking
 from birchbark.score_cache.cached_scorer import CachedScorer
 from birchbark.score_cache.store import ScoreStore
 from birchbark.segment.windows import Windows
-from conftest import WordScorer
 
 QUERY = "birch"
 SCORES = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1 / 3, 0.999, 1e-7])
 AGGREGATIONS = [Top(), Top((0.2, 1.0)), Top((0.0, 1.0)), First(), Max(), Mean(), Sum()]
-
-
-class Shelf:
-    """A document store in which each word is a segment that contains its own score."""
-
-    def __init__(self, documents: Sequence[Sequence[float]]) -> None:
-        self.texts = {
-            f"d{i}": " ".join(f"{i}:{j}:{score!r}" for j, score in enumerate(scores))
-            for i, scores in enumerate(documents)
-        }
-
-    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
-        return [Document(d, {"text": self.texts[d]}) for d in doc_ids]
-
-
-class Written(WordScorer):
-    """Returns the score written in a segment; a segment takes a second of a simulated clock."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-
-    def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
-        self.now += len(token_ids)
-        return np.array([float(self.text(p).split(":")[2]) for p in token_ids], np.float32)
 
 
 def scored_topk(shelf: Shelf, first: Ranking, ranker: Ranker, top: int) -> TopKScoring:

@@ -144,7 +144,7 @@ def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> Re
         else:
             segments = ALL
     pairs = options.read_pairs or (ALL if segments == ALL else defaults.READ_PAIRS)
-    if segments == ALL and options.read_segments is None:
+    if (segments, options.read_segments, embedded) == (ALL, None, defaults.EMBED_SEGMENTS):
         embedded = ALL
     return ReadingPlan(
         parse_count(segments, "read_segments"),
