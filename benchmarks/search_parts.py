@@ -13,6 +13,8 @@ from typing import Any
 from benchmarks.children import say
 from benchmarks.first_stage import machine
 from benchmarks.search_collections import COLLECTIONS, Collection, prepare
+from benchmarks.search_first_tokens import NAME as FIRST_TOKENS
+from benchmarks.search_first_tokens import measure_first_tokens
 from benchmarks.search_million import measure_million
 from benchmarks.search_models import Models
 from benchmarks.search_peers import measure_peers
@@ -69,13 +71,24 @@ class Benchmark:
                 scores = self.cache / f"scores-{collection.name}"
                 save = self._saving(part, collection.name)
                 measure_rows(prepared, STAGES[part], chosen, models, scores, save)
+        if part == "quality":
+            self._first_tokens(models)
 
-    def _saving(self, part: str, collection: str) -> Callable[[Row, Figures], None]:
+    def _first_tokens(self, models: Models) -> None:
+        """Measure the quality of what peers do."""
+        for collection in self._collections("quality"):
+            say(f"quality: {collection.name}, first tokens")
+            prepared = prepare(collection, self.data, self.cache)
+            scores = self.cache / f"scores-{collection.name}"
+            figures = measure_first_tokens(prepared, prepared.run(FirstStage()), models, scores)
+            self._saving("quality", collection.name)(FIRST_TOKENS, figures)
+
+    def _saving(self, part: str, collection: str) -> Callable[[str, Figures], None]:
         """Return a function that saves the figures of a row."""
 
-        def save(row: Row, measured: Figures) -> None:
+        def save(name: str, measured: Figures) -> None:
             figures = self._load(part)
-            figures.setdefault(collection, {})[row.name] = measured
+            figures.setdefault(collection, {})[name] = measured
             self._save(part, figures)
 
         return save
@@ -106,9 +119,8 @@ class Benchmark:
 
     def _peers(self) -> None:
         prepared = prepare(TIMED, self.data, self.cache)
-        query_ids = [query.query_id for query in _shuffled(prepared.queries)]
-        folder = self.cache / "peers"
-        figures = measure_peers(prepared, query_ids, self.python, folder, self.seconds)
+        queries = _shuffled(prepared.queries)
+        figures = measure_peers(prepared, queries, self.python, self.cache, self.seconds)
         self._save("peers", figures)
 
     def _path(self, part: str) -> Path:

@@ -13,13 +13,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.children import ROOT, Child, say
 from benchmarks.rounds import quantiles
 from benchmarks.score_engines import BASE
 from benchmarks.score_model import PLAIN, QUANTISED
 from benchmarks.search_collections import Prepared
+from benchmarks.search_first_tokens import score_first_tokens
+from benchmarks.search_models import Models
 from benchmarks.search_times import FEWEST
-from birchbark import FirstStage, Index, defaults
+from birchbark import FirstStage, Index, Query, Run, defaults
 from birchbark.checkpoint.locate import locate
 from birchbark.checkpoint.quantize import model_copy
 
@@ -33,15 +37,17 @@ print(json.dumps({name: engine.version for name, engine in engines.items() if en
 
 
 def measure_peers(
-    prepared: Prepared, query_ids: Sequence[str], python: str, folder: Path, seconds: float
+    prepared: Prepared, queries: Sequence[Query], python: str, cache: Path, seconds: float
 ) -> Figures:
-    """Return engine → times and version, the scores of the first query included.
+    """Return engine → version, times, and the largest difference from a score of Birchbark.
 
     python: the interpreter of the peers' environment. seconds: the time after which no further
     query starts, unless fewer than FEWEST did.
     """
+    folder = cache / "peers"
     folder.mkdir(parents=True, exist_ok=True)
-    requests = _write_requests(prepared, query_ids, folder / "requests.json")
+    candidates = prepared.run(FirstStage())
+    requests = _write_requests(prepared, candidates, queries, folder / "requests.json")
     installed = json.loads(_run(python, "-c", LIST))
     model = _export(folder / "model", python, "FlashRank" in installed)
     cores = ",".join(map(str, sorted(os.sched_getaffinity(0))))
@@ -51,33 +57,40 @@ def measure_peers(
             say(f"peers: {name}")
             arguments = (name, str(model), str(requests), cores)
             child = Child(*arguments, module="score_worker", python=python)
-            times = _measure(child, query_ids, seconds)
-            figures[name] = times | {"version": installed[name]}
+            figures[name], scores = _measure(child, queries, seconds)
+            ours = score_first_tokens(
+                prepared, candidates, queries[: len(scores)], Models(), folder / "scores"
+            )
+            gaps = [np.abs(of_query - scores[query.query_id]).max() for query, of_query in ours]
+            figures[name] |= {"version": installed[name], "difference": float(max(gaps))}
     return figures
 
 
-def _measure(child: Child, query_ids: Sequence[str], seconds: float) -> Figures:
-    child.ask(kind=query_ids[0])  # warms up
+def _measure(
+    child: Child, queries: Sequence[Query], seconds: float
+) -> tuple[Figures, dict[str, list[float]]]:
+    """Return the times, and query_id → the scores of its candidates, in their order."""
+    child.ask(kind=queries[0].query_id)  # warms up
     times: list[float] = []
     scores: dict[str, list[float]] = {}
-    for query_id in query_ids:
+    for query in queries:
         if len(times) >= FEWEST and sum(times) > 1000 * seconds:
             break
-        answer = child.ask(kind=query_id)
+        answer = child.ask(kind=query.query_id)
         times.append(1000 * answer["seconds"])
-        scores[query_id] = answer["scores"]
+        scores[query.query_id] = answer["scores"]
     child.end()
-    return {**quantiles(times), "queries": len(times), "scores": scores}
+    return {**quantiles(times), "queries": len(times)}, scores
 
 
-def _write_requests(prepared: Prepared, query_ids: Sequence[str], path: Path) -> Path:
+def _write_requests(
+    prepared: Prepared, candidates: Run, queries: Sequence[Query], path: Path
+) -> Path:
     """Write the texts of each query's candidates; every query is a workload of its own."""
-    index, run = Index(prepared.plain), prepared.run(FirstStage())
-    texts = {query.query_id: query.text for query in prepared.queries}
-    requests = {}
-    for query_id in query_ids:
-        documents = index.documents(run.rankings[query_id].doc_ids)
-        requests[query_id] = [[texts[query_id], [document.contents for document in documents]]]
+    index, requests = Index(prepared.plain), {}
+    for query in queries:
+        documents = index.documents(candidates.rankings[query.query_id].doc_ids)
+        requests[query.query_id] = [[query.text, [document.contents for document in documents]]]
     path.write_text(json.dumps(requests))
     return path
 

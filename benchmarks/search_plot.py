@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from benchmarks.search_first_tokens import NAME as FIRST_TOKENS
 from benchmarks.search_labels import LETTER, Box, place
 from benchmarks.search_report import is_searched, mean, milliseconds
-from benchmarks.search_rows import COMPUTED, CUT, EVERYTHING, FIRST, MIXTURE, NONE, STORED, rows
+from benchmarks.search_rows import COMPUTED, EVERYTHING, FIRST, MIXTURE, NONE, STORED, rows
 from birchbark.score.precision import Precision
 from birchbark.show.draw_plot import colours
 
@@ -58,7 +59,7 @@ def plot(figures: Figures) -> str | None:
         ys = _range([p.y for p in points]) if number == 0 else zoom
         xs = _range([math.log10(p.x) for p in (*labelled, *others)], 0.05)
         panel = _Panel(number * (HEIGHT + GAP), xs, ys)
-        reference = mean(figures["quality"], MIXTURE)
+        reference = mean(figures["quality"], MIXTURE.name)
         parts += [*panel.frame(title), *panel.key([*labelled, *others]), *panel.line(reference)]
         parts += panel.points(labelled, others, reference)
     return "\n".join([*parts, "</svg>"]) + "\n"
@@ -66,7 +67,7 @@ def plot(figures: Figures) -> str | None:
 
 def _points(figures: Figures) -> Iterator[Point]:
     for row in rows():
-        x, y = milliseconds(figures, row), mean(figures["quality"], row)
+        x, y = milliseconds(figures, row), mean(figures["quality"], row.name)
         if x is not None and y is not None:
             label = f"default: {row.label}" if is_searched(row) else row.label
             filled = row.precision is Precision.FP32
@@ -74,7 +75,7 @@ def _points(figures: Figures) -> Iterator[Point]:
 
 
 def _peers(figures: Figures) -> Iterator[Point]:
-    y = mean(figures["quality"], CUT)
+    y = mean(figures["quality"], FIRST_TOKENS)
     if y is not None:
         for name, timed in figures["peers"].items():
             yield Point(f"{name}, 512 tokens", PEER, timed["p50"], y)

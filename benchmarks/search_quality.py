@@ -25,9 +25,9 @@ def measure_rows(
     rows: Sequence[Row],
     models: Models,
     scores: Path,
-    on_row: Callable[[Row, Figures], object],
+    on_row: Callable[[str, Figures], object],
 ) -> None:
-    """Rank all queries in the way of each row, and pass its figures to `on_row`.
+    """Rank all queries in the way of each row, and pass its name and figures to `on_row`.
 
     scores: the folder of the score store.
     """
@@ -36,7 +36,8 @@ def measure_rows(
     with with_score_caches([r for r in rankers if r], scores) as cached:
         remaining = iter(cached.rankers)
         for row, ranker in zip(rows, rankers, strict=True):
-            on_row(row, _measure(prepared, candidates, row, next(remaining) if ranker else None))
+            stored = next(remaining) if ranker else None
+            on_row(row.name, _measure(prepared, candidates, row, stored))
 
 
 def _measure(prepared: Prepared, candidates: Run, row: Row, ranker: Ranker | None) -> Figures:

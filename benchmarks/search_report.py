@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchmarks.search_collections import COLLECTIONS
-from benchmarks.search_rows import CUT, GROUPS, MIXTURE, Row, rows
+from benchmarks.search_first_tokens import NAME as FIRST_TOKENS
+from benchmarks.search_rows import GROUPS, MIXTURE, Row, rows
 from birchbark import defaults
 from birchbark.score.precision import Precision, precision_for_searches
 
@@ -52,9 +53,9 @@ def report(figures: Figures, drawing: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def mean(quality: Figures, row: Row, measure: str = "AP") -> float | None:
+def mean(quality: Figures, name: str, measure: str = "AP") -> float | None:
     """Return the mean over the collections; None unless the row was measured on all of them."""
-    values = [of_collection.get(row.name) for of_collection in quality.values()]
+    values = [of_collection.get(name) for of_collection in quality.values()]
     if not values or None in values:
         return None
     return float(sum(value[measure] for value in values) / len(values))
@@ -102,7 +103,7 @@ def _main_table(figures: Figures) -> Iterator[str]:
         yield f"| **{group}** |" + " |" * (5 + len(NAMES))
         for row in rows():
             if row.group == group:
-                cells = [*_timed(figures, row), *_quality(figures["quality"], row, "AP")]
+                cells = [*_timed(figures, row), *_quality(figures["quality"], row.name, "AP")]
                 yield f"| {_name(row)} | {' | '.join(cells)} |"
 
 
@@ -125,12 +126,12 @@ def _timed(figures: Figures, row: Row) -> list[str]:
     ]
 
 
-def _quality(quality: Figures, row: Row, measure: str, names: Sequence[str] = NAMES) -> list[str]:
-    """Return the mean and the value for each collection."""
+def _quality(quality: Figures, row: str, measure: str, names: Sequence[str] = NAMES) -> list[str]:
+    """Return the mean and the value for each collection. row: its name."""
     average = mean(quality, row, measure)
     cells = [MISSING if average is None else f"{average:.4f}"]
     for name in names:
-        value = quality.get(name, {}).get(row.name)
+        value = quality.get(name, {}).get(row)
         cells.append(f"{value[measure]:.4f}" if value else MISSING)
     return cells
 
@@ -141,7 +142,10 @@ def _quality_table(quality: Figures, measure: str) -> Iterator[str]:
     yield "| --- |" + " ---: |" * (1 + len(names))
     for row in rows():
         if any(row.name in quality[name] for name in names):
-            yield f"| {_name(row)} | {' | '.join(_quality(quality, row, measure, names))} |"
+            yield f"| {_name(row)} | {' | '.join(_quality(quality, row.name, measure, names))} |"
+    if any(FIRST_TOKENS in quality[name] for name in names):
+        cells = _quality(quality, FIRST_TOKENS, measure, names)
+        yield f"| {FIRST_TOKENS}, as peers read | {' | '.join(cells)} |"
 
 
 def _rm3(figures: Figures) -> Iterator[str]:
@@ -170,12 +174,12 @@ def _peers(figures: Figures) -> Iterator[str]:
         return
     yield "## Peers: the same candidates, the first 512 tokens of each document"
     yield ""
-    yield "| engine | p50 ms | p95 ms | queries | mean AP |"
-    yield "| --- |" + " ---: |" * 4
-    average = mean(figures["quality"], CUT)
+    yield "| engine | p50 ms | p95 ms | queries | scores differ by | mean AP | " + " | ".join(NAMES)
+    yield "| --- |" + " ---: |" * (5 + len(NAMES))
+    quality = _quality(figures["quality"], FIRST_TOKENS, "AP")
     for name, timed in figures["peers"].items():
         cells = [f"{timed['p50']:,.0f}", f"{timed['p95']:,.0f}", str(timed["queries"])]
-        cells.append(MISSING if average is None else f"{average:.4f}")
+        cells += [f"{timed['difference']:.1e}", *quality]
         yield f"| {name} {timed['version']} | {' | '.join(cells)} |"
     yield ""
 
@@ -240,8 +244,8 @@ first stage and embedding. “3 each, 60 pairs”: three of each of as many cand
 suffice for. “1 by terms”: the embedding reads one segment of each candidate, chosen by the terms of
 the query. Segments are sentences; the passages of DL19 are read whole. Pairs: what the
 cross-encoder read per query, plus what the embedding read; fewer than the plan allows where the 10
-best were certain before. The weight of the first stage is .2 unless stated otherwise, and 0 where
-the cross-encoder reads 512 tokens; embedding and cross-encoder have equal weights.
+best were certain before. The weight of the first stage is .2 unless stated otherwise; embedding and
+cross-encoder have equal weights.
 
 Exact answers equal those that a plan gives without a deadline. Rows that take longer than others
 are timed for fewer queries (the column says how many), in the same random order. “New”: a searcher
@@ -249,7 +253,8 @@ and scorers that have read nothing before, for every query. “Running”: one s
 which remembers documents, sentences and vectors, but has never seen the query.
 
 AP of DL19 counts grades 2 and 3 as relevant, as TREC did; its candidates are the BM25 run of the
-collection. CACM's judgments are qrels.fixed.txt. Peers score whole documents, of which the model
-reads at most 512 tokens; their quality is that of the row “first 512 tokens”, which reads the same
-text with the same weights. Their times do not include the first stage.
+collection. CACM's judgments are qrels.fixed.txt. Peers receive whole documents, of which the model
+reads 512 tokens together with the query, and rank by its scores alone. Their quality was computed
+with Birchbark's scorer from the same tokens and weights; “differ by” is the largest difference from
+a score of theirs. Their times do not include the first stage.
 """

@@ -6,14 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from birchbark import Interpolation, Ranker, defaults
-from birchbark.combine.aggregate import First
 from birchbark.pipeline.reading_plan import ReadingPlan, Select
 from birchbark.pipeline.stage_options import parse_count
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 from birchbark.segment.by_name import Segmenter
-from birchbark.segment.truncate import Limit
-from birchbark.segment.whole import whole
 
 Load = Callable[[str, Precision], Scorer]
 FORMER_WEIGHT = 0.4  # of the first stage, when the cross-encoder read everything alone
@@ -41,7 +38,7 @@ class Row:
 
     name: unique. label: its name in the plot. group: one of GROUPS. model: None for the first stage
     alone. embedding: whether the embedding is the second scorer. vectors: whether the index has
-    stored vectors. cut: whether only the first 512 tokens of a document are read, as one segment.
+    stored vectors.
     """
 
     name: str
@@ -54,7 +51,6 @@ class Row:
     first_stage_weight: float = defaults.FIRST_STAGE_WEIGHT
     precision: Precision = Precision.FP32
     embedding_precision: Precision = Precision.FP32
-    cut: bool = False
 
     @property
     def is_default(self) -> bool:
@@ -68,8 +64,6 @@ class Row:
             return None
         scorer = load(self.model, self.precision)
         interpolation = Interpolation(self.first_stage_weight)
-        if self.cut:
-            return Ranker(scorer, whole, First(), interpolation, limit=Limit(segments=1))
         embedding = load(defaults.EMBEDDING, self.embedding_precision) if self.embedding else None
         return Ranker(
             scorer, segmenter, interpolation=interpolation, embedding=embedding, plan=self.plan
@@ -83,15 +77,6 @@ def rows() -> tuple[Row, ...]:
 
 BM25 = Row("BM25 alone", "BM25", FIRST, model=None, embedding=False, vectors=False)
 MIXTURE = Row("cross-encoder and embedding read everything", "both, all", EVERYTHING)
-CUT = Row(
-    "cross-encoder alone, first 512 tokens of each document",
-    "512 tokens",
-    EVERYTHING,
-    embedding=False,
-    vectors=False,
-    first_stage_weight=0.0,
-    cut=True,
-)
 
 
 def _alone() -> Iterator[Row]:
@@ -110,7 +95,6 @@ def _everything() -> Iterator[Row]:
         vectors=False,
         first_stage_weight=FORMER_WEIGHT,
     )
-    yield CUT
 
 
 def _stored() -> Iterator[Row]:
