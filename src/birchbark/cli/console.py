@@ -104,7 +104,7 @@ def report_stats(stats: SearchStats, index: Index) -> None:
     """Print how many documents were scored with stored vectors, not scored, or truncated."""
     if stats.by_vectors:
         notify(f"{stats.by_vectors:,} documents were scored with stored vectors")
-    elif "vectors" in index.attachments and stats.candidates:
+    elif "vectors" in index.attachments and stats.candidates and not _lacks_vectors(index):
         notify("note: stored vectors not used: they are of another model or other segments")
     if stats.scored < stats.candidates:
         reason = "the others cannot be among the best" if stats.exact else "the time budget ran out"
@@ -117,3 +117,10 @@ def report_stats(stats: SearchStats, index: Index) -> None:
     if stats.truncated_compared:
         tokens = f"{stats.truncated_compared:,} tokens"
         notify(f"truncated, because an input of the duo model holds two texts: {tokens}")
+
+
+def _lacks_vectors(index: Index) -> bool:
+    """Whether some documents have no vectors, so that none of a query's candidates may have any."""
+    from birchbark.pipeline.update_index import documents_without_vectors
+
+    return any(documents_without_vectors(index))

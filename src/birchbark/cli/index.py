@@ -54,7 +54,7 @@ def command() -> None:
 
 
 @command.command(
-    epilog="Example: birchbark index build articles/ --to articles.index",
+    epilog="Example: birchbark index build articles/ --to articles.index --vectors",
     short_help="Build an index from a collection.",
 )
 @click.argument("collection")
@@ -145,6 +145,11 @@ def build(
     report_intake(intake)
     if precomputations:
         attach_and_report(directory, precomputations)
+    if not vectors:
+        notify(
+            "vectors of its sentences make searches faster and better: compute them by `birchbark "
+            f"index attach {directory}`, or let `birchbark serve {directory}` do it while idle"
+        )
 
 
 def _parse_fields(fields: tuple[str, ...]) -> dict[str, list[str]]:

@@ -11,10 +11,20 @@ import click
 from birchbark import defaults
 from birchbark.cli.console import notify, progress
 from birchbark.cli.options import check_given_options, index_argument, option, option_group
-from birchbark.errors import InputError
 
 if TYPE_CHECKING:
     from birchbark.pipeline.precompute import Precomputation
+
+
+def _check_model(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    """Raise BadParameter if `--vectors`, whose value is optional, took a collection or an index."""
+    files = ("config.json", "modules.json")
+    if value and Path(value).exists() and not any((Path(value) / f).exists() for f in files):
+        raise click.BadParameter(f"{value} is not a model; if it is an argument, put it first")
+    return value
+
 
 precompute_options = option_group(
     option(
@@ -25,9 +35,12 @@ precompute_options = option_group(
     ),
     option(
         "--vectors",
-        metavar="MODEL",
-        help="Store the vectors of segments by this embedding model, so that searches need not "
-        "compute them.",
+        is_flag=False,
+        flag_value=defaults.EMBEDDING,
+        metavar="[MODEL]",
+        callback=_check_model,
+        help="Store the vectors of segments, so that searches are faster and compare the query "
+        f"with all segments. MODEL is an embedding model, by default {defaults.EMBEDDING}.",
     ),
     option(
         "--vector-bits",
@@ -69,13 +82,38 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
     from birchbark.index.writer import IndexWriter
     from birchbark.pipeline.update_index import attach, build_missing_graphs
 
+    names = " and ".join(precomputation.name for precomputation in precomputations)
     with IndexWriter(index) as writer:
+        notify(
+            f"computing {names} of {len(writer):,} documents; {index} can be searched meanwhile, "
+            "and `birchbark index attach` resumes if interrupted"
+        )
         attach(writer, precomputations, progress)
         build_missing_graphs(writer, progress)
     for precomputation in precomputations:
         segments = precomputation.schema.config["segments"]
         notify(f"{precomputation.name} of {segments} are stored in {index}")
+    report_missing_vectors(index)
     report_missing_graphs(index)
+
+
+def report_missing_vectors(index: Path) -> None:
+    """Print how many documents lack vectors, and how many will have none, if any has vectors."""
+    from birchbark.index.index import Index
+    from birchbark.pipeline.precompute import MAX_CHARACTERS, VECTORS
+    from birchbark.pipeline.update_index import documents_without_vectors
+
+    opened = Index(index)
+    if VECTORS not in opened.attachments:
+        return
+    missing, empty = documents_without_vectors(opened)
+    if missing:
+        notify(f"note: no vectors yet for {missing:,} documents: birchbark index attach {index}")
+    if empty:
+        notify(
+            f"note: no vectors for {empty:,} documents, which have no text or over "
+            f"{MAX_CHARACTERS:,} characters; searches choose their segments by query terms"
+        )
 
 
 def report_missing_graphs(index: Path) -> None:
@@ -92,22 +130,24 @@ def report_missing_graphs(index: Path) -> None:
 
 @click.command(
     "attach",
-    epilog="Example: birchbark index attach articles.index --vectors all-MiniLM-L6-v2",
-    short_help="Store token ids or vectors of segments.",
+    epilog="Example: birchbark index attach articles.index",
+    short_help="Store vectors or token ids of segments.",
 )
 @index_argument
 @precompute_options
 def attach_command(
     index: Path, tokens: str | None, vectors: str | None, vector_bits: str, segments: str
 ) -> None:
-    """Compute the token ids or vectors of all segments, and store them in INDEX.
+    """Compute the vectors or token ids of all segments, and store them in INDEX.
 
-    Documents that are added later get theirs when they are added. Token ids or vectors stored with
-    other settings are replaced. Repeat the command to resume an interrupted computation.
+    Without --tokens and --vectors, these are vectors by the default embedding model. Documents that
+    are added later get theirs when they are added. Vectors or token ids stored with other settings
+    are replaced. The index can be searched meanwhile. Repeat the command to resume an interrupted
+    computation.
     """
-    check_given_options()
     if not (tokens or vectors):
-        raise InputError("nothing to compute", remedy="set --tokens MODEL or --vectors MODEL")
+        vectors = click.get_current_context().params["vectors"] = defaults.EMBEDDING
+    check_given_options()
     attach_and_report(index, make_precomputations(tokens, vectors, int(vector_bits), segments))
 
 

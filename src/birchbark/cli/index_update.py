@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from birchbark.cli.console import notify, progress, report_intake
-from birchbark.cli.index_attach import report_missing_graphs
+from birchbark.cli.index_attach import report_missing_graphs, report_missing_vectors
 from birchbark.cli.options import (
     BAD_RECORD_REMEDY,
     PATH,
@@ -48,6 +48,7 @@ def add(
 
     documents = read_collection(collection, intake, format_name)
     add_documents(index, documents, load_scorer, progress, report)
+    report_missing_vectors(index)
     report_missing_graphs(index)
 
 

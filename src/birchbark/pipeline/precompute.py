@@ -3,11 +3,15 @@
 Stored token ids save splitting and tokenising, and change no score. Stored vectors save running
 BERT; they are rounded to 16 or 8 bits. For documents without stored vectors, vectors are computed
 when they are needed and rounded in the same way, so that scores are comparable.
+
+Documents of more than MAX_CHARACTERS are stored without vectors: computing them would take minutes,
+and comparing them with each query longer than a search may take. Such a document is complete with
+zero rows, and its segments are chosen when it is searched (split_for_query.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,15 +23,17 @@ from birchbark.errors import InputError
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm, Rows
 from birchbark.index.attachment_writer import ComputeRows
 from birchbark.index.writer import IndexWriter
-from birchbark.records import Document, Segment
+from birchbark.records import Document, Ids, Segment
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.scorer import Scorer
-from birchbark.score.vector_quantization import quantize_vectors
+from birchbark.score.vector_quantization import QuantizedVectors, quantize_vectors
 from birchbark.score_cache.cached_scorer import uncached
 from birchbark.segment.by_name import Segmenter, parse_segmenter, segmenter_name, splitter_version
 from birchbark.segment.split_long import split_long
 
 TOKENS, VECTORS = "tokens", "vectors"
+MAX_CHARACTERS = 200_000  # of a document with vectors: about 1,500 sentences
+BATCH_TOKENS = 8_192  # of segments that are embedded in one call, approximately
 UINT16_VOCABULARY = 1 << 16  # ids of vocabularies up to this size fit into 16 bits
 
 # Per segment: length of the prefix (a title) before the segment's own text, start, end; all −1 if
@@ -73,13 +79,21 @@ def precompute_tokens(scorer: Scorer, segmenter: Segmenter, model: str) -> Preco
 
 
 def precompute_vectors(
-    scorer: Scorer, segmenter: Segmenter, model: str, bits: int = defaults.VECTOR_BITS
+    scorer: Scorer,
+    segmenter: Segmenter,
+    model: str,
+    bits: int = defaults.VECTOR_BITS,
+    *,
+    batch_tokens: int = BATCH_TOKENS,
+    on_batch: Callable[[], object] = lambda: None,
 ) -> Precomputation:
     """Return the precomputation of the vectors of all segments.
 
-    A segment that exceeds the token budget has a vector per chunk. For `model` see
-    `precompute_tokens`. bits: 16 or 8 per dimension. Raises InputError if the scorer computes no
-    vectors.
+    A segment that exceeds the token budget has a vector per chunk; a document of more than
+    MAX_CHARACTERS has no vectors. For `model` see `precompute_tokens`. bits: 16 or 8 per dimension.
+    batch_tokens: approximate number of tokens that are embedded in one call. on_batch: called
+    before each of these calls, and before each document is split; an exception that it raises ends
+    the computation. Raises InputError if the scorer computes no vectors.
     """
     embedding = embedding_scorer(scorer)
     if embedding is None:
@@ -89,15 +103,27 @@ def precompute_vectors(
     forms = {name: RowForm(a.dtype.name, a.shape[1:]) for name, a in empty.items()}
     forms["spans"] = SPANS
 
+    def embed(token_ids: Sequence[Ids]) -> QuantizedVectors:
+        packed = [empty]
+        for begin, end in batches_of_tokens(list(map(len, token_ids)), batch_tokens):
+            on_batch()
+            # the vectors are on disk soon: others need the place in the scorer's cache more
+            vectors = embedding.embed(token_ids[begin:end], keep=False)
+            packed.append(quantize_vectors(vectors, bits))
+        return {name: np.concatenate([one[name] for one in packed]) for name in empty}
+
+    def split(document: Document) -> Sequence[Segment]:
+        on_batch()
+        return segmenter(document) if len(document.contents) <= MAX_CHARACTERS else []
+
     def compute(documents: Sequence[Document]) -> Iterator[Rows]:
-        segments = [segmenter(document) for document in documents]
+        segments = list(map(split, documents))
         flat = [segment for of_document in segments for segment in of_document]
         fitted = iter(split_long(flat, token_budget, embedding.encode, embedding.spans))
         chunks = [
             [chunk for _ in of_document for chunk in next(fitted)] for of_document in segments
         ]
-        token_ids = [ids for of_document in chunks for _, ids in of_document]
-        packed = quantize_vectors(embedding.embed(token_ids), bits)
+        packed = embed([ids for of_document in chunks for _, ids in of_document])
         begin = 0
         for document, of_document in zip(documents, chunks, strict=True):
             end = begin + len(of_document)
@@ -109,19 +135,35 @@ def precompute_vectors(
     return Precomputation(VECTORS, AttachmentSchema(config, forms), compute)
 
 
+def batches_of_tokens(lengths: Sequence[int], max_tokens: int) -> Iterator[tuple[int, int]]:
+    """Yield the (begin, end) of consecutive texts with at most `max_tokens` tokens, or one text.
+
+    lengths: the number of tokens of each text.
+    """
+    begin, tokens = 0, 0
+    for position, length in enumerate(lengths):
+        if position > begin and tokens + length > max_tokens:
+            yield begin, position
+            begin, tokens = position, 0
+        tokens += length
+    if begin < len(lengths):
+        yield begin, len(lengths)
+
+
 def load_precomputations(
-    writer: IndexWriter, load: Callable[[str], Scorer]
+    writer: IndexWriter, load: Callable[[str], Scorer], leave_out: Collection[str] = ()
 ) -> list[Precomputation]:
     """Return the precomputations of an index's attachments, to complete them for new documents.
 
     Attachments of other programs are ignored. load: returns the scorer of a model by its name.
-    Raises InputError if the attachment was computed by another scorer than the loaded one.
+    leave_out: names of attachments that are not wanted. Raises InputError if an attachment was
+    computed by another scorer than the loaded one.
     """
     where = str(writer.directory)
     return [
         _load_precomputation(name, schema.config, load, where)
         for name, schema in writer.attachments.items()
-        if name in (TOKENS, VECTORS)
+        if name in (TOKENS, VECTORS) and name not in leave_out
     ]
 
 

@@ -80,7 +80,7 @@ class PrecomputedSegments:
         stored = attachment.rows([document.doc_id for document in documents])
         return [
             None
-            if rows is None or self._unusable(rows, token_budget)
+            if rows is None or not len(rows["spans"]) or self._unusable(rows, token_budget)
             else _segments(document, rows["spans"])
             for document, rows in zip(documents, stored, strict=True)
         ]
@@ -91,10 +91,15 @@ class PrecomputedSegments:
         return bool(too_long or (rows["spans"] < 0).any())
 
     def scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
-        """Score each document's segments (n,) by stored vectors; None for one without vectors."""
+        """Score each document's segments (n,) by stored vectors; None for one without vectors.
+
+        A document that is too long for vectors (`precompute.MAX_CHARACTERS`) has zero rows.
+        """
         if self._vectors is None:
             return [None] * len(doc_ids)
-        by_document = self._vectors.rows(doc_ids)
+        by_document = [
+            rows if rows and len(rows["vectors"]) else None for rows in self._vectors.rows(doc_ids)
+        ]
         stored = [rows for rows in by_document if rows is not None]
         if not stored:
             return [None] * len(doc_ids)

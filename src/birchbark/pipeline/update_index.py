@@ -42,17 +42,21 @@ def add_documents(
     load: Callable[[str], Scorer],
     progress: Progress = no_progress,
     on_commit: Callable[[AddedDocuments, int], object] = lambda added, total: None,
+    *,
+    complete: bool = True,
 ) -> AddedDocuments:
-    """Add documents, all or none; then complete the index's attachments and build graphs.
+    """Add documents, all or none; then compute their attachments and build graphs.
 
-    A document with a known id replaces the existing one. load: returns the scorer of a model by its
-    name. on_commit: called when the documents are on disk and before attachments are computed, with
-    the counts and the total number of documents in the index. Raises InputError, and changes
-    nothing, if a document cannot be indexed or the attachments were made by another version of
-    their model.
+    A document with a known id replaces the existing one. An attachment that already lacked other
+    documents is not completed, since that may take long: `attach` does it. load: returns the scorer
+    of a model by its name. on_commit: called when the documents are on disk and before attachments
+    are computed, with the counts and the total number of documents in the index. complete: false to
+    compute no attachments. Raises InputError, and changes nothing, if a document cannot be indexed
+    or the attachments were made by another version of their model.
     """
     with IndexWriter(directory) as writer:
-        precomputations = load_precomputations(writer, load)  # first, because it may fail
+        lacking = writer.missing_rows() if complete else writer.attachments
+        precomputations = load_precomputations(writer, load, leave_out=lacking)  # it may fail
         before, count = len(writer), 0
         with progress("adding", None) as advance:
             for document in documents:
@@ -64,7 +68,8 @@ def add_documents(
         writer.commit()
         on_commit(added, len(writer))
         complete_attachments(writer, precomputations, progress)
-        build_missing_graphs(writer, progress)
+        if complete:
+            build_missing_graphs(writer, progress)
     return added
 
 
@@ -102,3 +107,17 @@ def vectors_without_graph(index: Index) -> int:
     """Return how many vectors should be in an HNSW graph and are not."""
     vectors = index.attachment(VECTORS)
     return count_vectors_without_graph(vectors) if vectors else 0
+
+
+def documents_without_vectors(index: Index) -> tuple[int, int]:
+    """Return how many documents lack vectors, and how many are complete with none.
+
+    Of the latter, no segment has a vector: they are too long (`precompute.MAX_CHARACTERS`), or
+    without text.
+    """
+    vectors = index.attachment(VECTORS)
+    if vectors is None:
+        return len(index), 0
+    parts = range(len(index.parts))
+    missing = sum(len(vectors.missing(position)) for position in parts)
+    return missing, sum(vectors.without_rows(position, "vectors") for position in parts)

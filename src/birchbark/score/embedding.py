@@ -60,8 +60,11 @@ class EmbeddingScorer(BiEncoderScorer):
         """See BiEncoderScorer; the vectors are added to the scorer's cache."""
         self.embed(texts)
 
-    def embed(self, token_ids: Sequence[Ids]) -> Float32s:
-        """Return the unit vectors (n, hidden) of encoded texts; InputError if one is too long."""
+    def embed(self, token_ids: Sequence[Ids], *, keep: bool = True) -> Float32s:
+        """Return the unit vectors (n, hidden) of encoded texts; InputError if one is too long.
+
+        keep: whether the computed vectors are added to the cache.
+        """
         if not token_ids:
             return np.empty((0, self.checkpoint.config.hidden), np.float32)
         check_token_budget(token_ids, self._token_budget)
@@ -73,7 +76,8 @@ class EmbeddingScorer(BiEncoderScorer):
         # copy each row: a view would keep its whole batch in memory
         computed = {key: row.copy() for key, row in zip(uncached, rows, strict=True)}
         vectors |= computed
-        self._store(computed)
+        if keep:
+            self._store(computed)
         return np.stack([vectors[key] for key in keys])
 
     def _store(self, computed: dict[bytes, Float32s]) -> None:

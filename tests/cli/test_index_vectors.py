@@ -1,0 +1,76 @@
+"""How do the commands store vectors, and what do they say about documents without them?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from birchbark import defaults
+from birchbark.cli import group
+from birchbark.index.index import Index
+from birchbark.pipeline import precompute
+from birchbark.pipeline.precompute import VECTORS
+from conftest import DOCUMENTS
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to a folder with two collections."""
+    monkeypatch.chdir(tmp_path)
+    lines = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
+    (tmp_path / "some.jsonl").write_text("\n".join(lines[:3]))
+    (tmp_path / "rest.jsonl").write_text("\n".join(lines[3:]))
+    return tmp_path
+
+
+def birchbark(*arguments: str) -> Result:
+    return CliRunner().invoke(group, arguments)
+
+
+def model_of(index: str) -> str:
+    return str(Index(index).attachments[VECTORS].config["model"])
+
+
+def test_indexing_computes_vectors_with_one_flag(here: Path) -> None:
+    """Without it, the last line says how vectors are added."""
+    result = birchbark("index", "some.jsonl", "--to", "i")
+    assert result.exit_code == 0
+    assert VECTORS not in Index("i").attachments
+    assert "`birchbark index attach i`" in result.stderr.splitlines()[-1]
+    result = birchbark("index", "build", "some.jsonl", "--to", "j", "--vectors")
+    assert result.exit_code == 0
+    assert "computing vectors of 3 documents" in result.stderr
+    assert (model_of("j"), Index("j").missing_rows()) == (defaults.EMBEDDING, {})
+
+
+def test_attaching_needs_no_model(here: Path) -> None:
+    """It also accepts the options of vectors; added documents get vectors of the same model."""
+    birchbark("index", "some.jsonl", "--to", "i")
+    assert birchbark("index", "attach", "i", "--vector-bits", "8").exit_code == 0
+    assert model_of("i") == defaults.EMBEDDING
+    assert Index("i").attachments[VECTORS].config["bits"] == 8
+    assert birchbark("index", "add", "i", "rest.jsonl").exit_code == 0
+    assert Index("i").missing_rows() == {}
+
+
+def test_documents_without_vectors_are_reported(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are too long, by attach and add; a search does not call their vectors unfit."""
+    monkeypatch.setattr(precompute, "MAX_CHARACTERS", 53)
+    birchbark("index", "some.jsonl", "--to", "i")
+    result = birchbark("index", "attach", "i")
+    assert "no vectors for 2 documents, which have no text or over 53 characters" in result.stderr
+    assert "no vectors for 2 documents" in birchbark("index", "add", "i", "rest.jsonl").stderr
+    assert "not used" not in birchbark("search", "i", "arches").stderr
+
+
+@pytest.mark.parametrize("argument", ["some.jsonl", "."])
+def test_a_collection_is_not_taken_for_a_model(here: Path, argument: str) -> None:
+    """The value of --vectors is optional, so the next word is taken for it."""
+    result = birchbark("index", "build", "--vectors", argument, "--to", "i")
+    assert result.exit_code == 2
+    assert "is not a model; if it is an argument, put it first" in result.stderr
