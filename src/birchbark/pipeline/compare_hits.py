@@ -115,5 +115,7 @@ def compare_hits(
 
 
 def _best_text(hit: Hit) -> str:
-    """Return the text of the best segment; the whole document if the hit has no segments."""
-    return hit.segments[0].segment.text if hit.segments else hit.document.contents
+    """Return the text of the best segment, else of the snippet, else of the whole document."""
+    if hit.segments:
+        return hit.segments[0].segment.text
+    return hit.snippet.segment.text if hit.snippet else hit.document.contents

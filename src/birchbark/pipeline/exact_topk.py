@@ -221,7 +221,9 @@ class TopKScoring:
         plan, in_time = self._ranker.plan, True
         positions = [self._positions[d] for d in self._prior().doc_ids[: plan.documents]]
         if plan.pairs is not None:
-            positions, in_time = self._within(positions, plan.pairs, deadline)
+            enough = deadline.part(OPENING_SHARE)  # leaves time to read what was counted
+            within, in_time = self._within(positions, plan.pairs, enough)
+            positions = within or positions[:1]
         self._readable = set(positions)
         for position in positions:
             self._topk.lower_bound(position, self._bound(position))

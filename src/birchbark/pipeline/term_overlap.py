@@ -42,10 +42,11 @@ class TermIndex:
 
     def matching(self, tokens: Iterable[set[str]], terms: Iterable[str]) -> dict[str, list[str]]:
         """Return the tokens, of these and earlier texts, that have one of `terms`, with these."""
+        seen: set[str] = set().union(*tokens)
         with self._lock:
             if len(self._known) > MAX_KNOWN_TOKENS:
                 self._known, self._tokens = set(), {}
-            for token in set().union(*tokens) - self._known:
+            for token in seen - self._known:
                 for term in self.analyzer.normalise(token):
                     self._tokens.setdefault(term, set()).add(token)
                 self._known.add(token)

@@ -1,0 +1,259 @@
+"""Are the segments that fit a query best chosen to be read, once each and in bounded number?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.errors import InputError
+from birchbark.pipeline import split_for_query
+from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.exact_topk import DocumentReaders, TopKScoring
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.read_documents import DocumentReader
+from birchbark.pipeline.reading_plan import ReadingPlan, Select
+from birchbark.pipeline.score_segments import SegmentScoring
+from birchbark.pipeline.select_segments import SegmentChoice, SelectedSegments
+from birchbark.pipeline.term_overlap import TermIndex
+from birchbark.records import Document, Ranking, Segment
+from birchbark.score.load_scorer import load_scorer
+from birchbark.segment.paragraphs import paragraphs
+from birchbark.segment.sentences import sentences
+from birchbark.segment.truncate import Limit
+from conftest import WordScorer
+
+QUERY = "birch canoe river"
+FOREVER = Deadline(None)
+WORDS = "birch canoe river bees dance iron stone".split()
+PARAGRAPH = st.lists(st.sampled_from(WORDS), min_size=1, max_size=14).map(" ".join)
+DOCUMENT = st.lists(PARAGRAPH, max_size=6).map("\n\n".join)
+SCORES = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+
+
+class Texts:
+    """A document store of these texts, d0, d1, …"""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = {f"d{i}": text for i, text in enumerate(texts)}
+
+    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
+        return [Document(doc_id, {"text": self.texts[doc_id]}) for doc_id in doc_ids]
+
+
+def choice(
+    texts: Sequence[str], token_budget: int = 100, embedding_budget: int = 100
+) -> SegmentChoice:
+    """A choice among the paragraphs of `texts`."""
+    store = Texts(*texts)
+    main, embedding = (
+        SegmentScoring(DocumentReader(store, WordScorer(n), paragraphs, Limit()), QUERY)
+        for n in (token_budget, embedding_budget)
+    )
+    return SegmentChoice(list(store.texts), QUERY, TermIndex(store), main, embedding)
+
+
+def read_by(
+    chosen: SegmentChoice, count: int | None, positions: Sequence[int] = (0,)
+) -> list[SelectedSegments]:
+    return [one for _, one in chosen.to_read(positions, count, FOREVER)]
+
+
+def best(selected: SelectedSegments) -> list[str]:
+    """Return the texts of the chosen segments, best first."""
+    return [selected.segments[i].text for i in selected.order]
+
+
+def by_terms(text: str) -> list[Segment]:
+    """Return the paragraphs with the most different words of the query first, then the shortest."""
+    segments = paragraphs(Document("d0", {"text": text}))
+    wanted = set(QUERY.split())
+    overlaps = [len(wanted & set(segment.text.split())) for segment in segments]
+    order = sorted(range(len(segments)), key=lambda i: (-overlaps[i], len(segments[i].text), i))
+    return [segments[i] for i in order]
+
+
+@given(text=DOCUMENT, count=st.none() | st.integers(1, 7))
+def test_segments_are_chosen_by_terms(text: str, count: int | None) -> None:
+    """Those with most terms come first; of equals the shorter, then the earlier."""
+    chosen = choice([text])
+    (selected,) = read_by(chosen, count)
+    assert best(selected) == [segment.text for segment in by_terms(text)[:count]]
+    assert chosen.totals == (len(by_terms(text)), 0)
+
+
+@given(text=DOCUMENT, count=st.none() | st.integers(1, 7), data=st.data())
+def test_segments_are_chosen_by_the_embedding(
+    text: str, count: int | None, data: st.DataObject
+) -> None:
+    """Where it has scores of all segments the highest come first; of equals the earlier."""
+    segments, chosen = paragraphs(Document("d0", {"text": text})), choice([text])
+    scores = np.array([data.draw(SCORES) for _ in segments], np.float32)
+    chosen.add_embedded(0, scores)
+    (selected,) = read_by(chosen, count)
+    order = sorted(range(len(segments)), key=lambda i: (-scores[i], i))
+    assert best(selected) == [segments[i].text for i in order[:count]]
+    starts = [segment.start for segment in selected.segments]
+    assert starts == sorted(starts)
+    assert [len(ids) for ids in selected.encoded.token_ids] == [
+        len(segment.text.split()) for segment in selected.segments
+    ]
+    document = Document("d0", {"text": text})
+    snippet = chosen.snippet(0, document)
+    assert (snippet.segment if snippet else None) == (segments[order[0]] if segments else None)
+
+
+@given(text=DOCUMENT, embedded=st.integers(1, 4), count=st.integers(1, 5), data=st.data())
+def test_embedded_segments_come_before_others(
+    text: str, embedded: int, count: int, data: st.DataObject
+) -> None:
+    """In the order of their scores; the others follow in the order of terms, each only once."""
+    chosen = choice([text])
+    (selected,) = chosen.to_embed([0], embedded, count, FOREVER)
+    expected = [segment.text for segment in by_terms(text)]
+    assert best(selected) == expected[:embedded]
+    scores = np.array([data.draw(SCORES) for _ in selected.segments], np.float32)
+    chosen.add_partly_embedded(0, selected, scores)
+    by_text = [scores[i] for i in selected.order]
+    order = sorted(range(len(by_text)), key=lambda i: (-by_text[i], i))
+    (read,) = read_by(chosen, count)
+    assert best(read) == [*(expected[i] for i in order), *expected[embedded:]][:count]
+    assert chosen.totals == (len(expected), 0)
+
+
+@given(text=DOCUMENT, budget=st.integers(2, 5), count=st.none() | st.integers(1, 9))
+def test_long_segments_are_read_in_part(text: str, budget: int, count: int | None) -> None:
+    """At most `count` chunks are read, first one of each chosen segment; all if there are fewer."""
+    chosen = choice([text], token_budget=budget)
+    (selected,) = read_by(chosen, count)
+    assert all(len(ids) <= budget for ids in selected.encoded.token_ids)
+    sizes = [-(-len(segment.text.split()) // budget) for segment in by_terms(text)[:count]]
+    total = sum(sizes)
+    assert len(selected.segments) == (total if count is None else min(count, total))
+    ranks = [selected.chosen[i] for i in selected.order]
+    of_each = {rank: [i for i, r in enumerate(ranks) if r == rank] for rank in set(ranks)}
+    firsts = [where[0] for _, where in sorted(of_each.items())]
+    assert firsts == list(range(len(sizes)))
+    spans = [(segment.start, segment.end) for segment in selected.segments]
+    assert all(one[1] <= other[0] for one, other in pairwise(spans))
+
+
+@given(
+    text=DOCUMENT,
+    budgets=st.tuples(st.integers(2, 5), st.integers(2, 5)),
+    embedded=st.integers(1, 3),
+    count=st.integers(1, 9),
+    data=st.data(),
+)
+def test_no_text_is_read_twice(
+    text: str, budgets: tuple[int, int], embedded: int, count: int, data: st.DataObject
+) -> None:
+    """This holds although the two scorers split long segments at different places."""
+    chosen = choice([text], *budgets)
+    (selected,) = chosen.to_embed([0], embedded, count, FOREVER)
+    assert len(selected.segments) <= embedded
+    scores = np.array([data.draw(SCORES) for _ in selected.segments], np.float32)
+    chosen.add_partly_embedded(0, selected, scores)
+    (read,) = read_by(chosen, count)
+    assert len(read.segments) <= count
+    spans = [(segment.start, segment.end) for segment in read.segments]
+    assert all(one[1] <= other[0] for one, other in pairwise(spans))
+
+
+def test_of_a_long_segment_the_chunks_with_most_terms_are_read() -> None:
+    """The others are left out, or read later."""
+    text = "bees dance iron stone birch canoe river bees dance birch"
+    (selected,) = read_by(choice([text], token_budget=2), 2)
+    assert [text.strip() for text in best(selected)] == ["birch canoe", "river bees"]
+
+
+@given(texts=st.lists(DOCUMENT, min_size=1, max_size=4), count=st.integers(1, 3))
+def test_documents_do_not_affect_each_other(texts: list[str], count: int) -> None:
+    """Choosing from several documents at once equals choosing from each alone."""
+    together = read_by(choice(texts), count, range(len(texts)))
+    assert [best(one) for one in together] == [
+        best(read_by(choice([text]), count)[0]) for text in texts
+    ]
+
+
+class Splitting:
+    """A segmenter that takes a second of a simulated clock for each document."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self, document: Document) -> list[Segment]:
+        self.now += 1
+        return paragraphs(document)
+
+
+@given(texts=st.lists(DOCUMENT, min_size=1, max_size=6), seconds=st.integers(0, 7))
+def test_as_many_documents_as_time_allows(texts: list[str], seconds: int) -> None:
+    """After the deadline no document is split, and what was not split is counted."""
+    store, segmenter = Texts(*texts), Splitting()
+    main = SegmentScoring(DocumentReader(store, WordScorer(99), segmenter, Limit()), QUERY)
+    chosen = SegmentChoice(list(store.texts), QUERY, TermIndex(store), main, None)
+    deadline = Deadline((seconds + 0.5) / 0.95, lambda: segmenter.now)
+    ready = list(chosen.to_read(range(len(texts)), 2, deadline))
+    assert segmenter.now == min(len(texts), seconds + 1)
+    assert [position for position, _ in ready] == list(range(len(texts)))[: len(ready)]
+    if segmenter.now > seconds:
+        assert ready == []  # no time is left to encode what was split
+    unsplit = texts[int(segmenter.now)] if segmenter.now < len(texts) else ""
+    assert chosen.totals[1] == len(unsplit)
+
+
+def test_a_long_blank_document_is_no_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no segments; the documents after it are read all the same."""
+    monkeypatch.setattr(split_for_query, "LONG_DOCUMENT", 50)
+    shelf = Texts(" \n" * 99, "birch canoe", " ")
+    for plan in (ReadingPlan(segments=2), ReadingPlan(segments=2, pairs=2)):
+        for embedding in (None, WordScorer()):
+            ranker = Ranker(WordScorer(), sentences, embedding=embedding, plan=plan)
+            first = Ranking.of(["d0", "d1", "d2"], [3.0, 2.0, 1.0])
+            scoring = TopKScoring(DocumentReaders(shelf, ranker), QUERY, first, 3)
+            scoring.run()
+            assert scoring.stats.exact
+            assert [h.document.doc_id for h in scoring.hits() if h.segments] == ["d1"]
+
+
+class Cased(WordScorer):
+    """A scorer with token ids of its own."""
+
+    encoding = "other"
+
+
+def test_selection_by_token_embeddings(bert: Callable[..., Path]) -> None:
+    """Texts are encoded for the model that the embeddings come from, whatever the first scorer."""
+    store = Texts("iron stone engine\n\nbirch canoe\n\nthe bees dance")
+    first = Ranking.of(["d0"], [1.0])
+    plan = ReadingPlan(segments=1, embedded=1, select=Select.TOKENS)
+    ranker = Ranker(Cased(30), paragraphs, embedding=load_scorer(bert()), plan=plan)
+    readers = DocumentReaders(store, ranker)
+    scoring = TopKScoring(readers, "birch canoe", first, 1)
+    scoring.run()
+    (hit,) = scoring.hits()
+    assert [part.segment.text for part in hit.segments] == ["birch canoe"]
+    other = readers.with_ranker(replace(ranker, depth=3))
+    assert other.token_embeddings() is readers.token_embeddings()
+    ranker = Ranker(WordScorer(30), paragraphs, plan=replace(plan, embedded=None))
+    with pytest.raises(InputError, match="no token embeddings to select by: expected a BERT mod"):
+        TopKScoring(DocumentReaders(store, ranker), QUERY, first, 1)
+
+
+def test_cosines_of_token_embeddings(bert: Callable[..., Path]) -> None:
+    """They are 1 for the query itself, do not depend on word order, and 0 without tokens."""
+    scorer = load_scorer(bert())
+    readers = DocumentReaders(Texts(), Ranker(scorer, plan=ReadingPlan(select=Select.TOKENS)))
+    tokens = readers.token_embeddings()
+    scores = tokens.scores("birch river", ["birch river", "river birch", "", "iron bee"])
+    assert scores[:3] == pytest.approx([1, 1, 0], abs=1e-5)
+    assert scores[3] < 1
+    assert tokens.scores("", ["birch"]).tolist() == [0]
+    assert tokens.scores("birch", []).tolist() == []
