@@ -15,8 +15,11 @@ from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.layout import MANIFEST, FieldTotals, Manifest
 from birchbark.index.part import Part, PartField
+from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document
 from birchbark.text.analyzer import Analyzer
+
+CACHED_CHARACTERS = 20_000_000  # of recently read documents
 
 
 class Index:
@@ -34,6 +37,7 @@ class Index:
         """Open the index in `directory`; InputError if there is none, ArtifactError if damaged."""
         self.directory = Path(directory)
         self.derived: dict[str, object] = {}  # field → cached values computed from this snapshot
+        self._documents: RecentlyUsed[str, Document] = RecentlyUsed(CACHED_CHARACTERS)
         self._read_manifest()
         while True:
             try:
@@ -172,15 +176,17 @@ class Index:
 
         Raises InputError for an id that is not in the index.
         """
+        documents = {d: document for d in doc_ids if (document := self._documents.get(d))}
         by_part: dict[int, dict[int, str]] = {}  # position of the part → number → doc_id
         for doc_id in doc_ids:
-            part, number = self.locate(doc_id)
-            by_part.setdefault(part, {})[number] = doc_id
-        documents = {
-            numbers[number]: Document(numbers[number], fields)
-            for part, numbers in by_part.items()
-            for number, fields in self.parts[part].stored_fields.take(numbers).items()
-        }
+            if doc_id not in documents:
+                part, number = self.locate(doc_id)
+                by_part.setdefault(part, {})[number] = doc_id
+        for part, numbers in by_part.items():
+            for number, fields in self.parts[part].stored_fields.take(numbers).items():
+                document = Document(numbers[number], fields)
+                documents[numbers[number]] = document
+                self._documents.add(numbers[number], document, sum(map(len, fields.values())))
         return [documents[doc_id] for doc_id in doc_ids]
 
     def locate(self, doc_id: str) -> tuple[int, int]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from threading import Lock
-from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +13,7 @@ from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.read_precomputed import PrecomputedSegments
 from birchbark.pipeline.split_for_query import SplitForQuery, split_for_query
 from birchbark.pipeline.term_overlap import TermOverlap
+from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.retrieve.engine import DocumentStore
 from birchbark.score.scorer import Scorer
@@ -23,36 +21,9 @@ from birchbark.segment.by_name import Segmenter
 from birchbark.segment.split_long import Encoded, split_long
 from birchbark.segment.truncate import Limit, count_truncated_tokens
 
-Key = TypeVar("Key")
-Entry = TypeVar("Entry")
 CACHED_CHARACTERS = 10_000_000  # about 60 MB
 BATCH_SIZE = 8  # documents fetched and encoded at once
 CHARACTERS_PER_TOKEN = 5
-
-
-class RecentlyUsed(Generic[Key, Entry]):
-    """The most recently used entries, up to CACHED_CHARACTERS in total. Threads may share it."""
-
-    def __init__(self) -> None:
-        self._entries: OrderedDict[Key, tuple[Entry, int]] = OrderedDict()
-        self._characters = 0
-        self._lock = Lock()
-
-    def get(self, key: Key) -> Entry | None:
-        """Return the entry and keep it longer; None if there is none."""
-        with self._lock:
-            if key not in self._entries:
-                return None
-            self._entries.move_to_end(key)
-            return self._entries[key][0]
-
-    def add(self, key: Key, entry: Entry, characters: int) -> None:
-        """Add an entry of this size, and drop the least recently used ones if necessary."""
-        with self._lock:
-            self._characters += characters - self._entries.get(key, (entry, 0))[1]
-            self._entries[key] = (entry, characters)
-            while self._characters > CACHED_CHARACTERS:
-                self._characters -= self._entries.popitem(last=False)[1][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +67,10 @@ class DocumentReader:
         unlimited = limit == Limit()
         self._precomputed = PrecomputedSegments(store, scorer, segmenter) if unlimited else None
         self.scorer = self._precomputed.scorer if self._precomputed else scorer
-        self._encoded: RecentlyUsed[tuple[str, int], SplitDocument] = RecentlyUsed()
-        self._unencoded: RecentlyUsed[str, SplitForQuery] = RecentlyUsed()
+        self._encoded: RecentlyUsed[tuple[str, int], SplitDocument] = RecentlyUsed(
+            CACHED_CHARACTERS
+        )
+        self._unencoded: RecentlyUsed[str, SplitForQuery] = RecentlyUsed(CACHED_CHARACTERS)
 
     def vector_scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
         """Score each document's segments (n,) by stored vectors; None for one without vectors."""

@@ -16,7 +16,8 @@ from birchbark.records import Document, Segment
 from birchbark.segment.by_name import Segmenter
 
 LONG_DOCUMENT = 10_000  # characters; longer documents are split in part
-STRETCH = 2_000  # characters, approximately
+STRETCH = 2_000  # characters, approximately; more if there would be more than MAX_STRETCHES
+MAX_STRETCHES = 2_000  # that are considered
 STRETCHES = LONG_DOCUMENT // STRETCH  # of a long document, at most
 
 
@@ -74,10 +75,11 @@ def _stretches(contents: str, title: int) -> Iterator[tuple[int, int]]:
     title: length of the title, which does not count towards the length of the first stretch.
     """
     begin, text = 0, title
+    length = max(STRETCH, len(contents) // MAX_STRETCHES)
     while begin < len(contents):
-        end = min(len(contents), text + STRETCH)
+        end = min(len(contents), text + length)
         if end < len(contents):
-            half = text + STRETCH // 2
+            half = text + length // 2
             breaks = (contents.rfind(mark, half, end) for mark in ("\n\n", "\n", " "))
             end = next((at + 1 for at in breaks if at > 0), end)
         yield begin, end
