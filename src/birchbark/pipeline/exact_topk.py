@@ -31,8 +31,8 @@ from birchbark.pipeline.read_documents import DocumentReader
 from birchbark.pipeline.reading import Reading
 from birchbark.pipeline.reading_plan import Select
 from birchbark.pipeline.score_segments import SegmentScoring
-from birchbark.pipeline.select_segments import SegmentChoice
-from birchbark.pipeline.term_overlap import TermIndex
+from birchbark.pipeline.select_segments import SPLITTING_SHARE, SegmentChoice
+from birchbark.pipeline.term_overlap import TermIndex, best_first
 from birchbark.records import Document, Float32s, Ranking, Segment
 from birchbark.retrieve.engine import DocumentStore
 from birchbark.score.bert_scorer import BertScorer
@@ -45,7 +45,6 @@ RESCORED_SEGMENTS = 5  # per document, at most
 ROUNDING = 1e-9  # bounds are raised by this share: more than the rounding error of float64 sums
 LOOKAHEAD = 2  # documents scored together, although the first may make the second unnecessary
 EMBEDDING_SHARE = 0.5  # of the time, at most, if vectors must be computed
-OPENING_SHARE = 0.5  # of the remaining time, if several documents are split before they are read
 DEADLINE_DOCUMENTS = 10  # embedded at once under a deadline
 
 
@@ -173,7 +172,7 @@ class TopKScoring:
         if not self._exact or len(best) == self._top:
             return best
         scored = set(best.doc_ids)
-        rest = [doc_id for doc_id in self._prior().doc_ids if doc_id not in scored]
+        rest = [doc_id for doc_id in self._prior() if doc_id not in scored]
         return append_below(best, rest[: self._top - len(best)])
 
     def hits(self, max_hits: int | None = None) -> list[Hit]:
@@ -185,7 +184,7 @@ class TopKScoring:
         count = self._top if max_hits is None else min(max_hits, self._top)
         scored = self._topk.best(count).doc_ids
         known = set(scored)
-        rest = [d for d in self._prior().doc_ids if d not in known][: count - len(scored)]
+        rest = [d for d in self._prior() if d not in known][: count - len(scored)]
         hits = [self._hit(self._positions[doc_id]) for doc_id in scored]
         return [*hits, *map(self._unread_hit, self._store.documents(rest))]
 
@@ -209,9 +208,10 @@ class TopKScoring:
             exact=self._exact,
         )
 
-    def _prior(self) -> Ranking:
-        """Return all candidates in the order of first stage and embedding."""
-        return Ranking.of(self._doc_ids, self._first_stage + self._embedding_part)
+    def _prior(self) -> list[str]:
+        """Return all candidates by first stage and embedding; of equals the first one first."""
+        scores = (self._first_stage + self._embedding_part).astype(np.float32)
+        return [self._doc_ids[i] for i in best_first(scores)]
 
     def _apply_plan(self, deadline: Deadline) -> bool:
         """Set which documents may be read, and the bounds of their scores.
@@ -219,9 +219,9 @@ class TopKScoring:
         Returns false if the time does not suffice for counting segments.
         """
         plan, in_time = self._ranker.plan, True
-        positions = [self._positions[d] for d in self._prior().doc_ids[: plan.documents]]
+        positions = [self._positions[doc_id] for doc_id in self._prior()[: plan.documents]]
         if plan.pairs is not None:
-            enough = deadline.part(OPENING_SHARE)  # leaves time to read what was counted
+            enough = deadline.part(SPLITTING_SHARE)
             within, in_time = self._within(positions, plan.pairs, enough)
             positions = within or positions[:1]
         self._readable = set(positions)
@@ -300,10 +300,10 @@ class TopKScoring:
             else:
                 scored = len(self._readings.keys() | self._vector_scores.keys())
                 ahead = contenders[: max(LOOKAHEAD, self._top - scored)]
-            opened = self._open(ahead, deadline.part(OPENING_SHARE))
-            opened = opened or self._open(ahead[:1], deadline)
-            if self._tighten_bounds(opened) and not deadline.passed:
-                continue
+            opened = self._open(ahead, deadline)
+            tightened = self._tighten_bounds(opened)
+            if tightened and not rounds and not deadline.passed:
+                continue  # another document may have the highest bound now
             if not self._read(opened, 1 if rounds else None, deadline):
                 return False
             on_progress()

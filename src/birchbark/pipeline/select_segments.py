@@ -24,6 +24,8 @@ from birchbark.records import Document, Float32s, Segment
 from birchbark.score.token_embeddings import TokenEmbeddings
 from birchbark.segment.split_long import Encoded
 
+SPLITTING_SHARE = 0.5  # of the remaining time, at most, so that what was split can be read
+
 
 @dataclass(frozen=True, slots=True)
 class SelectedSegments:
@@ -169,8 +171,19 @@ class SegmentChoice:
     ) -> dict[int, list[Segment]]:
         """Choose the `count` best segments of documents, best first; of equals the shorter.
 
-        The result covers as many of the first documents as time allows.
+        The result covers as many of the first documents as a part of the time allows, or one.
         """
+        part = deadline.part(SPLITTING_SHARE)
+        chosen = self._choose_before(part, scoring, positions, count)
+        return chosen or self._choose_before(deadline, scoring, positions[:1], count)
+
+    def _choose_before(
+        self,
+        deadline: Deadline,
+        scoring: SegmentScoring,
+        positions: Sequence[int],
+        count: int | None,
+    ) -> dict[int, list[Segment]]:
         chosen: dict[int, list[Segment]] = {}
         split = self._split(scoring, positions, deadline)
         for position, one in zip(positions, split, strict=False):
