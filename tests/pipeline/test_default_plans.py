@@ -1,0 +1,172 @@
+"""Which reading plan follows from a stage's options, and which options are refused?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from birchbark import defaults
+from birchbark.errors import InputError
+from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading_plan import ReadingPlan, Select
+from birchbark.pipeline.stage_options import StageOptions, parse_count, read_stages
+from birchbark.score.load_scorer import load_scorer
+from birchbark.score.precision import Precision
+from birchbark.score.scorer import Scorer
+from birchbark.segment.truncate import Limit
+from conftest import WordScorer
+
+DEFAULT = ReadingPlan(
+    segments=int(defaults.READ_SEGMENTS),
+    documents=parse_count(defaults.READ_DOCUMENTS, "read_documents"),
+    pairs=int(defaults.READ_PAIRS),
+    embedded=int(defaults.EMBED_SEGMENTS),
+)
+ALL = ReadingPlan(documents=DEFAULT.documents)
+Make = Callable[..., Ranker]
+
+
+class DocumentScorer(WordScorer):
+    """A model that scores whole documents."""
+
+    width = 4
+
+
+@pytest.fixture
+def make(bert: Callable[..., Path]) -> Make:
+    """Makes a ranker; the models are `cross`, `parade`, `vectors` and the bundled embedding."""
+    embedding, scorers = load_scorer(bert()), dict[tuple[str, Precision], Scorer]()
+
+    def load(model: str, pooling: str | None, precision: Precision) -> Scorer:
+        if model in ("vectors", defaults.EMBEDDING):
+            return embedding
+        kind = DocumentScorer if model == "parade" else WordScorer
+        return scorers.setdefault((model, precision), kind())  # type: ignore[return-value]
+
+    def ranker(**options: Any) -> Ranker:
+        return make_ranker(StageOptions(**{"model": "cross", **options}), load)
+
+    return ranker
+
+
+def test_the_default(make: Make) -> None:
+    """The bundled embedding is mixed in, and few segments of the best candidates are read."""
+    ranker = make()
+    assert ranker.plan == DEFAULT
+    assert ranker.embedding
+    assert ranker.embedding_weight == defaults.EMBEDDING_WEIGHT
+    alone = make(embedding="none")
+    assert (alone.plan, alone.embedding) == (DEFAULT, None)
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "segments"),
+    [("top:1", 3), ("max", 3), ("top:1,.5,.25", 3), ("top:1,1,1,1", 4), ("top:5,4,3,2,1", 5)],
+)
+def test_as_many_segments_as_weights(make: Make, aggregate: str, segments: int) -> None:
+    """At least the default number are read, and one for each weight of the aggregation."""
+    assert make(aggregate=aggregate).plan.segments == segments
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"aggregate": "sum"},
+        {"aggregate": "mean"},
+        {"aggregate": "first"},
+        {"max_segments": 5},
+        {"max_length": 9},
+        {"model": "parade"},
+        {"model": "vectors"},
+    ],
+    ids=str,
+)
+def test_everything_is_read_where_it_must_be(make: Make, options: dict[str, Any]) -> None:
+    """Such aggregations, limits and models depend on all segments."""
+    ranker = make(**options)
+    assert ranker.plan == ALL
+    assert (ranker.embedding is None) == (options.get("model") is not None)
+    assert ranker.limit == Limit(options.get("max_segments"), options.get("max_length"))
+
+
+def test_what_is_given_counts(make: Make) -> None:
+    """Options of the plan override its defaults one by one."""
+    assert make(read_segments="7").plan == ReadingPlan(7, DEFAULT.documents, 60, 1)
+    assert make(read_segments="all").plan == ReadingPlan(None, DEFAULT.documents, None, 1)
+    assert make(read_segments="all", read_pairs="9").plan.pairs == 9
+    assert make(read_pairs="all", read_documents="5").plan == ReadingPlan(3, 5, None, 1)
+    assert make(read_documents="all").plan.documents is None
+    assert make(embed_segments="all").plan.embedded is None
+    assert make(aggregate="mean", embed_segments="2").plan.embedded == 2
+    assert make(aggregate="mean", read_segments="2").plan.segments == 2
+    assert make(model="vectors", read_segments="2").plan.segments == 2
+    assert make(select="tokens").plan.select is Select.TOKENS
+    assert make(model="vectors", embedding="cross").embedding
+
+
+def test_rescoring_is_for_rankers_that_read_everything(make: Make) -> None:
+    """Under a plan that chooses segments, int8 scores are final."""
+    assert make(precision="int8").precise is None
+    assert make(precision="int8", read_segments="all").precise
+    assert make(precision="fp32", read_segments="all").precise is None
+
+
+@pytest.mark.parametrize("name", ["segments", "documents", "pairs", "embedded"])
+@pytest.mark.parametrize("number", [0, -3])
+def test_numbers_below_1_are_refused(name: str, number: int) -> None:
+    """The message names the number and says what is wanted."""
+    message = rf"number of {name} to read is out of range: expected 1 or more, .*found {number}"
+    with pytest.raises(InputError, match=message):
+        ReadingPlan(**{name: number})
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "", "x", "1.5", "None", "²"])
+def test_counts_are_numbers_or_all(text: str) -> None:
+    """Anything else is refused, with the name of the option."""
+    with pytest.raises(InputError, match="--read-pairs is not a number: expected 1 or more, or al"):
+        parse_count(text, "--read-pairs")
+    assert parse_count("all", "x") is None
+    assert parse_count("12", "x") == 12
+
+
+@pytest.mark.parametrize("plan", [ReadingPlan(segments=2), ReadingPlan(embedded=2)])
+def test_plans_that_exclude_other_choices(plan: ReadingPlan) -> None:
+    """Models of whole documents read all of it, and a limit says itself what is read."""
+    with pytest.raises(InputError, match="must read all segments of a document"):
+        Ranker(DocumentScorer(), plan=plan)  # type: ignore[arg-type]
+    for limit in (Limit(segments=3), Limit(length=9)):
+        with pytest.raises(InputError, match="chooses segments excludes a limit"):
+            Ranker(WordScorer(), limit=limit, plan=plan)
+        assert Ranker(WordScorer(), limit=limit, plan=ReadingPlan(documents=2, pairs=9)).limit
+    with pytest.raises(InputError, match="scores whole documents, not segments"):
+        Ranker(WordScorer(), embedding=DocumentScorer(), plan=plan)  # type: ignore[arg-type]
+
+
+def test_explicit_plans_that_exclude_other_choices(make: Make) -> None:
+    """They are refused, too, if they come from options."""
+    with pytest.raises(InputError, match="must read all segments"):
+        make(model="parade", read_segments="2")
+    for limit in ({"max_segments": 3}, {"max_length": 3}):
+        for option in ("read_segments", "embed_segments"):
+            with pytest.raises(InputError, match="excludes a limit"):
+                make(**limit, **{option: "2"})
+
+
+@pytest.mark.parametrize("option", ["embedding_weight = 0.5", "embed_segments = '2'"])
+def test_options_of_an_embedding_need_one(tmp_path: Path, option: str) -> None:
+    """In a file, too, they are refused if the embedding is `none`."""
+    name = option.partition(" ")[0]
+    file = tmp_path / "s.toml"
+    file.write_text(f"[[stage]]\nembedding = 'none'\n{option}\n")
+    with pytest.raises(InputError, match=rf"stage\[1\]: {name} has no effect without an embed"):
+        read_stages(file, StageOptions())
+    file.write_text(f"[[stage]]\n{option}\n")
+    (options,) = read_stages(file, StageOptions())
+    assert str(getattr(options, name)) in option
+    file.write_text("[[stage]]\nread_documents = '0'\n")
+    with pytest.raises(InputError, match="read_documents is not a number: expected 1 or more, or"):
+        read_stages(file, StageOptions())
