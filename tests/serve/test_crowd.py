@@ -185,7 +185,7 @@ def test_a_search_ends_after_a_disconnect() -> None:
     """Leaving a stream ends the thread at the next progress report."""
     ended = Event()
 
-    def search(on_progress: Any) -> tuple[Answer, bool]:
+    def search(on_progress: Any) -> Answer:
         try:
             for _ in range(10_000):
                 on_progress(lambda: Answer((), SearchStats(exact=False)))
@@ -193,7 +193,7 @@ def test_a_search_ends_after_a_disconnect() -> None:
         except DisconnectedError:
             ended.set()
             raise
-        return Answer((), SearchStats()), True
+        return Answer((), SearchStats())
 
     async def leave() -> None:
         stream = AnswerStream("q", 0.0, intermediate=True)
@@ -239,11 +239,11 @@ def test_a_disconnect_while_waiting_for_a_thread_releases_the_slot(client: Any) 
 def test_a_stream_yields_the_first_and_the_latest_answer() -> None:
     """The first is the first stage's answer, however fast others follow."""
 
-    def search(on_progress: Any) -> tuple[Answer, bool]:
+    def search(on_progress: Any) -> Answer:
         for count in range(1, 4):
             on_progress(lambda count=count: Answer((), SearchStats(candidates=count, exact=False)))
             Event().wait(0.15)  # longer than MIN_INTERVAL
-        return Answer((), SearchStats(candidates=9)), True
+        return Answer((), SearchStats(candidates=9))
 
     async def late() -> list[int]:
         stream = AnswerStream("q", 0.0, intermediate=True)
@@ -319,7 +319,8 @@ def test_scoring_ends_after_a_disconnect(client: Any) -> None:
         return scorer.batches
 
     assert asyncio.run(leave(service.document("long", "birch"))) < 6
-    assert asyncio.run(leave(service.rerank("birch", [long]))) < 6
+    texts = [f"birch {n}" for n in range(4_000)]
+    assert asyncio.run(leave(service.rerank("birch", texts))) < 6
 
 
 def test_too_long_a_wait_for_a_thread_gets_503(client: Any) -> None:

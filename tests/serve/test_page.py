@@ -136,10 +136,54 @@ def test_hits_have_evidence_in_context(page: Any) -> None:
     """Segments are marked and scores itemised; the page fits the width of a phone."""
     ask(page, "birch river")
     page.wait_for_selector("#hits mark")
-    page.wait_for_selector("#status:has-text('enough')")
+    page.wait_for_selector("#status:has-text('ranked by')")
     assert page.locator("#hits li").count() == 3
     assert "= first stage" in page.text_content("#hits .parts >> nth=0")
     assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_snippets_are_replaced_by_evidence(desk: Any) -> None:
+    """Terms of the query are emphasised in both; a long sentence is cut around its first term."""
+    ask(desk, "birch river")
+    desk.wait_for_selector("#status:has-text('ranked by')")
+    hits = desk.evaluate("[...document.querySelectorAll('#hits li')].map(one => one.hit)")
+    words = "moss " * 200 + "𝔸 birch " + "stone " * 200
+    at = words.index("birch")
+    snippet = {
+        **dict.fromkeys(("before", "after"), ""),
+        "start": 0,
+        "end": 9,
+        "marks": [[at, at + 5]],
+    }
+    unread = {"segments": [], "scored": False, "snippet": {**snippet, "text": words}}
+    first = {"hits": [{**hit, **unread} for hit in hits], "scored": 0, "exact": False}
+    replace_answers(desk, first)
+    ask(desk, "birch  river")
+    desk.wait_for_selector("#hits .evidence strong")
+    assert desk.text_content("#hits .evidence strong >> nth=0") == "birch"
+    assert len(desk.text_content("#hits .evidence >> nth=0")) < 450
+    assert "not read" in desk.text_content("#hits .parts >> nth=0")
+    assert desk.locator("#hits mark").count() == 0
+    replace_answers(desk, first, {"hits": hits})
+    ask(desk, "birch river")
+    desk.wait_for_selector("#hits mark strong")
+    assert desk.locator("#hits li:not(:has(mark))").count() == 0
+
+
+def test_the_status_tells_what_was_read(desk: Any) -> None:
+    """It names the models, and notes what the embedding scored and what was left out."""
+    told = {"pairs": 1300, "embedded": 1210, "segments": 4512, "by_vectors": 7}
+    replace_answers(
+        desk, {**told, "unsplit_characters": 12_345, "models": ["m, int8 cross-encoder"]}
+    )
+    ask(desk, "birch river")
+    desk.wait_for_selector("#status:has-text('Read 90 of 4,512 sentences in')")
+    status = desk.text_content("#status")
+    assert "with m (int8); ranked by BM25, embedding and cross-encoder." in status
+    assert desk.text_content("#notes") == (
+        "The embedding scored 1,210 sentences and stored vectors of 7 documents. Left out: 12,345 "
+        "characters of long documents, in passages with fewer terms of the query."
+    )
 
 
 def test_sliders_change_the_ranking(page: Any) -> None:
@@ -147,7 +191,7 @@ def test_sliders_change_the_ranking(page: Any) -> None:
     ask(page, "birch river")
     page.wait_for_selector("#hits mark")
     page.click("#weights summary")
-    before = page.text_content("#hits .parts >> nth=0")
+    before = page.text_content("#hits .parts span:nth-child(2) >> nth=0")
     slide = "e => { e.value = 1; e.dispatchEvent(new Event('input')); }"
     page.eval_on_selector("#a", slide)
     page.wait_for_selector("#hits li:first-child .parts span:text-is('1.000')")
@@ -158,7 +202,7 @@ def test_sliders_change_the_ranking(page: Any) -> None:
 def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
     """Sliders, an added weight, the compare view and its hits work without a mouse."""
     ask(page, "birch river")
-    page.wait_for_selector("#status:has-text('enough')")
+    page.wait_for_selector("#status:has-text('ranked by')")
     page.focus("#weights summary")
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
@@ -192,7 +236,7 @@ def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
 def test_rank_changes_are_shown(desk: Any) -> None:
     """Each hit shows its change from the first stage, also to screen readers."""
     ask(desk, "birch river")
-    desk.wait_for_selector("#status:has-text('enough')")
+    desk.wait_for_selector("#status:has-text('ranked by')")
     hits = desk.evaluate("[...document.querySelectorAll('#hits li')].map(one => one.hit)")
     first = {"hits": [{**h, "scored": False} for h in (hits[1], hits[0])], "scored": 0}
     replace_answers(desk, first, {"hits": hits})
@@ -205,18 +249,19 @@ def test_rank_changes_are_shown(desk: Any) -> None:
 
 def test_incomplete_answers_can_be_retried(desk: Any) -> None:
     """A button to retry appears after a timeout, under load and after a broken connection."""
-    replace_answers(desk, {"exact": False, "scored": 1})
+    in_time = "#status:text-matches('^Read [0-9]+ of [0-9]+ sentences')"
+    replace_answers(desk, {"exact": False, "pairs": 4, "embedded": 3, "planned": 9})
     ask(desk, "birch river")
-    desk.wait_for_selector("#status:has-text('Time is up: 1 of 3')")
+    desk.wait_for_selector("#status:has-text('Time was up: 1 of at most 9 planned sentences')")
     desk.unroute("**/search/stream")
-    desk.click("#status button:text-is('Score the rest')")
-    desk.wait_for_selector("#status:has-text('enough')")
-    replace_answers(desk, {"exact": False, "scored": 0, "candidates": 0})
+    desk.click("#status button:text-is('Read the rest')")
+    desk.wait_for_selector(in_time)
+    replace_answers(desk, {"exact": False, "scored": 0, "pairs": 0, "embedded": 0})
     ask(desk, "birch  river")
-    desk.wait_for_selector("#status:has-text('The service is busy')")
+    desk.wait_for_selector("#status:has-text('No time to read with')")
     desk.unroute("**/search/stream")
-    desk.click("#status button:text-is('Score them')")
-    desk.wait_for_selector("#status:has-text('enough')")
+    desk.click("#status button:text-is('Read the sentences')")
+    desk.wait_for_selector(in_time)
     replace_answers(desk, {"scored": 0}, done=False)
     ask(desk, "birch river")
     desk.wait_for_selector("#error:has-text('ended before the answer')")
@@ -262,7 +307,7 @@ def test_controls_have_accessible_names(desk: Any) -> None:
 
     assert nameless() == []
     ask(desk, "birch river")
-    desk.wait_for_selector("#status:has-text('enough')")
+    desk.wait_for_selector("#status:has-text('ranked by')")
     desk.click("#weights summary")
     assert nameless() == []
     desk.click("#hits .title")
@@ -360,7 +405,7 @@ def test_errors_are_shown(page: Any, address: str) -> None:
 def test_hits_do_not_move_while_pressed(page: Any) -> None:
     """New hits wait for the end of a click; the focused hit keeps the focus."""
     ask(page, "birch river")
-    page.wait_for_selector("#status:has-text('enough')")
+    page.wait_for_selector("#status:has-text('ranked by')")
     order = "[...document.querySelectorAll('#hits li')].map(one => one.dataset.id)"
     before = page.evaluate(order)
     draw = """async () => {

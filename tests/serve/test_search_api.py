@@ -14,6 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 from served import client, index_directory
 
+from birchbark import defaults
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.index.index import Index
@@ -302,7 +303,7 @@ def test_stored_scores_are_not_computed_again(index_directory: Path, tmp_path: P
 
 
 def test_models_are_loaded_once_by_the_given_function(index_directory: Path) -> None:
-    """This includes the embedding, at its first use."""
+    """This includes the embedding of the comparison, at its first use."""
     opened = []
 
     def load(model: str) -> WordScorer:
@@ -314,7 +315,7 @@ def test_models_are_loaded_once_by_the_given_function(index_directory: Path) -> 
         for by in ("bert", "embedding", "embedding"):
             answer = test_client.post("/search", json={"query": QUERY, "by": by})
             assert answer.status_code == 200
-    assert opened == ["first", "second"]
+    assert opened == ["first", defaults.EMBEDDING, "second"]
 
 
 def test_openapi_describes_every_route(client: Any) -> None:

@@ -116,6 +116,11 @@ class Ranker:
         return self.scorer, self.embedding, self.precise, self.segmenter, self.limit
 
     @property
+    def unit(self) -> str:
+        """What a segment is called where counts are shown: `sentences` or `segments`."""
+        return "sentences" if self.segmenter is sentences else "segments"
+
+    @property
     def embedding_share(self) -> float:
         """The embedding weight e; 0 without an embedding."""
         return self.embedding_weight if self.embedding else 0.0

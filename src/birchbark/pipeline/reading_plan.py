@@ -60,3 +60,14 @@ class ReadingPlan:
                     wanted="1 or more, or None for all",
                     found=str(value),
                 )
+
+    def max_pairs(self, candidates: int) -> int | None:
+        """Return how many pairs the scorer reads at most; None if the plan has no limit.
+
+        Args:
+            candidates: Number of candidates for the query.
+        """
+        if self.segments is None:
+            return None
+        pairs = self.segments * min(candidates, self.documents or candidates)
+        return pairs if self.pairs is None else min(pairs, max(self.pairs, self.segments))

@@ -117,6 +117,11 @@ class Searcher:
         """A snapshot of the index as of its last commit; later commits do not change it."""
         return self._latest().index
 
+    @property
+    def first_stage_name(self) -> str:
+        """The tag of the first stage's runs, such as `bm25`."""
+        return self._latest().engine.name
+
     def warm_up(self) -> None:
         """Load everything that is loaded on first use, so that the first search is not slow."""
         warm_up(self._latest().engine, self.rankers, "warm up")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
 from birchbark.pipeline.answer import Answer
+from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import OnProgress
 from birchbark.serve.schemas import SearchResponse, Timings
-from birchbark.serve.serialize import serialize_hit
+from birchbark.serve.serialize import serialize_answer
 
-MIN_INTERVAL = 0.1  # seconds between two answers
+MIN_INTERVAL = 0.1  # seconds between two answers, after the first one with all evidence
 
 
 class DisconnectedError(Exception):
@@ -23,15 +24,18 @@ class DisconnectedError(Exception):
 class Search(Protocol):
     """A function that runs a search."""
 
-    def __call__(self, *, on_progress: OnProgress) -> tuple[Answer, bool]:
-        """Return the answer, and whether it was ranked by all requested rankers."""
+    def __call__(self, *, on_progress: OnProgress) -> Answer:
+        """Return the final answer."""
         ...
 
 
 class AnswerStream:
     """The answers of one search.
 
-    The first answer is always yielded. After it, a newer answer replaces one not yet yielded.
+    The first answer is always yielded. After it, a newer answer replaces one not yet yielded. The
+    first answer in which every hit has evidence is not delayed.
+
+    rankers: the stages of the search, which must be set before it begins; none by default.
     """
 
     def __init__(self, query: str, start: float, *, intermediate: bool) -> None:
@@ -47,6 +51,8 @@ class AnswerStream:
         self._first_answer: SearchResponse | None = None
         self._first_stage_seconds: float | None = None
         self._next_answer_time = 0.0
+        self._all_have_evidence = False  # in an answer sent before
+        self.rankers: Sequence[Ranker] = ()
         self._ended = self._disconnected = False
 
     def run(self, search: Search) -> None:
@@ -54,7 +60,7 @@ class AnswerStream:
         self._seconds_waited = time.monotonic() - self._start
         try:
             with suppress(DisconnectedError):
-                self._send(self._response(*search(on_progress=self._on_progress)))
+                self._send(self._response(search(on_progress=self._on_progress)))
         finally:
             self._send(None)
 
@@ -80,9 +86,15 @@ class AnswerStream:
         now = time.monotonic()
         if self._first_stage_seconds is None:
             self._first_stage_seconds = now - self._start
-        if self._intermediate and now >= self._next_answer_time:
-            self._next_answer_time = now + MIN_INTERVAL
-            self._send(self._response(answer(), complete=True))
+        due = now >= self._next_answer_time
+        if not self._intermediate or (self._all_have_evidence and not due):
+            return
+        current = answer()
+        complete = all(hit.segments for hit in current.hits)
+        if due or complete:
+            self._all_have_evidence |= complete
+            self._next_answer_time = time.monotonic() + MIN_INTERVAL
+            self._send(self._response(current))
 
     def _send(self, answer: SearchResponse | None) -> None:
         """Pass an answer to the event loop; None at the end of the search."""
@@ -99,26 +111,15 @@ class AnswerStream:
             self._unsent.append(answer)
         self._changed.set()
 
-    def _response(self, answer: Answer, complete: bool) -> SearchResponse:
-        """complete: whether all requested rankers were used; if not, no hit counts as scored."""
+    def _response(self, answer: Answer) -> SearchResponse:
         total = time.monotonic() - self._start
         first_stage = total if self._first_stage_seconds is None else self._first_stage_seconds
-        hits = [serialize_hit(hit) for hit in answer.hits]
-        if not complete:
-            hits = [hit.model_copy(update={"scored": False}) for hit in hits]
-        return SearchResponse(
-            query=self._query,
-            hits=hits,
-            exact=answer.stats.exact and complete,
-            candidates=answer.stats.candidates,
-            scored=answer.stats.scored,
-            pairs=answer.stats.pairs,
-            timings_ms=Timings(
-                waited=_milliseconds(self._seconds_waited),
-                first_stage=_milliseconds(first_stage),
-                total=_milliseconds(total),
-            ),
+        timings = Timings(
+            waited=_milliseconds(self._seconds_waited),
+            first_stage=_milliseconds(first_stage),
+            total=_milliseconds(total),
         )
+        return serialize_answer(answer, self._query, self.rankers, timings)
 
 
 def _milliseconds(seconds: float) -> float:

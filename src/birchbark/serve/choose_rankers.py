@@ -49,14 +49,19 @@ def choose_rankers(
 
 
 def _embedding_ranker(searcher: Searcher, embedding: str) -> Ranker:
-    """Return the searcher's first ranker with the embedding model as its only scorer."""
+    """Return the searcher's first ranker with the embedding model as its only scorer.
+
+    It reads all candidates.
+    """
+    first = searcher.rankers[0]
     ranker = replace(
-        searcher.rankers[0],
+        first,
         scorer=searcher.load(embedding),
         embedding=None,
         precise=None,
         duo=None,
         interpolation=Interpolation(0.0),
+        plan=replace(first.plan, documents=None, pairs=None),
     )
     return searcher.cache_scores(ranker)
 
@@ -68,6 +73,9 @@ def _adjust(ranker: Ranker, request: SearchRequest) -> Ranker:
         changes["depth"] = request.depth
     if request.weights is not None:
         changes["aggregation"] = Top(tuple(request.weights))
+        if ranker.plan.segments is not None:
+            segments = max(ranker.plan.segments, len(request.weights))
+            changes["plan"] = replace(ranker.plan, segments=segments)
     if request.first_stage_weight is not None:
         scale = ranker.interpolation.scale
         changes["interpolation"] = Interpolation(request.first_stage_weight, scale)

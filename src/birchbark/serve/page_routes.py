@@ -52,7 +52,10 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
         aggregation = first.aggregation if first and first.scorer.width == 1 else None
         return {
             "documents": await service.run_quick(lambda: len(service.searcher.index)),
+            "first_stage": service.searcher.first_stage_name,
             "model": service.model,
+            "kinds": list(dict.fromkeys(ranker.scorer.kind for ranker in rankers)),
+            "unit": first.unit if first else None,
             "embedding": service.embedding if rankers else None,
             "stages": len(rankers),
             "attention": service.has_attention,

@@ -93,16 +93,25 @@ class SearchRequest(StrictRequest):
     )
 
 
-class EvidenceResponse(BaseModel):
-    """A segment that contributes weight · score to the evidence of its hit."""
+class SegmentResponse(BaseModel):
+    """A segment of a document."""
 
     start: int = Field(description="Offset of the segment in the document's contents.")
     end: int = Field(description="Offset of the character after the segment.")
-    text: str = Field(description="The text that the model scored.")
-    score: float = Field(description="Probability of relevance.")
-    weight: float
+    text: str
     before: str = Field(description="A short context before the segment.")
     after: str = Field(description="A short context after the segment.")
+    marks: list[tuple[int, int]] = Field(
+        description="Start and end in `text` of each word that is a term of the query. Only the "
+        "first 20 segments of a hit are marked, and those of /documents are not."
+    )
+
+
+class EvidenceResponse(SegmentResponse):
+    """A segment that contributes weight · score to the evidence of its hit."""
+
+    score: float = Field(description="Probability of relevance.")
+    weight: float
 
 
 class HitResponse(BaseModel):
@@ -117,9 +126,16 @@ class HitResponse(BaseModel):
     compared: float | None = Field(
         description="Score from pairwise comparisons with other hits; null if not compared."
     )
-    scored: bool = Field(description="False if the document was not scored for lack of time.")
+    scored: bool = Field(
+        description="False if the model has read nothing of the document, because of the reading "
+        "plan or for lack of time; such a hit has no evidence."
+    )
     lead: str = Field(description="The beginning of the document's text.")
-    segments: list[EvidenceResponse]
+    segments: list[EvidenceResponse] = Field(description="Largest contribution first.")
+    snippet: SegmentResponse | None = Field(
+        description="For a hit without evidence, the segment that fits the query best by the "
+        "embedding or by its terms; null for other hits and if the document has no text."
+    )
 
 
 class Timings(BaseModel):
@@ -140,12 +156,34 @@ class SearchResponse(BaseModel):
     query: str
     hits: list[HitResponse]
     exact: bool = Field(
-        description="Whether the hits are the same as if all candidates had been scored; false if "
-        "time or capacity did not suffice, so that some hits may be unscored."
+        description="Whether the hits are the same as without a time budget; false if time or "
+        "capacity did not suffice for everything that the reading plan asks for."
     )
     candidates: int = Field(description="Number of candidates from the first stage.")
-    scored: int = Field(description="Number of candidates that were scored.")
-    pairs: int = Field(description="Number of segments scored by a model or found in the cache.")
+    scored: int = Field(description="Number of candidates that the model has read, or part of it.")
+    pairs: int = Field(
+        description="Number of segments read by a model or found in the cache, including those "
+        "read by the embedding."
+    )
+    embedded: int = Field(description="Number of these segments that the embedding has read.")
+    planned: int | None = Field(
+        description="Maximum number of segments that the model reads by the reading plan; null if "
+        "there is no maximum."
+    )
+    segments: int = Field(
+        description="Number of segments in the documents of which any segment was considered."
+    )
+    by_vectors: int = Field(description="Number of documents scored by stored vectors.")
+    unsplit_characters: int = Field(
+        description="Number of characters of these documents that were not considered, because a "
+        "document is very long or for lack of time."
+    )
+    models: list[str] = Field(
+        description="The models that read segments, one per stage; empty if the first stage ranks."
+    )
+    embedding: str | None = Field(
+        description="The embedding model that is mixed with the first of them; null for none."
+    )
     timings_ms: Timings
 
 

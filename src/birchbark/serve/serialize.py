@@ -1,19 +1,52 @@
-"""How are hits and documents converted to responses?"""
+"""How are answers, hits and documents converted to responses?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from birchbark.pipeline.answer import Evidence, Hit
-from birchbark.records import Document
-from birchbark.serve.schemas import DocumentResponse, EvidenceResponse, HitResponse
+from birchbark.pipeline.answer import Answer, Evidence, Hit
+from birchbark.pipeline.ranker import Ranker
+from birchbark.records import Document, Segment
+from birchbark.serve.schemas import (
+    DocumentResponse,
+    EvidenceResponse,
+    HitResponse,
+    SearchResponse,
+    SegmentResponse,
+    Timings,
+)
 
 CONTEXT = 160  # characters on each side of a segment
 LEAD = 300  # characters from the beginning of a document's text
 
 
+def serialize_answer(
+    answer: Answer, query: str, rankers: Sequence[Ranker], timings: Timings
+) -> SearchResponse:
+    """Convert an answer. rankers: the stages of the search; none for the first stage alone."""
+    stats = answer.stats
+    first = rankers[0] if rankers else None
+    return SearchResponse(
+        query=query,
+        hits=[serialize_hit(hit) for hit in answer.hits],
+        exact=stats.exact,
+        candidates=stats.candidates,
+        scored=stats.scored,
+        pairs=stats.pairs,
+        embedded=stats.embedded,
+        planned=first.plan.max_pairs(stats.candidates) if first and len(rankers) == 1 else None,
+        segments=stats.segments,
+        by_vectors=stats.by_vectors,
+        unsplit_characters=stats.unsplit_characters,
+        models=[ranker.scorer.name for ranker in rankers],
+        embedding=first.embedding.name if first and first.embedding else None,
+        timings_ms=timings,
+    )
+
+
 def serialize_hit(hit: Hit) -> HitResponse:
     """Convert a hit; each segment gets the text around it as context."""
+    contents, shown = hit.document.contents, hit.snippet
     return HitResponse(
         doc_id=hit.document.doc_id,
         title=hit.document.title,
@@ -24,7 +57,8 @@ def serialize_hit(hit: Hit) -> HitResponse:
         compared=hit.compared,
         scored=hit.scored,
         lead=hit.document.text[:LEAD],
-        segments=_serialize_segments(hit.document, hit.segments),
+        segments=[_serialize_evidence(contents, evidence) for evidence in hit.segments],
+        snippet=_serialize_segment(contents, shown.segment, shown.marks) if shown else None,
     )
 
 
@@ -32,29 +66,34 @@ def serialize_document(
     document: Document, segments: Sequence[Evidence] | None = None
 ) -> DocumentResponse:
     """Convert a document, with its segments (if any) in document order and without context."""
+    contents = document.contents
     ordered = None if segments is None else sorted(segments, key=lambda e: e.segment.start)
     return DocumentResponse(
         doc_id=document.doc_id,
         title=document.title,
         fields=dict(document.fields),
-        contents=document.contents,
-        segments=None if ordered is None else _serialize_segments(document, ordered, context=0),
+        contents=contents,
+        segments=None
+        if ordered is None
+        else [_serialize_evidence(contents, evidence, context=0) for evidence in ordered],
     )
 
 
-def _serialize_segments(
-    document: Document, segments: Sequence[Evidence], context: int = CONTEXT
-) -> list[EvidenceResponse]:
-    contents = document.contents
-    return [
-        EvidenceResponse(
-            start=evidence.segment.start,
-            end=evidence.segment.end,
-            text=evidence.segment.text,
-            score=evidence.score,
-            weight=evidence.weight,
-            before=contents[max(0, evidence.segment.start - context) : evidence.segment.start],
-            after=contents[evidence.segment.end : evidence.segment.end + context],
-        )
-        for evidence in segments
-    ]
+def _serialize_evidence(
+    contents: str, evidence: Evidence, context: int = CONTEXT
+) -> EvidenceResponse:
+    segment = _serialize_segment(contents, evidence.segment, evidence.marks, context)
+    return EvidenceResponse(**dict(segment), score=evidence.score, weight=evidence.weight)
+
+
+def _serialize_segment(
+    contents: str, segment: Segment, marks: Sequence[tuple[int, int]], context: int = CONTEXT
+) -> SegmentResponse:
+    return SegmentResponse(
+        start=segment.start,
+        end=segment.end,
+        text=segment.text,
+        before=contents[max(0, segment.start - context) : segment.start],
+        after=contents[segment.end : segment.end + context],
+        marks=list(marks),
+    )

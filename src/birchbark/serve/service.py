@@ -40,6 +40,7 @@ MAX_WAIT_SHARE = 0.5  # of a budget, to wait for a scoring slot; the rest is for
 
 class NotFoundError(BirchbarkError):
     """The document or file does not exist."""
+NO_TIME = 1e-9  # seconds: a search uses stored vectors but reads no segment
 
 
 class TooLargeError(BirchbarkError):
@@ -106,21 +107,19 @@ class Service:
         slot = await self.admission.acquire(None if rankers is None else MAX_WAIT_SHARE * budget)
         stream = AnswerStream(request.query, start, intermediate=intermediate)
 
-        def search(on_progress: OnProgress) -> tuple[Answer, bool]:
+        def search(on_progress: OnProgress) -> Answer:
             if time.monotonic() > start + max(budget, MAX_QUEUE_SECONDS):
                 raise self.admission.busy_error()
-            chosen = rankers() if rankers and slot.may_score else ()
+            stream.rankers = rankers() if rankers else ()
             remaining = start + SCORING_SHARE * budget - time.monotonic()
-            scores = bool(chosen) and remaining > 0
-            answer = self.searcher.search(
+            return self.searcher.search(
                 request.query,
                 request.top,
-                remaining if scores else None,
-                rankers=chosen if scores else None,
+                max(remaining, NO_TIME) if slot.may_score else NO_TIME,
+                rankers=stream.rankers,
                 filters=request.filters,
                 on_progress=on_progress,
             )
-            return answer, scores or rankers is None
 
         pool = self._scoring_pool if slot.may_score else self._quick_pool
         answer = None
@@ -168,11 +167,11 @@ class Service:
         """
         if not self.searcher.rankers:
             raise InputError("this service has no model to rank by")
-        scorer = self.searcher.rankers[0].scorer
-
+        ranker = self.searcher.rankers[0]
         def score(remaining: float, on_batch: Callable[[], None]) -> tuple[list[RankedText], int]:
-            ranked = rank_texts(query, texts, scorer, budget=remaining, on_batch=on_batch)
-            return ranked, sum(map(len, scorer.encode([query, *texts]))) if count_tokens else 0
+            ranked = rank_texts(query, texts, ranker, budget=remaining, on_batch=on_batch)
+            tokens = ranker.scorer.encode([query, *texts]) if count_tokens else []
+            return ranked, sum(map(len, tokens))
 
         return await self._run_scoring(score)
 

@@ -1,5 +1,7 @@
 // How are elements created? Text becomes text nodes, never HTML.
 
+const MAX_TITLE = 80;  // characters of a document without a title
+
 export function element(name, attributes = {}, ...children) {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -19,4 +21,11 @@ export const formatScore = x => {
   const text = Math.abs(x).toFixed(3).replace(/^0\./, ".");
   return x < 0 ? `−${text}` : text;
 };
-export const title = hit => hit.title || hit.lead.slice(0, 80) || hit.doc_id;
+export const title = hit => hit.title || beginning(hit.lead.trim()) || hit.doc_id;
+
+function beginning(text) {
+  const line = text.split("\n", 1)[0].trim();
+  if (line.length <= MAX_TITLE) return line;
+  const end = line.lastIndexOf(" ", MAX_TITLE);
+  return `${line.slice(0, end > 0 ? end : MAX_TITLE)} …`;
+}

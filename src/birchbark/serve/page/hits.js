@@ -1,10 +1,9 @@
 // How are hits drawn, and how do they move when the ranking changes?
 
 import { element, formatScore, title, visuallyHidden } from "./dom.js";
+import { evidence, snippet } from "./passages.js";
 
 const NOT_IN_FIRST_STAGE = "not among the first stage’s best";
-const CONTEXT = 80;  // characters on each side of a segment
-const MAX_SEGMENTS = 3;  // shown per hit
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 let pressed = false, pendingDraw = null;  // hits are not moved while one is being pressed
@@ -68,7 +67,7 @@ function update(item, hit, rank, firstStageRanks, maxScore) {
   if (heading.textContent !== text) heading.textContent = text;
   item.querySelector(".rank").replaceChildren(String(rank), rankChange(firstStageRanks.get(hit.doc_id), rank));
   item.querySelector(".parts").replaceChildren(...scoreParts(hit, maxScore));
-  item.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit.segments) : [hit.lead]));
+  item.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit.segments) : snippet(hit.snippet)));
   return item;
 }
 
@@ -84,40 +83,8 @@ function rankChange(oldRank, rank) {
 function scoreParts(hit, maxScore) {
   const parts = [["first-stage", "first stage", hit.first_stage], ["embedding", "embedding", hit.embedding], ["evidence-part", "evidence", hit.evidence]]
     .filter(([, , value]) => value > 0);
-  if (!hit.scored) return ["not scored: in first-stage order"];
   const sum = `${formatScore(hit.score)}${parts.length > 1 ? " = " + parts.map(([, name, value]) => `${name} ${formatScore(value)}`).join(" + ") : ""}`;
   const bar = element("span", { class: "bar", "aria-hidden": "true" },
     ...parts.map(([kind, , value]) => element("i", { class: kind, width: `${100 * value / maxScore}%` })));
-  return [bar, element("span", {}, sum)];
-}
-
-// The best segments in document order, with the text between them if it is short.
-function evidence(all) {
-  const segments = all.slice(0, MAX_SEGMENTS), more = all.length - segments.length;
-  const nodes = [], context = text => element("span", { class: "context" }, text);
-  let end = null, after = "";
-  for (const segment of segments.toSorted((a, b) => a.start - b.start)) {
-    const before = Array.from(segment.before), gap = end === null ? Infinity : segment.start - end;
-    if (gap <= before.length) nodes.push(context(before.slice(before.length - Math.max(0, gap)).join("")));
-    else nodes.push(context(((end === null ? "" : shortenEnd(after)) + shortenStart(segment.before)).replace("… … ", "… ")));
-    nodes.push(element("mark", { share: segment.score, title: `probability of relevance ${formatScore(segment.score)}, weight ${formatScore(segment.weight)}` },
-      segment.text, element("small", { "aria-hidden": "true" }, ` ${formatScore(segment.score)} × ${formatScore(segment.weight)}`),
-      visuallyHidden(` (relevance ${formatScore(segment.score)}) `)));
-    [end, after] = [segment.end, segment.after];
-  }
-  const rest = more ? [element("small", {}, `and ${more} more segment${more > 1 ? "s" : ""}`)] : [];
-  return [...nodes, context(shortenEnd(after)), ...rest];
-}
-
-// Context starts and ends between words.
-function shortenStart(text) {
-  if (text.length <= CONTEXT) return text;
-  const tail = text.slice(-CONTEXT);
-  return "… " + tail.slice(tail.indexOf(" ") + 1);
-}
-
-function shortenEnd(text) {
-  if (text.length <= CONTEXT) return text + " ";
-  const head = text.slice(0, CONTEXT);
-  return head.slice(0, head.lastIndexOf(" ")) + " … ";
+  return [bar, element("span", {}, hit.scored ? sum : `${sum}; not read`), ...(hit.title || hit.lead ? [element("span", { class: "id" }, hit.doc_id)] : [])];
 }

@@ -5,6 +5,7 @@ import { clearRankings, drawLines, showRankings } from "./compare.js";
 import { element } from "./dom.js";
 import { clearHits, showHits } from "./hits.js";
 import { readDocument } from "./reader.js";
+import { describe, NO_RESULTS } from "./status.js";
 
 const byId = name => document.getElementById(name);
 const queryField = byId("query"), status = byId("status"), announcement = byId("announcement"), progress = byId("progress"), error = byId("error");
@@ -27,12 +28,12 @@ async function run(work, waiting = "Searching…") {
   state.controller?.abort();
   const controller = state.controller = new AbortController();
   error.hidden = true;
-  const timer = setTimeout(() => { status.textContent = announcement.textContent = waiting; progress.hidden = false; progress.removeAttribute("value"); }, WAITING_DELAY);
+  const timer = setTimeout(() => { showText(waiting); progress.hidden = false; progress.removeAttribute("value"); }, WAITING_DELAY);
   try {
     await work(controller.signal, () => clearTimeout(timer));
   } catch (reason) {
     if (reason.name === "AbortError") return;
-    status.textContent = announcement.textContent = "";
+    showText("");
     error.textContent = reason.message;
     error.hidden = false;
   } finally {
@@ -62,16 +63,17 @@ function search({ newQuery }) {
   run(async (signal, started) => {
     await loadAbout(signal);
     const query = state.query;
-    let answer, shown = false;
+    let answer, first = true, shown = false;
     for await (answer of searchStream({ query, top: TOP, ...chosenWeights() }, signal)) {
       started();
-      if (newQuery) state.firstStageRanks = new Map(answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
+      if (newQuery && first) state.firstStageRanks = new Map(answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
       if (newQuery || answer.scored || !answer.hits.length) { showHits(byId("hits"), answer, state.firstStageRanks, open); shown = true; }
-      showStatus(answer, newQuery);
-      newQuery = false;
+      showStatus(answer, newQuery && first);
+      first = false;
     }
-    if (shown || answer.exact) showStatus(answer, true, true);
-    else offerRetry("The service is overloaded; the results have not changed.", "Try again");
+    if (shown || answer.exact) { showStatus(answer, true, true); return; }
+    showText("The service is overloaded; the results have not changed.");
+    offerRetry("Try again");
   });
 }
 
@@ -89,30 +91,27 @@ function compare() {
       showRankings(byId("compare"), rankings, open);
     }
     started();
-    status.textContent = rankings[0][1].hits.length ? "" : NO_RESULTS;
-    announcement.textContent = rankings[0][1].hits.length ? `${rankings.length} rankings side by side.` : NO_RESULTS;
+    const found = rankings[0][1].hits.length;
+    showText(found ? "" : NO_RESULTS, "", found ? `${rankings.length} rankings side by side.` : NO_RESULTS);
   });
 }
 
-const NO_RESULTS = "No document matches this query. Try fewer or different words.";
-const duration = ms => ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
-
-function offerRetry(reason, label) {
-  status.replaceChildren(reason + " ", element("button", { type: "button", onclick: () => search({ newQuery: false }) }, label));
-  announcement.textContent = reason;
+// spoken: what screen readers announce; null for nothing.
+function showText(text, notes = "", spoken = text) {
+  status.textContent = text;
+  byId("notes").textContent = notes;
+  if (spoken !== null) announcement.textContent = spoken;
 }
+
+const offerRetry = label => status.append(" ", element("button", { type: "button", onclick: () => search({ newQuery: false }) }, label));
 
 // announce: whether screen readers announce the status; not for every intermediate answer.
 function showStatus(answer, announce, final = false) {
-  const { candidates, scored, exact, hits, timings_ms: times } = answer;
+  const { candidates, planned, hits } = answer, { text, notes, retry } = describe(answer, state.about, final);
   progress.hidden = final || !candidates;
-  progress.value = candidates ? scored / candidates : 0;
-  if (!hits.length) status.textContent = NO_RESULTS;
-  else if (!final) status.textContent = `First results after ${duration(times.first_stage)}; ${scored} of ${candidates} documents scored.`;
-  else if (exact) status.textContent = `${candidates ? `${scored} of ${candidates} documents scored: enough to find the best ${hits.length}. ` : ""}${duration(times.total)}.`;
-  else if (candidates) offerRetry(`Time is up: ${scored} of ${candidates} documents scored in ${duration(times.total)}; the others are in first-stage order.`, "Score the rest");
-  else offerRetry("The service is busy: these are the results of the first stage.", "Score them");
-  if (announce) announcement.textContent = `${hits.length} results. ${status.firstChild?.textContent ?? ""}`;
+  progress.value = (answer.pairs - answer.embedded) / (planned || answer.segments || 1);
+  showText(text, notes, announce ? `${hits.length} results. ${text}` : null);
+  if (retry) offerRetry(retry);
 }
 
 function showWeights() {
@@ -163,13 +162,13 @@ function readUrl() {
   document.title = state.query ? `${state.query} – Birchbark` : "Birchbark";
   if (state.query) { search({ newQuery: true }); return; }
   state.controller?.abort();
-  status.textContent = "";
+  showText("");
   byId("results").hidden = byId("compare").hidden = true;
   byId("welcome").hidden = false;
   run(async (signal, started) => {
     await loadAbout(signal);
     started();
-    status.textContent = announcement.textContent = "";
+    showText("");
   }, "Connecting…");
 }
 

@@ -1,0 +1,43 @@
+// What was read for an answer, in words?
+
+const count = number => number.toLocaleString("en");
+const list = names => names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names.join("");
+const model = name => name.replace(/, (int8)\b/, " ($1)").replace(/ cross-encoder$/, "");
+export const NO_RESULTS = "No document matches this query. Try fewer or different words.";
+
+function duration(ms) {
+  if (ms < 100) return `${Math.round(ms)} ms`;
+  return `${(ms / 1000).toFixed(ms < 1000 ? 2 : 1)} s`;
+}
+
+// Returns the status, notes on what else was read or not, and, if more could be read, the label of a button.
+export function describe(answer, about, final) {
+  const { exact, hits, models, timings_ms: times } = answer, { unit } = about;
+  const read = answer.pairs - answer.embedded, time = duration(times.total);
+  if (!hits.length) return { text: NO_RESULTS, notes: "" };
+  if (!final) return { text: `First results after ${duration(times.first_stage)}; ${read ? `${count(read)} ${unit} read` : "reading"}…`, notes: "" };
+  if (!models.length) return { text: `Ranked by ${firstStage(about)} in ${time}.`, notes: "" };
+  const readers = list(models.map(model)), ranked = `ranked by ${rankedBy(answer, about, read)}`, notes = notesOn(answer, unit);
+  if (exact && read) return { text: `Read ${count(read)} of ${count(answer.segments)} ${unit} in ${time} with ${readers}; ${ranked}.`, notes };
+  if (exact) return { text: `Compared the vectors of ${count(answer.by_vectors)} documents in ${time}; ${ranked}.`, notes: "" };
+  const planned = answer.planned === null ? "" : ` of at most ${count(answer.planned)} planned`;
+  if (read) return { text: `Time was up: ${count(read)}${planned} ${unit} read in ${time} with ${readers}; ${ranked}.`, notes, retry: "Read the rest" };
+  return { text: `No time to read with ${readers}: ${ranked} alone, in ${time}.`, notes, retry: `Read the ${unit}` };
+}
+
+const firstStage = about => about.first_stage.replace("bm25", "BM25").replace("rm3", "RM3").replace("tfidf", "tf-idf").replaceAll("+", " + ");
+
+function rankedBy(answer, about, read) {
+  const embedding = answer.embedding && (answer.embedded || answer.by_vectors) ? ["embedding"] : [];
+  return list([firstStage(about), ...embedding, ...(read || answer.exact ? about.kinds : [])]);
+}
+
+// What the embedding read, and what no model could have read.
+function notesOn(answer, unit) {
+  const embedded = [answer.embedded && `${count(answer.embedded)} ${unit}`, answer.by_vectors && `stored vectors of ${count(answer.by_vectors)} documents`].filter(Boolean);
+  const left = answer.unsplit_characters;
+  return [
+    answer.embedding && embedded.length ? `The embedding scored ${list(embedded)}.` : "",
+    left ? `Left out: ${count(left)} characters of long documents, in passages with fewer terms of the query.` : "",
+  ].join(" ").trim();
+}
