@@ -49,8 +49,6 @@ class Collection:
 COLLECTIONS = (
     Collection("TIME", "time"),
     Collection("CACM", "cacm", "qrels.fixed.txt"),
-    Collection("Cranfield", "cranfield"),
-    Collection("SciFact", "scifact"),
     Collection(
         "DL19",
         "trec-dl19-passage",
@@ -58,6 +56,8 @@ COLLECTIONS = (
         segments="whole",
         measures=("AP(rel=2)", "nDCG@10"),
     ),
+    Collection("Cranfield", "cranfield"),
+    Collection("SciFact", "scifact"),
 )
 
 

@@ -121,7 +121,7 @@ def _computed() -> Iterator[Row]:
         for select in Select
         for embedded in (1, 2)
         for plan in (*_grid(), *_by_pairs())
-        if plan.segments == 3 and (plan.documents in (20, 30) or plan.pairs in (60, 90))
+        if plan.segments == 3 and (plan.documents in (20, 30) or plan.pairs == DEFAULT_PLAN.pairs)
     ]
     for plan in dict.fromkeys([*plans, DEFAULT_PLAN]):
         yield _without_vectors(plan)
@@ -155,22 +155,26 @@ def _short(plan: ReadingPlan) -> str:
 def _without_embedding() -> Iterator[Row]:
     for select in Select:
         of_terms = replace(DEFAULT_PLAN, segments=3, select=select)
-        for documents, pairs in ((30, None), (100, None), (None, DEFAULT_PLAN.pairs)):
-            plan = replace(of_terms, documents=documents, pairs=pairs)
-            yield Row(
-                f"no embedding, cross-encoder reads {_read(plan)}, by {select}",
-                f"{_short(plan)}, by {select}",
-                NONE,
-                embedding=False,
-                plan=plan,
-                vectors=False,
-            )
+        yield _bare(of_terms)
+        if select is Select.TERMS:
+            for documents in (30, 100):
+                yield _bare(replace(of_terms, documents=documents, pairs=None))
+
+
+def _bare(plan: ReadingPlan) -> Row:
+    return Row(
+        f"no embedding, cross-encoder reads {_read(plan)}, by {plan.select}",
+        f"{_short(plan)}, by {plan.select}",
+        NONE,
+        embedding=False,
+        plan=plan,
+        vectors=False,
+    )
 
 
 def _int8() -> Iterator[Row]:
     read_by_search = [row for row in (*_stored(), *_computed()) if row.is_default]
-    bare = [row for row in _without_embedding() if row.plan.select is DEFAULT_PLAN.select]
-    for row in (*read_by_search, *bare):
+    for row in (*read_by_search, next(_without_embedding())):
         yield _in_int8(row, "int8")
     for row in read_by_search:
         if not row.vectors:
