@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +25,9 @@ from birchbark.cli.options import (
 from birchbark.option_rules import FIRST_STAGE_OPTIONS
 
 if TYPE_CHECKING:
-    from birchbark.pipeline.answer import Answer, Hit
+    from birchbark.pipeline.answer import Answer, Hit, SearchStats
+    from birchbark.pipeline.ranker import Ranker
+    from birchbark.records import Segment
 
 
 @click.command(
@@ -60,27 +65,33 @@ def command(
     engine = open_engine(Index(index), threads=choices["threads"], **first_stage_choices)
     if not engine.index.analyzer.terms(text):
         notify("the query has no terms: it holds only punctuation, stop words or the like")
+    rankers: Sequence[Ranker] = ()
     with progress("searching") as advance:
         if first_stage_only:
             answer = search(engine, text, None, top)
         else:
-            with stored_scores(make_rankers(**choices, for_searches=True), scores) as rankers:
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(engine.rank, text, 1)  # loads compiled code while models are loaded
+                loaded = make_rankers(**choices)
+            with stored_scores(loaded, scores) as rankers:
                 if budget is not None:
                     warm_up(engine, rankers, text)
+                started = time.perf_counter()
                 answer = search(engine, text, rankers, top, budget)
+                seconds = time.perf_counter() - started
         advance(1)
-    _print_hits(answer, as_json)
+    _print_hits(answer, rankers, as_json)
     if not first_stage_only:
-        report_stats(answer.stats, engine.index)
+        report_stats(answer.stats, engine.index, rankers, seconds)
 
 
-def _print_hits(answer: Answer, as_json: bool) -> None:
+def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> None:
     from birchbark.show.terminal import show_hits
 
     if as_json:
+        of_answer = {"exact": answer.stats.exact, "stats": _stats_object(answer.stats, rankers)}
         for hit in answer.hits:
-            line = _json_object(hit) | {"exact": answer.stats.exact}
-            click.echo(json.dumps(line, ensure_ascii=False))
+            click.echo(json.dumps(_json_object(hit) | of_answer, ensure_ascii=False))
     elif answer.hits:
         show_hits(answer.hits)
     else:
@@ -99,13 +110,22 @@ def _json_object(hit: Hit) -> dict[str, Any]:
         "compared": hit.compared,
         "scored": hit.scored,
         "segments": [
-            {
-                "start": evidence.segment.start,
-                "end": evidence.segment.end,
-                "text": evidence.segment.text,
-                "score": evidence.score,
-                "weight": evidence.weight,
-            }
+            _segment_object(evidence.segment, evidence.marks)
+            | {"score": evidence.score, "weight": evidence.weight}
             for evidence in hit.segments
         ],
+        "snippet": _segment_object(hit.snippet.segment, hit.snippet.marks) if hit.snippet else None,
+    }
+
+
+def _segment_object(segment: Segment, marks: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    return {"start": segment.start, "end": segment.end, "text": segment.text, "marks": marks}
+
+
+def _stats_object(stats: SearchStats, rankers: Sequence[Ranker]) -> dict[str, Any]:
+    """Return what --json prints about a search; the names are those of the service."""
+    names = "candidates scored pairs embedded segments by_vectors unsplit_characters".split()
+    return {name: getattr(stats, name) for name in names} | {
+        "models": [ranker.scorer.name for ranker in rankers],
+        "embedding": next((r.embedding.name for r in rankers if r.embedding), None),
     }

@@ -44,6 +44,7 @@ from birchbark.segment.truncate import Limit
 RESCORED_SEGMENTS = 5  # per document, at most
 ROUNDING = 1e-9  # bounds are raised by this share: more than the rounding error of float64 sums
 LOOKAHEAD = 2  # documents scored together, although the first may make the second unnecessary
+LOOKAHEAD_SEGMENTS = 24  # the same where the plan reads few segments of each: enough for 2 threads
 EMBEDDING_SHARE = 0.5  # of the time, at most, if vectors must be computed
 DEADLINE_DOCUMENTS = 10  # embedded at once under a deadline
 
@@ -292,6 +293,8 @@ class TopKScoring:
     def _score_contenders(self, deadline: Deadline, on_progress: Callable[[], object]) -> bool:
         """Read documents until no other can be among the best; false if time does not suffice."""
         rounds = deadline.exists and self._in_rounds and self._counts_in_part
+        segments = self._ranker.plan.segments or LOOKAHEAD_SEGMENTS
+        lookahead = max(LOOKAHEAD, LOOKAHEAD_SEGMENTS // segments)
         while contenders := [i for i in self._topk.contenders() if i in self._readable]:
             if rounds:
                 done = [self._readings[i].read if i in self._readings else 0 for i in contenders]
@@ -299,7 +302,7 @@ class TopKScoring:
                 ahead = ahead[: max(LOOKAHEAD, self._top)]
             else:
                 scored = len(self._readings.keys() | self._vector_scores.keys())
-                ahead = contenders[: max(LOOKAHEAD, self._top - scored)]
+                ahead = contenders[: max(lookahead, self._top - scored)]
             opened = self._open(ahead, deadline)
             tightened = self._tighten_bounds(opened)
             if tightened and not rounds and not deadline.passed:
