@@ -15,6 +15,7 @@ import platform
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from birchbark.errors import ArtifactError, InputError
 
 TEMPORARY = ".tmp-"
 _OPEN_STREAM = re.compile(r"/dev/stdout|/dev/stderr|/(?:dev|proc/self)/fd/(\d+)")
+LOCK_INTERVAL = 0.02  # seconds between two attempts to lock a file
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 
 
@@ -130,23 +132,28 @@ def _umask() -> int:
     return mask
 
 
-def lock(path: Path, kind: str) -> IO[str]:
+def lock(path: Path, kind: str, wait: float = 0) -> IO[str]:
     """Lock the file at `path` until the returned file is closed or the process ends.
 
-    kind: noun for what the lock protects, for the error message. Raises ArtifactError if another
-    process holds the lock, and OSError if the file cannot be written.
+    kind: noun for what the lock protects, for the error message. wait: seconds to wait for another
+    process that holds the lock. Raises ArtifactError if it holds the lock even then, and OSError if
+    the file cannot be written.
     """
-    file = path.open("w")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise ArtifactError(
-            f"another process is writing to this {kind}",
-            where=str(path.parent),
-            remedy="try again when it has finished",
-        ) from None
-    return file
+    file, end = path.open("w"), time.monotonic() + wait
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() < end:
+                time.sleep(LOCK_INTERVAL)
+                continue
+            file.close()
+            raise ArtifactError(
+                f"another process is writing to this {kind}",
+                where=str(path.parent),
+                remedy="try again when it has finished",
+            ) from None
+        return file
 
 
 def flush(path: Path) -> None:

@@ -6,27 +6,36 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark import defaults
+from birchbark.checkpoint.locate import locate, name_of
+from birchbark.index.attachment_schema import AttachmentSchema, RowForm
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline import precompute
+from birchbark.pipeline import missing_vectors, precompute
+from birchbark.pipeline.missing_vectors import MissingVectors, can_use_vectors
 from birchbark.pipeline.precompute import VECTORS, batches_of_tokens, precompute_vectors
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.search import search
+from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.update_index import add_documents, documents_without_vectors
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
+from birchbark.segment.by_name import Segmenter
 from birchbark.segment.sentences import sentences
+from birchbark.segment.truncate import Limit
+from birchbark.segment.windows import Windows
 from conftest import DOCUMENTS
 
 LONG = Document("long", {"text": "The birch river. " * 20})
@@ -121,7 +130,7 @@ def test_only_complete_attachments_are_completed(tmp_path: Path, bert: Callable[
     add_documents(tmp_path / "i", [LONG], load)
     assert loaded == [str(model)]
     assert documents_without_vectors(Index(tmp_path / "i")) == (0, 0)
-    add_documents(tmp_path / "i", [Document("b", {"text": "bee"})], load, complete=False)
+    add_documents(tmp_path / "i", [Document("b", {"text": "bee"})], load, leave_out=[VECTORS])
     assert documents_without_vectors(Index(tmp_path / "i")) == (1, 0)
     add_documents(tmp_path / "i", [Document("c", {"text": "bee"})], load)
     assert documents_without_vectors(Index(tmp_path / "i")) == (2, 0)
@@ -133,3 +142,89 @@ def test_only_complete_attachments_are_completed(tmp_path: Path, bert: Callable[
 def test_an_index_without_vectors_lacks_those_of_all_documents(index: Index) -> None:
     """They count as missing."""
     assert documents_without_vectors(index) == (len(DOCUMENTS), 0)
+
+
+def test_slices_give_the_vectors_of_attaching(tmp_path: Path, bert: Callable[..., Path]) -> None:
+    """A computation that is ended changes nothing; each slice is searched with at once."""
+    model = bert()
+    ranker = Ranker(load_scorer(bert(labels=1)), embedding=load_scorer(model))
+    for name in ("i", "j"):
+        build_index([*DOCUMENTS, LONG, EMPTY], tmp_path / name)
+    attach(tmp_path / "j", model)
+    searcher = Searcher(tmp_path / "i", ranker)
+    vectors = MissingVectors.of(searcher)
+    assert vectors
+
+    def end() -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        vectors.compute_slice(end)
+    assert VECTORS not in searcher.index.attachments
+    with patch.object(missing_vectors, "SLICE_DOCUMENTS", 2):
+        left = []
+        while done := vectors.compute_slice():
+            left.append(vectors.documents)
+            assert searcher.search("birch river").stats.exact
+            assert done <= 2
+    assert left == [5, 3, 1, 0]
+    assert vectors.left_out == 1
+    stored, attached = (Index(tmp_path / name).attachment(VECTORS) for name in ("i", "j"))
+    assert stored
+    assert attached
+    assert stored.schema == attached.schema
+    ids = [document.doc_id for document in searcher.index]
+    for ours, theirs in zip(stored.rows(ids), attached.rows(ids), strict=True):
+        assert ours is not None
+        assert theirs is not None
+        assert all((ours[name] == theirs[name]).all() for name in theirs)
+
+
+def test_other_vectors_are_neither_replaced_nor_completed(
+    tmp_path: Path, bert: Callable[..., Path]
+) -> None:
+    """These are vectors of another model, of other segments, or of another program."""
+    model, other = bert(), bert(seed=1)
+    cross = load_scorer(bert(labels=1))
+    build_index(DOCUMENTS, tmp_path / "i")
+    attach(tmp_path / "i", model)
+    add_documents(tmp_path / "i", [LONG], load_scorer, leave_out=[VECTORS])
+
+    def vectors(embedding: Path, segmenter: Segmenter = sentences) -> MissingVectors:
+        ranker = Ranker(cross, segmenter, embedding=load_scorer(embedding))
+        found = MissingVectors.of(Searcher(tmp_path / "i", ranker))
+        assert found
+        return found
+
+    for unfit in (vectors(other), vectors(model, Windows(9, 3))):
+        assert unfit.documents is None
+        assert unfit.compute_slice() == 0
+    assert vectors(model).documents == 1
+    with IndexWriter(tmp_path / "i") as writer:
+        schema = AttachmentSchema({"of": "others"}, {"vectors": RowForm("uint32")})
+        writer.attach(VECTORS, schema, lambda ds: [{"vectors": np.zeros(1, np.uint32)} for _ in ds])
+    assert vectors(model).documents is None
+
+
+def test_only_some_rankers_can_use_vectors(bert: Callable[..., Path]) -> None:
+    """They need an embedding, a segmenter with a name, and no limit."""
+    cross, embedding = load_scorer(bert(labels=1)), load_scorer(bert())
+    assert can_use_vectors(Ranker(cross, embedding=embedding))
+    assert not can_use_vectors(Ranker(cross))
+    assert not can_use_vectors(Ranker(cross, embedding=embedding, limit=Limit(2)))
+    assert not can_use_vectors(Ranker(cross, lambda d: sentences(d), embedding=embedding))
+    assert not can_use_vectors(Ranker(cross, embedding=cross))
+
+
+def test_a_stored_model_has_the_name_that_loads_it(
+    bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bundled model keeps its name; another has its absolute path."""
+    monkeypatch.chdir(bert().parent)
+    folder = Path(bert().name)
+    assert name_of(folder) == str(folder.resolve())
+    assert name_of(locate(defaults.EMBEDDING)) == defaults.EMBEDDING
+    for model in (folder, defaults.EMBEDDING):
+        scorer = load_scorer(model)
+        assert isinstance(scorer, EmbeddingScorer)
+        assert load_scorer(name_of(scorer.checkpoint.root)).fingerprint == scorer.fingerprint

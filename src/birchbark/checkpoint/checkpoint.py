@@ -31,6 +31,7 @@ class Checkpoint:
         config: Sizes of the encoder.
         head: What the model computes from the encoder's output.
         max_length: Maximum number of tokens in an input, including special tokens.
+        root: The model directory.
     """
 
     directory: Path
@@ -39,6 +40,7 @@ class Checkpoint:
     config: EncoderConfig
     head: Head
     max_length: int
+    root: Path
 
     @classmethod
     def open(
@@ -67,7 +69,8 @@ class Checkpoint:
         head = pooling or find_head(family, shapes, module, values.get(HEAD_KEY), root)
         if isinstance(head, Pooling):
             head = _with_layer(head, config, root)
-        return cls(home, name or root.name, family, config, head, _max_length(home, config))
+        length = _max_length(home, config)
+        return cls(home, name or root.name, family, config, head, length, root)
 
     @property
     def weights(self) -> Path:

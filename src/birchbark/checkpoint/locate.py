@@ -7,7 +7,7 @@ from pathlib import Path
 
 from birchbark import defaults
 from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
-from birchbark.checkpoint.model_folder import is_hub_id, model_path
+from birchbark.checkpoint.model_folder import fetched_models, is_hub_id, model_path
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import CheckpointError, MissingPackageError
 
@@ -61,6 +61,15 @@ def absolute_model_name(model: str) -> str:
     """Return `model`, made absolute if it is a path, so that it works in any working directory."""
     is_path = model not in NAMED_MODELS and Path(model).is_dir()
     return str(Path(model).resolve()) if is_path else model
+
+
+def name_of(directory: Path) -> str:
+    """Return the name by which `locate` finds a model directory; its absolute path if none does."""
+    resolved = directory.resolve()
+    named = (name for name in NAMED_MODELS if is_installed(name))
+    found = next((name for name in named if locate(name).resolve() == resolved), None)
+    fetched = next((name for name, path in fetched_models() if path.resolve() == resolved), None)
+    return found or fetched or str(resolved)
 
 
 def _module(model: str) -> str:

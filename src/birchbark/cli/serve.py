@@ -97,6 +97,11 @@ limit_options = option_group(
     default=defaults.EMBEDDING,
     help="Embedding model whose results the page compares with the ranker's.",
 )
+@option(
+    "--no-background-vectors",
+    is_flag=True,
+    help="Do not compute vectors of documents that lack them while no request is active.",
+)
 @option("--reports", type=PATH, metavar="DIR", help="Folder of studies whose reports are served.")
 @first_stage_options
 @ranker_options
@@ -114,6 +119,7 @@ def command(
     max_requests: int,
     max_request_bytes: int,
     compare_embedding: str,
+    no_background_vectors: bool,
     reports: Path | None,
     first_stage_only: bool,
     scores: Path | None,
@@ -125,7 +131,8 @@ def command(
     /rerank are compatible with Cohere, Jina and text-embeddings-inference. Changes to the index
     take effect immediately. --filter applies only to searches: any document can be fetched by its
     id. --scores stores all scores on disk and in memory; without it, the most recently used 100 MB
-    of scores are cached in memory.
+    of scores are cached in memory. While no request is active, vectors of the documents' segments
+    are computed and stored in INDEX, which makes later searches faster.
     """
     _check_installed()
     from birchbark.checkpoint.locate import locate
@@ -133,6 +140,7 @@ def command(
     from birchbark.score.dynamic_batching import dynamic_batcher
     from birchbark.score.load_scorer import load_scorer
     from birchbark.serve.app import application
+    from birchbark.serve.background_vectors import BackgroundVectors
     from birchbark.serve.limits import Limits
     from birchbark.serve.server import open_socket, run
     from birchbark.serve.service import Service
@@ -163,7 +171,14 @@ def command(
         searcher = Searcher(directory, cached, stage, vector_match, load)
         searcher.warm_up()
         locate(compare_embedding)
-        service = Service(searcher, compare_embedding, limits, writable=writable)
+        # The index's vectors are computed on the CPU. A service that retrieves by them needs all.
+        fills = choices["device"] == defaults.DEVICE and not vector_match.used
+        background = None
+        if fills and not no_background_vectors:
+            background = BackgroundVectors.of(searcher, notify)
+        service = Service(
+            searcher, compare_embedding, limits, writable=writable, background=background
+        )
         with open_socket(host, port) as listening:
             address, port = listening.getsockname()[:2]
             loopback = ip_address(address).is_loopback

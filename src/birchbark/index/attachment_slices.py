@@ -19,8 +19,13 @@ from birchbark.index.attachment_folders import (
     with_folder,
 )
 from birchbark.index.attachment_reader import Numbers
-from birchbark.index.attachment_schema import Rows
-from birchbark.index.attachment_writer import AttachmentJob, batches, checked_rows, new_rows
+from birchbark.index.attachment_writer import (
+    AttachmentJob,
+    NewRows,
+    batches,
+    checked_rows,
+    new_rows,
+)
 from birchbark.index.index import Index
 from birchbark.index.layout import Manifest
 from birchbark.records import Document
@@ -53,7 +58,7 @@ def next_slice(index: Index, name: str, max_documents: int, max_characters: int)
 
 
 def store_slice(
-    index: Index, manifest: Manifest, job: AttachmentJob, computed: Slice, rows: Sequence[Rows]
+    index: Index, manifest: Manifest, job: AttachmentJob, computed: Slice, rows: Sequence[NewRows]
 ) -> Iterator[Manifest]:
     """Write the rows of a slice, and yield manifests that succeed `manifest`; none if none is new.
 

@@ -27,7 +27,8 @@ from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry, 
 from birchbark.index.part import Part
 from birchbark.records import Document
 
-ComputeRows = Callable[[Sequence[Document]], Iterable[Mapping[str, NDArray[Any]]]]
+NewRows = Mapping[str, NDArray[Any]]  # array name → the rows of one document, not yet checked
+ComputeRows = Callable[[Sequence[Document]], Iterable[NewRows]]
 MAX_DOCUMENTS = 256  # in one call of `compute`
 MAX_CHARACTERS = 200_000  # in one call of `compute`, approximately: a few seconds of BERT
 COMMIT_SECONDS = 30.0  # so much work is lost, at most, if the process is killed
@@ -169,7 +170,7 @@ def batches(
 def checked_rows(
     job: AttachmentJob,
     documents: Sequence[Document],
-    computed: Iterable[Mapping[str, NDArray[Any]]],
+    computed: Iterable[NewRows],
 ) -> list[Rows]:
     """Return the computed rows of `documents`, with arrays in the order of the schema.
 

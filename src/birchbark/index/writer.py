@@ -16,14 +16,14 @@ import numpy as np
 from birchbark.artifact import TEMPORARY, fingerprint, flush, lock
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.arrays import save_array
-from birchbark.index.attachment_schema import AttachmentSchema, Rows
+from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.attachment_slices import Slice, store_slice
 from birchbark.index.attachment_updates import (
     attach_rows,
     merge_attachments,
     without_attachment,
 )
-from birchbark.index.attachment_writer import AttachmentJob, ComputeRows
+from birchbark.index.attachment_writer import AttachmentJob, ComputeRows, NewRows
 from birchbark.index.index import Index
 from birchbark.index.layout import Manifest, PartEntry
 from birchbark.index.merge import merge_parts, merged_numbers, parts_to_merge
@@ -36,6 +36,7 @@ PART_TOKENS = 40_000_000
 MAX_CACHED_SPANS = 1 << 20  # analyzed spans that are cached from one part to the next
 COMMIT_EVERY = 10_000  # documents whose attached rows are committed together
 LOCK = "write.lock"
+LOCK_SECONDS = 2.0  # to wait for another writer, which may store a slice of rows (attach_slice)
 
 
 class IndexWriter:
@@ -43,7 +44,8 @@ class IndexWriter:
 
     Changes become visible and durable with `commit`. As a context manager, the writer commits at
     the end of the block, or drops the changes since the last commit if the block raises. Only one
-    writer can be open at a time; the lock of a process that has died is ignored.
+    writer can be open at a time: another one waits for two seconds. The lock of a process that has
+    died is ignored.
 
     Args:
         directory: The directory of the index.
@@ -60,7 +62,7 @@ class IndexWriter:
         self.directory = Path(directory)
         self._part_tokens = part_tokens
         Manifest.read(self.directory)
-        self._lock = lock(self.directory / LOCK, "index")
+        self._lock = lock(self.directory / LOCK, "index", LOCK_SECONDS)
         try:
             manifest = Manifest.read(self.directory)
             self._analyzers = list(manifest.field_analyzers(self.directory).values())
@@ -192,7 +194,7 @@ class IndexWriter:
         self._swap_all(steps)
 
     def attach_slice(
-        self, name: str, schema: AttachmentSchema, computed: Slice, rows: Sequence[Rows]
+        self, name: str, schema: AttachmentSchema, computed: Slice, rows: Sequence[NewRows]
     ) -> None:
         """Commit; then commit rows that have been computed for a slice of the documents.
 

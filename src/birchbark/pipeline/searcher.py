@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -211,14 +211,19 @@ class Searcher:
         """Return the documents with these ids, in the same order; InputError for an unknown id."""
         return self._latest().index.documents(doc_ids)
 
-    def add(self, documents: Iterable[Document]) -> AddedDocuments:
+    def add(
+        self, documents: Iterable[Document], *, leave_out: Collection[str] = ()
+    ) -> AddedDocuments:
         """Add documents, all or none; a document with a known id replaces the existing one.
 
         When this returns, the documents are on disk, the next search sees them, and the index's
-        attachments (token ids, vectors) and graphs include them.
+        attachments (token ids, vectors) and graphs include them. An attachment that lacked other
+        documents before is not completed.
 
         Args:
             documents: The documents to add.
+            leave_out: Attachments (`tokens`, `vectors`) that are not completed, because something
+                else will do it. Defaults to none.
 
         Returns:
             How many documents were new, and how many were replaced.
@@ -229,7 +234,7 @@ class Searcher:
             ArtifactError: Another process is writing to the index.
         """
         with self._write_lock:
-            return add_documents(self.directory, documents, self.load)
+            return add_documents(self.directory, documents, self.load, leave_out=leave_out)
 
     def delete(self, doc_ids: Iterable[str]) -> int:
         """Delete documents and return how many existed; the change is then on disk."""

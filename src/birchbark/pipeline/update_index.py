@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -43,20 +43,20 @@ def add_documents(
     progress: Progress = no_progress,
     on_commit: Callable[[AddedDocuments, int], object] = lambda added, total: None,
     *,
-    complete: bool = True,
+    leave_out: Collection[str] = (),
 ) -> AddedDocuments:
     """Add documents, all or none; then compute their attachments and build graphs.
 
     A document with a known id replaces the existing one. An attachment that already lacked other
     documents is not completed, since that may take long: `attach` does it. load: returns the scorer
     of a model by its name. on_commit: called when the documents are on disk and before attachments
-    are computed, with the counts and the total number of documents in the index. complete: false to
-    compute no attachments. Raises InputError, and changes nothing, if a document cannot be indexed
-    or the attachments were made by another version of their model.
+    are computed, with the counts and the total number of documents in the index. leave_out: names
+    of further attachments that are not completed. Raises InputError, and changes nothing, if a
+    document cannot be indexed or the attachments were made by another version of their model.
     """
     with IndexWriter(directory) as writer:
-        lacking = writer.missing_rows() if complete else writer.attachments
-        precomputations = load_precomputations(writer, load, leave_out=lacking)  # it may fail
+        left_out = {*writer.missing_rows(), *leave_out}
+        precomputations = load_precomputations(writer, load, left_out)  # first, because it may fail
         before, count = len(writer), 0
         with progress("adding", None) as advance:
             for document in documents:
@@ -68,7 +68,7 @@ def add_documents(
         writer.commit()
         on_commit(added, len(writer))
         complete_attachments(writer, precomputations, progress)
-        if complete:
+        if VECTORS not in leave_out:
             build_missing_graphs(writer, progress)
     return added
 

@@ -35,6 +35,7 @@ def application(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service.start()
         yield
         service.close()
 

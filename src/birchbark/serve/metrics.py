@@ -46,6 +46,12 @@ class Metrics:
         )
         registry.register(_PairsScored(pairs_scored))
 
+    def watch_missing_vectors(self, documents: Callable[[], int]) -> None:
+        """Export how many documents lack vectors that are computed in the background."""
+        name = "birchbark_documents_without_vectors"
+        description = "Documents whose vectors are still to be computed while the service is idle."
+        Gauge(name, description, registry=self._registry).set_function(documents)
+
     def count_search(self, answer: SearchResponse) -> None:
         """Count an answered search."""
         self._searches.labels(str(answer.exact).lower()).inc()

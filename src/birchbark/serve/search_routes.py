@@ -79,7 +79,7 @@ def search_routes(service: Service) -> APIRouter:
         for document in documents:
             if len(document.doc_id) > MAX_ID_CHARACTERS:
                 raise InputError("id is too long", wanted=f"at most {MAX_ID_CHARACTERS} characters")
-        added = await service.write(lambda: service.searcher.add(documents))
+        added = await service.write(lambda: service.add(documents))
         return WriteResponse(added=added.new, replaced=added.replaced)
 
     @routes.delete("/documents/{doc_id:path}", tags=["documents"])

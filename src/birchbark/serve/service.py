@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -14,14 +14,18 @@ from typing import Any, TypeVar
 from birchbark.checkpoint.heads import Classifier
 from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
 from birchbark.pipeline.answer import Answer
+from birchbark.pipeline.precompute import VECTORS
 from birchbark.pipeline.rank_texts import RankedText, rank_texts
 from birchbark.pipeline.search import OnProgress
 from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.update_index import AddedDocuments
+from birchbark.records import Document
 from birchbark.score.attention import AttentionReader
 from birchbark.score.bert_scorer import BertScorer
 from birchbark.score_cache.cached_scorer import uncached
 from birchbark.serve.admission import AdmissionControl, BusyError, Slot
 from birchbark.serve.answer_stream import AnswerStream, DisconnectedError
+from birchbark.serve.background_vectors import BackgroundVectors
 from birchbark.serve.choose_rankers import choose_rankers
 from birchbark.serve.limits import Limits
 from birchbark.serve.metrics import Metrics
@@ -36,11 +40,11 @@ SCORING_SHARE = 0.85  # of a budget; the rest is for serialising and sending the
 FULL_TIME_SHARE = 0.9  # of the maximum time: a request that had this share would fail again
 MAX_QUEUE_SECONDS = 0.25  # a search waits for a thread this long, or for its budget if longer
 MAX_WAIT_SHARE = 0.5  # of a budget, to wait for a scoring slot; the rest is for scoring
+NO_TIME = 1e-9  # seconds: a search uses stored vectors but reads no segment
 
 
 class NotFoundError(BirchbarkError):
     """The document or file does not exist."""
-NO_TIME = 1e-9  # seconds: a search uses stored vectors but reads no segment
 
 
 class TooLargeError(BirchbarkError):
@@ -55,7 +59,8 @@ class Service:
     """Answers concurrent requests with one searcher.
 
     embedding: the model for searches with `by: embedding`, loaded at the first of these; None to
-    refuse them. writable: whether requests may change documents.
+    refuse them. writable: whether requests may change documents. background: computes missing
+    vectors while no request is active; None to compute none.
     """
 
     def __init__(
@@ -65,11 +70,13 @@ class Service:
         limits: Limits = Limits(),
         *,
         writable: bool = False,
+        background: BackgroundVectors | None = None,
     ) -> None:
         self.searcher, self.embedding = searcher, embedding
         self.limits, self.writable = limits, writable
         self.admission = AdmissionControl(limits)
         self.metrics = Metrics(lambda: searcher.pairs_scored)
+        self._background = background
         self._scoring_pool = ThreadPoolExecutor(limits.max_concurrent, "birchbark-score")
         self._quick_pool = ThreadPoolExecutor(QUICK_THREADS, "birchbark-quick")
         self._write_pool = ThreadPoolExecutor(1, "birchbark-write")
@@ -162,12 +169,12 @@ class Service:
 
         count_tokens: if false, the number is 0.
 
-
         Raises DeadlineError, TooLargeError or BusyError if not all of them can be scored.
         """
         if not self.searcher.rankers:
             raise InputError("this service has no model to rank by")
         ranker = self.searcher.rankers[0]
+
         def score(remaining: float, on_batch: Callable[[], None]) -> tuple[list[RankedText], int]:
             ranked = rank_texts(query, texts, ranker, budget=remaining, on_batch=on_batch)
             tokens = ranker.scorer.encode([query, *texts]) if count_tokens else []
@@ -220,8 +227,21 @@ class Service:
         slot = await self.admission.acquire(None)
         return await self._submit(slot, self._quick_pool, work)
 
+    def start(self) -> None:
+        """Start to compute missing vectors while no request is active."""
+        if background := self._background:
+            self.metrics.watch_missing_vectors(lambda: background.missing)
+            background.start(lambda: self.admission.active)
+
+    def add(self, documents: Sequence[Document]) -> AddedDocuments:
+        """Add documents; vectors that are computed in the background are left to it."""
+        computes = self._background is not None and self._background.computes
+        return self.searcher.add(documents, leave_out=[VECTORS] if computes else ())
+
     def close(self) -> None:
         """Wait until all threads have ended."""
+        if self._background:
+            self._background.stop()
         for pool in (self._scoring_pool, self._quick_pool, self._write_pool):
             pool.shutdown(wait=True)
 

@@ -1,0 +1,122 @@
+"""How are the vectors that an index lacks computed in slices, while it is searched and changed?
+
+A slice is computed from a snapshot of the index. The index is opened for writing only to store it,
+so that other programs can change the index in between. A slice that was not stored is computed
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from birchbark import defaults
+from birchbark.checkpoint.locate import name_of
+from birchbark.index.attachment_slices import next_slice
+from birchbark.index.index import Index
+from birchbark.index.writer import IndexWriter
+from birchbark.pipeline.precompute import (
+    VECTORS,
+    Precomputation,
+    embedding_scorer,
+    precompute_vectors,
+    vectors_config,
+)
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.update_index import documents_without_vectors
+from birchbark.segment.by_name import segmenter_name
+from birchbark.segment.truncate import Limit
+
+BATCH_TOKENS = 256  # about 20 ms on two cores, for which a search may have to wait
+SLICE_DOCUMENTS, SLICE_CHARACTERS = 64, 100_000  # the work of about two seconds
+
+
+class MissingVectors:
+    """The vectors that a searcher's index lacks, by the embedding of its first ranker that has one.
+
+    They are those of the ranker's segments.
+    """
+
+    def __init__(self, searcher: Searcher, ranker: Ranker) -> None:
+        """ranker: one of the searcher's, for which `can_use_vectors` is true."""
+        self._searcher, self._ranker = searcher, ranker
+        self._last_count: tuple[Index, int | None] | None = None  # a snapshot's `documents`
+
+    @classmethod
+    def of(cls, searcher: Searcher) -> MissingVectors | None:
+        """Return those of a searcher; None if none of its rankers can use vectors."""
+        ranker = next(filter(can_use_vectors, searcher.rankers), None)
+        return cls(searcher, ranker) if ranker else None
+
+    @property
+    def documents(self) -> int | None:
+        """Number of documents without vectors; None if the index has other vectors.
+
+        These are vectors of another model or of other segments, which are not replaced.
+        """
+        index = self._searcher.index
+        if self._last_count is None or self._last_count[0] is not index:
+            self._last_count = index, self._count(index)
+        return self._last_count[1]
+
+    def _count(self, index: Index) -> int | None:
+        if self._precomputation(index) is None:
+            return None
+        return index.missing_rows().get(VECTORS, 0) if _has_vectors(index) else len(index)
+
+    @property
+    def left_out(self) -> int:
+        """Number of documents that are complete without vectors, since they are too long or empty.
+
+        The limit is `precompute.MAX_CHARACTERS`.
+        """
+        index = self._searcher.index
+        return documents_without_vectors(index)[1] if _has_vectors(index) else 0
+
+    def compute_slice(self, on_batch: Callable[[], object] = lambda: None) -> int:
+        """Compute and store vectors of the first documents that lack them; return their number.
+
+        The number is 0 if all documents have vectors, or the index has other ones.
+
+        on_batch: called before anything that takes longer than about 20 ms; an exception that it
+        raises ends the computation. Raises ArtifactError if the index is damaged or another process
+        is writing to it, and OSError if the vectors cannot be written.
+        """
+        index = self._searcher.index
+        job = self._precomputation(index, on_batch)
+        todo = job and next_slice(index, VECTORS, SLICE_DOCUMENTS, SLICE_CHARACTERS)
+        if not job or not todo:
+            return 0
+        rows = list(job.compute(todo.documents))
+        with IndexWriter(self._searcher.directory) as writer:
+            writer.attach_slice(VECTORS, job.schema, todo, rows)
+        return len(todo.documents)
+
+    def _precomputation(
+        self, index: Index, on_batch: Callable[[], object] = lambda: None
+    ) -> Precomputation | None:
+        """Return the computation of the missing vectors; None if the index has other ones."""
+        assert self._ranker.embedding
+        embedding = embedding_scorer(self._ranker.embedding)
+        assert embedding
+        segmenter, stored = self._ranker.segmenter, index.attachments.get(VECTORS)
+        model, bits = name_of(embedding.checkpoint.root), defaults.VECTOR_BITS
+        if stored:
+            bits, model = stored.config.get("bits", bits), stored.config.get("model", model)
+            if stored.config != vectors_config(embedding, segmenter, bits) | {"model": model}:
+                return None
+        return precompute_vectors(
+            embedding, segmenter, model, bits, batch_tokens=BATCH_TOKENS, on_batch=on_batch
+        )
+
+
+def can_use_vectors(ranker: Ranker) -> bool:
+    """Return whether a ranker has an embedding and uses stored vectors, if there are any."""
+    has_embedding = ranker.embedding is not None and embedding_scorer(ranker.embedding) is not None
+    return (
+        has_embedding and ranker.limit == Limit() and segmenter_name(ranker.segmenter) is not None
+    )
+
+
+def _has_vectors(index: Index) -> bool:
+    return VECTORS in index.attachments

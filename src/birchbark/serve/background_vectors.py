@@ -1,0 +1,125 @@
+"""When does a service compute the vectors that its index lacks? While no request is active."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+
+from birchbark.errors import BirchbarkError
+from birchbark.pipeline.missing_vectors import SLICE_DOCUMENTS, MissingVectors
+from birchbark.pipeline.searcher import Searcher
+
+QUIET_SECONDS = 0.2  # without a request, before computing goes on
+POLL_SECONDS = 0.01  # between two looks for active requests
+WATCH_SECONDS = 1.0  # between two looks for new documents
+MAX_RETRY_SECONDS = 60.0
+REPORTED_FAILURES = 3  # in succession; fewer are normal while another process writes
+OTHER_VECTORS = "no vectors are computed: the index has those of another model or other segments"
+
+
+class _StoppedError(Exception):
+    """The service is ending."""
+
+
+class BackgroundVectors:
+    """Computes the vectors that a searcher's index lacks, in a thread of its own.
+
+    The thread pauses before the next batch when a request arrives. It continues with documents that
+    are added later. Errors are reported, and computing is tried again.
+
+    Attributes:
+        missing: Number of documents that lacked vectors at the last look.
+    """
+
+    def __init__(self, vectors: MissingVectors, report: Callable[[str], object]) -> None:
+        """report: called with messages, in the thread."""
+        self._vectors, self._report = vectors, report
+        self._active: Callable[[], int] = lambda: 0
+        self._stopping = Event()
+        self._thread = Thread(target=self._run, name="birchbark-vectors", daemon=True)
+        self._reported = ""
+        self._start: float | None = None  # of computing, since all documents had vectors
+        self._computed = 0  # documents, since then
+        self.missing = 0
+
+    @classmethod
+    def of(cls, searcher: Searcher, report: Callable[[str], object]) -> BackgroundVectors | None:
+        """Return those of a searcher; None if none of its rankers can use vectors."""
+        vectors = MissingVectors.of(searcher)
+        return cls(vectors, report) if vectors else None
+
+    @property
+    def computes(self) -> bool:
+        """Whether vectors of added documents are computed; false if the index has other vectors."""
+        return self._vectors.documents is not None
+
+    def start(self, active: Callable[[], int]) -> None:
+        """Start the thread. active: returns the number of active requests."""
+        self._active = active
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread, which drops the slice that it is computing, and wait for its end."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        failures = 0
+        while True:
+            try:
+                self._fill()
+                failures = 0
+                self._wait(WATCH_SECONDS)
+            except _StoppedError:
+                return
+            except (BirchbarkError, OSError) as error:
+                failures += 1
+                if failures >= REPORTED_FAILURES:
+                    self._report_once(f"vectors cannot be computed, but searches work: {error}")
+                self._stopping.wait(min(2.0 ** (failures - 1), MAX_RETRY_SECONDS))
+
+    def _fill(self) -> None:
+        """Compute the vectors of all documents that lack them."""
+        while missing := self._count():
+            if self._start is None:
+                self._start = time.monotonic()
+                if missing >= SLICE_DOCUMENTS:
+                    self._report(f"computing vectors of {missing:,} documents while idle")
+            self._computed += self._vectors.compute_slice(self._wait_until_idle)
+        if self._start and self._computed >= SLICE_DOCUMENTS:
+            left_out, seconds = self._vectors.left_out, time.monotonic() - self._start
+            note = f"; {left_out:,} are too long for vectors, or empty" if left_out else ""
+            documents = f"{self._computed:,} documents"
+            self._report(f"computed vectors of {documents} in {seconds:,.0f} s{note}")
+        self._start, self._computed = None, 0
+
+    def _count(self) -> int:
+        """Return how many documents lack vectors that can be computed."""
+        self._wait_until_idle()
+        missing = self._vectors.documents
+        if missing is None:
+            self._report_once(OTHER_VECTORS)
+        self.missing = missing or 0
+        return self.missing
+
+    def _wait_until_idle(self) -> None:
+        """Return at once without active requests, else when there was none for QUIET_SECONDS."""
+        quiet_until = 0.0
+        while True:
+            self._wait(0)
+            if self._active():
+                quiet_until = time.monotonic() + QUIET_SECONDS
+            elif time.monotonic() >= quiet_until:
+                return
+            self._wait(POLL_SECONDS)
+
+    def _wait(self, seconds: float) -> None:
+        if self._stopping.wait(seconds):
+            raise _StoppedError
+
+    def _report_once(self, message: str) -> None:
+        if message != self._reported:
+            self._report(message)
+        self._reported = message
