@@ -59,17 +59,42 @@ def test_top(run: Path) -> None:
     assert Path("best.run").read_text().splitlines() == heads
 
 
+def hits_of(out: str) -> list[dict[str, object]]:
+    """Return the printed hits without what was read for them."""
+    return [{**json.loads(line), "stats": None} for line in out.splitlines()]
+
+
 def test_budget(run: Path) -> None:
     """With a long budget the answer is exact; with a tiny one it is the first stage's."""
     command = ("search", "i", "birch river", "--model", "model", "--json")
     full = birchbark(*command)[0]
-    assert birchbark(*command, "--budget", "60s")[0] == full
+    in_time = birchbark(*command, "--budget", "60s")[0]
+    assert hits_of(in_time) == hits_of(full)
     out, stderr = birchbark(*command, "--budget", "0.000001ms")
     hits = [json.loads(line) for line in out.splitlines()]
-    assert not any(hit["scored"] or hit["exact"] for hit in hits)
-    assert "scored 0 of 3 documents: the time budget ran out" in stderr
+    assert not any(hit["scored"] or hit["exact"] or hit["segments"] for hit in hits)
+    assert all(hit["snippet"]["marks"] for hit in hits)
+    assert "the time budget ran out: read 0 of " in stderr
     first = birchbark("search", "i", "birch river", "--first-stage-only", "--json")[0]
     assert [h["doc_id"] for h in hits] == [json.loads(x)["doc_id"] for x in first.splitlines()]
+
+
+def test_a_search_tells_what_was_read(run: Path) -> None:
+    """The summary and --json name the models and their counts; evidence has marks."""
+    out, stderr = birchbark("search", "i", "birch river", "--model", "model", "--json")
+    for hit in map(json.loads, out.splitlines()):
+        stats = hit["stats"]
+        assert stats["models"] == ["model cross-encoder"]
+        assert stats["planned"] >= stats["pairs"] - stats["embedded"] > 0
+        assert hit["snippet"] is None
+        for segment in hit["segments"]:
+            for start, end in segment["marks"]:
+                assert segment["text"][start:end].lower() in ("birch", "river")
+    read = f"read {stats['pairs'] - stats['embedded']} of {stats['segments']} sentences with model"
+    assert stderr.startswith(f"{read} cross-encoder, {stats['embedded']} with cosine of ")
+    out, stderr = birchbark("search", "i", "birch river", "--first-stage-only")
+    assert "A canoe of birch bark." in out
+    assert stderr == ""
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("500ms", 0.5), ("2s", 2), ("1.5", 1.5)])
@@ -107,7 +132,7 @@ def test_tokens_and_vectors_are_stored_and_completed(here: Path) -> None:
         parts = hit["first_stage"] + hit["embedding"] + hit["evidence"]
         assert hit["score"] == pytest.approx(parts)
     stderr = birchbark("search", "i", "birch river", "--model", "embedding")[1]
-    assert "documents were scored with stored vectors" in stderr
+    assert stderr == "used the stored vectors of 3 documents\n"
     more = ("--model", "embedding", "--segments", "windows:9/1")
     stderr = birchbark("search", "i", "birch river", *more)[1]
     assert "they are of another model or other segments" in stderr

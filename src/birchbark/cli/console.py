@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from birchbark.collection.intake import Intake
     from birchbark.index.index import Index
     from birchbark.pipeline.answer import SearchStats
+    from birchbark.pipeline.ranker import Ranker
 
 T = TypeVar("T")
 SHOWN_RECORDS = 5
@@ -100,23 +101,42 @@ def report_intake(intake: Intake) -> None:
             notify(f"    … and {more} more")
 
 
-def report_stats(stats: SearchStats, index: Index) -> None:
-    """Print how many documents were scored with stored vectors, not scored, or truncated."""
+def report_stats(
+    stats: SearchStats, index: Index, rankers: Sequence[Ranker], seconds: float | None = None
+) -> None:
+    """Print what was read by which model, and what was not read.
+
+    rankers: the stages, whose models have read. seconds: the duration of the search.
+    """
+    if stats.pairs or stats.by_vectors < stats.candidates or not stats.exact:
+        time_was_up = "" if stats.exact else "the time budget ran out: "
+        duration = "" if seconds is None else f" in {seconds:.2f} s"
+        notify(f"{time_was_up}{_reading(stats, rankers)}{duration}")
     if stats.by_vectors:
-        notify(f"{stats.by_vectors:,} documents were scored with stored vectors")
+        notify(f"used the stored vectors of {stats.by_vectors:,} documents")
     elif "vectors" in index.attachments and stats.candidates and not _lacks_vectors(index):
         notify("note: stored vectors not used: they are of another model or other segments")
-    if stats.scored < stats.candidates:
-        reason = "the others cannot be among the best" if stats.exact else "the time budget ran out"
-        notify(f"scored {stats.scored:,} of {stats.candidates:,} documents: {reason}")
-    elif not stats.exact:
-        notify("the time budget ran out before the best were rescored in fp32 or compared")
+    if stats.unsplit_characters:
+        characters = f"{stats.unsplit_characters:,} characters of long documents"
+        notify(f"left out: {characters}, in passages with fewer terms of the query")
     if stats.truncated_tokens:
         tokens = f"{stats.truncated_tokens:,} tokens of {stats.truncated_documents:,} documents"
         notify(f"not scored, because of --max-segments or --max-length: {tokens}")
     if stats.truncated_compared:
         tokens = f"{stats.truncated_compared:,} tokens"
         notify(f"truncated, because an input of the duo model holds two texts: {tokens}")
+
+
+def _reading(stats: SearchStats, rankers: Sequence[Ranker]) -> str:
+    """Return how many segments each model has read, in words."""
+    units = {ranker.unit for ranker in rankers}
+    unit = units.pop() if len(units) == 1 else "segments"
+    names = " and ".join(dict.fromkeys(ranker.scorer.name for ranker in rankers))
+    text = f"read {stats.pairs - stats.embedded:,} of {stats.segments:,} {unit} with {names}"
+    if stats.embedded:
+        embeddings = dict.fromkeys(r.embedding.name for r in rankers if r.embedding)
+        text += f", {stats.embedded:,} with {' and '.join(embeddings)}"
+    return text
 
 
 def _lacks_vectors(index: Index) -> bool:

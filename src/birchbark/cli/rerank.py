@@ -105,7 +105,7 @@ def command(
         f"with {', then '.join(_model_names(rankers))}: {stats.pairs:,} query–segment pairs"
         + (f", {stats.comparisons:,} comparisons" if stats.comparisons else "")
     )
-    report_stats(stats, opened)
+    report_stats(stats, opened, rankers)
 
 
 def _model_names(rankers: Sequence[Ranker]) -> list[str]:

@@ -125,7 +125,9 @@ def _segment_object(segment: Segment, marks: Sequence[tuple[int, int]]) -> dict[
 def _stats_object(stats: SearchStats, rankers: Sequence[Ranker]) -> dict[str, Any]:
     """Return what --json prints about a search; the names are those of the service."""
     names = "candidates scored pairs embedded segments by_vectors unsplit_characters".split()
+    planned = rankers[0].plan.max_pairs(stats.candidates) if len(rankers) == 1 else None
     return {name: getattr(stats, name) for name in names} | {
+        "planned": planned,
         "models": [ranker.scorer.name for ranker in rankers],
         "embedding": next((r.embedding.name for r in rankers if r.embedding), None),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from birchbark.show.table import Table as StudyTable
 
 MAX_SEGMENTS = 5  # segments shown per hit
-MAX_CHARACTERS = 300  # characters shown of a document without evidence
+BEFORE_TERM = 20  # characters shown before the first term of the query, if it would be cut off
 FILE_WIDTH = 160  # columns if standard output is not a terminal
+_WHITE_SPACE = re.compile(r"\s+")
 
 
 def console(min_width: int = 0) -> Console:
@@ -94,19 +96,22 @@ def _p(p: float | None) -> str:
 
 
 def show_hits(hits: Sequence[Hit]) -> None:
-    """Print each hit with the components of its score, and its evidence or start of its text."""
+    """Print each hit with the components of its score, and its evidence or its snippet.
+
+    Terms of the query are bold in a terminal.
+    """
     out = console()
     for rank, hit in enumerate(hits, 1):
         out.print(_heading(rank, hit))
         if hit.document.title:
             out.print(Text(f"    {hit.document.title}"), no_wrap=True, overflow="ellipsis")
         for evidence in hit.segments[:MAX_SEGMENTS]:
-            out.print(_evidence_line(evidence), no_wrap=True, overflow="ellipsis")
+            out.print(_evidence_line(evidence, out.width), no_wrap=True, overflow="ellipsis")
         if more := len(hit.segments[MAX_SEGMENTS:]):
             out.print(Text(f"    and {more} more", style="dim"))
-        if not hit.segments:
-            beginning = " ".join(hit.document.text[:MAX_CHARACTERS].split())
-            out.print(Text(f"    {beginning}"), no_wrap=True, overflow="ellipsis")
+        if hit.snippet:
+            text = _passage(hit.snippet.segment.text, hit.snippet.marks, out.width - 4)
+            out.print(Text("    ") + text, no_wrap=True, overflow="ellipsis")
 
 
 def _heading(rank: int, hit: Hit) -> Text:
@@ -114,21 +119,41 @@ def _heading(rank: int, hit: Hit) -> Text:
     heading = Text(f"{rank:>2}. ", style="bold")
     heading.append(hit.document.doc_id, style="bold cyan")
     heading.append(f"  {hit.score:.3f}", style="bold")
+    if hit.segments or hit.embedding:
+        parts = {
+            "first stage": hit.first_stage,
+            "embedding": hit.embedding,
+            "evidence": hit.evidence,
+        }
+        shown = [f"{value:.3f} {name}" for name, value in parts.items() if value]
+        heading.append(f" = {' + '.join(shown)}", "dim")
     if not hit.scored:
-        heading.append("  not scored", "dim")
-    if hit.segments:
-        parts = f" = {hit.first_stage:.3f} first stage + {hit.evidence:.3f} evidence"
-        parts += f" + {hit.embedding:.3f} embedding" if hit.embedding else ""
-        heading.append(parts, "dim")
+        heading.append("; not read", "dim")
     if hit.compared is not None:
         heading.append(f"; {hit.compared:.2f} by comparisons", "dim")
     return heading
 
 
-def _evidence_line(evidence: Evidence) -> Text:
-    line = Text(f"    {evidence.score:.3f} × {evidence.weight:.2f}  ", style="green")
-    line.append(" ".join(evidence.segment.text.split()), style="default")
-    return line
+def _evidence_line(evidence: Evidence, width: int) -> Text:
+    line = Text(f"    {evidence.score:.3f} × {evidence.weight:.2f}  ")
+    line.stylize("green")
+    return line + _passage(evidence.segment.text, evidence.marks, width - len(line))
+
+
+def _passage(text: str, marks: Sequence[tuple[int, int]], width: int) -> Text:
+    """Return a text on one line with the query's terms in bold.
+
+    It begins shortly before the first term if the line of this width would end before that term.
+    """
+    line, done, first = Text(), 0, None
+    for start, end in [*marks, (len(text), len(text))]:
+        line.append(_WHITE_SPACE.sub(" ", text[done:start]))
+        line.append(_WHITE_SPACE.sub(" ", text[start:end]), style="bold")
+        done, first = end, len(line) if first is None else first
+    if first is None or not marks or first <= width:
+        return line
+    begin = line.plain.find(" ", first - (marks[0][1] - marks[0][0]) - BEFORE_TERM) + 1
+    return Text("… ") + line[begin:]
 
 
 def show_study(tables: Sequence[StudyTable]) -> None:

@@ -1,0 +1,60 @@
+"""How are hits printed in a terminal and in a file?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.pipeline.answer import Evidence, Hit, Snippet
+from birchbark.records import Document, Segment
+from birchbark.show import terminal
+from birchbark.show.terminal import _passage, show_hits
+
+DOCUMENT = Document("canoe", {"title": "Birch canoe", "text": "It rides the river."})
+SEGMENT = Segment("canoe", 12, 31, "It rides\n the   river.")
+MARKS = ((16, 21),)
+READ = Hit(DOCUMENT, 0.9, 0.2, 0.4, (Evidence(SEGMENT, 1.0, 0.4, MARKS),), 0.3)
+UNREAD = Hit(DOCUMENT, 0.5, 0.2, 0.0, (), 0.3, scored=False, snippet=Snippet(SEGMENT, MARKS))
+
+
+def test_hits_show_evidence_or_snippet(capsys: pytest.CaptureFixture[str]) -> None:
+    """White space is one blank, the components of the score add up, and a file has no styles."""
+    show_hits([READ, UNREAD])
+    assert capsys.readouterr().out.splitlines() == [
+        " 1. canoe  0.900 = 0.200 first stage + 0.300 embedding + 0.400 evidence",
+        "    Birch canoe",
+        "    1.000 × 0.40  It rides the river.",
+        " 2. canoe  0.500 = 0.200 first stage + 0.300 embedding; not read",
+        "    Birch canoe",
+        "    It rides the river.",
+    ]
+
+
+def test_terms_are_bold_in_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the terms of the query are."""
+
+    def colourful(min_width: int = 0) -> Any:
+        return terminal.Console(width=80, force_terminal=True, color_system="standard")
+
+    monkeypatch.setattr(terminal, "console", colourful)
+    show_hits([UNREAD])
+    assert "the \x1b[1mriver\x1b[0m." in capsys.readouterr().out
+
+
+@given(
+    words=st.lists(st.sampled_from(["moss", "stone", "fern\n", "a  b"]), max_size=60),
+    width=st.integers(40, 120),
+)
+def test_a_passage_shows_the_first_term(words: list[str], width: int) -> None:
+    """However long the text before it, the line is wide enough for the first term."""
+    text = " ".join([*words, "river", "end"])
+    start = text.index("river")
+    line = _passage(text, ((start, start + 5),), width)
+    assert "river" in line.plain[:width]
+    bold = [line.plain[span.start : span.end] for span in line.spans if span.style == "bold"]
+    assert "river" in bold
