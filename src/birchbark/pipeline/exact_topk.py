@@ -157,7 +157,8 @@ class TopKScoring:
         if self._embedding:
             on_progress()
         finished = self._score_contenders(deadline, on_progress)
-        self._exact = finished and embedded and planned and self._reads_all
+        in_time = embedded and planned and self._choice.in_time
+        self._exact = finished and in_time and self._reads_all
         if self._exact and self._precise:  # lower scores may admit other documents
             self._exact = self._rescore(self._precise, deadline) and self._score_contenders(
                 deadline, on_progress

@@ -116,21 +116,15 @@ class DocumentReader:
             else:
                 yield document, segments
 
-    def split(
-        self, doc_ids: Sequence[str], overlap: TermOverlap, deadline: Deadline
-    ) -> Iterator[SplitForQuery]:
-        """Yield each document split into segments, lazily; nothing is tokenised.
-
-        A limit does not apply. After the deadline, documents have no segments.
-        """
-        for doc_id in doc_ids:
-            known = self._unencoded.get(doc_id)
-            if known is None:
-                (document,) = self.documents([doc_id])
-                known = split_for_query(document, self._segmenter, overlap, deadline)
-                if known.in_time and not known.unsplit:
-                    self._unencoded.add(doc_id, known, len(document.contents))
-            yield known
+    def split(self, doc_id: str, overlap: TermOverlap, deadline: Deadline) -> SplitForQuery:
+        """Return a document split into segments; nothing is tokenised, and no limit applies."""
+        known = self._unencoded.get(doc_id)
+        if known is None:
+            (document,) = self.documents([doc_id])
+            known = split_for_query(document, self._segmenter, overlap, deadline)
+            if known.in_time and not known.unsplit:
+                self._unencoded.add(doc_id, known, len(document.contents))
+        return known
 
     def encode(self, segments: Sequence[Segment], token_budget: int) -> list[list[Encoded]]:
         """Return each segment's chunks with their token ids; most segments are one chunk."""

@@ -39,11 +39,9 @@ class SegmentScoring:
         """Score each document's segments (n,) by stored vectors; None for one without vectors."""
         return self._reader.vector_scores(self._query, doc_ids)
 
-    def split(
-        self, doc_ids: Sequence[str], overlap: TermOverlap, deadline: Deadline
-    ) -> Iterator[SplitForQuery]:
-        """Yield each document split into segments, lazily; see DocumentReader."""
-        return self._reader.split(doc_ids, overlap, deadline)
+    def split(self, doc_id: str, overlap: TermOverlap, deadline: Deadline) -> SplitForQuery:
+        """Return a document split into segments; see DocumentReader."""
+        return self._reader.split(doc_id, overlap, deadline)
 
     def encode(self, segments: Sequence[Segment]) -> list[list[Encoded]]:
         """Return each segment's chunks with their token ids."""

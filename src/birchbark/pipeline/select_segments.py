@@ -25,6 +25,7 @@ from birchbark.score.token_embeddings import TokenEmbeddings
 from birchbark.segment.split_long import Encoded
 
 SPLITTING_SHARE = 0.5  # of the remaining time, at most, so that what was split can be read
+DOCUMENT_SHARE = 0.25  # of that, for one document
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,10 @@ class SegmentChoice:
     ) -> None:
         """Positions in all methods are those in `doc_ids`.
 
-        token_embeddings: chooses segments instead of terms.
+        token_embeddings: chooses segments instead of terms. Attribute in_time: false if time did
+        not suffice for splitting one of the documents as far as it should be.
         """
+        self.in_time = True
         self._doc_ids, self._query, self._terms = doc_ids, query, terms
         self._main, self._embedding, self._tokens = main, embedding, token_embeddings
         self._counts: dict[int, tuple[int, int]] = {}  # position → segments, unsplit characters
@@ -80,9 +83,9 @@ class SegmentChoice:
 
     def count_segments(self, position: int, deadline: Deadline) -> int | None:
         """Return how many segments a document has; None if time does not suffice to split it."""
-        if position not in self._counts and not any(self._split(self._main, [position], deadline)):
-            return None
-        return self._counts[position][0]
+        if position not in self._counts:
+            any(self._split(self._main, [position], deadline))
+        return self._counts[position][0] if position in self._counts else None
 
     def unsplit(self, position: int) -> int:
         """Return the number of characters of a document that were not split into segments."""
@@ -154,12 +157,13 @@ class SegmentChoice:
         self, scoring: SegmentScoring, positions: Sequence[int], deadline: Deadline
     ) -> Iterator[SplitForQuery]:
         """Split as many of the first documents as time allows, lazily."""
-        doc_ids = [self._doc_ids[i] for i in positions]
-        split = scoring.split(doc_ids, self._overlap, deadline)
-        for position, one in zip(positions, split, strict=False):
-            self.count(position, len(one.segments), one.unsplit)
-            if not one.in_time:
+        for position in positions:
+            if deadline.passed:
                 return
+            share = deadline.part(DOCUMENT_SHARE)
+            one = scoring.split(self._doc_ids[position], self._overlap, share)
+            self.count(position, len(one.segments), one.unsplit)
+            self.in_time &= one.in_time
             yield one
 
     def _choose(
@@ -171,21 +175,10 @@ class SegmentChoice:
     ) -> dict[int, list[Segment]]:
         """Choose the `count` best segments of documents, best first; of equals the shorter.
 
-        The result covers as many of the first documents as a part of the time allows, or one.
+        The result covers as many of the first documents as SPLITTING_SHARE of the time allows.
         """
-        part = deadline.part(SPLITTING_SHARE)
-        chosen = self._choose_before(part, scoring, positions, count)
-        return chosen or self._choose_before(deadline, scoring, positions[:1], count)
-
-    def _choose_before(
-        self,
-        deadline: Deadline,
-        scoring: SegmentScoring,
-        positions: Sequence[int],
-        count: int | None,
-    ) -> dict[int, list[Segment]]:
         chosen: dict[int, list[Segment]] = {}
-        split = self._split(scoring, positions, deadline)
+        split = self._split(scoring, positions, deadline.part(SPLITTING_SHARE))
         for position, one in zip(positions, split, strict=False):
             scores = self._scores([segment.text for segment in one.segments])
             lengths = np.array([len(segment.text) for segment in one.segments])

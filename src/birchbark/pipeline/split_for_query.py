@@ -2,13 +2,14 @@
 
 A document of usual length is split completely. Of a very long one only the stretches are split that
 contain most of the query's terms, up to a fixed number of characters; the other characters are
-counted. A document is also left unsplit, completely or in part, when the deadline has passed.
+counted. Nothing is split after the deadline; before it, at least one stretch of a long document.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import tee
 
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.term_overlap import TermOverlap, best_first
@@ -19,6 +20,7 @@ LONG_DOCUMENT = 10_000  # characters; longer documents are split in part
 STRETCH = 2_000  # characters, approximately; more if there would be more than MAX_STRETCHES
 MAX_STRETCHES = 2_000  # that are considered
 STRETCHES = LONG_DOCUMENT // STRETCH  # of a long document, at most
+CHOOSING_SHARE = 0.5  # of the time for a long document, at most, to choose stretches
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +46,36 @@ def split_for_query(
     if len(contents) <= LONG_DOCUMENT:
         return SplitForQuery(tuple(segmenter(document)))
     title = _title_of_stretches(document)
-    best = _best_stretches(contents, title, overlap, deadline)
+    best, complete = _best_stretches(contents, title, overlap, deadline.part(CHOOSING_SHARE))
     segments: list[Segment] = []
     split = done = 0
-    for begin, end in sorted(best):
-        if deadline.passed:
+    for begin, end in best:
+        if done and deadline.passed:
             break
         segments += _split_stretch(document.doc_id, title, contents, begin, end, segmenter)
         split, done = split + end - begin, done + 1
-    in_time = 0 < len(best) == done
+    segments.sort(key=lambda segment: segment.start)
+    in_time = complete and done == len(best)
     return SplitForQuery(tuple(segments), len(contents) - split, in_time)
 
 
 def _best_stretches(
     contents: str, title: str, overlap: TermOverlap, deadline: Deadline
-) -> list[tuple[int, int]]:
-    """Return (start, end) of the stretches to split; none if time does not suffice."""
-    stretches = list(_stretches(contents, len(title)))
-    scores = []
-    for score in overlap.rough_scores(contents[begin:end] for begin, end in stretches):
-        if deadline.passed:
-            return []
+) -> tuple[list[tuple[int, int]], bool]:
+    """Return (start, end) of the stretches to split, best first; false if there was no more time.
+
+    Under a deadline they are the best of as many of the first stretches as time allows.
+    """
+    all_stretches, texts = tee(_stretches(contents, len(title)))
+    rough_scores = overlap.rough_scores(contents[begin:end] for begin, end in texts)
+    stretches, scores = [], []
+    for stretch, score in zip(all_stretches, rough_scores, strict=True):
+        stretches.append(stretch)
         scores.append(score)
-    return [stretches[i] for i in best_first(scores, STRETCHES)]
+        if deadline.passed:
+            break
+    best = [stretches[i] for i in best_first(scores, STRETCHES)]
+    return best, stretches[-1][1] == len(contents)
 
 
 def _stretches(contents: str, title: int) -> Iterator[tuple[int, int]]:
