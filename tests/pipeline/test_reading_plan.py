@@ -191,6 +191,8 @@ def test_a_plan_is_never_exceeded(case: Case) -> None:
     of_each = min(longest, plan.segments or longest)
     assert main.now <= len(read) * of_each
     assert main.now <= max(plan.pairs or np.inf, of_each)
+    limit = plan.max_pairs(len(case.first))
+    assert limit is None or main.now <= limit
     if isinstance(case.ranker.embedding, Written) and plan.embedded:
         assert case.ranker.embedding.now <= plan.embedded * len(case.first)
 

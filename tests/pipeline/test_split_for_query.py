@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from birchbark.pipeline import split_for_query as module
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.split_for_query import split_for_query
+from birchbark.pipeline.split_for_query import SplitStretches, split_for_query
 from birchbark.pipeline.term_overlap import TermIndex, TermOverlap
+from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document, Segment
 from birchbark.segment.by_name import Segmenter, parse_segmenter
 from birchbark.segment.sentences import sentences
@@ -182,6 +183,20 @@ def test_nothing_is_split_after_the_deadline(text: str, seconds: int) -> None:
     assert split.unsplit >= len(text) - sum(map(len, counting.texts))
     if not seconds:
         assert (split.segments, split.unsplit) == ((), len(text))
+
+
+@given(title=TITLE, text=TEXT, queries=st.lists(st.sampled_from(WORDS), max_size=4))
+def test_known_stretches_are_not_split_again(title: str, text: str, queries: list[str]) -> None:
+    """They give the same segments, for any number of queries."""
+    document, counting = Document("d", {"title": title, "text": text}), Counting()
+    known: SplitStretches = RecentlyUsed(10_000)
+    for query in queries:
+        found = split_for_query(document, counting, overlap(query), Deadline(None), known)
+        assert found == split_for_query(document, sentences, overlap(query), Deadline(None))
+        calls = len(counting.texts)
+        again = split_for_query(document, counting, overlap(query), Deadline(None), known)
+        assert again == found
+        assert len(counting.texts) == calls + (len(document.contents) <= 200)
 
 
 def test_a_huge_document_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:

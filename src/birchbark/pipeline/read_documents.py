@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.read_precomputed import PrecomputedSegments
-from birchbark.pipeline.split_for_query import SplitForQuery, split_for_query
+from birchbark.pipeline.split_for_query import SplitForQuery, SplitStretches, split_for_query
 from birchbark.pipeline.term_overlap import TermOverlap
 from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document, Float32s, Ids, Segment
@@ -24,6 +24,7 @@ from birchbark.segment.truncate import Limit, count_truncated_tokens
 CACHED_CHARACTERS = 10_000_000  # about 60 MB
 BATCH_SIZE = 8  # documents fetched and encoded at once
 CHARACTERS_PER_TOKEN = 5
+WHOLE = -1  # in the cache of split stretches, the key of a whole document
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class DocumentReader:
         self._encoded: RecentlyUsed[tuple[str, int], SplitDocument] = RecentlyUsed(
             CACHED_CHARACTERS
         )
-        self._unencoded: RecentlyUsed[str, SplitForQuery] = RecentlyUsed(CACHED_CHARACTERS)
+        self._unencoded: SplitStretches = RecentlyUsed(CACHED_CHARACTERS)
 
     def vector_scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
         """Score each document's segments (n,) by stored vectors; None for one without vectors."""
@@ -118,13 +119,14 @@ class DocumentReader:
 
     def split(self, doc_id: str, overlap: TermOverlap, deadline: Deadline) -> SplitForQuery:
         """Return a document split into segments; nothing is tokenised, and no limit applies."""
-        known = self._unencoded.get(doc_id)
-        if known is None:
-            (document,) = self.documents([doc_id])
-            known = split_for_query(document, self._segmenter, overlap, deadline)
-            if known.in_time and not known.unsplit:
-                self._unencoded.add(doc_id, known, len(document.contents))
-        return known
+        segments = self._unencoded.get((doc_id, WHOLE))
+        if segments is not None:
+            return SplitForQuery(segments)
+        (document,) = self.documents([doc_id])
+        split = split_for_query(document, self._segmenter, overlap, deadline, self._unencoded)
+        if split.in_time and not split.unsplit:
+            self._unencoded.add((doc_id, WHOLE), split.segments, len(document.contents))
+        return split
 
     def encode(self, segments: Sequence[Segment], token_budget: int) -> list[list[Encoded]]:
         """Return each segment's chunks with their token ids; most segments are one chunk."""

@@ -34,7 +34,9 @@ class ReadingPlan:
     are.
 
     Attributes:
-        segments: Number of segments of each document that the scorer reads. Defaults to None: all.
+        segments: Number of segments of each document that the scorer reads. Those of a document of
+            more than 10,000 characters without stored vectors are chosen from the parts of it that
+            contain most of the query's terms. Defaults to None: all segments.
         documents: Number of candidates that the scorer reads. Defaults to None: all.
         pairs: Number of query–segment pairs that the scorer reads in total, so that a query costs
             about the same for long documents as for short ones. The best candidate is always read.

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import tee
+from itertools import chain, tee
 
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.term_overlap import TermOverlap, best_first
+from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document, Segment
 from birchbark.segment.by_name import Segmenter
 
@@ -21,6 +22,8 @@ STRETCH = 2_000  # characters, approximately; more if there would be more than M
 MAX_STRETCHES = 2_000  # that are considered
 STRETCHES = LONG_DOCUMENT // STRETCH  # of a long document, at most
 CHOOSING_SHARE = 0.5  # of the time for a long document, at most, to choose stretches
+
+SplitStretches = RecentlyUsed[tuple[str, int], tuple[Segment, ...]]  # by doc_id and begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +40,36 @@ class SplitForQuery:
 
 
 def split_for_query(
-    document: Document, segmenter: Segmenter, overlap: TermOverlap, deadline: Deadline
+    document: Document,
+    segmenter: Segmenter,
+    overlap: TermOverlap,
+    deadline: Deadline,
+    known: SplitStretches | None = None,
 ) -> SplitForQuery:
-    """Split a document; of a long one, the stretches that share most terms with the query."""
+    """Split a document; of a long one, the stretches that share most terms with the query.
+
+    known: the segments of stretches split before, to which new ones are added.
+    """
     contents, too_late = document.contents, deadline.passed
     if too_late:
         return SplitForQuery((), len(contents), in_time=False)
     if len(contents) <= LONG_DOCUMENT:
         return SplitForQuery(tuple(segmenter(document)))
-    title = _title_of_stretches(document)
+    title, known = _title_of_stretches(document), known or RecentlyUsed(0)
     best, complete = _best_stretches(contents, title, overlap, deadline.part(CHOOSING_SHARE))
-    segments: list[Segment] = []
-    split = done = 0
+    split: dict[tuple[int, int], tuple[Segment, ...]] = {}
     for begin, end in best:
-        if done and deadline.passed:
+        if split and deadline.passed:
             break
-        segments += _split_stretch(document.doc_id, title, contents, begin, end, segmenter)
-        split, done = split + end - begin, done + 1
-    segments.sort(key=lambda segment: segment.start)
-    in_time = complete and done == len(best)
-    return SplitForQuery(tuple(segments), len(contents) - split, in_time)
+        key = document.doc_id, begin
+        segments = known.get(key)
+        if segments is None:
+            segments = tuple(_split_stretch(key, end, title, contents, segmenter))
+            known.add(key, segments, end - begin)
+        split[begin, end] = segments
+    unsplit = len(contents) - sum(end - begin for begin, end in split)
+    in_document_order = tuple(chain.from_iterable(split[stretch] for stretch in sorted(split)))
+    return SplitForQuery(in_document_order, unsplit, complete and len(split) == len(best))
 
 
 def _best_stretches(
@@ -101,14 +114,14 @@ def _title_of_stretches(document: Document) -> str:
 
 
 def _split_stretch(
-    doc_id: str, title: str, contents: str, begin: int, end: int, segmenter: Segmenter
+    key: tuple[str, int], end: int, title: str, contents: str, segmenter: Segmenter
 ) -> Iterator[Segment]:
     """Yield the segments of contents[begin:end], with offsets in the contents.
 
-    A segment of the title alone belongs to the first stretch. Later stretches have the title only
-    where it precedes the text of a segment.
+    key: the document's id, and begin. A segment of the title alone belongs to the first stretch.
+    Later stretches have the title only where it precedes the text of a segment.
     """
-    text = len(title) + 1 if title else 0  # where the text begins
+    (doc_id, begin), text = key, len(title) + 1 if title else 0  # where the text begins
     fields = {"title": title} if title else {}
     shift = max(begin, text) - text
     stretch = Document(doc_id, {**fields, "text": contents[max(begin, text) : end]})
