@@ -13,7 +13,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = [README, *sorted(p for p in (ROOT / "docs").rglob("*.md") if "```sh" in p.read_text())]
-NUMBER = r"\b\d\.\d+"
 PYTHON_PAGES = [ROOT / "docs" / "how-to" / name for name in ("rank-from-python.md", "extend.md")]
 
 
@@ -60,29 +59,14 @@ def test_every_command_of_a_page_works(page: Path, tmp_path: Path) -> None:
 
 
 def test_the_result_at_the_top_is_what_is_printed(tmp_path: Path) -> None:
-    """The README's first block shows the output of the search further down.
-
-    Scores may differ by .01: with VNNI, searches use int8.
-    """
+    """The README's first block shows the output of the search further down."""
     (language, shown), *_ = blocks(README)
     assert not language
     _, *lines = shown.splitlines()
     assert lines
     out = run_page(README, tmp_path)
-    begin = masked(out).index(masked("\n".join(lines)))
-    printed_lines = out[begin:].splitlines()[: len(lines)]
-    assert numbers(printed_lines) == pytest.approx(numbers(lines), abs=0.01)
+    assert "\n".join(lines) in out
     assert "bm25+cross-encoder" in out  # the tag of the re-ranked run
-
-
-def masked(text: str) -> str:
-    """Return `text` with its scores replaced by zeros of the same width."""
-    return re.sub(NUMBER, lambda match: "0" * len(match[0]), text)
-
-
-def numbers(lines: list[str]) -> list[float]:
-    """Return the scores in some lines, in order."""
-    return [float(number) for line in lines for number in re.findall(NUMBER, line)]
 
 
 def test_the_make_targets_of_the_readme_exist() -> None:
