@@ -241,7 +241,7 @@ class TopKScoring:
         segments = self._ranker.plan.segments
         within: list[int] = []
         for position in positions:
-            count = self._choice.count_segments(position, deadline)
+            count = self._choice.count_segments(position, deadline, whole=segments is None)
             if count is None:
                 return within, False
             pairs -= count if segments is None else min(count, segments)
@@ -297,6 +297,8 @@ class TopKScoring:
         segments = self._ranker.plan.segments or LOOKAHEAD_SEGMENTS
         lookahead = max(LOOKAHEAD, LOOKAHEAD_SEGMENTS // segments)
         while contenders := [i for i in self._topk.contenders() if i in self._readable]:
+            if deadline.passed:
+                return False
             if rounds:
                 done = [self._readings[i].read if i in self._readings else 0 for i in contenders]
                 ahead = [i for i, n in zip(contenders, done, strict=True) if n == min(done)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ class PrecomputedSegments:
 
     def segments(
         self, documents: Sequence[Document], token_budget: int
-    ) -> list[list[Segment] | None]:
+    ) -> list[Sequence[Segment] | None]:
         """Return each document's segments, as `scores` or else `token_ids` count them.
 
         The result is None for a document for which these are not stored or not usable.
@@ -81,7 +81,7 @@ class PrecomputedSegments:
         return [
             None
             if rows is None or not len(rows["spans"]) or self._unusable(rows, token_budget)
-            else _segments(document, rows["spans"])
+            else _StoredSegments(document, rows["spans"])
             for document, rows in zip(documents, stored, strict=True)
         ]
 
@@ -109,12 +109,26 @@ class PrecomputedSegments:
         return [None if rows is None else next(scores) for rows in by_document]
 
 
-def _segments(document: Document, spans: NDArray[np.int32]) -> list[Segment]:
-    contents = document.contents
-    return [
-        Segment(document.doc_id, start, end, contents[:prefix] + contents[start:end])
-        for prefix, start, end in spans.tolist()
-    ]
+class _StoredSegments(Sequence[Segment]):
+    """The segments of a document; each is made when it is asked for, as few of them are."""
+
+    def __init__(self, document: Document, spans: NDArray[np.int32]) -> None:
+        """spans: (n, 3), the length of the prefix, start and end of each segment."""
+        self._doc_id, self._contents, self._spans = document.doc_id, document.contents, spans
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    @overload
+    def __getitem__(self, index: int) -> Segment: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Segment]: ...
+    def __getitem__(self, index: int | slice) -> Segment | list[Segment]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        prefix, start, end = self._spans[index].tolist()
+        text = self._contents[:prefix] + self._contents[start:end]
+        return Segment(self._doc_id, start, end, text)
 
 
 def _if_fitting(attachment: Attachment, config: Mapping[str, Any]) -> Attachment | None:
