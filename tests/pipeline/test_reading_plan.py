@@ -17,7 +17,7 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline import split_for_query
+from birchbark.pipeline import select_segments, split_for_query
 from birchbark.pipeline.answer import Hit
 from birchbark.pipeline.compare_hits import Duo
 from birchbark.pipeline.deadline import Deadline
@@ -296,6 +296,7 @@ def test_every_hit_of_the_first_page_has_evidence_early() -> None:
 def test_of_a_long_document_not_everything_can_be_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under a deadline it is split in part. If the plan asks for all of it, this is told."""
     monkeypatch.setattr(split_for_query, "LONG_DOCUMENT", 500)
+    monkeypatch.setattr(select_segments, "WHOLE_DOCUMENT", 1_000)
     monkeypatch.setattr(split_for_query, "STRETCH", 50)
     library = Library([[(0.5, 0.5, 0)] * 100, [(0.25, 0.5, 0)] * 2])
     first = Ranking.of(list(library.texts), [2.0, 1.0])
@@ -305,6 +306,12 @@ def test_of_a_long_document_not_everything_can_be_exact(monkeypatch: pytest.Monk
     assert not late.stats.exact
     assert late.stats.unsplit_characters > 0
     assert case.scored(seconds=10_000, plan=ReadingPlan(segments=3)).stats.exact
+    monkeypatch.setattr(select_segments, "WHOLE_DOCUMENT", 10_000)
+    patient = case.scored(seconds=10_000)
+    assert patient.stats.exact
+    assert patient.hits() == case.scored().hits()
+    few = case.scored(plan=ReadingPlan(pairs=100))
+    assert [hit.scored for hit in few.hits()] == [True, False]
 
 
 class SlowSplitting:

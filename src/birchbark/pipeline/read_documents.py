@@ -24,7 +24,6 @@ from birchbark.segment.truncate import Limit, count_truncated_tokens
 CACHED_CHARACTERS = 10_000_000  # about 60 MB
 BATCH_SIZE = 8  # documents fetched and encoded at once
 CHARACTERS_PER_TOKEN = 5
-WHOLE = -1  # in the cache of split stretches, the key of a whole document
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +116,22 @@ class DocumentReader:
             else:
                 yield document, segments
 
-    def split(self, doc_id: str, overlap: TermOverlap, deadline: Deadline) -> SplitForQuery:
-        """Return a document split into segments; nothing is tokenised, and no limit applies."""
-        segments = self._unencoded.get((doc_id, WHOLE))
+    def split(
+        self, doc_id: str, overlap: TermOverlap, deadline: Deadline, limit: int | None = None
+    ) -> SplitForQuery:
+        """Return a document split into segments for a query; nothing is tokenised.
+
+        limit: see `split_for_query`; the reader's own limit does not apply.
+        """
+        whole = doc_id, -1 if limit is None else -limit
+        segments = self._unencoded.get(whole)
         if segments is not None:
             return SplitForQuery(segments)
         (document,) = self.documents([doc_id])
-        split = split_for_query(document, self._segmenter, overlap, deadline, self._unencoded)
+        known = self._unencoded
+        split = split_for_query(document, self._segmenter, overlap, deadline, known, limit)
         if split.in_time and not split.unsplit:
-            self._unencoded.add((doc_id, WHOLE), split.segments, len(document.contents))
+            known.add(whole, split.segments, len(document.contents))
         return split
 
     def encode(self, segments: Sequence[Segment], token_budget: int) -> list[list[Encoded]]:

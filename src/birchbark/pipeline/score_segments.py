@@ -39,9 +39,11 @@ class SegmentScoring:
         """Score each document's segments (n,) by stored vectors; None for one without vectors."""
         return self._reader.vector_scores(self._query, doc_ids)
 
-    def split(self, doc_id: str, overlap: TermOverlap, deadline: Deadline) -> SplitForQuery:
+    def split(
+        self, doc_id: str, overlap: TermOverlap, deadline: Deadline, limit: int | None = None
+    ) -> SplitForQuery:
         """Return a document split into segments; see DocumentReader."""
-        return self._reader.split(doc_id, overlap, deadline)
+        return self._reader.split(doc_id, overlap, deadline, limit)
 
     def encode(self, segments: Sequence[Segment]) -> list[list[Encoded]]:
         """Return each segment's chunks with their token ids."""

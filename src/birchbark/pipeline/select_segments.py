@@ -6,6 +6,7 @@ by token embeddings (`ReadingPlan.select`).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ from birchbark.pipeline.answer import Snippet
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.read_documents import BATCH_SIZE, EncodedDocument
 from birchbark.pipeline.score_segments import SegmentScoring
-from birchbark.pipeline.split_for_query import SplitForQuery
+from birchbark.pipeline.split_for_query import WHOLE_DOCUMENT, SplitForQuery
 from birchbark.pipeline.term_overlap import TermIndex, TermOverlap, best_first
 from birchbark.records import Document, Float32s, Segment
 from birchbark.score.token_embeddings import TokenEmbeddings
@@ -81,10 +82,13 @@ class SegmentChoice:
         """Record how many segments a document has, and how many characters were not split."""
         self._counts[position] = segments, unsplit
 
-    def count_segments(self, position: int, deadline: Deadline) -> int | None:
-        """Return how many segments a document has; None if time does not suffice to split it."""
-        if position not in self._counts:
-            any(self._split(self._main, [position], deadline))
+    def count_segments(self, position: int, deadline: Deadline, *, whole: bool) -> int | None:
+        """Return how many segments a document has; None if time does not suffice to split it.
+
+        whole: whether all of its segments are to be read.
+        """
+        if position not in self._counts or (whole and self.unsplit(position)):
+            any(self._split(self._main, [position], deadline, whole=whole))
         return self._counts[position][0] if position in self._counts else None
 
     def unsplit(self, position: int) -> int:
@@ -154,14 +158,23 @@ class SegmentChoice:
         return None
 
     def _split(
-        self, scoring: SegmentScoring, positions: Sequence[int], deadline: Deadline
+        self,
+        scoring: SegmentScoring,
+        positions: Sequence[int],
+        deadline: Deadline,
+        *,
+        whole: bool,
     ) -> Iterator[SplitForQuery]:
-        """Split as many of the first documents as time allows, lazily."""
+        """Split as many of the first documents as time allows, lazily.
+
+        whole: whether all of their segments are to be read.
+        """
+        limit = (WHOLE_DOCUMENT if deadline.exists else sys.maxsize) if whole else None
         for position in positions:
             if deadline.passed:
                 return
             share = deadline.part(DOCUMENT_SHARE)
-            one = scoring.split(self._doc_ids[position], self._overlap, share)
+            one = scoring.split(self._doc_ids[position], self._overlap, share, limit)
             self.count(position, len(one.segments), one.unsplit)
             self.in_time &= one.in_time
             yield one
@@ -178,7 +191,8 @@ class SegmentChoice:
         The result covers as many of the first documents as SPLITTING_SHARE of the time allows.
         """
         chosen: dict[int, list[Segment]] = {}
-        split = self._split(scoring, positions, deadline.part(SPLITTING_SHARE))
+        part = deadline.part(SPLITTING_SHARE)
+        split = self._split(scoring, positions, part, whole=count is None)
         for position, one in zip(positions, split, strict=False):
             scores = self._scores([segment.text for segment in one.segments])
             lengths = np.array([len(segment.text) for segment in one.segments])

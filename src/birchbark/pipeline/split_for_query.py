@@ -18,6 +18,7 @@ from birchbark.records import Document, Segment
 from birchbark.segment.by_name import Segmenter
 
 LONG_DOCUMENT = 10_000  # characters; longer documents are split in part
+WHOLE_DOCUMENT = 200_000  # the same where all segments are to be read before a deadline
 STRETCH = 2_000  # characters, approximately; more if there would be more than MAX_STRETCHES
 MAX_STRETCHES = 2_000  # that are considered
 STRETCHES = LONG_DOCUMENT // STRETCH  # of a long document, at most
@@ -45,15 +46,17 @@ def split_for_query(
     overlap: TermOverlap,
     deadline: Deadline,
     known: SplitStretches | None = None,
+    limit: int | None = None,
 ) -> SplitForQuery:
     """Split a document; of a long one, the stretches that share most terms with the query.
 
-    known: the segments of stretches split before, to which new ones are added.
+    known: the segments of stretches split before, to which new ones are added. limit: how many
+    characters a document has at most that is split completely; LONG_DOCUMENT by default.
     """
     contents, too_late = document.contents, deadline.passed
     if too_late:
         return SplitForQuery((), len(contents), in_time=False)
-    if len(contents) <= LONG_DOCUMENT:
+    if len(contents) <= (LONG_DOCUMENT if limit is None else limit):
         return SplitForQuery(tuple(segmenter(document)))
     title, known = _title_of_stretches(document), known or RecentlyUsed(0)
     best, complete = _best_stretches(contents, title, overlap, deadline.part(CHOOSING_SHARE))
