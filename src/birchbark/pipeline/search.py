@@ -42,9 +42,9 @@ def search(
             re-ranked ones. None for the first stage alone, whose hits have snippets
             instead of evidence.
         top: Maximum number of hits. Defaults to 10.
-        budget: Maximum time in seconds. If it does not suffice, unscored documents follow the
-            scored ones in first-stage order, and the answer is not exact. Defaults to None: no
-            limit.
+        budget: Maximum time in seconds. If it does not suffice, documents of which nothing was read
+            follow the others, in the order of first stage and embedding, and the answer is not
+            exact. Defaults to None: no limit.
         on_progress: Called after the first stage and whenever documents were scored, with a
             function that returns the answer so far. Does nothing by default.
 

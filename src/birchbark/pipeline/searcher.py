@@ -75,9 +75,10 @@ class Searcher:
 
     Args:
         index: The directory of the index.
-        model: The name or directory of a model, which ranks with the default settings of `Ranker`;
-            or a `Ranker`, or one per stage; `()` for the first stage alone. Defaults to
-            `birchbark-minilm-l6`, which is part of the package.
+        model: The name or directory of a model, which ranks with the settings of `birchbark serve`:
+            with the bundled embedding, by the default reading plan; or a `Ranker`, or one per
+            stage; `()` for the first stage alone. Defaults to `birchbark-minilm-l6`, which is part
+            of the package.
         first_stage: How candidates are found by terms. Defaults to `FirstStage()`: BM25.
         vector_match: How candidates are found or scored by stored vectors. Defaults to None: no
             vectors.
