@@ -21,13 +21,15 @@ OVERLAP = 50  # characters that a stretch shares with the next one: longer than 
 MARGIN = 300  # characters split beside a stretch, so that the sentences at its ends are complete
 MARKED_SEGMENTS = 20  # of each hit, at most
 SECONDS = 0.05  # for all snippets of an answer, if the search has a deadline
+ALWAYS_SEARCHED = 200_000  # characters of each text, even if no time is left: about a millisecond
 
 
 class Snippets:
     """Makes the snippets of one query's hits.
 
-    If the search has a deadline, a stretch is chosen from as much of a long text as can be searched
-    in SECONDS, for all hits together. The deadline of the search itself may have passed before.
+    If the search has a deadline, a stretch is chosen from the first ALWAYS_SEARCHED characters of a
+    text and as much of the others as can be searched in SECONDS, for all hits together. The
+    deadline of the search itself may have passed before.
     """
 
     def __init__(self, terms: TermIndex, query: str, deadline: Deadline) -> None:
@@ -86,7 +88,7 @@ def _best_stretch(text: str, overlap: TermOverlap, most: float, deadline: Deadli
     for begin, score in zip(begins, scores, strict=True):
         if score > best_score:
             best, best_score = begin, score
-        if score >= most or deadline.passed:
+        if score >= most or (begin >= ALWAYS_SEARCHED and deadline.passed):
             break
     return best
 
