@@ -19,7 +19,7 @@ from benchmarks.search_million import measure_million
 from benchmarks.search_models import Models
 from benchmarks.search_peers import measure_peers
 from benchmarks.search_quality import measure_rows
-from benchmarks.search_rows import BM25, EVERYTHING, Row, rows
+from benchmarks.search_rows import BM25, EVERYTHING, FIRST, Row, rows
 from benchmarks.search_times import TimedSearch
 from birchbark import RM3, FirstStage, Query, defaults
 
@@ -138,7 +138,7 @@ class Benchmark:
 
 
 def _cheapest_first(chosen: Sequence[Row]) -> list[list[Row]]:
-    """Return the rows in groups: those that take minutes, an hour, and hours."""
+    """Return the rows in groups: the defaults, then what takes minutes, an hour, and hours."""
     costs = [_cost(row) for row in chosen]
     return [
         [row for row, cost in zip(chosen, costs, strict=True) if cost == level]
@@ -148,8 +148,10 @@ def _cheapest_first(chosen: Sequence[Row]) -> list[list[Row]]:
 
 def _cost(row: Row) -> int:
     if row.group == EVERYTHING:
+        return 3
+    if row.plan.documents == defaults.RERANKING_DEPTH:
         return 2
-    return int(row.plan.documents == defaults.RERANKING_DEPTH)
+    return int(not row.is_default and row.group != FIRST)
 
 
 def _shuffled(queries: Sequence[Query]) -> list[Query]:
