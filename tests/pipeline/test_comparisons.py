@@ -22,7 +22,7 @@ from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.answer import Hit, SearchStats
 from birchbark.pipeline.compare_hits import ComparedHits, Duo, compare_hits
 from birchbark.pipeline.deadline import FIRST_TOKENS, Deadline
-from birchbark.pipeline.exact_topk import DocumentReaders
+from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.load_rankers import RankerLoader
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank

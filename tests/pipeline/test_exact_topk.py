@@ -18,7 +18,8 @@ from birchbark.combine.topk import TopK
 from birchbark.errors import InputError
 from birchbark.pipeline import exact_topk as module
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.exact_topk import DocumentReaders, TopKScoring
+from birchbark.pipeline.document_readers import DocumentReaders
+from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids, Ranking
 from birchbark.score_cache.cached_scorer import CachedScorer

@@ -15,7 +15,8 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
 from birchbark.index.index import Index
 from birchbark.pipeline.answer import Hit
-from birchbark.pipeline.exact_topk import DocumentReaders, TopKScoring
+from birchbark.pipeline.document_readers import DocumentReaders
+from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search

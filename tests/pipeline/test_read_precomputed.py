@@ -18,7 +18,8 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.exact_topk import DocumentReaders, TopKScoring
+from birchbark.pipeline.document_readers import DocumentReaders
+from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.precompute import (
     load_precomputations,
     precompute_tokens,

@@ -21,7 +21,8 @@ from birchbark.pipeline import select_segments, split_for_query
 from birchbark.pipeline.answer import Hit
 from birchbark.pipeline.compare_hits import Duo
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.exact_topk import DocumentReaders, TopKScoring
+from birchbark.pipeline.document_readers import DocumentReaders
+from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.precompute import precompute_vectors
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from birchbark.errors import InputError
 from birchbark.pipeline import split_for_query
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.exact_topk import DocumentReaders, TopKScoring
+from birchbark.pipeline.document_readers import DocumentReaders
+from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.read_documents import DocumentReader
 from birchbark.pipeline.reading_plan import ReadingPlan, Select

@@ -23,7 +23,8 @@ from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
 from birchbark.pipeline import deadline
-from birchbark.pipeline.exact_topk import DocumentReaders, TopKScoring
+from birchbark.pipeline.document_readers import DocumentReaders
+from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.records import Document, Float32s, Ids, Query, Ranking, Segment

@@ -19,7 +19,7 @@ from birchbark.evaluate.tune import Candidates
 from birchbark.experiments.evidence_settings import EvidenceSettings
 from birchbark.index.index import Index
 from birchbark.pipeline.answer import Hit
-from birchbark.pipeline.exact_topk import DocumentReaders
+from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.score_documents import score_documents
 from birchbark.records import Query, Ranking, Run

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from birchbark.combine.aggregate import Max
 from birchbark.index.index import Index
-from birchbark.pipeline.exact_topk import DocumentReaders
+from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.run_stages import append_remaining
 from birchbark.pipeline.score_documents import score_documents

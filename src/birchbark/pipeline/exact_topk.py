@@ -16,29 +16,20 @@ the second best segments. A document counts with what has been read of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
-from functools import cache, partial
 
 import numpy as np
 
 from birchbark.combine.aggregate import DocumentEvidence, aggregate, grows
 from birchbark.combine.topk import TopK
-from birchbark.errors import InputError
 from birchbark.pipeline.answer import Evidence, Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.read_documents import DocumentReader
+from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.reading import Reading
 from birchbark.pipeline.reading_plan import Select
 from birchbark.pipeline.score_segments import SegmentScoring
 from birchbark.pipeline.select_segments import SPLITTING_SHARE, SegmentChoice
-from birchbark.pipeline.term_overlap import TermIndex, best_first
+from birchbark.pipeline.term_overlap import best_first
 from birchbark.records import Document, Float32s, Ranking, Segment
-from birchbark.retrieve.engine import DocumentStore
-from birchbark.score.bert_scorer import BertScorer
-from birchbark.score.scorer import Scorer
-from birchbark.score.token_embeddings import TokenEmbeddings
-from birchbark.score_cache.cached_scorer import uncached
 from birchbark.segment.truncate import Limit
 
 RESCORED_SEGMENTS = 5  # per document, at most
@@ -47,46 +38,6 @@ LOOKAHEAD = 2  # documents scored together, although the first may make the seco
 LOOKAHEAD_SEGMENTS = 24  # the same where the plan reads few segments of each: enough for 2 threads
 EMBEDDING_SHARE = 0.5  # of the time, at most, if vectors must be computed
 DEADLINE_DOCUMENTS = 10  # embedded at once under a deadline
-
-
-class DocumentReaders:
-    """A ranker with one document reader per scorer, over one store; shared by many queries."""
-
-    def __init__(self, store: DocumentStore, ranker: Ranker) -> None:
-        self.ranker = ranker
-
-        def reader(scorer: Scorer) -> DocumentReader:
-            return DocumentReader(store, scorer, ranker.segmenter, ranker.limit)
-
-        self.main = reader(ranker.scorer)
-        self.embedding = reader(ranker.embedding) if ranker.embedding else None
-        self.precise = reader(ranker.precise) if ranker.precise else None
-        self.terms = TermIndex(store)
-        # copies of these readers share the result
-        self.token_embeddings = cache(partial(_token_embeddings, ranker))
-
-    def with_ranker(self, ranker: Ranker) -> DocumentReaders:
-        """Return the same readers with a ranker that scores segments in the same way.
-
-        Raises InputError for a ranker with another `scoring_key`.
-        """
-        if self.ranker.scoring_key != ranker.scoring_key:
-            raise InputError("the ranker has other scorers, segments or limits than the readers")
-        other = copy(self)
-        other.ranker = ranker
-        return other
-
-
-def _token_embeddings(ranker: Ranker) -> TokenEmbeddings:
-    """Return the token embeddings of the embedding or, without one, of the main scorer."""
-    scorer: object = uncached(ranker.embedding or ranker.scorer)
-    if not isinstance(scorer, BertScorer):
-        raise InputError(
-            f"{(ranker.embedding or ranker.scorer).name} has no token embeddings to select by",
-            wanted="a BERT model",
-            remedy="select by terms",
-        )
-    return TokenEmbeddings(scorer)
 
 
 class TopKScoring:

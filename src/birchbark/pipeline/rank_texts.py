@@ -11,7 +11,7 @@ from birchbark import defaults
 from birchbark.combine.aggregate import Max
 from birchbark.errors import DeadlineError, InputError
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.exact_topk import DocumentReaders
+from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.load_rankers import RankerLoader
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan

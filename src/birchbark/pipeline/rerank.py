@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from birchbark.errors import InputError
 from birchbark.pipeline.answer import SearchStats
-from birchbark.pipeline.exact_topk import DocumentReaders
+from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.run_stages import check_query_lengths, run_stages
 from birchbark.records import Query, Ranking, Run

@@ -10,7 +10,8 @@ import numpy as np
 from birchbark.pipeline.answer import Hit, SearchStats
 from birchbark.pipeline.compare_hits import ComparedHits, compare_hits
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.exact_topk import DocumentReaders, TopKScoring, append_below
+from birchbark.pipeline.document_readers import DocumentReaders
+from birchbark.pipeline.exact_topk import TopKScoring, append_below
 from birchbark.pipeline.ranker import Ranker
 from birchbark.records import Ranking
 

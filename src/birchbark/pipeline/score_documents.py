@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from birchbark.combine.interpolate import Interpolation
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.exact_topk import DocumentReaders, TopKScoring
+from birchbark.pipeline.document_readers import DocumentReaders
+from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.records import Ranking
 
 

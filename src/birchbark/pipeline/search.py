@@ -9,7 +9,7 @@ from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.pipeline.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.exact_topk import DocumentReaders
+from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.run_stages import StageResult, check_query_lengths, run_stages
 from birchbark.pipeline.snippets import Snippets

@@ -17,7 +17,7 @@ from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answer import Answer, Hit
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch
-from birchbark.pipeline.exact_topk import DocumentReaders
+from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan
