@@ -55,6 +55,7 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
             "first_stage": service.searcher.first_stage_name,
             "model": service.model,
             "kinds": list(dict.fromkeys(ranker.scorer.kind for ranker in rankers)),
+            "mixes_embedding": bool(first and first.embedding),
             "unit": first.unit if first else None,
             "embedding": service.embedding if rankers else None,
             "stages": len(rankers),

@@ -5,7 +5,7 @@ import { clearRankings, drawLines, showRankings } from "./compare.js";
 import { element } from "./dom.js";
 import { clearHits, showHits } from "./hits.js";
 import { readDocument } from "./reader.js";
-import { describe, NO_RESULTS } from "./status.js";
+import { describe, NO_RESULTS, rankers } from "./status.js";
 
 const byId = name => document.getElementById(name);
 const queryField = byId("query"), status = byId("status"), announcement = byId("announcement"), progress = byId("progress"), error = byId("error");
@@ -49,8 +49,7 @@ async function loadAbout(signal) {
   state.about = about;
   byId("reports").hidden = !about.reports;
   byId("weights").hidden = !about.model || about.stages > 1;
-  byId("about").textContent = `${about.documents.toLocaleString("en")} documents, ` +
-    (about.model ? `ranked by ${about.model}.` : "ranked by the first stage alone.");
+  byId("about").textContent = `${about.documents.toLocaleString("en")} documents, ranked by ${rankers(about)}.`;
   if (about.model && about.stages === 1) resetWeights();
 }
 
@@ -80,11 +79,11 @@ function search({ newQuery }) {
 function compare() {
   run(async (signal, started) => {
     await loadAbout(signal);
-    const { embedding, model } = state.about, rankers = [["First stage", "first_stage"]];
-    if (embedding) rankers.push(["Embedding", "embedding"]);
-    if (model) rankers.push([model, "bert"]);
+    const { embedding, model, kinds, mixes_embedding: mixed } = state.about, columns = [["First stage", "first_stage"]];
+    if (embedding) columns.push(["Embedding", "embedding"]);
+    if (model) columns.push([mixed ? `Both and ${kinds.join(", ")}` : `With ${kinds.join(", ")}`, "bert"]);
     const query = state.query, rankings = [];
-    for (const [name, by] of rankers) {
+    for (const [name, by] of columns) {
       const request = { query, by, top: TOP, ...(by === "bert" ? chosenWeights() : {}) };
       const answer = await postJson("/search", { ...request, budget_ms: COMPARE_BUDGET }, signal);
       rankings.push([answer.exact ? name : `${name} (incomplete)`, answer]);

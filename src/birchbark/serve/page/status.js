@@ -28,9 +28,13 @@ export function describe(answer, about, final) {
 const firstStage = about => about.first_stage.replace("bm25", "BM25").replace("rm3", "RM3").replace("tfidf", "tf-idf").replaceAll("+", " + ");
 
 function rankedBy(answer, about, read) {
-  const embedding = answer.embedding && (answer.embedded || answer.by_vectors) ? ["embedding"] : [];
-  return list([firstStage(about), ...embedding, ...(read || answer.exact ? about.kinds : [])]);
+  const embedding = answer.embedding && (answer.embedded || answer.by_vectors);
+  return rankers(about, embedding, read || answer.exact);
 }
+
+// What ranks, in words. embedding, model: whether these do, in addition to the first stage.
+export const rankers = (about, embedding = about.mixes_embedding, model = true) =>
+  list([firstStage(about), ...(embedding ? ["embedding"] : []), ...(model ? about.kinds : [])]);
 
 // What the embedding read, and what no model could have read.
 function notesOn(answer, unit) {
