@@ -101,3 +101,24 @@ def test_a_client_that_reads_slowly_stays_connected(monkeypatch: pytest.MonkeyPa
     """A connection lasts as long as the client reads something."""
     monkeypatch.setattr(server, "WRITE_SECONDS", 1.0)
     assert asyncio.run(seconds_held(1 << 16, 3)) >= 3
+
+
+def test_small_packets_are_sent_at_once() -> None:
+    """The kernel does not hold back the body of a response until its head is acknowledged."""
+
+    async def option() -> int:
+        found = asyncio.get_running_loop().create_future()
+
+        class Protocol(asyncio.Protocol):
+            def connection_made(self, transport: Any) -> None:
+                connection = transport.get_extra_info("socket")
+                found.set_result(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+        listening = server.open_socket("127.0.0.1", 0)
+        async with await asyncio.get_running_loop().create_server(Protocol, sock=listening):
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            result: int = await found
+            writer.close()
+            return result
+
+    assert asyncio.run(option())
