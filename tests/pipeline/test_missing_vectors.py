@@ -19,7 +19,7 @@ from birchbark.index.attachment_schema import AttachmentSchema, RowForm
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline import missing_vectors, precompute
+from birchbark.pipeline import missing_vectors, precompute, read_documents
 from birchbark.pipeline.missing_vectors import MissingVectors, can_use_vectors
 from birchbark.pipeline.precompute import VECTORS, batches_of_tokens, precompute_vectors
 from birchbark.pipeline.ranker import Ranker
@@ -228,3 +228,39 @@ def test_a_stored_model_has_the_name_that_loads_it(
         scorer = load_scorer(model)
         assert isinstance(scorer, EmbeddingScorer)
         assert load_scorer(name_of(scorer.checkpoint.root)).fingerprint == scorer.fingerprint
+
+
+def test_storing_vectors_splits_no_document_again(
+    tmp_path: Path, bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was split stays in memory while only vectors change, and not when documents do."""
+    plan = ReadingPlan(segments=2, embedded=1)
+    ranker = Ranker(load_scorer(bert(labels=1)), embedding=load_scorer(bert()), plan=plan)
+    build_index(DOCUMENTS, tmp_path / "i")
+    searcher = Searcher(tmp_path / "i", ranker)
+    before = searcher.search("birch river", top=5)
+    vectors = MissingVectors.of(searcher)
+    assert vectors
+    monkeypatch.setattr(missing_vectors, "SLICE_DOCUMENTS", 1)
+    real = read_documents.split_for_query
+
+    def refuse(document: Document, *arguments: object) -> object:
+        raise AssertionError(f"{document.doc_id} is split again")
+
+    for _ in DOCUMENTS:
+        assert vectors.compute_slice() == 1
+        with monkeypatch.context() as patched:
+            patched.setattr(read_documents, "split_for_query", refuse)
+            found = searcher.search("birch river", top=5)
+        assert {h.document.doc_id for h in found.hits} == {h.document.doc_id for h in before.hits}
+    split: list[str] = []
+
+    def record(document: Document, *arguments: object) -> object:
+        split.append(document.fields["text"])
+        return real(document, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(read_documents, "split_for_query", record)
+    changed = Document("canoe", {"text": "A birch river. It is new."})
+    searcher.add([changed], leave_out=[VECTORS])
+    assert "canoe" in {hit.document.doc_id for hit in searcher.search("birch river", top=5).hits}
+    assert changed.fields["text"] in split

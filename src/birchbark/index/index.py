@@ -63,6 +63,17 @@ class Index:
         """Whether the index on disk has changed since this snapshot was opened."""
         return _manifest_id(self.directory) != self._manifest_id
 
+    def same_documents(self, other: Index) -> bool:
+        """Whether the other snapshot has the same documents, indexed in the same way."""
+        return self._documents_id == other._documents_id
+
+    @property
+    def _documents_id(self) -> tuple[object, ...]:
+        """What changes with the documents, but not with attachments to them."""
+        manifest = self._manifest
+        parts = [(part.name, part.checksum, part.deleted_checksum) for part in manifest.parts]
+        return manifest.analyzer, manifest.vocabulary, manifest.fields, parts
+
     def _open(self, name: str) -> Attachment | ArtifactError:
         """Return the attachment, or the error if it is damaged, as the rest of the index works."""
         try:

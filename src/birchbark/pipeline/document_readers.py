@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass, field
 from functools import cache, partial
 
 from birchbark.errors import InputError
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.read_documents import DocumentReader
-from birchbark.pipeline.term_overlap import TermIndex
+from birchbark.pipeline.read_documents import DocumentReader, SplitCache
+from birchbark.pipeline.term_overlap import KnownTokens, TermIndex
 from birchbark.retrieve.engine import DocumentStore
 from birchbark.score.bert_scorer import BertScorer
 from birchbark.score.scorer import Scorer
@@ -16,19 +17,34 @@ from birchbark.score.token_embeddings import TokenEmbeddings
 from birchbark.score_cache.cached_scorer import uncached
 
 
+@dataclass(frozen=True, slots=True)
+class ReaderCaches:
+    """What document readers remember: one cache per scorer, and the tokens seen so far."""
+
+    main: SplitCache = field(default_factory=SplitCache)
+    embedding: SplitCache = field(default_factory=SplitCache)
+    precise: SplitCache = field(default_factory=SplitCache)
+    tokens: KnownTokens = field(default_factory=KnownTokens)
+
+
 class DocumentReaders:
     """A ranker with one document reader per scorer, over one store; shared by many queries."""
 
-    def __init__(self, store: DocumentStore, ranker: Ranker) -> None:
+    def __init__(
+        self, store: DocumentStore, ranker: Ranker, caches: ReaderCaches | None = None
+    ) -> None:
+        """caches: of readers with the same documents and an equal `scoring_key`."""
         self.ranker = ranker
+        caches = caches or ReaderCaches()
 
-        def reader(scorer: Scorer) -> DocumentReader:
-            return DocumentReader(store, scorer, ranker.segmenter, ranker.limit)
+        def reader(scorer: Scorer, cache: SplitCache) -> DocumentReader:
+            return DocumentReader(store, scorer, ranker.segmenter, ranker.limit, cache)
 
-        self.main = reader(ranker.scorer)
-        self.embedding = reader(ranker.embedding) if ranker.embedding else None
-        self.precise = reader(ranker.precise) if ranker.precise else None
-        self.terms = TermIndex(store)
+        embedding, precise = ranker.embedding, ranker.precise
+        self.main = reader(ranker.scorer, caches.main)
+        self.embedding = reader(embedding, caches.embedding) if embedding else None
+        self.precise = reader(precise, caches.precise) if precise else None
+        self.terms = TermIndex(store, caches.tokens)
         # copies of these readers share the result
         self.token_embeddings = cache(partial(_token_embeddings, ranker))
 

@@ -104,13 +104,16 @@ def precompute_vectors(
     forms["spans"] = SPANS
 
     def embed(token_ids: Sequence[Ids]) -> QuantizedVectors:
+        lengths = [len(ids) for ids in token_ids]
+        order = np.argsort(lengths, kind="stable")  # inputs of equal length run together
         packed = [empty]
-        for begin, end in batches_of_tokens(list(map(len, token_ids)), batch_tokens):
+        for begin, end in batches_of_tokens([lengths[i] for i in order], batch_tokens):
             on_batch()
             # the vectors are on disk soon: others need the place in the scorer's cache more
-            vectors = embedding.embed(token_ids[begin:end], keep=False)
+            vectors = embedding.embed([token_ids[i] for i in order[begin:end]], keep=False)
             packed.append(quantize_vectors(vectors, bits))
-        return {name: np.concatenate([one[name] for one in packed]) for name in empty}
+        restore = np.argsort(order, kind="stable")
+        return {name: np.concatenate([one[name] for one in packed])[restore] for name in empty}
 
     def split(document: Document) -> Sequence[Segment]:
         on_batch()

@@ -52,6 +52,14 @@ class SplitDocument:
     encoded: EncodedDocument
 
 
+class SplitCache:
+    """The most recently split documents of a reader, with and without token ids."""
+
+    def __init__(self) -> None:
+        self.encoded: RecentlyUsed[tuple[str, int], SplitDocument] = RecentlyUsed(CACHED_CHARACTERS)
+        self.unencoded: SplitStretches = RecentlyUsed(CACHED_CHARACTERS)
+
+
 class DocumentReader:
     """Reads the documents of a store for one scorer, and caches the most recently used ones.
 
@@ -60,17 +68,23 @@ class DocumentReader:
     """
 
     def __init__(
-        self, store: DocumentStore, scorer: Scorer, segmenter: Segmenter, limit: Limit
+        self,
+        store: DocumentStore,
+        scorer: Scorer,
+        segmenter: Segmenter,
+        limit: Limit,
+        cache: SplitCache | None = None,
     ) -> None:
-        """Open the store's precomputed tokens and vectors, which are not used under a limit."""
+        """Open the store's precomputed tokens and vectors, which are not used under a limit.
+
+        cache: that of another reader with the same documents, scorer, segmenter and limit.
+        """
         self.documents, self._segmenter, self._limit = store.documents, segmenter, limit
         unlimited = limit == Limit()
         self._precomputed = PrecomputedSegments(store, scorer, segmenter) if unlimited else None
         self.scorer = self._precomputed.scorer if self._precomputed else scorer
-        self._encoded: RecentlyUsed[tuple[str, int], SplitDocument] = RecentlyUsed(
-            CACHED_CHARACTERS
-        )
-        self._unencoded: SplitStretches = RecentlyUsed(CACHED_CHARACTERS)
+        cache = cache or SplitCache()
+        self._encoded, self._unencoded = cache.encoded, cache.unencoded
 
     def vector_scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
         """Score each document's segments (n,) by stored vectors; None for one without vectors."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from types import EllipsisType
@@ -17,7 +17,7 @@ from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answer import Answer, Hit
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch
-from birchbark.pipeline.document_readers import DocumentReaders
+from birchbark.pipeline.document_readers import DocumentReaders, ReaderCaches
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan
@@ -48,12 +48,16 @@ def _memory_cache(scorer: Scorer) -> MemoryCache:
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    """The index as of one commit, with its engine and the document readers opened so far."""
+    """The index as of one commit, with its engine and the document readers opened so far.
+
+    caches: those of the readers, by scoring key, also of earlier snapshots with the same documents.
+    """
 
     index: Index
     engine: IndexEngine | DenseEngine
     terms: TermIndex
-    readers: list[DocumentReaders]
+    caches: dict[tuple[object, ...], ReaderCaches]
+    readers: list[DocumentReaders] = field(default_factory=list)
 
 
 class Searcher:
@@ -111,7 +115,7 @@ class Searcher:
             model = [make_ranker(options, self._load_precisely, for_searches=True)]
         self.rankers = tuple(map(self.cache_scores, model))
         self._first_stage, self._vector_match = first_stage, vector_match
-        self._snapshot = self._open()
+        self._snapshot = self._open(None)
 
     @property
     def index(self) -> Index:
@@ -278,7 +282,7 @@ class Searcher:
             with self._open_lock:
                 if self._snapshot.index.outdated:
                     try:
-                        self._snapshot = self._open()
+                        self._snapshot = self._open(self._snapshot)
                     except InputError as error:  # not caused by the caller's input
                         raise ArtifactError(
                             "the index was replaced by one that does not fit this searcher",
@@ -287,13 +291,15 @@ class Searcher:
                         ) from error
         return self._snapshot
 
-    def _open(self) -> _Snapshot:
+    def _open(self, before: _Snapshot | None) -> _Snapshot:
+        """Open the last commit; if it only changed attachments, with what is cached `before`."""
         index = Index(self.directory)
         if self._vector_match is None or not self._vector_match.used:
             engine: IndexEngine | DenseEngine = IndexEngine(index, self._first_stage)
         else:
             engine = DenseEngine(index, self.load, self._vector_match, self._first_stage)
-        return _Snapshot(index, engine, TermIndex(engine), [])
+        same = before is not None and before.index.same_documents(index)
+        return _Snapshot(index, engine, TermIndex(engine), before.caches if before and same else {})
 
     def _readers(self, snapshot: _Snapshot, ranker: Ranker) -> DocumentReaders:
         """Return the readers for this ranker; rankers with equal scoring keys share them."""
@@ -301,5 +307,6 @@ class Searcher:
             for readers in snapshot.readers:
                 if readers.ranker.scoring_key == ranker.scoring_key:
                     return readers.with_ranker(ranker)
-            snapshot.readers.append(DocumentReaders(snapshot.engine, ranker))
+            caches = snapshot.caches.setdefault(ranker.scoring_key, ReaderCaches())
+            snapshot.readers.append(DocumentReaders(snapshot.engine, ranker, caches))
             return snapshot.readers[-1]

@@ -18,21 +18,49 @@ MAX_KNOWN_TOKENS = 1_000_000  # about 100 MB
 MIN_PREFIX = 3  # letters; a stem is at least this similar to the word it comes from
 
 
+class KnownTokens:
+    """The distinct tokens that texts have shown so far, by their terms. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: set[str] = set()
+        self._tokens: dict[str, set[str]] = {}  # term → tokens that have it
+
+    def matching(
+        self, tokens: Iterable[set[str]], terms: Iterable[str], analyzer: Analyzer
+    ) -> dict[str, list[str]]:
+        """See `TermIndex.matching`. analyzer: the same in all calls."""
+        seen: set[str] = set().union(*tokens)
+        with self._lock:
+            if len(self._known) > MAX_KNOWN_TOKENS:
+                self._known, self._tokens = set(), {}
+            for token in seen - self._known:
+                for term in analyzer.normalise(token):
+                    self._tokens.setdefault(term, set()).add(token)
+                self._known.add(token)
+            found: dict[str, list[str]] = {}
+            for term in terms:
+                for token in self._tokens.get(term, ()):
+                    found.setdefault(token, []).append(term)
+            return found
+
+
 class TermIndex:
-    """The distinct tokens that texts have shown so far, by their terms; shared by all queries.
+    """The terms of tokens and their weights; shared by all queries.
 
     A token is analyzed once, not once per query.
     """
 
-    def __init__(self, store: DocumentStore) -> None:
-        """Use the analyzer and idf of `store`; without them, `english` and equal weights."""
+    def __init__(self, store: DocumentStore, known: KnownTokens | None = None) -> None:
+        """Use the analyzer and idf of `store`; without them, `english` and equal weights.
+
+        known: the tokens of another index with the same analyzer.
+        """
         self._weighting = term_weighting(store)
         self.analyzer: Analyzer = (
             self._weighting.analyzer if self._weighting else analyzer("english")
         )
-        self._lock = Lock()
-        self._known: set[str] = set()
-        self._tokens: dict[str, set[str]] = {}  # term → tokens that have it
+        self._known = known or KnownTokens()
 
     def overlap(self, query: str) -> TermOverlap:
         """Return the scoring of texts for one query."""
@@ -42,19 +70,7 @@ class TermIndex:
 
     def matching(self, tokens: Iterable[set[str]], terms: Iterable[str]) -> dict[str, list[str]]:
         """Return the tokens, of these and earlier texts, that have one of `terms`, with these."""
-        seen: set[str] = set().union(*tokens)
-        with self._lock:
-            if len(self._known) > MAX_KNOWN_TOKENS:
-                self._known, self._tokens = set(), {}
-            for token in seen - self._known:
-                for term in self.analyzer.normalise(token):
-                    self._tokens.setdefault(term, set()).add(token)
-                self._known.add(token)
-            found: dict[str, list[str]] = {}
-            for term in terms:
-                for token in self._tokens.get(term, ()):
-                    found.setdefault(token, []).append(term)
-            return found
+        return self._known.matching(tokens, terms, self.analyzer)
 
 
 class TermOverlap:
