@@ -129,7 +129,7 @@ def open_socket(host: str, port: int) -> socket.socket:
     port: 0 for any free port.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sets TCP_NODELAY only if the protocol is given: otherwise the kernel would hold back the
+    # asyncio sets TCP_NODELAY only if the protocol is given; without it the kernel holds back the
     # second packet of a response for 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
