@@ -253,8 +253,14 @@ def test_rank_changes_are_shown(desk: Any) -> None:
 def test_incomplete_answers_can_be_retried(desk: Any) -> None:
     """A button to retry appears after a timeout, under load and after a broken connection."""
     in_time = "#status:text-matches('^Read [0-9]+ of [0-9]+ sentences')"
-    replace_answers(desk, {"exact": False, "pairs": 4, "embedded": 3, "planned": 9})
+    early = {"exact": False, "pairs": 4, "embedded": 3, "planned": 9}
+    replace_answers(desk, early)
     ask(desk, "birch river")
+    desk.wait_for_selector("#status:has-text('Not complete: 1 of at most 9 planned sentences')")
+    desk.unroute("**/search/stream")
+    late = {**early, "timings_ms": {"waited": 0, "first_stage": 9, "total": 1700}}
+    replace_answers(desk, late)
+    ask(desk, "birch  river")
     desk.wait_for_selector("#status:has-text('Time was up: 1 of at most 9 planned sentences')")
     desk.unroute("**/search/stream")
     desk.click("#status button:text-is('Read the rest')")

@@ -1,5 +1,6 @@
 // What was read for an answer, in words?
 
+const LATE = 0.7;  // of the time budget; an earlier answer is not complete because a document or the embedding had used its share
 const count = number => number.toLocaleString("en");
 const list = names => names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names.join("");
 const model = name => name.replace(/, (int8)\b/, " ($1)").replace(/ cross-encoder$/, "");
@@ -21,7 +22,8 @@ export function describe(answer, about, final) {
   if (exact && read) return { text: `Read ${count(read)} of ${count(answer.segments)} ${unit} in ${time} with ${readers}; ${ranked}.`, notes };
   if (exact) return { text: `Compared the vectors of ${count(answer.by_vectors)} documents in ${time}; ${ranked}.`, notes: "" };
   const planned = answer.planned === null ? "" : ` of at most ${count(answer.planned)} planned`;
-  if (read) return { text: `Time was up: ${count(read)}${planned} ${unit} read in ${time} with ${readers}; ${ranked}.`, notes, retry: "Read the rest" };
+  const reason = times.total < LATE * about.budget_ms ? "Not complete" : "Time was up";
+  if (read) return { text: `${reason}: ${count(read)}${planned} ${unit} read in ${time} with ${readers}; ${ranked}.`, notes, retry: "Read the rest" };
   return { text: `No time to read with ${readers}: ${ranked} alone, in ${time}.`, notes, retry: `Read the ${unit}` };
 }
 
