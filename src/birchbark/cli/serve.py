@@ -46,7 +46,8 @@ limit_options = option_group(
         "--max-concurrent",
         type=click.IntRange(1),
         help="Maximum number of searches that BERT scores at the same time. A search that would "
-        "wait too long is answered by the first stage alone.  [default: number of CPU cores]",
+        "wait too long is answered by the first stage and stored vectors.  [default: number of CPU "
+        "cores]",
     ),
     option(
         "--max-requests",

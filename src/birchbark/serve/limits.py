@@ -25,8 +25,8 @@ class Limits:
         budget: Seconds that a search may take unless the request says otherwise. Defaults to 2.
         max_time: Seconds that any request may take. Defaults to 30.
         max_concurrent: Number of requests that may score with BERT at a time. A search that would
-            wait too long for its turn is answered by the first stage alone. Defaults to the number
-            of usable CPU cores.
+            wait too long for its turn is answered by the first stage and stored vectors. Defaults
+            to the number of usable CPU cores.
         max_requests: Number of requests answered at a time; further ones are refused. Defaults to
             256.
         max_request_bytes: Maximum size of a request's body. Defaults to 4,000,000.
