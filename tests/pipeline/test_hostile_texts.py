@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 
 from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
+from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.document_readers import DocumentReaders
+from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.read_documents import DocumentReader
+from birchbark.pipeline.reading_plan import ReadingPlan, Select
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.records import Document, Query, Ranking, Run
@@ -22,6 +26,7 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.by_name import Segmenter
 from birchbark.segment.sentences import sentences
 from birchbark.segment.truncate import Limit
+from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
 from conftest import WordScorer
 
@@ -116,3 +121,37 @@ def test_limits_are_at_least_1(segments: int | None, length: int | None) -> None
     """A limit of 0 or less raises InputError."""
     with pytest.raises(InputError, match="is out of range"):
         Limit(segments, length)
+
+
+@pytest.mark.parametrize("select", Select)
+@pytest.mark.parametrize("segmenter", [sentences, whole, Windows(20, 5)])
+@pytest.mark.parametrize("budget", [None, 60.0])
+def test_a_plan_bounds_what_is_read_of_every_document(
+    tmp_path: Path,
+    bert: Callable[..., Path],
+    select: Select,
+    segmenter: Segmenter,
+    budget: float | None,
+) -> None:
+    """However long a document or its sentences are, at most two chunks of each are read."""
+    documents = [Document(name, {"title": "", "text": text}) for name, text in HOSTILE.items()]
+    engine = IndexEngine(build_index(documents, tmp_path / "i"))
+    plan = ReadingPlan(segments=2, embedded=1, select=select)
+    scorer, embedding = load_scorer(bert(labels=1, positions=64)), load_scorer(bert())
+    ranker = Ranker(scorer, segmenter, embedding=embedding, plan=plan)
+    first = Ranking.of(list(HOSTILE), range(len(HOSTILE), 0, -1))
+    readers = DocumentReaders(engine, ranker)
+    scoring = TopKScoring(readers, "birch river 白樺 qārib 🌲", first, len(first))
+    scoring.run(Deadline(budget))
+    stats, hits = scoring.stats, scoring.hits()
+    assert stats.exact
+    assert stats.embedded <= len(HOSTILE)
+    assert stats.pairs - stats.embedded <= 2 * len(HOSTILE)
+    assert stats.unsplit_characters > 150_000
+    assert {hit.document.doc_id for hit in hits} == set(HOSTILE)
+    for hit in hits:
+        assert hit.scored
+        assert bool(hit.segments) == bool(HOSTILE[hit.document.doc_id].strip())
+        for part in hit.segments:
+            own = HOSTILE[hit.document.doc_id][part.segment.start : part.segment.end]
+            assert part.segment.text == own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -362,6 +363,30 @@ def test_all_documents_are_scored_without_a_first_stage() -> None:
     scoring = score_documents(readers, QUERY, list(library.texts))
     assert [hit.score for hit in scoring.hits()] == [0.25] * 9
     assert scoring.stats.exact
+
+
+def test_threads_share_readers() -> None:
+    """Concurrent queries get the hits that each gets alone, whatever was cached in between."""
+    random = np.random.default_rng(0)
+    library = Library(
+        [[(*random.random(2).tolist(), int(random.integers(3))) for _ in range(9)]] * 30
+    )
+    first = Ranking.of(list(library.texts), np.linspace(2, 1, 30))
+    plan = ReadingPlan(segments=2, pairs=30, embedded=2)
+
+    def ranker() -> Ranker:
+        return Ranker(Written(), Windows(1, 0), embedding=WrittenEmbedding(), plan=plan)
+
+    def hits(readers: DocumentReaders, query: str) -> list[Hit]:
+        scoring = TopKScoring(readers, query, first, 5)
+        scoring.run()
+        return scoring.hits()
+
+    queries = [f"{a} {b}" for a in ("birch", "bark", "river") for b in ("birch", "bees")] * 9
+    shared = DocumentReaders(library, ranker())
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda query: hits(shared, query), queries))
+    assert found == [hits(DocumentReaders(library, ranker()), query) for query in queries]
 
 
 @pytest.mark.parametrize("role", ["scorer", "embedding"])
