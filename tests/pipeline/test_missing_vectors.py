@@ -264,3 +264,24 @@ def test_storing_vectors_splits_no_document_again(
     searcher.add([changed], leave_out=[VECTORS])
     assert "canoe" in {hit.document.doc_id for hit in searcher.search("birch river", top=5).hits}
     assert changed.fields["text"] in split
+
+
+@pytest.mark.parametrize("embedded", [1, 2])
+def test_documents_with_and_without_vectors_are_comparable(
+    tmp_path: Path, bert: Callable[..., Path], embedded: int
+) -> None:
+    """Of equal documents, none precedes because its vectors are stored."""
+    model = bert()
+    texts = {"one": "A birch river.", "three": "A birch river. " * 3, "many": "A birch river. " * 9}
+    documents = [Document(name, {"text": text}) for name, text in texts.items()]
+    build_index(documents, tmp_path / "i")
+    attach(tmp_path / "i", model)
+    again = [Document(f"{name} without", {"text": text}) for name, text in texts.items()]
+    add_documents(tmp_path / "i", again, load_scorer, leave_out=[VECTORS])
+    plan = ReadingPlan(segments=2, embedded=embedded)
+    ranker = Ranker(load_scorer(bert(labels=1)), embedding=load_scorer(model), plan=plan)
+    hits = search(IndexEngine(Index(tmp_path / "i")), "birch river", ranker, 10).hits
+    scores = {hit.document.doc_id: hit.embedding for hit in hits}
+    assert len(scores) == 2 * len(texts)
+    for name in texts:
+        assert scores[f"{name} without"] == pytest.approx(scores[name], rel=1e-3)

@@ -207,7 +207,7 @@ class TopKScoring:
         if not scoring:
             return True
         by_position = scoring.vector_scores(self._doc_ids)
-        missing = []
+        missing: list[int] = []
         for position, scores in enumerate(by_position):
             if scores is None:
                 missing.append(position)
@@ -218,6 +218,7 @@ class TopKScoring:
         deadline = deadline.part(EMBEDDING_SHARE)
         plan = self._ranker.plan
         segments = plan.embedded if self._can_select else None
+        mixed = len(missing) < len(by_position)
         while missing:
             if segments is None:
                 batch = scoring.read_batch([self._doc_ids[i] for i in missing], deadline)
@@ -234,6 +235,8 @@ class TopKScoring:
                 else:
                     self._choice.add_embedded(position, scores)
                 self._set_embedding(position, scores)
+                if mixed:
+                    self._embedding_part[position] *= self._factor_for_all(position, len(scores))
             del missing[: len(scored)]
         return True
 
@@ -241,6 +244,16 @@ class TopKScoring:
         weight = self._ranker.interpolation.evidence_weight * self._ranker.embedding_share
         evidence = aggregate(scores, self._ranker.aggregation).evidence
         self._embedding_part[position] = weight * evidence
+
+    def _factor_for_all(self, position: int, read: int) -> float:
+        """Return the factor that makes evidence from `read` segments comparable with that from all.
+
+        Otherwise documents whose vectors are stored would precede those whose are not, whatever
+        their contents.
+        """
+        of_read = self._ranker.max_evidence(read)
+        of_all = self._ranker.max_evidence(max(read, self._choice.segments_of(position)))
+        return of_all / of_read if of_read and np.isfinite(of_all) else 1.0
 
     def _score_contenders(self, deadline: Deadline, on_progress: Callable[[], object]) -> bool:
         """Read documents until no other can be among the best; false if time does not suffice."""

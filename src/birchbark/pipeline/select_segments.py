@@ -95,6 +95,10 @@ class SegmentChoice:
         """Return the number of characters of a document that were not split into segments."""
         return self._counts[position][1]
 
+    def segments_of(self, position: int) -> int:
+        """Return how many segments a document is known to have."""
+        return self._counts.get(position, (0, 0))[0]
+
     def add_embedded(self, position: int, scores: Float32s) -> None:
         """Record the embedding's scores (n,) of all segments of a document."""
         self._whole[position] = scores
