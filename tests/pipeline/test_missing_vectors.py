@@ -285,3 +285,26 @@ def test_documents_with_and_without_vectors_are_comparable(
     assert len(scores) == 2 * len(texts)
     for name in texts:
         assert scores[f"{name} without"] == pytest.approx(scores[name], rel=1e-3)
+
+
+def test_without_time_documents_with_vectors_do_not_precede_all_others(
+    tmp_path: Path, bert: Callable[..., Path]
+) -> None:
+    """Among documents without vectors the first stage decides, as if they were average ones."""
+    model = bert()
+    texts = [f"The birch {'birch ' * n} by a river. The bee is here {n}." for n in range(6)]
+    documents = [Document(f"d{n}", {"text": text}) for n, text in enumerate(texts)]
+    build_index(documents[::2], tmp_path / "i")
+    attach(tmp_path / "i", model)
+    add_documents(tmp_path / "i", documents[1::2], load_scorer, leave_out=[VECTORS])
+    plan = ReadingPlan(segments=2, embedded=1)
+    ranker = Ranker(load_scorer(bert(labels=1)), embedding=load_scorer(model), plan=plan)
+    engine = IndexEngine(Index(tmp_path / "i"))
+    first = search(engine, "birch", None, 10).hits
+    hits = search(engine, "birch", ranker, 10, 1e-9).hits
+    with_vectors = {d.doc_id for d in documents[::2]}
+    known = [hit.embedding for hit in hits if hit.document.doc_id in with_vectors]
+    assumed = [hit for hit in hits if hit.document.doc_id not in with_vectors]
+    assert all(min(known) <= hit.embedding <= max(known) for hit in assumed)
+    order = [hit.document.doc_id for hit in first if hit.document.doc_id not in with_vectors]
+    assert [hit.document.doc_id for hit in assumed] == order

@@ -214,7 +214,7 @@ def test_a_plan_for_everything_is_no_plan(case: Case) -> None:
 def test_under_a_deadline_scores_are_lower_bounds(case: Case, seconds: int) -> None:
     """Read documents come first, and their scores are the sums of what is shown.
 
-    Beside documents with stored vectors, evidence by the embedding is estimated for the others.
+    Beside documents with stored vectors, evidence by the embedding is assumed for the others.
     """
     start = case.now()
     scoring = case.scored(seconds=seconds)
@@ -230,8 +230,7 @@ def test_under_a_deadline_scores_are_lower_bounds(case: Case, seconds: int) -> N
     for hit in hits:
         parts = sum(part.weight * part.score for part in hit.segments)
         assert hit.score == pytest.approx(hit.first_stage + hit.embedding + parts)
-        estimated = case.stored and case.ranker.plan.embedded is not None
-        if not estimated or hit.document.doc_id in case.stored:
+        if not case.stored or hit.document.doc_id in case.stored:
             assert hit.score <= everything[hit.document.doc_id].score + 1e-9
         if complete and scoring.stats.scored:
             assert hit.score <= planned[hit.document.doc_id].score + 1e-9

@@ -219,6 +219,8 @@ class TopKScoring:
         plan = self._ranker.plan
         segments = plan.embedded if self._can_select else None
         mixed = len(missing) < len(by_position)
+        if mixed and missing:
+            self._assume_embedding(missing)
         while missing:
             if segments is None:
                 batch = scoring.read_batch([self._doc_ids[i] for i in missing], deadline)
@@ -244,6 +246,17 @@ class TopKScoring:
         weight = self._ranker.interpolation.evidence_weight * self._ranker.embedding_share
         evidence = aggregate(scores, self._ranker.aggregation).evidence
         self._embedding_part[position] = weight * evidence
+
+    def _assume_embedding(self, missing: Sequence[int]) -> None:
+        """Give documents without vectors assumed evidence, which counts if time does not suffice.
+
+        It is as high among that of the other documents as the document is in the first stage.
+        Without it, all documents with vectors would precede.
+        """
+        known = np.delete(self._embedding_part, missing)
+        best_first = -np.sort(-known)
+        ranks = np.array(missing) * len(known) // len(self._doc_ids)
+        self._embedding_part[missing] = best_first[ranks]
 
     def _factor_for_all(self, position: int, read: int) -> float:
         """Return the factor that makes evidence from `read` segments comparable with that from all.
