@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_attachments import SCHEMA, TWICE, assert_rows, attachment, words_in, words_of
 
-from birchbark.errors import InputError
+from birchbark.errors import ArtifactError, InputError
+from birchbark.index import attachment_writer
+from birchbark.index import writer as writer_module
 from birchbark.index.attachment_schema import Rows
 from birchbark.index.attachment_slices import Slice, next_slice
 from birchbark.index.build_index import build_index
@@ -145,3 +148,40 @@ def test_a_long_document_is_a_slice_of_its_own_size(tmp_path: Path) -> None:
         sizes.append([document.doc_id for document in one.documents])
         store(tmp_path / "i", one)
     assert sizes == [["canoe", "long"], ["bees", "bridge", "engine", "forest"]]
+
+
+def test_long_computations_are_committed_in_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If enough time has passed, a batch of documents is committed before the next is computed."""
+    build_index(DOCUMENTS, tmp_path / "i")
+    monkeypatch.setattr(attachment_writer, "COMMIT_SECONDS", -1.0)
+    monkeypatch.setattr(attachment_writer, "MAX_DOCUMENTS", 2)
+
+    def fail_at_the_end(documents: Sequence[Document]) -> list[Rows]:
+        if documents[-1] == DOCUMENTS[-1]:
+            raise InterruptedError
+        return words_of()(documents)
+
+    with IndexWriter(tmp_path / "i") as writer:
+        with pytest.raises(InterruptedError):
+            writer.attach("words", SCHEMA, fail_at_the_end)
+        assert writer.missing_rows() == {"words": 1}
+
+
+def test_a_writer_waits_for_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for some time only; then it raises ArtifactError."""
+    build_index(DOCUMENTS, tmp_path / "i")
+    first = IndexWriter(tmp_path / "i")
+    with monkeypatch.context() as patch:
+        patch.setattr(writer_module, "LOCK_SECONDS", 0.0)
+        with pytest.raises(ArtifactError, match="another process is writing to this index"):
+            IndexWriter(tmp_path / "i")
+    monkeypatch.setattr(writer_module, "LOCK_SECONDS", 30.0)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(IndexWriter, tmp_path / "i")
+        first.add(Document("new", {"text": "bee"}))
+        first.commit()
+        first.close()
+        with waiting.result() as second:
+            assert "new" in second
