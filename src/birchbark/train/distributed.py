@@ -125,7 +125,9 @@ def open_process_group(device: str) -> Iterator[ProcessGroup]:
         _select_gpu(device)
     backend = "nccl" if device.startswith("cuda") else "gloo"
     distributed.init_process_group(backend, timeout=TIMEOUT)
+    processes = ProcessGroup(distributed.get_rank(), size)
     try:
-        yield ProcessGroup(distributed.get_rank(), size)
+        yield processes
+        processes.barrier()  # a process that closes its connections early can abort
     finally:
         distributed.destroy_process_group()
