@@ -8,7 +8,6 @@ import pytest
 
 from birchbark.index.build_index import build_index
 from birchbark.pipeline.rank_texts import rank_texts
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.retrieve.engine import IndexEngine
@@ -103,7 +102,7 @@ def test_pyterrier(bert: Path, tmp_path: Path) -> None:
     bm25 = BirchbarkRetriever(tmp_path / "index", first_stage_only=True)
     whole = BirchbarkRetriever(searcher)
     for query in (QUERY, "bees"):
-        for transformer, ranker in ((bm25, None), (whole, Ranker(load_scorer(bert)))):
+        for transformer, ranker in ((bm25, None), (whole, searcher.rankers)):
             hits = search(IndexEngine(index), query, ranker, 1000).hits
             frame = transformer.transform(topics)
             of_query = frame[frame["query"] == query]

@@ -13,7 +13,7 @@ from served import running
 
 from birchbark.index.build_index import build_index
 from birchbark.pipeline.rank_texts import rank_texts
-from birchbark.score.load_scorer import load_scorer
+from birchbark.pipeline.searcher import Searcher
 from conftest import DOCUMENTS, write_bert
 
 QUERY = "birch river"
@@ -34,8 +34,9 @@ def address(bert: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def expected(bert: Path) -> list[tuple[int, float]]:
-    return [(text.index, text.score) for text in rank_texts(QUERY, TEXTS, load_scorer(bert))]
+def expected(address: str, bert: Path) -> list[tuple[int, float]]:
+    ranker = Searcher(bert.parent / "index", bert).rankers[0]
+    return [(text.index, text.score) for text in rank_texts(QUERY, TEXTS, ranker)]
 
 
 @pytest.fixture(autouse=True)
