@@ -37,7 +37,7 @@ from birchbark.score_cache.score_table import ScoreTable
 from birchbark.score_cache.store import ScoreStore
 from birchbark.score_cache.store_folder import entries, prune
 from birchbark.segment.windows import Windows
-from conftest import DOCUMENTS, WordScorer
+from conftest import DOCUMENTS, READ_EVERYTHING, WordScorer
 
 RECORD = FileHeader("", "", "").record.itemsize
 
@@ -396,6 +396,7 @@ def test_fifty_kills_change_no_byte_of_the_run(index: Index, bert: Callable[...,
     command = [
         sys.executable, "-c", RUN, "rerank", str(index.directory), "--run", "first.run",
         "--queries", "q.tsv", "--model", str(model), "--segments", "windows:3/2", "--threads", "1",
+        *READ_EVERYTHING,
     ]  # fmt: skip
     subprocess.run([*command, "--output", "plain.run"], cwd=folder, check=True)
     expected = (folder / "plain.run").read_bytes()
