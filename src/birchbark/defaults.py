@@ -16,7 +16,7 @@ EMBEDDING_BASE: Final = "all-MiniLM-L6-v2"  # in a Python package of its own
 HUB_REVISION: Final = "main"
 DEVICE: Final = "cpu"
 PRECISION: Final[Literal["auto", "fp32", "int8"]] = "auto"
-INT8_MODELS: Final = (MODEL,)  # whose quality in int8 is measured: benchmarks/RESULTS-SEARCH.md
+INT8_MODELS: Final = (MODEL,)  # computed in int8 by `auto`; `make bench-search` compares it
 
 # Reading and indexing
 ENCODING: Final = "utf-8"
@@ -48,7 +48,7 @@ AGGREGATION: Final = "top:" + ",".join(f"{weight:g}" for weight in TOP_WEIGHTS)
 FIRST_STAGE_WEIGHT: Final = 0.2
 FIRST_STAGE_SCALE: Final[Literal["raw", "max", "minmax"]] = "max"
 EMBEDDING_WEIGHT: Final = 0.5
-READ_SEGMENTS: Final = "3"  # of each document; see benchmarks/RESULTS-SEARCH.md
+READ_SEGMENTS: Final = "3"  # of each document; `make bench-search` compares plans
 READ_DOCUMENTS: Final = "all"
 READ_PAIRS: Final = "60"
 EMBED_SEGMENTS: Final = "1"  # of each document without stored vectors

@@ -147,7 +147,7 @@ def build(
         attach_and_report(directory, precomputations)
     if not vectors:
         notify(
-            "vectors of its sentences make searches faster and better: compute them by `birchbark "
+            "vectors of its sentences make searches faster: compute them by `birchbark "
             f"index attach {directory}`, or let `birchbark serve {directory}` do it while idle"
         )
 

@@ -25,7 +25,7 @@ from birchbark.cli.options import (
 from birchbark.option_rules import FIRST_STAGE_OPTIONS
 
 if TYPE_CHECKING:
-    from birchbark.pipeline.answer import Answer, Hit, SearchStats
+    from birchbark.pipeline.answer import Answer, Hit
     from birchbark.pipeline.ranker import Ranker
     from birchbark.records import Segment
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @time_option(
     "--budget",
     help="Time for the answer, such as 500ms or 2s. Documents that cannot be scored in time follow "
-    "in the order of the first stage.",
+    "in the order of first stage and embedding.",
 )
 @option("--json", "as_json", is_flag=True, help="Print one JSON object per hit, each on a line.")
 def command(
@@ -86,10 +86,11 @@ def command(
 
 
 def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> None:
+    from birchbark.pipeline.reading_summary import reading_summary
     from birchbark.show.terminal import show_hits
 
     if as_json:
-        of_answer = {"exact": answer.stats.exact, "stats": _stats_object(answer.stats, rankers)}
+        of_answer = {"exact": answer.stats.exact, "stats": reading_summary(answer.stats, rankers)}
         for hit in answer.hits:
             click.echo(json.dumps(_json_object(hit) | of_answer, ensure_ascii=False))
     elif answer.hits:
@@ -120,14 +121,3 @@ def _json_object(hit: Hit) -> dict[str, Any]:
 
 def _segment_object(segment: Segment, marks: Sequence[tuple[int, int]]) -> dict[str, Any]:
     return {"start": segment.start, "end": segment.end, "text": segment.text, "marks": marks}
-
-
-def _stats_object(stats: SearchStats, rankers: Sequence[Ranker]) -> dict[str, Any]:
-    """Return what --json prints about a search; the names are those of the service."""
-    names = "candidates scored pairs embedded segments by_vectors unsplit_characters".split()
-    planned = rankers[0].plan.max_pairs(stats.candidates) if len(rankers) == 1 else None
-    return {name: getattr(stats, name) for name in names} | {
-        "planned": planned,
-        "models": [ranker.scorer.name for ranker in rankers],
-        "embedding": next((r.embedding.name for r in rankers if r.embedding), None),
-    }

@@ -97,7 +97,7 @@ class TopKScoring:
         on_progress: called whenever documents were scored, by the embedding or the main scorer.
         """
         deadline = deadline or Deadline(None)
-        embedded = self._embed(deadline, on_progress)
+        embedded = self._embed(deadline)
         planned = self._apply_plan(deadline)
         for position, scores in enumerate(self._scoring.vector_scores(self._doc_ids)):
             if scores is not None and position in self._readable:
@@ -201,7 +201,7 @@ class TopKScoring:
             within.append(position)
         return within, True
 
-    def _embed(self, deadline: Deadline, on_progress: Callable[[], object]) -> bool:
+    def _embed(self, deadline: Deadline) -> bool:
         """Compute the candidates' evidence by the embedding; false if time does not suffice."""
         scoring = self._embedding
         if not scoring:
@@ -254,9 +254,9 @@ class TopKScoring:
         Without it, all documents with vectors would precede.
         """
         known = np.delete(self._embedding_part, missing)
-        best_first = -np.sort(-known)
+        descending = -np.sort(-known)
         ranks = np.array(missing) * len(known) // len(self._doc_ids)
-        self._embedding_part[missing] = best_first[ranks]
+        self._embedding_part[missing] = descending[ranks]
 
     def _factor_for_all(self, position: int, read: int) -> float:
         """Return the factor that makes evidence from `read` segments comparable with that from all.
@@ -318,7 +318,7 @@ class TopKScoring:
     def _read(self, positions: Sequence[int], count: int | None, deadline: Deadline) -> bool:
         """Read the next `count` segments of each document; false if time does not suffice."""
         wanted = [self._readings[i].next(count) for i in positions]
-        scored = self._scoring.score_texts([ids for of_one in wanted for ids in of_one], deadline)
+        scored = self._scoring.score_encoded([ids for of_one in wanted for ids in of_one], deadline)
         begin = 0
         for position, of_one in zip(positions, wanted, strict=True):
             reading = self._readings[position]
@@ -436,8 +436,10 @@ class TopKScoring:
 
 def append_below(head: Ranking, doc_ids: Sequence[str]) -> Ranking:
     """Return `head`, followed by `doc_ids` in this order with lower scores."""
-    if not doc_ids or not len(head):
-        return head if not doc_ids else Ranking.of(doc_ids, -np.arange(len(doc_ids), dtype=float))
+    if not doc_ids:
+        return head
+    if not len(head):
+        return Ranking.of(doc_ids, -np.arange(len(doc_ids), dtype=float))
     lowest = float(head.scores.min())
     below = lowest - np.arange(1, len(doc_ids) + 1) * max(1e-3, abs(lowest) * 1e-3)
     return Ranking.of([*head.doc_ids, *doc_ids], [*head.scores.tolist(), *below.tolist()])

@@ -69,8 +69,8 @@ class SegmentScoring:
         """Encode each document lazily."""
         return self._reader.read(doc_ids, self._token_budget)
 
-    def score_texts(self, token_ids: Sequence[Ids], deadline: Deadline) -> Float32s:
-        """Return the scores of as many of the first encoded segments as time allows: see below."""
+    def score_encoded(self, token_ids: Sequence[Ids], deadline: Deadline) -> Float32s:
+        """Return the scores of as many of the first segments as time allows; see `score_before`."""
         return score_before(deadline, self._scorer, self._query, token_ids, self._overhead)
 
     def score(
@@ -82,7 +82,7 @@ class SegmentScoring:
         suffice for even one document.
         """
         token_ids = [ids for document in documents for ids in document.token_ids]
-        scores = self.score_texts(token_ids, deadline)
+        scores = self.score_encoded(token_ids, deadline)
         ends = np.cumsum([len(document.token_ids) for document in documents], dtype=np.intp)
         complete = int(np.searchsorted(ends, len(scores), side="right"))  # documents
         if documents and not complete:

@@ -28,9 +28,9 @@ class Precision(Enum):
 
 
 def precision_for_searches(model: str) -> Precision:
-    """Return INT8 if the processor has VNNI and `model` is known to lose nothing by it, else FP32.
+    """Return INT8 if the processor has VNNI and `model` is one of INT8_MODELS, else FP32.
 
-    Without VNNI, int8 is hardly faster, and sums may overflow.
+    Without VNNI, int8 weights have only 7 bits (docs/explanation/int8.md).
     """
     return Precision.INT8 if model in defaults.INT8_MODELS and has_vnni() else Precision.FP32
 

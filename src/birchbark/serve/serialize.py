@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from birchbark.pipeline.answer import Answer, Evidence, Hit
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading_summary import reading_summary
 from birchbark.records import Document, Segment
 from birchbark.serve.schemas import (
     DocumentResponse,
@@ -24,23 +25,12 @@ def serialize_answer(
     answer: Answer, query: str, rankers: Sequence[Ranker], timings: Timings
 ) -> SearchResponse:
     """Convert an answer. rankers: the stages of the search; none for the first stage alone."""
-    stats = answer.stats
-    first = rankers[0] if rankers else None
     return SearchResponse(
         query=query,
         hits=[serialize_hit(hit) for hit in answer.hits],
-        exact=stats.exact,
-        candidates=stats.candidates,
-        scored=stats.scored,
-        pairs=stats.pairs,
-        embedded=stats.embedded,
-        planned=first.plan.max_pairs(stats.candidates) if first and len(rankers) == 1 else None,
-        segments=stats.segments,
-        by_vectors=stats.by_vectors,
-        unsplit_characters=stats.unsplit_characters,
-        models=[ranker.scorer.name for ranker in rankers],
-        embedding=first.embedding.name if first and first.embedding else None,
+        exact=answer.stats.exact,
         timings_ms=timings,
+        **reading_summary(answer.stats, rankers),
     )
 
 
