@@ -111,7 +111,7 @@ def _grid() -> Iterator[ReadingPlan]:
 
 
 def _by_pairs() -> Iterator[ReadingPlan]:
-    for pairs in (30, 60, 90, 150):
+    for pairs in (30, 45, 60, 90, 150):
         yield replace(DEFAULT_PLAN, segments=3, documents=None, pairs=pairs)
 
 
