@@ -4,9 +4,9 @@
 
 The ways to search differ in what BERT reads (search_rows.py). Quality is measured on five test
 collections, time on one of them (TIME), beside sentence-transformers and FlashRank. Each part
-writes its figures to the cache, and the report is made from the latest figures of all parts. Scores
-for quality are kept there as well: a killed run goes on where it stopped. Times are measured
-without them.
+writes its figures to benchmarks/search-figures, and the report is made from those of all parts, as
+far as they are of the present models. Scores for quality are kept in the cache: a killed run goes
+on where it stopped. Times are measured without them.
 """
 
 from __future__ import annotations
@@ -48,8 +48,15 @@ PLOT = "search.svg"
 @click.option(
     "--documents", default=1_000_000, show_default=True, help="Documents of the large index."
 )
+@click.option(
+    "--queries",
+    default=100,
+    show_default=True,
+    help="Queries per collection whose quality is measured, a random sample.",
+)
 @click.option("--data", type=FOLDER, default=DATA, show_default=True, help="Folder of collections.")
 @click.option("--cache", type=FOLDER, default="bench-work/search", show_default=True)
+@click.option("--figures", type=FOLDER, default="benchmarks/search-figures", show_default=True)
 @click.option(
     "--peers-python",
     default=sys.executable,
@@ -60,24 +67,29 @@ def main(
     parts: Sequence[str],
     seconds: float,
     documents: int,
+    queries: int,
     data: Path,
     cache: Path,
+    figures: Path,
     peers_python: str,
     output: Path | None,
 ) -> None:
     """Measure quality and time of searches."""
-    cache.mkdir(parents=True, exist_ok=True)
-    benchmark = Benchmark(data.resolve(), cache.resolve(), seconds, documents, peers_python)
+    for folder in (cache, figures):
+        folder.mkdir(parents=True, exist_ok=True)
+    benchmark = Benchmark(
+        data.resolve(), cache.resolve(), figures, seconds, documents, queries, peers_python
+    )
     for part in parts:
         if part != "none":
             benchmark.run(part)
-    figures = benchmark.figures()
-    text = report(figures, PLOT)
+    measured = benchmark.figures()
+    text = report(measured, PLOT)
     if output is None:
         click.echo(text, nl=False)
         return
     output.write_text(text)
-    if drawing := plot(figures):
+    if drawing := plot(measured):
         output.with_name(PLOT).write_text(drawing)
 
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.children import ROOT, say
@@ -76,6 +76,17 @@ class Prepared:
     def segmenter(self) -> Segmenter:
         """How documents are split."""
         return parse_segmenter(self.collection.segments)
+
+    def only(self, queries: Sequence[Query]) -> Prepared:
+        """Return the collection with some of its queries, their judgments and candidates."""
+        chosen = {query.query_id for query in queries}
+        qrels = Qrels({id_: of_one for id_, of_one in self.qrels.grades.items() if id_ in chosen})
+        run = self.candidates and Run(
+            {id_: of_one for id_, of_one in self.candidates.rankings.items() if id_ in chosen},
+            self.candidates.tag,
+        )
+        in_order = [query for query in self.queries if query.query_id in chosen]
+        return replace(self, queries=in_order, qrels=qrels, candidates=run)
 
     def index(self, *, vectors: bool) -> Path:
         """Return the folder of the index with or without stored vectors."""

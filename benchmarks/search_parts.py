@@ -6,13 +6,14 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from benchmarks.children import say
 from benchmarks.first_stage import machine
-from benchmarks.search_collections import COLLECTIONS, Collection, prepare
+from benchmarks.search_collections import COLLECTIONS, Collection, Prepared, prepare
 from benchmarks.search_first_tokens import NAME as FIRST_TOKENS
 from benchmarks.search_first_tokens import measure_first_tokens
 from benchmarks.search_million import measure_million
@@ -22,6 +23,8 @@ from benchmarks.search_quality import measure_rows
 from benchmarks.search_rows import BM25, EVERYTHING, FIRST, Row, rows
 from benchmarks.search_times import TimedSearch
 from birchbark import RM3, FirstStage, Query, defaults
+from birchbark.artifact import fingerprint_all
+from birchbark.checkpoint.locate import locate
 
 STAGES = {"quality": FirstStage(), "rm3": FirstStage(expansion=RM3())}
 PARTS = (*STAGES, "times", "peers", "million")
@@ -34,15 +37,18 @@ Figures = dict[str, Any]
 class Benchmark:
     """The settings of a run.
 
-    cache: the folder of indexes, scores and figures. seconds: the time for a row, after which no
-    further query is timed, unless fewer than FEWEST were. documents: of the large index. python:
-    the interpreter of the peers' environment.
+    cache: the folder of indexes and scores. folder: that of figures. seconds: the time for a row,
+    after which no further query is timed, unless fewer than FEWEST were. documents: of the large
+    index. queries: number of queries per collection whose quality is measured. python: the
+    interpreter of the peers' environment.
     """
 
     data: Path
     cache: Path
+    folder: Path
     seconds: float
     documents: int
+    queries: int
     python: str
 
     def run(self, part: str) -> None:
@@ -68,7 +74,7 @@ class Benchmark:
         for chosen in _cheapest_first(compared):
             for collection in self._collections(part):
                 say(f"{part}: {collection.name}, {len(chosen)} ways to search")
-                prepared = prepare(collection, self.data, self.cache)
+                prepared = self._sample(collection)
                 scores = self.cache / f"scores-{collection.name}"
                 save = self._saving(part, collection.name)
                 measure_rows(prepared, STAGES[part], chosen, models, scores, save)
@@ -79,10 +85,15 @@ class Benchmark:
         """Measure the quality of what peers do."""
         for collection in self._collections("quality"):
             say(f"quality: {collection.name}, first tokens")
-            prepared = prepare(collection, self.data, self.cache)
+            prepared = self._sample(collection)
             scores = self.cache / f"scores-{collection.name}"
             figures = measure_first_tokens(prepared, prepared.run(FirstStage()), models, scores)
             self._saving("quality", collection.name)(FIRST_TOKENS, figures)
+
+    def _sample(self, collection: Collection) -> Prepared:
+        """Return a collection with as many of its queries as are measured."""
+        prepared = prepare(collection, self.data, self.cache)
+        return prepared.only(_shuffled(prepared.queries)[: self.queries])
 
     def _saving(self, part: str, collection: str) -> Callable[[str, Figures], None]:
         """Return a function that saves the figures of a row."""
@@ -125,17 +136,26 @@ class Benchmark:
         self._save("peers", figures)
 
     def _path(self, part: str) -> Path:
-        return self.cache / f"figures-{part}.json"
+        return self.folder / f"{part}.json"
 
     def _load(self, part: str) -> Figures:
+        """Return the figures of a part; empty if they are of other models."""
         path = self._path(part)
-        figures: Figures = json.loads(path.read_text()) if path.exists() else {}
+        saved = json.loads(path.read_text()) if path.exists() else {}
+        figures: Figures = saved.get("figures", {}) if saved.get("models") == _models() else {}
         return figures
 
     def _save(self, part: str, figures: Figures) -> None:
         scratch = self._path(part).with_suffix(".tmp")
-        scratch.write_text(json.dumps(figures, indent=1))
+        text = json.dumps({"models": _models(), "figures": figures}, indent=1)
+        scratch.write_text(text + "\n")
         scratch.rename(self._path(part))
+
+
+@cache
+def _models() -> dict[str, str]:
+    """Return the fingerprints of the models."""
+    return {name: fingerprint_all(locate(name)) for name in (defaults.MODEL, defaults.EMBEDDING)}
 
 
 def _cheapest_first(chosen: Sequence[Row]) -> list[list[Row]]:

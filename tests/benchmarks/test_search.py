@@ -26,7 +26,7 @@ from benchmarks.search_quality import measure_rows
 from benchmarks.search_report import is_searched, report
 from benchmarks.search_rows import BM25, MIXTURE, Row, rows
 from benchmarks.search_times import TimedSearch
-from birchbark import FirstStage, Index, Interpolation, Max, Ranker, Ranking, rerank
+from birchbark import FirstStage, Index, Interpolation, Max, Ranker, Ranking, defaults, rerank
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.segment.whole import whole
@@ -170,9 +170,27 @@ def test_times_are_of_exact_answers(row: Row, prepared: Prepared, models: Models
 
 def test_missing_collections_are_left_out(data: Path, tmp_path: Path) -> None:
     """What is not in the data folder is not measured; nothing was measured yet."""
-    benchmark = Benchmark(data, tmp_path, 0, 0, sys.executable)
+    benchmark = Benchmark(data, tmp_path, tmp_path, 0, 0, 1, sys.executable)
     assert [c.name for c in benchmark._collections("quality")] == ["TIME"]
     assert benchmark.figures() == {part: {} for part in PARTS}
+
+
+def test_figures_of_other_models_are_not_reported(data: Path, tmp_path: Path) -> None:
+    """Saved figures are those of the next run, until a model changes."""
+    benchmark = Benchmark(data, tmp_path, tmp_path, 0, 0, 1, sys.executable)
+    benchmark._save("times", {"rows": 1})
+    assert benchmark.figures()["times"] == {"rows": 1}
+    path = tmp_path / "times.json"
+    path.write_text(path.read_text().replace(defaults.MODEL, "another"))
+    assert benchmark.figures()["times"] == {}
+
+
+def test_a_sample_has_its_judgments_only(prepared: Prepared) -> None:
+    """Means are over the queries of the sample."""
+    sample = prepared.only(prepared.queries[1:])
+    assert [query.query_id for query in sample.queries] == ["2"]
+    assert sample.qrels.grades == {"2": {"bees": 1}}
+    assert prepared.only(prepared.queries) == prepared
 
 
 def test_the_report_says_which_targets_are_met() -> None:
@@ -227,7 +245,8 @@ def test_the_script_reports_what_it_measured(data: Path, tmp_path: Path) -> None
     """Quality and times of every row, measured one after the other."""
     output = tmp_path / "RESULTS.md"
     command = [sys.executable, "-m", "benchmarks.search", "--data", str(data), "--seconds", "0"]
-    command += ["--cache", str(tmp_path / "cache"), "--output", str(output)]
+    command += ["--cache", str(tmp_path / "cache"), "--figures", str(tmp_path / "figures")]
+    command += ["--output", str(output)]
     for part in ("quality", "times", "none"):
         done = subprocess.run(
             [*command, "--part", part], cwd=ROOT, capture_output=True, text=True, check=False
