@@ -54,6 +54,9 @@ PLOT = "search.svg"
     show_default=True,
     help="Queries per collection whose quality is measured, a random sample.",
 )
+@click.option(
+    "--only-missing", is_flag=True, help="Leave out the quality of rows that have figures already."
+)
 @click.option("--data", type=FOLDER, default=DATA, show_default=True, help="Folder of collections.")
 @click.option("--cache", type=FOLDER, default="bench-work/search", show_default=True)
 @click.option("--figures", type=FOLDER, default="benchmarks/search-figures", show_default=True)
@@ -68,6 +71,7 @@ def main(
     seconds: float,
     documents: int,
     queries: int,
+    only_missing: bool,
     data: Path,
     cache: Path,
     figures: Path,
@@ -78,7 +82,14 @@ def main(
     for folder in (cache, figures):
         folder.mkdir(parents=True, exist_ok=True)
     benchmark = Benchmark(
-        data.resolve(), cache.resolve(), figures, seconds, documents, queries, peers_python
+        data.resolve(),
+        cache.resolve(),
+        figures,
+        seconds,
+        documents,
+        queries,
+        peers_python,
+        only_missing,
     )
     for part in parts:
         if part != "none":

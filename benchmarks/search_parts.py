@@ -50,6 +50,7 @@ class Benchmark:
     documents: int
     queries: int
     python: str
+    only_missing: bool = False
 
     def run(self, part: str) -> None:
         """Measure one part; figures are saved after each row."""
@@ -68,11 +69,14 @@ class Benchmark:
         return {part: self._load(part) for part in PARTS}
 
     def _quality(self, part: str) -> None:
-        """Measure AP and nDCG@10. Rows that read everything are the last, as they take longest."""
+        """Measure AP and nDCG@10: first of the defaults and of what they are compared with."""
         models = Models()
         compared = [row for row in rows() if part == "quality" or _is_essential(row)]
-        for chosen in _cheapest_first(compared):
+        for group in _essential_first(compared):
             for collection in self._collections(part):
+                chosen = [row for row in group if not self._is_known(part, collection, row.name)]
+                if not chosen:
+                    continue
                 say(f"{part}: {collection.name}, {len(chosen)} ways to search")
                 prepared = self._sample(collection)
                 scores = self.cache / f"scores-{collection.name}"
@@ -84,11 +88,16 @@ class Benchmark:
     def _first_tokens(self, models: Models) -> None:
         """Measure the quality of what peers do."""
         for collection in self._collections("quality"):
+            if self._is_known("quality", collection, FIRST_TOKENS):
+                continue
             say(f"quality: {collection.name}, first tokens")
             prepared = self._sample(collection)
             scores = self.cache / f"scores-{collection.name}"
             figures = measure_first_tokens(prepared, prepared.run(FirstStage()), models, scores)
             self._saving("quality", collection.name)(FIRST_TOKENS, figures)
+
+    def _is_known(self, part: str, collection: Collection, row: str) -> bool:
+        return self.only_missing and row in self._load(part).get(collection.name, {})
 
     def _sample(self, collection: Collection) -> Prepared:
         """Return a collection with as many of its queries as are measured."""
@@ -158,11 +167,11 @@ def _models() -> dict[str, str]:
     return {name: fingerprint_all(locate(name)) for name in (defaults.MODEL, defaults.EMBEDDING)}
 
 
-def _cheapest_first(chosen: Sequence[Row]) -> list[list[Row]]:
-    """Return the rows in groups: the defaults, then what takes minutes, an hour, and hours."""
-    costs = [_cost(row) for row in chosen]
+def _essential_first(compared: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows in groups: the defaults, what they are compared with, the others."""
+    costs = [_cost(row) for row in compared]
     return [
-        [row for row, cost in zip(chosen, costs, strict=True) if cost == level]
+        [row for row, cost in zip(compared, costs, strict=True) if cost == level]
         for level in sorted(set(costs))
     ]
 
@@ -173,11 +182,11 @@ def _is_essential(row: Row) -> bool:
 
 
 def _cost(row: Row) -> int:
+    if row.is_default or row.group == FIRST:
+        return 0
     if row.group == EVERYTHING:
-        return 3
-    if row.plan.documents == defaults.RERANKING_DEPTH:
-        return 2
-    return int(not row.is_default and row.group != FIRST)
+        return 1
+    return 3 if row.plan.documents == defaults.RERANKING_DEPTH else 2
 
 
 def _shuffled(queries: Sequence[Query]) -> list[Query]:

@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -183,6 +184,17 @@ def test_figures_of_other_models_are_not_reported(data: Path, tmp_path: Path) ->
     path = tmp_path / "times.json"
     path.write_text(path.read_text().replace(defaults.MODEL, "another"))
     assert benchmark.figures()["times"] == {}
+
+
+def test_known_rows_need_not_be_measured_again(data: Path, tmp_path: Path) -> None:
+    """A run that was killed, or that measured other models, goes on with what is missing."""
+    benchmark = Benchmark(data, tmp_path, tmp_path, 0, 0, 1, sys.executable)
+    benchmark._save("quality", {"TIME": {BM25.name: {"AP": 0.5}}})
+    again = replace(benchmark, only_missing=True)
+    assert again._is_known("quality", COLLECTIONS[0], BM25.name)
+    assert not again._is_known("quality", COLLECTIONS[0], MIXTURE.name)
+    assert not again._is_known("quality", COLLECTIONS[1], BM25.name)
+    assert not benchmark._is_known("quality", COLLECTIONS[0], BM25.name)
 
 
 def test_a_sample_has_its_judgments_only(prepared: Prepared) -> None:
