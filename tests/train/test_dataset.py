@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,12 @@ from birchbark.train.dataset import load_datasets
 from birchbark.train.pair_inputs import PairInputs
 from birchbark.train.read_config import read_training
 from birchbark.train.sampler import Sampler
-from birchbark.train.teacher_scores import TeacherScores, teacher_targets, with_teacher_targets
+from birchbark.train.teacher_scores import (
+    TeacherScores,
+    teacher_targets,
+    with_teacher_targets,
+    without_false_negatives,
+)
 from conftest import write_bert
 
 
@@ -203,6 +209,42 @@ def test_two_losses_with_one_teacher_share_its_scores(tmp_path: Path) -> None:
     assert sum(" scores " in line for line in logged) == 1
     assert [facts["pooling"] for facts in dataset.facts["teachers"]] == ["tokens"]
     assert dataset.targets[0] is dataset.targets[1]
+
+
+def test_texts_that_the_teacher_prefers_are_no_negatives() -> None:
+    """A negative counts unless it has a higher score than every relevant text of its query."""
+    rows = [("a", 0, 0.9), ("a", 1, 0.5), ("a", 0, 0.5), ("a", 2, 0.1), ("a", 0, 0.2)]
+    rows += [("b", 0, 0.9), ("b", 0, 0.1)]  # has no relevant text
+    rows += [("c", 1, math.nan), ("c", 0, 0.9)]  # the relevant text is not in a list
+    pairs = [Pair(q, q, f"{i}", f"text {i}", grade) for i, (q, grade, _) in enumerate(rows)]
+    table, scores = PairTable.of(pairs), {f"text {i}": row[2] for i, row in enumerate(rows)}
+    texts = [table.texts[text] for text in table.text[table.starts[:-1]]]
+    found = without_false_negatives(table, np.array([scores[t] for t in texts], np.float32))
+    left_out = [text for text, grade in zip(texts, found, strict=True) if np.isnan(grade)]
+    assert left_out == ["text 0"]
+    assert np.nansum(found) == 4
+
+
+def test_a_teacher_of_judged_lists_leaves_texts_out(tmp_path: Path) -> None:
+    """They are counted in the log and in the facts for the model card."""
+    teacher = str(write_bert(tmp_path / "teacher"))
+    objective = {"kind": "softmax", "teacher": [teacher]}
+    training = prepare(tmp_path, objective=objective, lists={"each": "positive", "texts": 3})
+    logged: list[str] = []
+    tokenizer = CheckpointTokenizer(Checkpoint.open(tmp_path / "base"))
+    datasets = list(load_datasets(training, tmp_path, tokenizer, logged.append))
+    sampler = Sampler(datasets, training.schedule, training.seed, 1)
+    scores = TeacherScores(tmp_path / "stored")
+    (dataset,) = with_teacher_targets(datasets, sampler, scores, logged.append)
+    ((targets,), grades) = dataset.targets, dataset.training_pairs.pairs.grades
+    count = int(np.isnan(targets).sum())
+    assert 0 < count < (grades == 0).sum()
+    np.testing.assert_array_equal(targets[~np.isnan(targets)], grades[~np.isnan(targets)])
+    assert f"{count:,} probably relevant texts are left out" in logged[-1]
+    (left_out,) = dataset.facts["left_out"]
+    assert left_out["texts"] == count
+    assert [facts["model"] for facts in left_out["teachers"]] == [teacher]
+    assert dataset.facts["teachers"] == []
 
 
 def test_a_query_held_out_of_one_set_is_trained_on_in_none(tmp_path: Path) -> None:

@@ -162,6 +162,19 @@ def test_equal_grades_have_no_loss(kind: str) -> None:
     assert not gradients.any()
 
 
+@given(some_lists(), NUMBERS)
+def test_softmax_leaves_out_texts_without_a_grade(lists: Any, logit: float) -> None:
+    """Loss and gradient are those of the other texts."""
+    softmax = Objective("softmax")
+    expected, gradients = losses(softmax, lists, 6)
+    found, found_gradients = losses(
+        softmax, [([logit, *x], [math.nan, *y]) for x, y in lists], 7, (0.0, math.nan)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found_gradients[:, 1:], gradients, rtol=1e-4, atol=1e-6)
+    assert not found_gradients[:, 0].any()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_large_log_odds_have_finite_gradients(kind: str) -> None:
     """No intermediate value overflows to NaN."""

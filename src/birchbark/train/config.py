@@ -40,7 +40,9 @@ class Teacher:
 class LossTerm:
     """A term of the weighted sum of losses that is minimised.
 
-    teacher: provides the targets; None if the targets are grades.
+    teacher: provides the targets if the objective needs one. Otherwise the targets are grades, and
+    a teacher says which texts of grade 0 are left out: those that it scores higher than every
+    relevant text of the query, since they are probably relevant, too. None for no teacher.
     """
 
     objective: Objective
@@ -86,7 +88,7 @@ class DataSetConfig:
 
     @property
     def teachers(self) -> tuple[Teacher, ...]:
-        """The teachers whose scores are targets of a loss term, one per term."""
+        """The teachers whose scores a loss term needs, one per term."""
         return tuple(term.teacher for term in self.loss_terms if term.teacher)
 
 

@@ -58,6 +58,11 @@ class Objective:
         return LOSSES[self.kind].needs_teacher
 
     @property
+    def can_use_teacher(self) -> bool:
+        """Whether a teacher may say which texts of grade 0 are probably relevant."""
+        return LOSSES[self.kind].can_use_teacher
+
+    @property
     def needs_several_texts(self) -> bool:
         """Whether the loss needs at least two texts per list; with one it is constant."""
         return LOSSES[self.kind].needs_several_texts
@@ -110,9 +115,11 @@ def softmax_loss(logits: Any, targets: Any, mask: Any) -> Any:
     """Cross-entropy between softmax(logits) and the grades divided by their sum.
 
     Grades below 0 count as 0. For a list with one relevant text, the loss is the negative logarithm
-    of that text's probability; for a list without one it is 0.
+    of that text's probability; for a list without one it is 0. Texts whose grade is NaN are left
+    out.
     """
-    gains = targets.clamp(min=0) * mask  # (lists, width)
+    mask = mask & ~targets.isnan()  # (lists, width)
+    gains = targets.nan_to_num().clamp(min=0) * mask  # (lists, width)
     target_probabilities = gains / gains.sum(1, keepdim=True).clamp(min=1e-9)
     return _cross_entropy(logits, target_probabilities, mask)
 
@@ -183,6 +190,7 @@ class _LossKind:
     needs_several_texts: bool = True
     has_gradient: Callable[[NDArray[np.float32]], bool] = _always
     needs_teacher: bool = False
+    can_use_teacher: bool = False
     settings: tuple[str, ...] = ()
 
 
@@ -191,7 +199,7 @@ LOSSES: Mapping[str, _LossKind] = {
     "pointwise": _LossKind(pointwise, needs_several_texts=False),
     "ranknet": _LossKind(ranknet, has_gradient=_unequal),
     "margin": _LossKind(margin_loss, has_gradient=_unequal, settings=("margin",)),
-    "softmax": _LossKind(softmax_loss, has_gradient=_any_relevant),
+    "softmax": _LossKind(softmax_loss, has_gradient=_any_relevant, can_use_teacher=True),
     "listnet": _LossKind(listnet),
     "soft": _LossKind(soft, needs_several_texts=False, needs_teacher=True),
     "soft-margin": _LossKind(soft_margin, needs_teacher=True),

@@ -237,14 +237,18 @@ def _loss_term(section: Section) -> LossTerm:
     default = Objective(section.text("kind", "pointwise"))
     settings = {name: section.number(name, getattr(default, name)) for name in default.settings}
     objective, weight = Objective(default.kind, **settings), _positive(section, "weight", 1.0)
-    if not objective.needs_teacher:
-        if "teacher" in section.keys:
-            raise InputError(f"objective {objective.kind} has no teacher")
+    if "teacher" not in section.keys:
+        if objective.needs_teacher:
+            raise InputError(f"objective {objective.kind} needs a teacher")
         return LossTerm(objective, None, weight)
+    if not (objective.needs_teacher or objective.can_use_teacher):
+        raise InputError(f"objective {objective.kind} has no teacher")
     models = section.text_or_texts("teacher", ())
     if not models:
-        raise InputError(f"objective {objective.kind} needs a teacher")
-    scale, shift = section.number("scale", 1.0), section.number("shift", 0.0)
+        raise InputError("no teacher", wanted="one or more models")
+    scale, shift = 1.0, 0.0
+    if objective.needs_teacher:
+        scale, shift = section.number("scale", scale), section.number("shift", shift)
     pooling = section.text("pooling", None)
     teacher = Teacher(models, scale, shift, parse_pooling(pooling) if pooling else None)
     return LossTerm(objective, teacher, weight)

@@ -21,6 +21,7 @@ from birchbark.train.config import Teacher
 from birchbark.train.dataset import Log, TokenisedDataSet
 from birchbark.train.sampler import Sampler
 
+Facts = dict[str, object]
 BATCH_CHARACTERS = 1 << 19  # about as much text is scored between two writes to the store
 
 
@@ -46,7 +47,8 @@ def with_teacher_targets(
 ) -> list[TokenisedDataSet]:
     """Return the data sets with teacher scores as targets of the pairs that `sampler` samples.
 
-    The targets of all other pairs are NaN. Data sets without a teacher are returned unchanged.
+    The targets of all other pairs are NaN. Where grades are the targets, a teacher makes those of
+    false negatives NaN. Data sets without a teacher are returned unchanged.
     Raises InputError for a teacher that scores documents, and what `load_scorer` raises.
     """
     if not any(dataset.config.teachers for dataset in datasets):
@@ -60,20 +62,31 @@ def with_teacher_targets(
 def _with_targets(
     dataset: TokenisedDataSet, sampled: Indices, scores: TeacherScores, log: Log
 ) -> TokenisedDataSet:
-    targets, facts = list(dataset.targets), []
-    computed: dict[Teacher, Float32s] = {}  # several losses may share a teacher
+    pairs, targets = dataset.training_pairs.pairs, list(dataset.targets)
+    computed: dict[Teacher, tuple[Float32s, list[Facts]]] = {}  # losses may share a teacher
+    distilled: dict[Teacher, list[Facts]] = {}
+    left_out: list[Facts] = []
     for index, term in enumerate(dataset.config.loss_terms):
-        if term.teacher and term.teacher not in computed:
+        if not term.teacher:
+            continue
+        if term.teacher not in computed:
             by_model = [
                 _model_targets(dataset, model, term.teacher, sampled, scores, log)
                 for model in term.teacher.models
             ]
-            values = [values for values, _ in by_model]
-            computed[term.teacher] = np.mean(values, axis=0, dtype=np.float32)
-            facts += [model_facts for _, model_facts in by_model]
-        if term.teacher:
-            targets[index] = computed[term.teacher]
-    return replace(dataset, targets=tuple(targets), facts={**dataset.facts, "teachers": facts})
+            mean = np.stack([values for values, _ in by_model]).mean(axis=0, dtype=np.float32)
+            computed[term.teacher] = mean, [facts for _, facts in by_model]
+        values, teachers = computed[term.teacher]
+        if term.objective.needs_teacher:
+            targets[index], distilled[term.teacher] = values, teachers
+            continue
+        targets[index] = without_false_negatives(pairs, values)
+        count = int(np.isnan(targets[index]).sum())
+        log(f"{dataset.config.name}: {count:,} probably relevant texts are left out")
+        left_out.append({"teachers": teachers, "texts": count})
+    of_all = [facts for teachers in distilled.values() for facts in teachers]
+    facts = {**dataset.facts, "teachers": of_all, "left_out": left_out}
+    return replace(dataset, targets=tuple(targets), facts=facts)
 
 
 def _model_targets(
@@ -83,7 +96,7 @@ def _model_targets(
     sampled: Indices,
     scores: TeacherScores,
     log: Log,
-) -> tuple[Float32s, dict[str, object]]:
+) -> tuple[Float32s, Facts]:
     """Return one model's targets (pairs,), and what the model card says about the model."""
     name, pairs = dataset.config.name, dataset.training_pairs.pairs
     log(f"{name}: {model} scores {len(sampled):,} of {len(pairs):,} pairs")
@@ -93,8 +106,23 @@ def _model_targets(
     targets, truncated = teacher_targets(pairs, sampled, teacher, scorer, scores)
     if truncated:
         log(f"{name}: the teacher truncates {truncated:,} pairs")
-    facts: dict[str, object] = {"model": model, "fingerprint": scorer.fingerprint, "cut": truncated}
+    facts: Facts = {"model": model, "fingerprint": scorer.fingerprint, "cut": truncated}
     return targets, facts | ({"pooling": teacher.pooling.mode} if teacher.pooling else {})
+
+
+def without_false_negatives(pairs: PairTable, scores: Float32s) -> Float32s:
+    """Return the grades (pairs,), with NaN for probably relevant texts of grade 0.
+
+    They have a higher score of the teacher than every relevant text of the same query. scores: the
+    teacher's (pairs,), with NaN for pairs that are not needed.
+    """
+    relevant = pairs.grades > 0
+    best = np.full(len(pairs.queries), -np.inf, np.float32)  # (queries,)
+    np.fmax.at(best, pairs.query[relevant], scores[relevant])
+    best[np.isneginf(best)] = np.inf  # without a relevant text nothing is known
+    grades = pairs.grades.copy()
+    grades[~relevant & (scores > best[pairs.query])] = np.nan
+    return grades
 
 
 def teacher_targets(
