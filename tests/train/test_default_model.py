@@ -11,6 +11,7 @@ import pytest
 
 from birchbark import defaults
 from birchbark.checkpoint.locate import locate
+from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
 from birchbark.collection.queries import read_queries
 from birchbark.pairs.read import read_pairs
@@ -58,8 +59,10 @@ def test_the_pools_contain_no_evaluation_data() -> None:
     late_lines = (folder / "late-pool.sh").read_text().splitlines()
     assert any("docstrings.py" in line for line in late_lines)
     assert not [line for line in late_lines if "scifact/" in line or "pydocs" in line]
-    both = [*lines, *late_lines]
-    assert not [line for line in both if not line.startswith("#") and forbidden(line)]
+    questions = (ROOT / "training" / "questions" / "pool.sh").read_text().splitlines()
+    assert any("/qa/" in line for line in questions)
+    every = [*lines, *late_lines, *questions]
+    assert not [line for line in every if not line.startswith("#") and forbidden(line)]
 
 
 @pytest.mark.parametrize("name", ["trec-dl19-passage", "time", "cacm", "cranfield", "scifact"])
@@ -69,9 +72,21 @@ def test_no_evaluation_query_is_trained_on(name: str, data: Callable[[str], Path
     claims = read_queries(data("scifact/queries.train.tsv"))
     trained = {_plain(q.text) for q in claims if q.query_id not in EXCLUDED}
     trained |= {_plain(q.text) for q in read_queries(data("trec-dl21-passage/queries.tsv"))}
+    for folder in ("dl22-teacher", *(f"qa/{path.name}" for path in data("qa").iterdir())):
+        trained |= {_plain(q.text) for q in read_queries(data(folder) / "queries.tsv")}
     for part in ("wikiqa/train.tsv", "wikiqa/dev.tsv", "wikiqa/test.tsv", "selqa/dev.tsv"):
         trained |= {_plain(pair.query) for pair in read_pairs(data(part), Intake())}
     assert not evaluated & trained
+
+
+@pytest.mark.parametrize("name", ["trec-dl19-passage", "time", "cacm", "cranfield", "scifact"])
+def test_no_evaluation_text_is_trained_on(name: str, data: Callable[[str], Path]) -> None:
+    """No passage of the questions' sets is identical to a document of a test collection."""
+    evaluated = {_plain(d.contents) for d in read_collection(str(data(name) / "corpus.jsonl"))}
+    for path in sorted(data("qa").iterdir()):
+        passages = read_collection(str(path / "passages.jsonl.gz"))
+        shared = evaluated & {_plain(passage.contents) for passage in passages}
+        assert not {text for text in shared if text}, path.name
 
 
 def test_the_default_model_has_the_committed_settings() -> None:
