@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from birchbark.combine.aggregate import DocumentEvidence, aggregate, grows
+from birchbark.combine.aggregate import DocumentEvidence, grows
 from birchbark.combine.topk import TopK
 from birchbark.pipeline.answer import Evidence, Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.document_readers import DocumentReaders
+from birchbark.pipeline.embedding_evidence import EmbeddingEvidence
 from birchbark.pipeline.reading import Reading
 from birchbark.pipeline.reading_plan import Select
 from birchbark.pipeline.score_segments import SegmentScoring
@@ -36,8 +37,6 @@ RESCORED_SEGMENTS = 5  # per document, at most
 ROUNDING = 1e-9  # bounds are raised by this share: more than the rounding error of float64 sums
 LOOKAHEAD = 2  # documents scored together, although the first may make the second unnecessary
 LOOKAHEAD_SEGMENTS = 24  # the same where the plan reads few segments of each: enough for 2 threads
-EMBEDDING_SHARE = 0.5  # of the time, at most, if vectors must be computed
-DEADLINE_DOCUMENTS = 10  # embedded at once under a deadline
 
 
 class TopKScoring:
@@ -63,16 +62,15 @@ class TopKScoring:
         self._top = min(top, len(candidates))
         self._evidence_weight = ranker.interpolation.evidence_weight * (1 - ranker.embedding_share)
         self._first_stage = ranker.interpolation.weighted_first_stage(candidates.scores)  # (n,)
-        self._embedding_part = np.zeros(len(candidates))
         self._scoring = SegmentScoring(readers.main, query)
-        self._embedding = SegmentScoring(readers.embedding, query) if readers.embedding else None
+        embedding = SegmentScoring(readers.embedding, query) if readers.embedding else None
         self._precise = SegmentScoring(readers.precise, query) if readers.precise else None
         self._choice = SegmentChoice(
             self._doc_ids,
             query,
             readers.terms,
             self._scoring,
-            self._embedding,
+            embedding,
             readers.token_embeddings() if ranker.plan.select is Select.TOKENS else None,
         )
         self._store = readers.main
@@ -81,6 +79,11 @@ class TopKScoring:
         self._topk = TopK(self._doc_ids, [np.inf] * len(candidates), k)
         self._exact = False
         self._can_select = ranker.scorer.width == 1 and ranker.limit == Limit()
+        segments = ranker.plan.embedded if self._can_select else None
+        self._embedding = EmbeddingEvidence(
+            ranker, self._doc_ids, embedding, self._choice, segments
+        )
+        self._embedding_part = self._embedding.weighted  # (n,)
         self._in_rounds = in_rounds and self._can_select
         self._counts_in_part = ranker.scorer.width == 1 and grows(ranker.aggregation)
         self._reads_all = True  # whether documents were split completely that should be
@@ -97,7 +100,8 @@ class TopKScoring:
         on_progress: called whenever documents were scored, by the embedding or the main scorer.
         """
         deadline = deadline or Deadline(None)
-        embedded = self._embed(deadline)
+        embedded = self._embedding.compute(deadline)
+        self._by_vectors = self._embedding.by_vectors
         planned = self._apply_plan(deadline)
         for position, scores in enumerate(self._scoring.vector_scores(self._doc_ids)):
             if scores is not None and position in self._readable:
@@ -105,7 +109,7 @@ class TopKScoring:
                 self._vector_scores[position] = scores
                 self._choice.count(position, len(scores))
                 self._set_score(position)
-        if self._embedding:
+        if self._ranker.embedding:
             on_progress()
         finished = self._score_contenders(deadline, on_progress)
         in_time = embedded and planned and self._choice.in_time
@@ -146,14 +150,15 @@ class TopKScoring:
         """How much has been scored so far."""
         readings = [reading for reading in self._readings.values() if reading.read]
         truncated = [r.encoded.truncated for r in readings if r.encoded.truncated]
-        scorings = (self._scoring, self._embedding, self._precise)
+        embedded = self._embedding.pairs
+        scorings = (self._scoring, self._precise)
         segments, unsplit = self._choice.totals
         return SearchStats(
             candidates=len(self._doc_ids),
             scored=self._topk.scored,
             by_vectors=self._by_vectors,
-            pairs=sum(scoring.pairs for scoring in scorings if scoring),
-            embedded=self._embedding.pairs if self._embedding else 0,
+            pairs=embedded + sum(scoring.pairs for scoring in scorings if scoring),
+            embedded=embedded,
             segments=segments,
             unsplit_characters=unsplit,
             truncated_tokens=sum(truncated),
@@ -200,73 +205,6 @@ class TopKScoring:
                 break
             within.append(position)
         return within, True
-
-    def _embed(self, deadline: Deadline) -> bool:
-        """Compute the candidates' evidence by the embedding; false if time does not suffice."""
-        scoring = self._embedding
-        if not scoring:
-            return True
-        by_position = scoring.vector_scores(self._doc_ids)
-        missing: list[int] = []
-        for position, scores in enumerate(by_position):
-            if scores is None:
-                missing.append(position)
-            else:
-                self._by_vectors += 1
-                self._choice.add_embedded(position, scores)
-                self._set_embedding(position, scores)
-        deadline = deadline.part(EMBEDDING_SHARE)
-        plan = self._ranker.plan
-        segments = plan.embedded if self._can_select else None
-        mixed = len(missing) < len(by_position)
-        if mixed and missing:
-            self._assume_embedding(missing)
-        while missing:
-            if segments is None:
-                batch = scoring.read_batch([self._doc_ids[i] for i in missing], deadline)
-            else:
-                ahead = missing[:DEADLINE_DOCUMENTS] if deadline.exists else missing
-                selected = self._choice.to_embed(ahead, segments, plan.segments or 0, deadline)
-                batch = [one.encoded for one in selected]
-            scored = scoring.score(batch, deadline)
-            if not scored:
-                return False
-            for i, (position, scores) in enumerate(zip(missing, scored, strict=False)):
-                if segments is not None:
-                    self._choice.add_partly_embedded(position, selected[i], scores)
-                else:
-                    self._choice.add_embedded(position, scores)
-                self._set_embedding(position, scores)
-                if mixed:
-                    self._embedding_part[position] *= self._factor_for_all(position, len(scores))
-            del missing[: len(scored)]
-        return True
-
-    def _set_embedding(self, position: int, scores: Float32s) -> None:
-        weight = self._ranker.interpolation.evidence_weight * self._ranker.embedding_share
-        evidence = aggregate(scores, self._ranker.aggregation).evidence
-        self._embedding_part[position] = weight * evidence
-
-    def _assume_embedding(self, missing: Sequence[int]) -> None:
-        """Give documents without vectors assumed evidence, which counts if time does not suffice.
-
-        It is as high among that of the other documents as the document is in the first stage.
-        Without it, all documents with vectors would precede.
-        """
-        known = np.delete(self._embedding_part, missing)
-        descending = -np.sort(-known)
-        ranks = np.array(missing) * len(known) // len(self._doc_ids)
-        self._embedding_part[missing] = descending[ranks]
-
-    def _factor_for_all(self, position: int, read: int) -> float:
-        """Return the factor that makes evidence from `read` segments comparable with that from all.
-
-        Otherwise documents whose vectors are stored would precede those whose are not, whatever
-        their contents.
-        """
-        of_read = self._ranker.max_evidence(read)
-        of_all = self._ranker.max_evidence(max(read, self._choice.segments_of(position)))
-        return of_all / of_read if of_read and np.isfinite(of_all) else 1.0
 
     def _score_contenders(self, deadline: Deadline, on_progress: Callable[[], object]) -> bool:
         """Read documents until no other can be among the best; false if time does not suffice."""

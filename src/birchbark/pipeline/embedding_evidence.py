@@ -1,0 +1,133 @@
+"""What evidence does the embedding find in each candidate, from stored vectors or by reading it?
+
+Stored vectors are those of all segments of a document. Of documents without vectors the embedding
+reads as many segments as the reading plan says. Where an index has vectors of some documents only,
+the evidence of the others is made comparable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.combine.aggregate import aggregate
+from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.score_segments import SegmentScoring
+from birchbark.pipeline.select_segments import SegmentChoice
+from birchbark.records import Float32s
+
+TIME_SHARE = 0.5  # at most, if vectors must be computed
+DEADLINE_DOCUMENTS = 10  # read at once under a deadline
+
+
+class EmbeddingEvidence:
+    """The weighted evidence of the embedding for the candidates of one query."""
+
+    def __init__(
+        self,
+        ranker: Ranker,
+        doc_ids: Sequence[str],
+        scoring: SegmentScoring | None,
+        choice: SegmentChoice,
+        segments: int | None,
+    ) -> None:
+        """Compute nothing yet.
+
+        scoring: that of the ranker's embedding; None if it has none. choice: chooses what is read,
+        and is told the scores. segments: how many are read of a document without vectors; None for
+        all. Attribute weighted: weight · evidence of each candidate (n,), 0 where it is not known.
+        """
+        self.weighted: NDArray[np.float64] = np.zeros(len(doc_ids))
+        self.by_vectors = 0  # number of documents with stored vectors
+        self._ranker, self._doc_ids, self._scoring = ranker, doc_ids, scoring
+        self._choice, self._segments = choice, segments
+
+    @property
+    def pairs(self) -> int:
+        """Number of segments read so far."""
+        return self._scoring.pairs if self._scoring else 0
+
+    def compute(self, deadline: Deadline) -> bool:
+        """Compute the evidence of all candidates; false if time does not suffice."""
+        if not self._scoring:
+            return True
+        missing = self._use_vectors(self._scoring)
+        some_have_vectors = len(missing) < len(self._doc_ids)
+        if missing and some_have_vectors:
+            self._assume(missing)
+        deadline = deadline.part(TIME_SHARE)
+        while missing:
+            read = self._read(self._scoring, missing, deadline)
+            if not read:
+                return False
+            if some_have_vectors:
+                for position in missing[: len(read)]:
+                    self.weighted[position] *= self._factor(position, len(read[position]))
+            del missing[: len(read)]
+        return True
+
+    def _use_vectors(self, scoring: SegmentScoring) -> list[int]:
+        """Set the evidence of documents with stored vectors; return the positions of the others."""
+        missing = []
+        for position, scores in enumerate(scoring.vector_scores(self._doc_ids)):
+            if scores is None:
+                missing.append(position)
+            else:
+                self.by_vectors += 1
+                self._choice.add_embedded(position, scores)
+                self._set(position, scores)
+        return missing
+
+    def _read(
+        self, scoring: SegmentScoring, positions: Sequence[int], deadline: Deadline
+    ) -> dict[int, Float32s]:
+        """Read as many of the first documents as should be read together, or as time allows.
+
+        Returns the scores (segments,) of each; none if time does not suffice for one document.
+        """
+        if self._segments is None:
+            batch = scoring.read_batch([self._doc_ids[i] for i in positions], deadline)
+            read = dict(zip(positions, scoring.score(batch, deadline) or (), strict=False))
+            for position, scores in read.items():
+                self._choice.add_embedded(position, scores)
+        else:
+            ahead = positions[:DEADLINE_DOCUMENTS] if deadline.exists else positions
+            chosen = self._choice.to_embed(
+                ahead, self._segments, self._ranker.plan.segments or 0, deadline
+            )
+            scored = scoring.score([one.encoded for one in chosen], deadline)
+            read = dict(zip(positions, scored or (), strict=False))
+            for one, (position, scores) in zip(chosen, read.items(), strict=False):
+                self._choice.add_partly_embedded(position, one, scores)
+        for position, scores in read.items():
+            self._set(position, scores)
+        return read
+
+    def _set(self, position: int, scores: Float32s) -> None:
+        weight = self._ranker.interpolation.evidence_weight * self._ranker.embedding_share
+        evidence = aggregate(scores, self._ranker.aggregation).evidence
+        self.weighted[position] = weight * evidence
+
+    def _assume(self, missing: Sequence[int]) -> None:
+        """Give documents without vectors assumed evidence, which counts if time does not suffice.
+
+        It is as high among that of the other documents as the document is in the first stage.
+        Without it, all documents with vectors would precede.
+        """
+        known = np.delete(self.weighted, missing)
+        descending = -np.sort(-known)
+        ranks = np.array(missing) * len(known) // len(self._doc_ids)
+        self.weighted[missing] = descending[ranks]
+
+    def _factor(self, position: int, read: int) -> float:
+        """Return the factor that makes evidence from `read` segments comparable with that from all.
+
+        Otherwise documents whose vectors are stored would precede those whose are not, whatever
+        their contents.
+        """
+        of_read = self._ranker.max_evidence(read)
+        of_all = self._ranker.max_evidence(max(read, self._choice.segments_of(position)))
+        return of_all / of_read if of_read and np.isfinite(of_all) else 1.0
