@@ -66,6 +66,14 @@ class Case:
         scorers = (self.ranker.scorer, self.ranker.embedding)
         return sum(scorer.now for scorer in scorers if isinstance(scorer, Written))
 
+    def scoring(self, top: int | None = None, plan: ReadingPlan | None = None) -> TopKScoring:
+        """Prepare to score with this top and plan."""
+        ranker = self.ranker if plan is None else replace(self.ranker, plan=plan)
+        readers = DocumentReaders(self.library, ranker)
+        if isinstance(ranker.embedding, Written):
+            readers.embedding = StoredVectors(self.library, ranker, ranker.embedding, self.stored)
+        return TopKScoring(readers, QUERY, self.first, top or self.top)
+
     def scored(
         self,
         top: int | None = None,
@@ -73,11 +81,7 @@ class Case:
         seconds: float | None = None,
     ) -> TopKScoring:
         """Score with this top and plan, in so many seconds."""
-        ranker = self.ranker if plan is None else replace(self.ranker, plan=plan)
-        readers = DocumentReaders(self.library, ranker)
-        if isinstance(ranker.embedding, Written):
-            readers.embedding = StoredVectors(self.library, ranker, ranker.embedding, self.stored)
-        scoring = TopKScoring(readers, QUERY, self.first, top or self.top)
+        scoring = self.scoring(top, plan)
         end = None if seconds is None else seconds / 0.95
         scoring.run(Deadline(end, self.now))
         return scoring
@@ -301,6 +305,30 @@ def test_every_hit_of_the_first_page_has_evidence_early() -> None:
     assert not scoring.stats.exact
     assert ids(hits) == list(first.doc_ids[:10])
     assert all(hit.segments[0].segment.text.endswith("birch+bark") for hit in hits)
+
+
+@pytest.mark.parametrize("stored", [0, 40])
+def test_the_first_page_does_not_wait_for_the_embedding(stored: int) -> None:
+    """Ten documents have evidence before the others are embedded; the answer stays the same.
+
+    With all vectors stored there is nothing to wait for.
+    """
+    library = Library([[(0.5, i / 50, j % 3) for j in range(30)] for i in range(40)])
+    first = Ranking.of(list(library.texts), np.linspace(2, 1, 40))
+    embedding = WrittenEmbedding()
+    plan = ReadingPlan(segments=3, pairs=60, embedded=1)
+    mixture = Interpolation(0.5)
+    ranker = Ranker(Written(), Windows(1, 0), interpolation=mixture, embedding=embedding, plan=plan)
+    case = Case(library, first, {f"d{i}" for i in range(stored)}, ranker, 10)
+    scoring = case.scoring()
+    pages: list[tuple[float, list[Hit]]] = []
+    clock = Deadline(10_000, case.now)
+    scoring.run(clock, lambda: pages.append((embedding.now, scoring.hits())))
+    embedded, page = pages[0]
+    assert embedded == (0 if stored else 10)
+    assert all(hit.segments for hit in page) == (not stored)
+    assert scoring.stats.exact
+    assert scoring.hits() == case.scored().hits()
 
 
 def test_of_a_long_document_not_everything_can_be_exact(monkeypatch: pytest.MonkeyPatch) -> None:

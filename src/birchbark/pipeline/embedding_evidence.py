@@ -44,29 +44,40 @@ class EmbeddingEvidence:
         self.by_vectors = 0  # number of documents with stored vectors
         self._ranker, self._doc_ids, self._scoring = ranker, doc_ids, scoring
         self._choice, self._segments = choice, segments
+        self._missing: list[int] | None = None  # positions; None before vectors were used
 
     @property
     def pairs(self) -> int:
         """Number of segments read so far."""
         return self._scoring.pairs if self._scoring else 0
 
-    def compute(self, deadline: Deadline) -> bool:
-        """Compute the evidence of all candidates; false if time does not suffice."""
+    @property
+    def missing(self) -> Sequence[int]:
+        """The positions of documents without vectors that were not read yet."""
+        return self._missing or ()
+
+    def compute(self, deadline: Deadline, documents: int | None = None) -> bool:
+        """Compute the evidence of candidates; false if time does not suffice.
+
+        documents: how many of the documents without vectors are read now; None for all.
+        """
         if not self._scoring:
             return True
-        missing = self._use_vectors(self._scoring)
-        some_have_vectors = len(missing) < len(self._doc_ids)
-        if missing and some_have_vectors:
-            self._assume(missing)
+        if self._missing is None:
+            self._missing = self._use_vectors(self._scoring)
+            if self._missing and self.by_vectors:
+                self._assume(self._missing)
         deadline = deadline.part(TIME_SHARE)
-        while missing:
-            read = self._read(self._scoring, missing, deadline)
+        remaining = 0 if documents is None else max(0, len(self._missing) - documents)
+        while len(self._missing) > remaining:
+            ahead = self._missing[: len(self._missing) - remaining]
+            read = self._read(self._scoring, ahead, deadline)
             if not read:
                 return False
-            if some_have_vectors:
-                for position in missing[: len(read)]:
-                    self.weighted[position] *= self._factor(position, len(read[position]))
-            del missing[: len(read)]
+            if self.by_vectors:
+                for position, scores in read.items():
+                    self.weighted[position] *= self._factor(position, len(scores))
+            del self._missing[: len(read)]
         return True
 
     def _use_vectors(self, scoring: SegmentScoring) -> list[int]:

@@ -10,7 +10,8 @@ and is part of their bounds.
 
 Without a deadline documents are read one after another. Under a deadline they are read in rounds:
 first the best segment of each of the first `top` documents, then that of the next documents, then
-the second best segments. A document counts with what has been read of it.
+the second best segments. A document counts with what has been read of it. If vectors must be
+computed, one segment of each of the ten first documents is read before that.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from birchbark.segment.truncate import Limit
 
 RESCORED_SEGMENTS = 5  # per document, at most
 ROUNDING = 1e-9  # bounds are raised by this share: more than the rounding error of float64 sums
+FIRST_PAGE = 10  # documents of which something is read before the plan is known
 LOOKAHEAD = 2  # documents scored together, although the first may make the second unnecessary
 LOOKAHEAD_SEGMENTS = 24  # the same where the plan reads few segments of each: enough for 2 threads
 
@@ -75,8 +77,7 @@ class TopKScoring:
         )
         self._store = readers.main
         self._max_evidence = np.full(len(candidates), ranker.max_evidence())
-        k = max(self._top, ranker.rescore_depth) if ranker.precise else self._top
-        self._topk = TopK(self._doc_ids, [np.inf] * len(candidates), k)
+        self._topk = self._nothing_scored()
         self._exact = False
         self._can_select = ranker.scorer.width == 1 and ranker.limit == Limit()
         segments = ranker.plan.embedded if self._can_select else None
@@ -100,7 +101,8 @@ class TopKScoring:
         on_progress: called whenever documents were scored, by the embedding or the main scorer.
         """
         deadline = deadline or Deadline(None)
-        embedded = self._embedding.compute(deadline)
+        embedded = self._read_first_page(deadline, on_progress)
+        embedded = embedded and self._embedding.compute(deadline)
         self._by_vectors = self._embedding.by_vectors
         planned = self._apply_plan(deadline)
         for position, scores in enumerate(self._scoring.vector_scores(self._doc_ids)):
@@ -166,6 +168,32 @@ class TopKScoring:
             exact=self._exact,
         )
 
+    def _nothing_scored(self) -> TopK:
+        ranker = self._ranker
+        k = max(self._top, ranker.rescore_depth) if ranker.precise else self._top
+        return TopK(self._doc_ids, [np.inf] * len(self._doc_ids), k)
+
+    def _rounds(self, deadline: Deadline) -> bool:
+        """Whether documents are read in rounds."""
+        return deadline.exists and self._in_rounds and self._counts_in_part
+
+    def _read_first_page(self, deadline: Deadline, on_progress: Callable[[], object]) -> bool:
+        """Read the best segment of the first documents before the embedding has read the others.
+
+        So there is evidence for a first page at once, whichever documents the plan reads then.
+        Nothing is read if all vectors are stored, or without a deadline. Returns false if the time
+        does not suffice for the embedding to read these documents.
+        """
+        if not self._rounds(deadline):
+            return True
+        if not self._embedding.compute(deadline, FIRST_PAGE):
+            return False
+        if missing := set(self._embedding.missing):
+            known = [i for doc_id in self._prior() if (i := self._positions[doc_id]) not in missing]
+            self._read(self._open(known[:FIRST_PAGE], deadline), 1, deadline)
+            on_progress()
+        return True
+
     def _prior(self) -> list[str]:
         """Return all candidates by first stage and embedding; of equals the first one first."""
         scores = (self._first_stage + self._embedding_part).astype(np.float32)
@@ -183,8 +211,13 @@ class TopKScoring:
             within, in_time = self._within(positions, plan.pairs, enough)
             positions = within or positions[:1]
         self._readable = set(positions)
-        for position in positions:
+        if self._embedding.missing or not in_time:
+            self._readable |= self._readings.keys()  # what was read counts
+        self._topk = self._nothing_scored()
+        for position in self._readable:
             self._topk.lower_bound(position, self._bound(position))
+            if position in self._readings and self._readings[position].read:
+                self._set_score(position, final=self._readings[position].complete)
         return in_time
 
     def _within(
@@ -208,7 +241,7 @@ class TopKScoring:
 
     def _score_contenders(self, deadline: Deadline, on_progress: Callable[[], object]) -> bool:
         """Read documents until no other can be among the best; false if time does not suffice."""
-        rounds = deadline.exists and self._in_rounds and self._counts_in_part
+        rounds = self._rounds(deadline)
         segments = self._ranker.plan.segments or LOOKAHEAD_SEGMENTS
         lookahead = max(LOOKAHEAD, LOOKAHEAD_SEGMENTS // segments)
         while contenders := [i for i in self._topk.contenders() if i in self._readable]:
