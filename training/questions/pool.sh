@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make training pairs from people's questions: each question with the passages that answer it, and
-# with passages that BM25 finds in the pool of all sets. Takes a few minutes on two cores, and 500 MB of disk.
+# with passages that BM25 finds in the pool of all sets. Needs about 1 GB of disk.
 # Run: bash training/questions/pool.sh ../shared/data questions; then train with the configurations
 # of this folder, with --data questions.
 set -euo pipefail
