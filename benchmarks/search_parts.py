@@ -40,7 +40,8 @@ class Benchmark:
     cache: the folder of indexes and scores. folder: that of figures. seconds: the time for a row,
     after which no further query is timed, unless fewer than FEWEST were. documents: of the large
     index. queries: number of queries per collection whose quality is measured. python: the
-    interpreter of the peers' environment.
+    interpreter of the peers' environment. only_missing: leave out the quality of rows that have
+    figures already.
     """
 
     data: Path

@@ -88,7 +88,7 @@ def _conditions(figures: Figures) -> Iterator[str]:
         if of_name
     }
     yield (
-        "Quality: judged queries of "
+        "Quality: judged queries, of large collections a random sample: "
         + ", ".join(f"{name} ({count})" for name, count in counts.items())
         + f"; {defaults.RERANKING_DEPTH} candidates by BM25, all of them ranked. Time: queries of "
         "TIME, the 10 best of 100 candidates with their evidence, exact answers, models loaded, "

@@ -23,8 +23,8 @@ from birchbark.pairs.sources import split_into_chunks
 from birchbark.records import Pair
 from birchbark.score.load_scorer import load_scorer
 from birchbark.train import teacher_scores as module
-from birchbark.train.config import Teacher
-from birchbark.train.dataset import load_datasets
+from birchbark.train.config import Teacher, TrainingConfig
+from birchbark.train.dataset import TokenisedDataSet, load_datasets
 from birchbark.train.pair_inputs import PairInputs
 from birchbark.train.read_config import read_training
 from birchbark.train.sampler import Sampler
@@ -158,6 +158,19 @@ def test_teacher_targets(tmp_path: Path) -> None:
             np.testing.assert_allclose(3 * (again - 0.25), targets, rtol=1e-5, atol=1e-5)
 
 
+def scored_by_teachers(
+    training: TrainingConfig, folder: Path
+) -> tuple[TokenisedDataSet, list[str]]:
+    """Return the one data set of a training run with its teachers' scores, and the log."""
+    logged: list[str] = []
+    tokenizer = CheckpointTokenizer(Checkpoint.open(folder / "base"))
+    datasets = list(load_datasets(training, folder, tokenizer, logged.append))
+    sampler = Sampler(datasets, training.schedule, training.seed, 1)
+    scores = TeacherScores(folder / "stored")
+    (dataset,) = with_teacher_targets(datasets, sampler, scores, logged.append)
+    return dataset, logged
+
+
 def test_only_sampled_pairs_get_teacher_scores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,12 +213,7 @@ def test_two_losses_with_one_teacher_share_its_scores(tmp_path: Path) -> None:
         {"kind": kind, "teacher": teacher, "pooling": "tokens"} for kind in ("soft", "soft-margin")
     ]
     training = prepare(tmp_path, objective=losses, lists={"each": "query", "texts": 3})
-    logged: list[str] = []
-    tokenizer = CheckpointTokenizer(Checkpoint.open(tmp_path / "base"))
-    datasets = list(load_datasets(training, tmp_path, tokenizer, logged.append))
-    sampler = Sampler(datasets, training.schedule, training.seed, 1)
-    scores = TeacherScores(tmp_path / "stored")
-    (dataset,) = with_teacher_targets(datasets, sampler, scores, logged.append)
+    dataset, logged = scored_by_teachers(training, tmp_path)
     assert sum(" scores " in line for line in logged) == 1
     assert [facts["pooling"] for facts in dataset.facts["teachers"]] == ["tokens"]
     assert dataset.targets[0] is dataset.targets[1]
@@ -230,12 +238,7 @@ def test_a_teacher_of_judged_lists_leaves_texts_out(tmp_path: Path) -> None:
     teacher = str(write_bert(tmp_path / "teacher"))
     objective = {"kind": "softmax", "teacher": [teacher]}
     training = prepare(tmp_path, objective=objective, lists={"each": "positive", "texts": 3})
-    logged: list[str] = []
-    tokenizer = CheckpointTokenizer(Checkpoint.open(tmp_path / "base"))
-    datasets = list(load_datasets(training, tmp_path, tokenizer, logged.append))
-    sampler = Sampler(datasets, training.schedule, training.seed, 1)
-    scores = TeacherScores(tmp_path / "stored")
-    (dataset,) = with_teacher_targets(datasets, sampler, scores, logged.append)
+    dataset, logged = scored_by_teachers(training, tmp_path)
     ((targets,), grades) = dataset.targets, dataset.training_pairs.pairs.grades
     count = int(np.isnan(targets).sum())
     assert 0 < count < (grades == 0).sum()

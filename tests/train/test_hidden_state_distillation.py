@@ -370,3 +370,13 @@ def test_a_lineage_of_early_releases(tmp_path: Path, teacher: Path) -> None:
     done = {"title": "t", "data": data, "seed": 0, "steps": 1, "ended": "so"}
     text = render_card({"base": "b", "trainings": [done]}, card_kind(Architecture()))
     assert "Distilled from the scores of another model: x by old." in text
+
+
+def test_the_card_counts_the_texts_that_a_teacher_left_out() -> None:
+    """Several teachers are named together."""
+    left_out = {"teachers": [{"model": "one"}, {"model": "two"}], "texts": 1234}
+    done = {"title": "t", "data": [{**DATA, "left_out": [left_out]}], "seed": 0, "steps": 1}
+    text = render_card(
+        {"base": "b", "trainings": [done | {"ended": "so"}]}, card_kind(Architecture())
+    )
+    assert "x: 1,234 texts were left out, because their scores by one and two are above" in text

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make training pairs from people's questions: each question with the passages that answer it, and
-# with passages that BM25 finds in the pool of all sets. Needs about 1 GB of disk.
+# with passages that BM25 finds in the pool of all sets. Needs up to 1.3 GB of disk.
 # Run: bash training/questions/pool.sh ../shared/data questions; then train with the configurations
 # of this folder, with --data questions.
 set -euo pipefail

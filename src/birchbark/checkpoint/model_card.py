@@ -156,9 +156,9 @@ def _training_section(training: Mapping[str, Any]) -> list[str]:
         distinct = ", ".join(dict.fromkeys(teachers))  # loss terms may share a teacher
         paragraphs.append(f"Distilled from the scores of another model: {distinct}.")
     paragraphs += [
-        f"{data['name']}: {of['texts']:,} texts are left out, which "
-        f"{' and '.join(teacher['model'] for teacher in of['teachers'])} scores higher than the "
-        "relevant ones."
+        f"{data['name']}: {of['texts']:,} texts were left out, because their scores by "
+        f"{' and '.join(teacher['model'] for teacher in of['teachers'])} are above those of the "
+        "relevant texts."
         for data in training["data"]
         for of in data.get("left_out", ())
     ]

@@ -11,7 +11,7 @@ and is part of their bounds.
 Without a deadline documents are read one after another. Under a deadline they are read in rounds:
 first the best segment of each of the first `top` documents, then that of the next documents, then
 the second best segments. A document counts with what has been read of it. If vectors must be
-computed, one segment of each of the ten first documents is read before that.
+computed, one segment of each of the first ten documents is read before those of the others are.
 """
 
 from __future__ import annotations
@@ -84,14 +84,12 @@ class TopKScoring:
         self._embedding = EmbeddingEvidence(
             ranker, self._doc_ids, embedding, self._choice, segments
         )
-        self._embedding_part = self._embedding.weighted  # (n,)
         self._in_rounds = in_rounds and self._can_select
         self._counts_in_part = ranker.scorer.width == 1 and grows(ranker.aggregation)
         self._reads_all = True  # whether documents were split completely that should be
         self._readable = set(range(len(candidates)))  # positions that the plan allows to read
         self._readings: dict[int, Reading] = {}  # position → what is read
         self._vector_scores: dict[int, Float32s] = {}  # position → scores by stored vectors
-        self._by_vectors = 0
 
     def run(
         self, deadline: Deadline | None = None, on_progress: Callable[[], object] = lambda: None
@@ -103,11 +101,9 @@ class TopKScoring:
         deadline = deadline or Deadline(None)
         embedded = self._read_first_page(deadline, on_progress)
         embedded = embedded and self._embedding.compute(deadline)
-        self._by_vectors = self._embedding.by_vectors
         planned = self._apply_plan(deadline)
         for position, scores in enumerate(self._scoring.vector_scores(self._doc_ids)):
             if scores is not None and position in self._readable:
-                self._by_vectors += 1
                 self._vector_scores[position] = scores
                 self._choice.count(position, len(scores))
                 self._set_score(position)
@@ -158,7 +154,7 @@ class TopKScoring:
         return SearchStats(
             candidates=len(self._doc_ids),
             scored=self._topk.scored,
-            by_vectors=self._by_vectors,
+            by_vectors=self._embedding.by_vectors + len(self._vector_scores),
             pairs=embedded + sum(scoring.pairs for scoring in scorings if scoring),
             embedded=embedded,
             segments=segments,
@@ -196,7 +192,7 @@ class TopKScoring:
 
     def _prior(self) -> list[str]:
         """Return all candidates by first stage and embedding; of equals the first one first."""
-        scores = (self._first_stage + self._embedding_part).astype(np.float32)
+        scores = (self._first_stage + self._embedding.weighted).astype(np.float32)
         return [self._doc_ids[i] for i in best_first(scores)]
 
     def _apply_plan(self, deadline: Deadline) -> bool:
@@ -329,7 +325,9 @@ class TopKScoring:
         evidence = 0.0  # 0 · infinity would be NaN
         if self._evidence_weight:
             evidence = self._evidence_weight * self._max_evidence[position]
-        parts = np.array([self._first_stage[position], self._embedding_part[position], evidence])
+        parts = np.array(
+            [self._first_stage[position], self._embedding.weighted[position], evidence]
+        )
         return float(parts.sum() + ROUNDING * np.abs(parts).sum())
 
     def _tighten_bounds(self, positions: Iterable[int]) -> bool:
@@ -358,7 +356,7 @@ class TopKScoring:
 
     def _set_score(self, position: int, *, final: bool = True) -> None:
         evidence = self._evidence_weight * self._evidence(position).evidence
-        score = float(self._first_stage[position] + self._embedding_part[position] + evidence)
+        score = float(self._first_stage[position] + self._embedding.weighted[position] + evidence)
         self._topk.set_score(position, score, final=final)
 
     def _segments(self, position: int) -> tuple[Document, Sequence[Segment]]:
@@ -376,7 +374,7 @@ class TopKScoring:
         """Return the hit of a document with the evidence from what has been read of it."""
         document, segments = self._segments(position)
         first_stage = float(self._first_stage[position])
-        embedding = float(self._embedding_part[position])
+        embedding = float(self._embedding.weighted[position])
         aggregated = self._evidence(position)
         evidence = float(self._evidence_weight * aggregated.evidence)
         weights = self._evidence_weight * aggregated.weights
@@ -392,7 +390,7 @@ class TopKScoring:
         """Return the hit of a document of which the main scorer has read nothing."""
         position = self._positions[document.doc_id]
         first_stage = float(self._first_stage[position])
-        embedding = float(self._embedding_part[position])
+        embedding = float(self._embedding.weighted[position])
         return Hit(
             document,
             first_stage + embedding,

@@ -243,9 +243,7 @@ def _loss_term(section: Section) -> LossTerm:
         return LossTerm(objective, None, weight)
     if not (objective.needs_teacher or objective.can_use_teacher):
         raise InputError(f"objective {objective.kind} has no teacher")
-    models = section.text_or_texts("teacher", ())
-    if not models:
-        raise InputError("no teacher", wanted="one or more models")
+    models = section.text_or_texts("teacher")
     scale, shift = 1.0, 0.0
     if objective.needs_teacher:
         scale, shift = section.number("scale", scale), section.number("shift", shift)
