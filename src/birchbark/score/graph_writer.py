@@ -16,7 +16,6 @@ from birchbark.checkpoint.weights import Tensors, validated_tensor
 
 Floats = NDArray[np.float32]
 
-OPSET = 20
 ACTIVATIONS: dict[str, tuple[str, dict[str, str]]] = {  # name in config.json → operator, attributes
     "gelu": ("Gelu", {}),
     "gelu_new": ("Gelu", {"approximate": "tanh"}),
@@ -31,12 +30,14 @@ class Graph:
 
     Attributes:
         domains: Operator domains that the graph uses.
+        opset: Version of ONNX's operators.
         nodes: Nodes added so far, in order of execution.
         constants: Small arrays, and references to the weights.
         weights: Weight name → array, stored outside the graph.
     """
 
     domains: tuple[str, ...] = ("",)
+    opset: int = 20
 
     def __init__(self, tensors: Tensors, where: str) -> None:
         """Start an empty graph. tensors: a checkpoint's weights. where: their path, for errors."""
@@ -134,7 +135,7 @@ class Graph:
 
         model = helper.make_model(
             helper.make_graph(self.nodes, name, inputs, outputs, self.constants),
-            opset_imports=[helper.make_opsetid(d, 1 if d else OPSET) for d in self.domains],
+            opset_imports=[helper.make_opsetid(d, 1 if d else self.opset) for d in self.domains],
             ir_version=9,
         )
         data: bytes = model.SerializeToString()

@@ -20,7 +20,6 @@ from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from birchbark.checkpoint.weights import MIN_SCALE, Tensors, quantize_rows
 from birchbark.score.graph_writer import Floats, Graph
@@ -29,6 +28,7 @@ CONTRIB = "com.microsoft"
 # Lower bounds of activations: the minimum of GELU is -.16997, that of its tanh approximation
 # -.17004. The bound is subtracted before quantisation, so that all 8 bits serve values
 # above it, and is added back in the bias.
+ZERO = {True: 128, False: 0}  # whether values are signed → the integer that represents 0.0
 LOWER_BOUNDS = {"Gelu": np.float32(-0.171), "Relu": np.float32(0)}
 SMOOTHING = 0.7  # α of SmoothQuant: share of a channel's range that moves to the weights
 
@@ -37,6 +37,7 @@ class Int8Graph(Graph):
     """A graph whose linear layers multiply uint8 rows by int8 weights, summing in int32."""
 
     domains = ("", CONTRIB)
+    opset = 21  # the first with a scale per row
 
     def __init__(self, tensors: Tensors, where: str, channel_maxima: Mapping[str, Floats]) -> None:
         """Start an empty graph.
@@ -49,6 +50,7 @@ class Int8Graph(Graph):
         self._channel_maxima = channel_maxima
         self._lower_bounds: dict[str, np.float32] = {}
         self._normalised: set[str] = set()
+        self._added_zero_points: dict[bool, str] = {}
 
     def norm(self, x: str, name: str, hidden: int, epsilon: float) -> str:
         """See Graph. The result is recorded: only normalised vectors need smoothing factors."""
@@ -74,25 +76,25 @@ class Int8Graph(Graph):
         lower = self._lower_bounds.get(x)
         if x in self._normalised:
             factors = _smoothing_factors(self._channel_maxima[name], weight)  # (inner,)
-            x = self.add("Div", x, self.weight(factors, f"{int8_name}.factors"))  # (B, S, inner)
+            x = self.add("Mul", x, self.weight(1 / factors, f"{int8_name}.factors"))
             weight = weight * factors  # (out, inner)
         weight8, columns = quantize_rows(weight, self._max_weight)  # (out, inner), (out,)
         if lower is not None:  # x was shifted by -lower: add lower · Σ weights to each output
             bias = bias + lower * columns * weight8.sum(axis=1, dtype=np.float32)  # (out,)
-        rows, scale = self._quantized_rows(x, lower)  # (B, S, inner), (B, S, 1)
+        rows, scale = self._quantized_rows(x, weight.shape[1], lower)  # (B, S, inner), (B, S, 1)
         product = self.add(  # (B, S, out): int32 sums times each output's scale
             "MatMulIntegerToFloat",
             rows,
             self.weight(weight8.T, f"{int8_name}.weight"),
             self.constant(np.array(1, np.float32)),
             self.weight(columns, f"{int8_name}.scale"),
-            self.constant(_zero_point(lower)),
+            self.constant(np.array(ZERO[lower is None], np.uint8)),
             domain=CONTRIB,
         )
         scaled = self.add("Mul", product, scale)  # times each row's scale
         return self.add("Add", scaled, self.weight(bias, f"{int8_name}.bias"))
 
-    def _quantized_rows(self, x: str, lower: np.float32 | None) -> tuple[str, str]:
+    def _quantized_rows(self, x: str, inner: int, lower: np.float32 | None) -> tuple[str, str]:
         """Return x as uint8 (B, S, inner), and the scale of each row (B, S, 1).
 
         The value 0 represents the lower bound if there is one; otherwise 128 represents 0.0.
@@ -105,10 +107,20 @@ class Int8Graph(Graph):
         largest = self.add("ReduceMax", size, self.constant(np.array([-1])), keepdims=1)
         scale = self.add("Mul", largest, self.constant(np.array(1 / steps, np.float32)))
         scale = self.add("Max", scale, self.constant(np.array(MIN_SCALE)))  # (B, S, 1)
-        scaled = self.add("Div", x, scale)  # within ±127, or 0 to 255
-        one = self.constant(np.array(1, np.float32))
-        rows = self.add("QuantizeLinear", scaled, one, self.constant(_zero_point(lower)))
+        zero_points = self._zero_points(signed=lower is None)
+        rows = self.add("QuantizeLinear", x, scale, zero_points, axis=-1, block_size=inner)
         return rows, scale
+
+    def _zero_points(self, *, signed: bool) -> str:
+        """Return the zero point of each row, uint8 (B, S, 1)."""
+        from onnx import numpy_helper
+
+        if signed not in self._added_zero_points:
+            rows = self.add("Shape", "ids")  # (2,): B, S
+            shape = self.add("Concat", rows, self.constant(np.array([1])), axis=0)  # (3,)
+            value = numpy_helper.from_array(np.array([ZERO[signed]], np.uint8))
+            self._added_zero_points[signed] = self.add("ConstantOfShape", shape, value=value)
+        return self._added_zero_points[signed]
 
 
 def _smoothing_factors(channel_maxima: Floats, weight: Floats) -> Floats:
@@ -122,10 +134,6 @@ def _smoothing_factors(channel_maxima: Floats, weight: Floats) -> Floats:
     )
     factors: Floats = (x**SMOOTHING / w ** (1 - SMOOTHING)).astype(np.float32)
     return factors
-
-
-def _zero_point(lower: np.float32 | None) -> NDArray[np.uint8]:
-    return np.array(128 if lower is None else 0, np.uint8)
 
 
 @cache
