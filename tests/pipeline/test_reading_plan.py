@@ -19,7 +19,12 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline import select_segments, split_for_query
+from birchbark.pipeline import (
+    embedding_evidence,
+    exact_topk,
+    select_segments,
+    split_for_query,
+)
 from birchbark.pipeline.answer import Hit
 from birchbark.pipeline.compare_hits import Duo
 from birchbark.pipeline.deadline import Deadline
@@ -35,6 +40,7 @@ from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.duo import load_duo_scorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.sentences import sentences
+from birchbark.segment.truncate import Limit
 from birchbark.segment.windows import Windows
 from conftest import DOCUMENTS, WordScorer, write_duo
 
@@ -350,6 +356,26 @@ def test_of_a_long_document_not_everything_can_be_exact(monkeypatch: pytest.Monk
     assert patient.hits() == case.scored().hits()
     few = case.scored(plan=ReadingPlan(pairs=100))
     assert [hit.scored for hit in few.hits()] == [True, False]
+
+
+@pytest.mark.parametrize("embedding", [None, WrittenEmbedding()])
+def test_long_documents_are_not_read_whole_before_a_deadline(
+    embedding: WrittenEmbedding | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where documents are read from beginning to end, a very long one is left out, and told."""
+    for module in (exact_topk, embedding_evidence):
+        monkeypatch.setattr(module, "WHOLE_DOCUMENT", 1_000)
+    library = Library([[(0.5, 0.5, 0)] * 100, [(0.25, 0.5, 0)] * 2, [(0.5, 0.5, 0)] * 3])
+    first = Ranking.of(list(library.texts), [3.0, 2.0, 1.0])
+    ranker = Ranker(Written(), Windows(1, 0), limit=Limit(50), embedding=embedding)
+    case = Case(library, first, set(), ranker, 3)
+    assert case.scored().stats.exact
+    late = case.scored(seconds=10_000)
+    assert [hit.scored for hit in late.hits()] == [True, True, False]
+    assert late.hits()[2].document.doc_id == first.doc_ids[0]
+    assert late.stats.unsplit_characters == len(library.texts[first.doc_ids[0]])
+    assert late.stats.pairs == 5 * (2 if embedding else 1)
+    assert not late.stats.exact
 
 
 class SlowSplitting:

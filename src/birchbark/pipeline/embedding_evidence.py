@@ -17,6 +17,7 @@ from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.score_segments import SegmentScoring
 from birchbark.pipeline.select_segments import SegmentChoice
+from birchbark.pipeline.split_for_query import WHOLE_DOCUMENT
 from birchbark.records import Float32s
 
 TIME_SHARE = 0.5  # at most, if vectors must be computed
@@ -45,6 +46,7 @@ class EmbeddingEvidence:
         self._ranker, self._doc_ids, self._scoring = ranker, doc_ids, scoring
         self._choice, self._segments = choice, segments
         self._missing: list[int] | None = None  # positions; None before vectors were used
+        self._reads_all = True  # whether no document is too long to be read before the deadline
 
     @property
     def pairs(self) -> int:
@@ -67,6 +69,8 @@ class EmbeddingEvidence:
             self._missing = self._use_vectors(self._scoring)
             if self._missing and self.by_vectors:
                 self._assume(self._missing)
+            if deadline.exists and self._segments is None:
+                self._leave_out_long(self._scoring, self._missing)
         deadline = deadline.part(TIME_SHARE)
         remaining = 0 if documents is None else max(0, len(self._missing) - documents)
         while len(self._missing) > remaining:
@@ -78,7 +82,7 @@ class EmbeddingEvidence:
                 for position, scores in read.items():
                     self.weighted[position] *= self._factor(position, len(scores))
             del self._missing[: len(read)]
-        return True
+        return self._reads_all
 
     def _use_vectors(self, scoring: SegmentScoring) -> list[int]:
         """Set the evidence of documents with stored vectors; return the positions of the others."""
@@ -91,6 +95,14 @@ class EmbeddingEvidence:
                 self._choice.add_embedded(position, scores)
                 self._set(position, scores)
         return missing
+
+    def _leave_out_long(self, scoring: SegmentScoring, missing: list[int]) -> None:
+        """Remove documents that are too long to be split completely before a deadline."""
+        lengths = {position: scoring.length(self._doc_ids[position]) for position in missing}
+        missing[:] = [i for i in missing if lengths[i] <= WHOLE_DOCUMENT]
+        self._reads_all = len(missing) == len(lengths)
+        for position in lengths.keys() - missing:
+            self._choice.count(position, 0, lengths[position])
 
     def _read(
         self, scoring: SegmentScoring, positions: Sequence[int], deadline: Deadline

@@ -30,6 +30,7 @@ from birchbark.pipeline.reading import Reading
 from birchbark.pipeline.reading_plan import Select
 from birchbark.pipeline.score_segments import SegmentScoring
 from birchbark.pipeline.select_segments import SPLITTING_SHARE, SegmentChoice
+from birchbark.pipeline.split_for_query import WHOLE_DOCUMENT
 from birchbark.pipeline.term_overlap import best_first
 from birchbark.records import Document, Float32s, Ranking, Segment
 from birchbark.segment.truncate import Limit
@@ -250,6 +251,10 @@ class TopKScoring:
             else:
                 scored = len(self._readings.keys() | self._vector_scores.keys())
                 ahead = contenders[: max(lookahead, self._top - scored)]
+            if deadline.exists and not self._chooses(deadline):
+                ahead = self._without_long(ahead)
+                if not ahead:
+                    continue
             opened = self._open(ahead, deadline)
             tightened = self._tighten_bounds(opened)
             if tightened and not rounds and not deadline.passed:
@@ -259,15 +264,34 @@ class TopKScoring:
             on_progress()
         return True
 
+    def _chooses(self, deadline: Deadline) -> bool:
+        """Whether segments are chosen, instead of reading documents from beginning to end."""
+        in_rounds = deadline.exists and self._in_rounds
+        return self._can_select and (self._ranker.plan.segments is not None or in_rounds)
+
+    def _without_long(self, positions: Sequence[int]) -> list[int]:
+        """Return the documents that are short enough to be split completely before a deadline.
+
+        The others are not read at all; their characters are counted.
+        """
+        short = []
+        for position in positions:
+            length = self._scoring.length(self._doc_ids[position])
+            if position in self._readings or length <= WHOLE_DOCUMENT:
+                short.append(position)
+            else:
+                self._choice.count(position, 0, length)
+                self._readable.remove(position)
+                self._reads_all = False
+        return short
+
     def _open(self, positions: Sequence[int], deadline: Deadline) -> list[int]:
         """Prepare the readings of as many of the first documents as should be read together."""
         missing = [i for i in positions if i not in self._readings]
         plan = self._ranker.plan
         if not missing:
             return list(positions)
-        if self._can_select and (
-            plan.segments is not None or (deadline.exists and self._in_rounds)
-        ):
+        if self._chooses(deadline):
             for position, one in self._choice.to_read(missing, plan.segments, deadline):
                 self._readings[position] = Reading(one.encoded, one.order, one.segments)
                 if plan.segments is None and self._choice.unsplit(position):

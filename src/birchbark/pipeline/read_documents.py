@@ -92,6 +92,10 @@ class DocumentReader:
             return [None] * len(doc_ids)
         return self._precomputed.scores(query, doc_ids)
 
+    def length(self, doc_id: str) -> int:
+        """Return the number of characters of a document."""
+        return len(self.documents([doc_id])[0].contents)
+
     def read(
         self, doc_ids: Sequence[str], token_budget: int, batch_size: int = BATCH_SIZE
     ) -> Iterator[EncodedDocument]:

@@ -49,6 +49,10 @@ class SegmentScoring:
         """Return each segment's chunks with their token ids."""
         return self._reader.encode(segments, self._token_budget)
 
+    def length(self, doc_id: str) -> int:
+        """Return the number of characters of a document."""
+        return self._reader.length(doc_id)
+
     def segments(self, doc_ids: Sequence[str]) -> Iterator[tuple[Document, Sequence[Segment]]]:
         """Yield each document with its scored segments, in the order of their scores' array."""
         return self._reader.segments(doc_ids, self._token_budget)
