@@ -39,7 +39,7 @@ RESCORED_SEGMENTS = 5  # per document, at most
 ROUNDING = 1e-9  # bounds are raised by this share: more than the rounding error of float64 sums
 FIRST_PAGE = 10  # documents of which something is read before the plan is known
 LOOKAHEAD = 2  # documents scored together, although the first may make the second unnecessary
-LOOKAHEAD_SEGMENTS = 24  # the same where the plan reads few segments of each: enough for 2 threads
+LOOKAHEAD_SEGMENTS = 60  # the same where the plan reads few segments of each: in larger batches
 
 
 class TopKScoring:
