@@ -21,7 +21,7 @@ from birchbark.segment.by_name import Segmenter
 from birchbark.segment.split_long import Encoded, split_long
 from birchbark.segment.truncate import Limit, count_truncated_tokens
 
-CACHED_CHARACTERS = 10_000_000  # about 60 MB
+CACHED_CHARACTERS = 10_000_000  # about 80 MB
 BATCH_SIZE = 8  # documents fetched and encoded at once
 CHARACTERS_PER_TOKEN = 5
 
