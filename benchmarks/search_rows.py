@@ -111,8 +111,9 @@ def _grid() -> Iterator[ReadingPlan]:
 
 
 def _by_pairs() -> Iterator[ReadingPlan]:
-    for pairs in (30, 45, 60, 90, 150):
-        yield replace(DEFAULT_PLAN, segments=3, documents=None, pairs=pairs)
+    for segments in (3, 5):
+        for pairs in (30, 45, 60, 90, 150):
+            yield replace(DEFAULT_PLAN, segments=segments, documents=None, pairs=pairs)
 
 
 def _computed() -> Iterator[Row]:
@@ -121,7 +122,7 @@ def _computed() -> Iterator[Row]:
         for select in Select
         for embedded in (1, 2)
         for plan in (*_grid(), *_by_pairs())
-        if plan.segments == 3 and (plan.documents in (20, 30) or plan.pairs == DEFAULT_PLAN.pairs)
+        if (plan.segments == 3 and plan.documents in (20, 30)) or plan.pairs == DEFAULT_PLAN.pairs
     ]
     for plan in dict.fromkeys([*plans, DEFAULT_PLAN]):
         yield _without_vectors(plan)
@@ -149,12 +150,12 @@ def _read(plan: ReadingPlan) -> str:
 
 def _short(plan: ReadingPlan) -> str:
     """Say the same in the plot."""
-    return _read(plan).replace("3 each, ", "")
+    return _read(plan).replace(f"{DEFAULT_PLAN.segments} each, ", "")
 
 
 def _without_embedding() -> Iterator[Row]:
     for select in Select:
-        of_terms = replace(DEFAULT_PLAN, segments=3, select=select)
+        of_terms = replace(DEFAULT_PLAN, select=select)
         yield _bare(of_terms)
         if select is Select.TERMS:
             for documents in (30, 100):

@@ -65,7 +65,7 @@ def test_the_default(make: Make) -> None:
 
 @pytest.mark.parametrize(
     ("aggregate", "segments"),
-    [("top:1", 3), ("max", 3), ("top:1,.5,.25", 3), ("top:1,1,1,1", 4), ("top:5,4,3,2,1", 5)],
+    [("top:1", 5), ("max", 5), ("top:1,.5,.25", 5), ("top:6,5,4,3,2,1", 6)],
 )
 def test_as_many_segments_as_weights(make: Make, aggregate: str, segments: int) -> None:
     """At least the default number are read, and one for each weight of the aggregation."""
@@ -95,13 +95,13 @@ def test_everything_is_read_where_it_must_be(make: Make, options: dict[str, Any]
 
 def test_what_is_given_counts(make: Make) -> None:
     """Options of the plan override its defaults one by one."""
-    assert make(read_segments="7").plan == ReadingPlan(7, DEFAULT.documents, 60, 1)
-    assert make(read_segments="all").plan == ReadingPlan(None, DEFAULT.documents, None, 1)
+    assert make(read_segments="7").plan == ReadingPlan(7, DEFAULT.documents, 60, 2)
+    assert make(read_segments="all").plan == ReadingPlan(None, DEFAULT.documents, None, 2)
     assert make(read_segments="all", read_pairs="9").plan.pairs == 9
-    assert make(read_pairs="all", read_documents="5").plan == ReadingPlan(3, 5, None, 1)
+    assert make(read_pairs="all", read_documents="5").plan == ReadingPlan(5, 5, None, 2)
     assert make(read_documents="all").plan.documents is None
     assert make(embed_segments="all").plan.embedded is None
-    assert make(aggregate="mean", embed_segments="2").plan.embedded == 2
+    assert make(aggregate="mean", embed_segments="3").plan.embedded == 3
     assert make(aggregate="mean", read_segments="2").plan.segments == 2
     assert make(model="vectors", read_segments="2").plan.segments == 2
     assert make(select="tokens").plan.select is Select.TOKENS
@@ -153,7 +153,7 @@ def test_explicit_plans_that_exclude_other_choices(make: Make) -> None:
     for limit in ({"max_segments": 3}, {"max_length": 3}):
         for option in ("read_segments", "embed_segments"):
             with pytest.raises(InputError, match="excludes a limit"):
-                make(**limit, **{option: "2"})
+                make(**limit, **{option: "3"})
 
 
 @pytest.mark.parametrize("option", ["embedding_weight = 0.5", "embed_segments = '2'"])

@@ -16,7 +16,7 @@ from birchbark.pipeline.load_rankers import RankerLoader
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.score_documents import score_documents
-from birchbark.pipeline.stage_options import StageOptions, parse_count
+from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.scorer import Scorer
@@ -100,10 +100,7 @@ def ranker_of_texts(models: Scorer | Ranker) -> Ranker:
         return Ranker(models, whole, Max())
     if models.scorer.width > 1:
         return replace(models, duo=None)
-    plan = ReadingPlan(
-        segments=parse_count(defaults.READ_SEGMENTS, "segments"),
-        embedded=parse_count(defaults.EMBED_SEGMENTS, "segments"),
-    )
+    plan = ReadingPlan(segments=defaults.TEXT_SEGMENTS, embedded=defaults.EMBED_TEXT_SEGMENTS)
     return replace(
         models, segmenter=Windows(), aggregation=Max(), limit=Limit(), duo=None, plan=plan
     )
