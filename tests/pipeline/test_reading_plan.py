@@ -358,6 +358,17 @@ def test_of_a_long_document_not_everything_can_be_exact(monkeypatch: pytest.Monk
     assert [hit.scored for hit in few.hits()] == [True, False]
 
 
+@pytest.mark.parametrize("seconds", range(1, 60, 2))
+def test_the_first_page_adds_few_pairs_to_the_plan(seconds: int) -> None:
+    """Of documents that the plan leaves out, no more is read than for the first page."""
+    library = Library([[(0.5, 0.5, 1)] * 5 for _ in range(30)])
+    first = Ranking.of(list(library.texts), np.linspace(2, 1, 30))
+    plan = ReadingPlan(segments=5, pairs=10, embedded=1)
+    ranker = Ranker(Written(), Windows(1, 0), embedding=WrittenEmbedding(), plan=plan)
+    stats = Case(library, first, set(), ranker, 10).scored(seconds=seconds).stats
+    assert stats.pairs - stats.embedded <= 10 + exact_topk.FIRST_PAGE
+
+
 @pytest.mark.parametrize("embedding", [None, WrittenEmbedding()])
 def test_long_documents_are_not_read_whole_before_a_deadline(
     embedding: WrittenEmbedding | None, monkeypatch: pytest.MonkeyPatch

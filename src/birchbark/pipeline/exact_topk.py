@@ -207,14 +207,15 @@ class TopKScoring:
             enough = deadline.part(SPLITTING_SHARE)
             within, in_time = self._within(positions, plan.pairs, enough)
             positions = within or positions[:1]
-        self._readable = set(positions)
+        planned, self._readable = set(positions), set(positions)
         if self._embedding.missing or not in_time:
             self._readable |= self._readings.keys()  # what was read counts
         self._topk = self._nothing_scored()
         for position in self._readable:
             self._topk.lower_bound(position, self._bound(position))
             if position in self._readings and self._readings[position].read:
-                self._set_score(position, final=self._readings[position].complete)
+                complete = self._readings[position].complete
+                self._set_score(position, final=complete or position not in planned)
         return in_time
 
     def _within(

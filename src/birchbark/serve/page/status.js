@@ -21,7 +21,7 @@ export function describe(answer, about, final) {
   const readers = list(models.map(model)), ranked = `ranked by ${rankedBy(answer, about, read)}`, notes = notesOn(answer, unit);
   if (exact && read) return { text: `Read ${count(read)} of ${count(answer.segments)} ${unit} in ${time} with ${readers}; ${ranked}.`, notes };
   if (exact) return { text: `Compared the vectors of ${count(answer.by_vectors)} documents in ${time}; ${ranked}.`, notes: "" };
-  const planned = answer.planned === null ? "" : ` of at most ${count(answer.planned)} planned`;
+  const planned = answer.planned === null || read > answer.planned ? "" : ` of at most ${count(answer.planned)} planned`;
   const reason = times.total < LATE * about.budget_ms ? "Not complete" : "Time was up";
   if (read) return { text: `${reason}: ${count(read)}${planned} ${unit} read in ${time} with ${readers}; ${ranked}.`, notes, retry: "Read the rest" };
   return { text: `No time to read with ${readers}: ${ranked} alone, in ${time}.`, notes, retry: `Read the ${unit}` };
