@@ -23,14 +23,14 @@ from birchbark.pairs.sources import split_into_chunks
 from birchbark.records import Pair
 from birchbark.score.load_scorer import load_scorer
 from birchbark.train import teacher_scores as module
-from birchbark.train.config import Teacher, TrainingConfig
+from birchbark.train.config import TrainingConfig
 from birchbark.train.dataset import TokenisedDataSet, load_datasets
 from birchbark.train.pair_inputs import PairInputs
 from birchbark.train.read_config import read_training
 from birchbark.train.sampler import Sampler
 from birchbark.train.teacher_scores import (
     TeacherScores,
-    teacher_targets,
+    teacher_scores,
     with_teacher_targets,
     without_false_negatives,
 )
@@ -130,32 +130,42 @@ def test_long_texts_are_split_into_chunks(tmp_path: Path) -> None:
     )
 
 
-def test_teacher_targets(tmp_path: Path) -> None:
-    """Targets are scaled and shifted log-odds, cosines or MaxSim; stored scores are reused."""
+def test_teacher_scores(tmp_path: Path) -> None:
+    """Scores are log-odds, cosines or MaxSim; stored ones are reused."""
     pairs = PairTable.of(some_pairs(4))
     for labels, kind in ((1, "cross-encoder"), (None, "embedding"), (None, "tokens")):
         directory = write_bert(tmp_path / kind, labels=labels)
+        inputs = PairInputs.of(pairs, CheckpointTokenizer(open_any_head(directory)), 64)
         scorer = load_scorer(directory, 1, Pooling(kind) if kind == "tokens" else None)
         texts = scorer.encode(pairs.texts)
         values = [
             scorer.score(pairs.queries[q], [texts[t]])[0]
             for q, t in zip(pairs.query, pairs.text, strict=True)
         ]
-        scores = np.array(values, np.float64)
+        expected = np.array(values, np.float64)
         if labels:
-            scores = np.log(scores / (1 - scores))
+            expected = np.log(expected / (1 - expected))
         stored = TeacherScores(tmp_path / "stored")
         every = np.arange(len(pairs))
-        targets, truncated = teacher_targets(
-            pairs, every, Teacher((str(directory),), 3.0, 0.25), scorer, stored
-        )
-        assert targets.dtype == np.float32
-        assert truncated == 0
-        np.testing.assert_allclose(targets, 3 * (scores - 0.25), rtol=1e-4, atol=1e-4)
-        for write in (True, False):
-            stored = replace(stored, write=write)
-            again, _ = teacher_targets(pairs, every, Teacher((str(directory),)), scorer, stored)
-            np.testing.assert_allclose(3 * (again - 0.25), targets, rtol=1e-5, atol=1e-5)
+        for scores in (stored, stored, replace(stored, write=False)):
+            found, truncated = teacher_scores(inputs, every, scorer, scores)
+            assert found.dtype == np.float32
+            assert truncated == 0
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_teacher_reads_no_more_than_the_student(tmp_path: Path) -> None:
+    """The rest of a text changes nothing, and the truncated texts are counted."""
+    directory = write_bert(tmp_path / "teacher", labels=1)
+    tokenizer = CheckpointTokenizer(open_any_head(directory))
+    scorer, scores = load_scorer(directory, 1), TeacherScores(tmp_path / "stored")
+    texts = ("stone " * 6, "stone " * 9, "stone " * 30)
+    table = PairTable.of([Pair("q", "stone", f"{i}", text, 1) for i, text in enumerate(texts)])
+    inputs = PairInputs.of(table, tokenizer, 13)  # query, nine tokens, and three special tokens
+    found, truncated = teacher_scores(inputs, np.arange(3), scorer, scores)
+    values = dict(zip((table.texts[i] for i in table.text), found.tolist(), strict=True))
+    assert truncated == 1
+    assert values[texts[2]] == values[texts[1]] != values[texts[0]]
 
 
 def scored_by_teachers(
@@ -209,14 +219,14 @@ def test_only_sampled_pairs_get_teacher_scores(
 def test_two_losses_with_one_teacher_share_its_scores(tmp_path: Path) -> None:
     """The model card names the teacher once."""
     teacher = str(write_bert(tmp_path / "teacher"))
-    losses = [
-        {"kind": kind, "teacher": teacher, "pooling": "tokens"} for kind in ("soft", "soft-margin")
-    ]
+    common = {"teacher": teacher, "pooling": "tokens", "precision": "int8"}
+    losses = [{"kind": "soft", **common}, {"kind": "soft-margin", "scale": 10, **common}]
     training = prepare(tmp_path, objective=losses, lists={"each": "query", "texts": 3})
     dataset, logged = scored_by_teachers(training, tmp_path)
     assert sum(" scores " in line for line in logged) == 1
-    assert [facts["pooling"] for facts in dataset.facts["teachers"]] == ["tokens"]
-    assert dataset.targets[0] is dataset.targets[1]
+    (facts,) = dataset.facts["teachers"]
+    assert (facts["pooling"], facts["precision"]) == ("tokens", "int8")
+    np.testing.assert_allclose(10 * dataset.targets[0], dataset.targets[1], rtol=1e-5)
 
 
 def test_texts_that_the_teacher_prefers_are_no_negatives() -> None:

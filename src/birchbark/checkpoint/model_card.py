@@ -148,8 +148,7 @@ def _training_section(training: Mapping[str, Any]) -> list[str]:
         + f"; {training['ended']}.",
     ]
     if teachers := [
-        f"{data['name']} by {teacher['model']}"
-        + (f" ({teacher['pooling']})" if teacher.get("pooling") else "")
+        f"{data['name']} by {teacher['model']}{_teacher_settings(teacher)}"
         for data in training["data"]
         for teacher in _teachers(data)
     ]:
@@ -179,6 +178,12 @@ def _teachers(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     teacher = data.get("teacher")
     teachers: list[Mapping[str, Any]] = data.get("teachers", [teacher] if teacher else [])
     return teachers
+
+
+def _teacher_settings(teacher: Mapping[str, Any]) -> str:
+    """Return pooling and precision of a teacher in parentheses, or nothing."""
+    settings = [teacher[key] for key in ("pooling", "precision") if teacher.get(key)]
+    return f" ({', '.join(settings)})" if settings else ""
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from birchbark.checkpoint.heads import Pooling
 from birchbark.pairs.sources import PairSource
+from birchbark.records import Float32s
+from birchbark.score.precision import Precision
 from birchbark.train.hidden_state_distillation import HiddenStateSettings
 from birchbark.train.initialise import Initialisation
 from birchbark.train.lists import ListSampling
@@ -28,12 +30,23 @@ class Teacher:
 
     pooling: the bi-encoder's pooling if its checkpoint declares none, or `tokens` for late
     interaction; see `load_scorer`.
+    precision: the arithmetic of the models' linear layers.
     """
 
     models: tuple[str, ...]
     scale: float = 1.0
     shift: float = 0.0
     pooling: Pooling | None = None
+    precision: Precision = Precision.FP32
+
+    @property
+    def unscaled(self) -> Teacher:
+        """The same teacher with its scores as targets."""
+        return replace(self, scale=1.0, shift=0.0)
+
+    def targets(self, scores: Float32s) -> Float32s:
+        """Return scale · (score − shift) for each score."""
+        return np.float32(self.scale) * (scores - np.float32(self.shift))
 
 
 @dataclass(frozen=True, slots=True)

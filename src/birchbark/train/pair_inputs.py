@@ -87,10 +87,17 @@ class PairInputs:
             return [self._single(text[: self.max_tokens])]
         if self.layout is InputLayout.SEPARATE:
             return [self._single(query), self._single(text[: self.max_tokens])]
+        budget = self.text_budget(pair)
         return [
-            self.tokenizer.pair_input(query, self.texts[passage][: self.max_tokens - len(query)])
+            self.tokenizer.pair_input(query, self.texts[passage][:budget])
             for passage in self.pairs.passages(pair)[: self.max_passages]
         ]
+
+    def text_budget(self, pair: int) -> int:
+        """Return the maximum number of tokens of a pair's text, or of each of its passages."""
+        if self.layout in (InputLayout.SEPARATE, InputLayout.TEXT):
+            return self.max_tokens
+        return self.max_tokens - len(self._query(pair))
 
     def comparison(self, pair: int, other: int) -> tuple[Ids, Ids]:
         """Return ids and types of the input that compares the texts of two pairs of one query.

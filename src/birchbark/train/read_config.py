@@ -11,6 +11,7 @@ from birchbark.checkpoint.heads import parse_pooling
 from birchbark.errors import InputError
 from birchbark.pairs.read import Columns
 from birchbark.pairs.sources import PairSource
+from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.train.config import (
@@ -247,9 +248,11 @@ def _loss_term(section: Section) -> LossTerm:
     scale, shift = 1.0, 0.0
     if objective.needs_teacher:
         scale, shift = section.number("scale", scale), section.number("shift", shift)
-    pooling = section.text("pooling", None)
-    teacher = Teacher(models, scale, shift, parse_pooling(pooling) if pooling else None)
-    return LossTerm(objective, teacher, weight)
+    name = section.text("pooling", None)
+    pooling = parse_pooling(name) if name else None
+    precisions = [precision.value for precision in Precision]
+    precision = Precision(section.one_of("precision", precisions, Precision.FP32.value))
+    return LossTerm(objective, Teacher(models, scale, shift, pooling, precision), weight)
 
 
 def _lists(section: Section) -> ListSampling:

@@ -14,11 +14,13 @@ from birchbark.pairs.pair_table import Indices, PairTable
 from birchbark.records import Float32s, Ids
 from birchbark.score.bert_scorer import BiEncoderScorer
 from birchbark.score.load_scorer import load_scorer
+from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 from birchbark.score_cache.cached_scorer import CachedScorer
 from birchbark.score_cache.store import ScoreStore
 from birchbark.train.config import Teacher
 from birchbark.train.dataset import Log, TokenisedDataSet
+from birchbark.train.pair_inputs import PairInputs
 from birchbark.train.sampler import Sampler
 
 Facts = dict[str, object]
@@ -67,18 +69,19 @@ def _with_targets(
     distilled: dict[Teacher, list[Facts]] = {}
     left_out: list[Facts] = []
     for index, term in enumerate(dataset.config.loss_terms):
-        if not term.teacher:
+        if not (teacher := term.teacher):
             continue
-        if term.teacher not in computed:
+        if teacher.unscaled not in computed:
             by_model = [
-                _model_targets(dataset, model, term.teacher, sampled, scores, log)
-                for model in term.teacher.models
+                _model_scores(dataset, model, teacher, sampled, scores, log)
+                for model in teacher.models
             ]
             mean = np.stack([values for values, _ in by_model]).mean(axis=0, dtype=np.float32)
-            computed[term.teacher] = mean, [facts for _, facts in by_model]
-        values, teachers = computed[term.teacher]
+            computed[teacher.unscaled] = mean, [facts for _, facts in by_model]
+        values, teachers = computed[teacher.unscaled]
         if term.objective.needs_teacher:
-            targets[index], distilled[term.teacher] = values, teachers
+            targets[index] = teacher.targets(values)
+            distilled[teacher.unscaled] = teachers
             continue
         targets[index] = without_false_negatives(pairs, values)
         count = int(np.isnan(targets[index]).sum())
@@ -89,7 +92,7 @@ def _with_targets(
     return replace(dataset, targets=tuple(targets), facts=facts)
 
 
-def _model_targets(
+def _model_scores(
     dataset: TokenisedDataSet,
     model: str,
     teacher: Teacher,
@@ -97,17 +100,24 @@ def _model_targets(
     scores: TeacherScores,
     log: Log,
 ) -> tuple[Float32s, Facts]:
-    """Return one model's targets (pairs,), and what the model card says about the model."""
+    """Return one model's scores (pairs,), and what the model card says about the model."""
     name, pairs = dataset.config.name, dataset.training_pairs.pairs
     log(f"{name}: {model} scores {len(sampled):,} of {len(pairs):,} pairs")
-    scorer = load_scorer(model, pooling=teacher.pooling, session=session_factory(scores.device))
+    session = session_factory(scores.device)
+    scorer = load_scorer(
+        model, pooling=teacher.pooling, precision=teacher.precision, session=session
+    )
     if scorer.width > 1:
         raise InputError("this model scores documents, not texts", where=f"teacher {model}")
-    targets, truncated = teacher_targets(pairs, sampled, teacher, scorer, scores)
+    values, truncated = teacher_scores(dataset.training_pairs, sampled, scorer, scores)
     if truncated:
         log(f"{name}: the teacher truncates {truncated:,} pairs")
     facts: Facts = {"model": model, "fingerprint": scorer.fingerprint, "cut": truncated}
-    return targets, facts | ({"pooling": teacher.pooling.mode} if teacher.pooling else {})
+    if teacher.pooling:
+        facts["pooling"] = teacher.pooling.mode
+    if teacher.precision is not Precision.FP32:
+        facts["precision"] = teacher.precision.value
+    return values, facts
 
 
 def without_false_negatives(pairs: PairTable, scores: Float32s) -> Float32s:
@@ -125,16 +135,17 @@ def without_false_negatives(pairs: PairTable, scores: Float32s) -> Float32s:
     return grades
 
 
-def teacher_targets(
-    pairs: PairTable, sampled: Indices, teacher: Teacher, scorer: Scorer, scores: TeacherScores
+def teacher_scores(
+    inputs: PairInputs, sampled: Indices, scorer: Scorer, scores: TeacherScores
 ) -> tuple[Float32s, int]:
-    """Return the targets (pairs,), and the number of pairs whose text the teacher truncates.
+    """Return a teacher's scores (pairs,), and the number of pairs whose text it truncates.
 
-    The target is scale · (score − shift) for `sampled` pairs, and NaN for all others. The score is
-    a cosine or MaxSim, at least 0, or a cross-encoder's log-odds.
+    A score is a cosine or MaxSim, at least 0, or a cross-encoder's log-odds; it is NaN for all but
+    the `sampled` pairs. A teacher reads no more of a text than the student does.
     """
     truncated = done = 0
-    targets = np.full(len(pairs), np.nan, np.float32)
+    pairs = inputs.pairs
+    values = np.full(len(pairs), np.nan, np.float32)
     text_of = pairs.text[pairs.starts[:-1]]  # (pairs,); with teachers, each pair has one text
     with ScoreStore(scores.store, scorer, write=scores.write) as store:
         cached_scorer = CachedScorer(scorer, store)
@@ -145,20 +156,20 @@ def teacher_targets(
             requests: list[tuple[str, list[Ids]]] = []
             for group in groups:
                 query = pairs.queries[pairs.query[group[0]]]
-                token_budget = scorer.token_budget(query)
+                token_budget = min(scorer.token_budget(query), inputs.text_budget(group[0]))
                 token_ids = [ids[text] for text in text_of[group].tolist()]
                 truncated += sum(len(of_text) > token_budget for of_text in token_ids)
                 requests.append((query, [of_text[:token_budget] for of_text in token_ids]))
             if isinstance(scorer, BiEncoderScorer):
                 _prefetch(scorer, store, requests)
             for (query, token_ids), group in zip(requests, groups, strict=True):
-                targets[group] = cached_scorer.score(query, token_ids)
+                values[group] = cached_scorer.score(query, token_ids)
                 done += len(group)
                 scores.on_progress(done, len(sampled))
     if scorer.kind == "cross-encoder":  # its scores are probabilities
-        probabilities = np.clip(targets.astype(np.float64), 1e-7, 1 - 1e-7)
-        targets = np.log(probabilities / (1 - probabilities)).astype(np.float32)
-    return np.float32(teacher.scale) * (targets - np.float32(teacher.shift)), truncated
+        probabilities = np.clip(values.astype(np.float64), 1e-7, 1 - 1e-7)
+        values = np.log(probabilities / (1 - probabilities)).astype(np.float32)
+    return values, truncated
 
 
 def _batches(pairs: PairTable, sampled: Indices) -> Iterator[list[Indices]]:
