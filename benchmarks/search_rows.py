@@ -50,13 +50,12 @@ class Row:
     vectors: bool = True
     first_stage_weight: float = defaults.FIRST_STAGE_WEIGHT
     precision: Precision = Precision.FP32
-    embedding_precision: Precision = Precision.FP32
 
     @property
     def is_default(self) -> bool:
         """Whether `birchbark search` searches like this where `precision` is its default."""
-        embedded = self.embedding and self.embedding_precision is Precision.FP32
-        return self.plan == DEFAULT_PLAN and embedded and self.group in (STORED, COMPUTED)
+        mixed = self.embedding and self.group in (STORED, COMPUTED)
+        return mixed and self.plan == DEFAULT_PLAN
 
     def ranker(self, load: Load, segmenter: Segmenter) -> Ranker | None:
         """Return the ranker; None for the first stage alone."""
@@ -64,9 +63,15 @@ class Row:
             return None
         scorer = load(self.model, self.precision)
         interpolation = Interpolation(self.first_stage_weight)
-        embedding = load(defaults.EMBEDDING, self.embedding_precision) if self.embedding else None
+        embedding = load(defaults.EMBEDDING, Precision.FP32) if self.embedding else None
+        fast = embedding and self.precision is Precision.INT8
         return Ranker(
-            scorer, segmenter, interpolation=interpolation, embedding=embedding, plan=self.plan
+            scorer,
+            segmenter,
+            interpolation=interpolation,
+            embedding=embedding,
+            plan=self.plan,
+            fast_embedding=load(defaults.EMBEDDING, Precision.INT8) if fast else None,
         )
 
 
@@ -176,12 +181,5 @@ def _bare(plan: ReadingPlan) -> Row:
 def _int8() -> Iterator[Row]:
     read_by_search = [row for row in (*_stored(), *_computed()) if row.is_default]
     for row in (*read_by_search, next(_without_embedding())):
-        yield _in_int8(row, "int8")
-    for row in read_by_search:
-        if not row.vectors:
-            yield replace(_in_int8(row, "both int8"), embedding_precision=Precision.INT8)
-
-
-def _in_int8(row: Row, words: str) -> Row:
-    name, label = f"{row.name}, {words}", f"{row.label}, {words}"
-    return replace(row, name=name, label=label, precision=Precision.INT8)
+        name, label = f"{row.name}, int8", f"{row.label}, int8"
+        yield replace(row, name=name, label=label, precision=Precision.INT8)

@@ -117,6 +117,9 @@ def test_the_default_is_that_of_birchbark_search(row: Row, models: Models) -> No
     assert ranker.embedding_weight == wanted.embedding_weight
     assert ranker.scorer.fingerprint == wanted.scorer.fingerprint
     assert ranker.embedding.fingerprint == wanted.embedding.fingerprint
+    assert (ranker.fast_embedding is None) == (wanted.fast_embedding is None)
+    if ranker.fast_embedding and wanted.fast_embedding:
+        assert ranker.fast_embedding.fingerprint == wanted.fast_embedding.fingerprint
 
 
 def test_quality_is_that_of_the_mixture_where_a_plan_reads_everything(

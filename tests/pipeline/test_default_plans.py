@@ -14,6 +14,7 @@ from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan, Select
 from birchbark.pipeline.stage_options import StageOptions, parse_count, read_stages
+from birchbark.score import precision as precision_module
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
@@ -39,16 +40,17 @@ class DocumentScorer(WordScorer):
 @pytest.fixture
 def make(bert: Callable[..., Path]) -> Make:
     """Makes a ranker; the models are `cross`, `parade`, `vectors` and the bundled embedding."""
-    embedding, scorers = load_scorer(bert()), dict[tuple[str, Precision], Scorer]()
+    directory, scorers = bert(), dict[tuple[str, Precision], Scorer]()
 
     def load(model: str, pooling: str | None, precision: Precision) -> Scorer:
         if model in ("vectors", defaults.EMBEDDING):
-            return embedding
+            return load_scorer(directory, precision=precision)
         kind = DocumentScorer if model == "parade" else WordScorer
         return scorers.setdefault((model, precision), kind())  # type: ignore[return-value]
 
-    def ranker(**options: Any) -> Ranker:
-        return make_ranker(StageOptions(**{"model": "cross", **options}), load)
+    def ranker(*, for_searches: bool = False, **options: Any) -> Ranker:
+        stage = StageOptions(**{"model": "cross", **options})
+        return make_ranker(stage, load, for_searches=for_searches)
 
     return ranker
 
@@ -61,6 +63,24 @@ def test_the_default(make: Make) -> None:
     assert ranker.embedding_weight == defaults.EMBEDDING_WEIGHT
     alone = make(embedding="none")
     assert (alone.plan, alone.embedding) == (DEFAULT, None)
+
+
+def test_documents_without_vectors_are_embedded_in_int8(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By request, or in searches on a suitable processor; stored vectors are always float32."""
+    monkeypatch.setattr(precision_module, "has_vnni", lambda: True)
+    fp32 = make().embedding
+    assert fp32
+    for options in ({"precision": "int8"}, {"for_searches": True}):
+        ranker = make(**options)
+        assert ranker.embedding and ranker.fast_embedding
+        assert ranker.embedding.fingerprint == fp32.fingerprint != ranker.fast_embedding.fingerprint
+    for options in ({}, {"precision": "fp32", "for_searches": True}, {"embedding": "none"}):
+        assert make(**options).fast_embedding is None
+    assert make(for_searches=True, embedding="vectors").fast_embedding is None  # not measured
+    monkeypatch.setattr(precision_module, "has_vnni", lambda: False)
+    assert make(for_searches=True).fast_embedding is None
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from shelf import QUERY, Library, StoredVectors, Written, WrittenEmbedding
 
 from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top, aggregate
 from birchbark.combine.interpolate import Interpolation, Scale
+from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
@@ -39,6 +40,7 @@ from birchbark.records import Document, Float32s, Ids, Ranking
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.duo import load_duo_scorer
 from birchbark.score.load_scorer import load_scorer
+from birchbark.score.precision import Precision
 from birchbark.segment.sentences import sentences
 from birchbark.segment.truncate import Limit
 from birchbark.segment.windows import Windows
@@ -488,6 +490,32 @@ def test_partly_stored_vectors(tmp_path: Path, bert: Callable[..., Path], role: 
         assert one == every[0]
         assert scorings[1].stats.by_vectors >= (1 if role == "embedding" else 0)
         assert len(every) == len(candidates)
+
+
+def test_a_fast_embedding_reads_documents_without_vectors(
+    tmp_path: Path, bert: Callable[..., Path]
+) -> None:
+    """Stored vectors are compared by the embedding that computed them."""
+    embedding = load_scorer(bert())
+    with IndexWriter(build_index(DOCUMENTS[:3], tmp_path / "i").directory) as writer:
+        precompute_vectors(embedding, sentences, "model").attach(writer)
+    with IndexWriter(tmp_path / "i") as writer:
+        for document in DOCUMENTS[3:]:
+            writer.add(document)
+    engine, query = IndexEngine(Index(tmp_path / "i")), "birch river bees"
+    candidates = engine.rank(query, 9)
+    stored = {document.doc_id for document in DOCUMENTS[:3]}
+    fast = load_scorer(bert(), precision=Precision.INT8)
+    by_embedding = []
+    for fast_embedding in (None, fast):
+        ranker = Ranker(WordScorer(30), embedding=embedding, fast_embedding=fast_embedding)
+        scoring = TopKScoring(DocumentReaders(engine, ranker), query, candidates, len(candidates))
+        scoring.run()
+        by_embedding.append({hit.document.doc_id: hit.embedding for hit in scoring.hits()})
+    precise, mixed = by_embedding
+    assert {doc_id for doc_id in precise if precise[doc_id] == mixed[doc_id]} == stored & set(mixed)
+    with pytest.raises(InputError, match="fast_embedding requires an embedding"):
+        Ranker(WordScorer(30), fast_embedding=fast)
 
 
 def test_candidates_that_the_plan_leaves_out_keep_their_order(bert: Callable[..., Path]) -> None:

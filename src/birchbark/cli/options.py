@@ -290,8 +290,8 @@ ranker_options = option_group(
         default=defaults.PRECISION,
         help="Arithmetic of BERT. int8 is faster, with scores close to fp32 (see birchbark model "
         "check); with --read-segments all, fp32 rescores the top segments of the "
-        f"{defaults.RESCORE_DEPTH} best documents. auto: in serve, int8 for "
-        f"{defaults.MODEL} if the processor has VNNI instructions; otherwise fp32.",
+        f"{defaults.RESCORE_DEPTH} best documents. auto: in serve, int8 for the "
+        "default models if the processor has VNNI instructions; otherwise fp32.",
     ),
     option(
         "--scores",

@@ -31,19 +31,22 @@ class EmbeddingEvidence:
         self,
         ranker: Ranker,
         doc_ids: Sequence[str],
+        stored: SegmentScoring | None,
         scoring: SegmentScoring | None,
         choice: SegmentChoice,
         segments: int | None,
     ) -> None:
         """Compute nothing yet.
 
-        scoring: that of the ranker's embedding; None if it has none. choice: chooses what is read,
-        and is told the scores. segments: how many are read of a document without vectors; None for
-        all. Attribute weighted: weight · evidence of each candidate (n,), 0 where it is not known.
+        stored, scoring: compare stored vectors, and read documents without; None if the ranker has
+        no embedding. choice: chooses what is read, and is told the scores. segments: how many are
+        read of a document without vectors; None for all. Attribute weighted: weight · evidence of
+        each candidate (n,), 0 where it is not known.
         """
         self.weighted: NDArray[np.float64] = np.zeros(len(doc_ids))
         self.by_vectors = 0  # number of documents with stored vectors
-        self._ranker, self._doc_ids, self._scoring = ranker, doc_ids, scoring
+        self._ranker, self._doc_ids = ranker, doc_ids
+        self._stored, self._scoring = stored, scoring
         self._choice, self._segments = choice, segments
         self._missing: list[int] | None = None  # positions; None before vectors were used
         self._reads_all = True  # whether no document is too long to be read before the deadline
@@ -63,10 +66,10 @@ class EmbeddingEvidence:
 
         documents: how many of the documents without vectors are read now; None for all.
         """
-        if not self._scoring:
+        if not (self._stored and self._scoring):
             return True
         if self._missing is None:
-            self._missing = self._use_vectors(self._scoring)
+            self._missing = self._use_vectors(self._stored)
             if self._missing and self.by_vectors:
                 self._assume(self._missing)
             if deadline.exists and self._segments is None:

@@ -66,7 +66,10 @@ class TopKScoring:
         self._evidence_weight = ranker.interpolation.evidence_weight * (1 - ranker.embedding_share)
         self._first_stage = ranker.interpolation.weighted_first_stage(candidates.scores)  # (n,)
         self._scoring = SegmentScoring(readers.main, query)
-        embedding = SegmentScoring(readers.embedding, query) if readers.embedding else None
+        stored, embedding = (
+            SegmentScoring(reader, query) if reader else None
+            for reader in (readers.embedding, readers.fast_embedding)
+        )
         self._precise = SegmentScoring(readers.precise, query) if readers.precise else None
         self._choice = SegmentChoice(
             self._doc_ids,
@@ -83,7 +86,7 @@ class TopKScoring:
         self._can_select = ranker.scorer.width == 1 and ranker.limit == Limit()
         segments = ranker.plan.embedded if self._can_select else None
         self._embedding = EmbeddingEvidence(
-            ranker, self._doc_ids, embedding, self._choice, segments
+            ranker, self._doc_ids, stored, embedding, self._choice, segments
         )
         self._in_rounds = in_rounds and self._can_select
         self._counts_in_part = ranker.scorer.width == 1 and grows(ranker.aggregation)

@@ -85,7 +85,8 @@ def make_ranker(
     load: returns the scorer of a model, with a pooling (as users write it) and a precision.
     for_searches: whether the precision AUTO is the fastest one that is safe, or fp32.
     """
-    precision = _precision(options, for_searches=for_searches)
+    fast = for_searches and options.pooling is None
+    precision = _precision(options, options.model, for_searches=fast)
     interpolation = Interpolation(options.first_stage_weight, Scale(options.first_stage_scale))
     aggregation = parse_aggregation(options.aggregate or defaults.AGGREGATION)
     scorer = load(options.model, options.pooling, precision)
@@ -97,6 +98,10 @@ def make_ranker(
     plan = _plan(options, scorer, aggregation)
     rescores = precision is Precision.INT8 and plan.segments is None
     precise = load(options.model, options.pooling, Precision.FP32) if rescores else None
+    embedding = _embedding(options, scorer)
+    fast_embedding = None
+    if embedding and _precision(options, embedding, for_searches=for_searches) is Precision.INT8:
+        fast_embedding = load(embedding, None, Precision.INT8)
     return Ranker(
         scorer,
         parse_segmenter(options.segments or default),
@@ -104,28 +109,28 @@ def make_ranker(
         interpolation,
         options.depth,
         Limit(options.max_segments, options.max_length),
-        _embedding(options, scorer, load),
+        load(embedding, None, Precision.FP32) if embedding else None,
         options.embedding_weight,
         precise,
         duo=duo,
         plan=plan,
+        fast_embedding=fast_embedding,
     )
 
 
-def _precision(options: StageOptions, *, for_searches: bool) -> Precision:
+def _precision(options: StageOptions, model: str, *, for_searches: bool) -> Precision:
     if options.precision != AUTO:
         return Precision(options.precision)
-    fast = for_searches and options.pooling is None
-    return precision_for_searches(options.model) if fast else Precision.FP32
+    return precision_for_searches(model) if for_searches else Precision.FP32
 
 
-def _embedding(options: StageOptions, scorer: Scorer, load: LoadScorer) -> Scorer | None:
-    """Return the second scorer: by default the bundled one, if `scorer` can be mixed with it."""
+def _embedding(options: StageOptions, scorer: Scorer) -> str | None:
+    """Return the second model: by default the bundled one, if `scorer` can be mixed with it."""
     name = options.embedding
     if name is None:
         mixes = scorer.width == 1 and embedding_scorer(scorer) is None
         name = defaults.EMBEDDING if mixes else NONE
-    return None if name == NONE else load(name, None, Precision.FP32)
+    return None if name == NONE else name
 
 
 def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> ReadingPlan:

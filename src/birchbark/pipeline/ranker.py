@@ -48,6 +48,8 @@ class Ranker:
         plan: Which segments of which candidates are read. Defaults to `ReadingPlan()`: all of all.
             A plan that chooses segments requires a scorer of segments, and no `limit`.
         duo: Pairwise re-ranking of the best documents. Defaults to None: no comparisons.
+        fast_embedding: A less precise copy of `embedding` (int8), which reads documents without
+            stored vectors in its place. Defaults to None: no other model.
     """
 
     scorer: Scorer
@@ -62,6 +64,7 @@ class Ranker:
     rescore_depth: int = defaults.RESCORE_DEPTH
     duo: Duo | None = None
     plan: ReadingPlan = field(default_factory=ReadingPlan)
+    fast_embedding: Scorer | None = None
 
     def __post_init__(self) -> None:
         if self.depth < 1:
@@ -81,6 +84,10 @@ class Ranker:
                 raise InputError("a reading plan that chooses segments excludes a limit")
         if self.precise and self.precise.encoding != self.scorer.encoding:
             raise InputError("the precise scorer encodes texts differently from the first scorer")
+        if self.fast_embedding and (
+            not self.embedding or self.fast_embedding.encoding != self.embedding.encoding
+        ):
+            raise InputError("fast_embedding requires an embedding that encodes texts as it does")
 
     def evidence_of(self, values: Float32s) -> DocumentEvidence:
         """Aggregate the segment scores (n,), or segment vectors (n, width), of one document."""
@@ -107,13 +114,15 @@ class Ranker:
             scorer=function(self.scorer),
             embedding=self.embedding and function(self.embedding),
             precise=self.precise and function(self.precise),
+            fast_embedding=self.fast_embedding and function(self.fast_embedding),
             duo=self.duo and replace(self.duo, scorer=function(self.duo.scorer)),
         )
 
     @property
     def scoring_key(self) -> tuple[object, ...]:
         """A key that is equal for rankers that score the same segments with the same models."""
-        return self.scorer, self.embedding, self.precise, self.segmenter, self.limit
+        scorers = self.scorer, self.embedding, self.fast_embedding, self.precise
+        return *scorers, self.segmenter, self.limit
 
     @property
     def unit(self) -> str:
