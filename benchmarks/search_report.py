@@ -69,7 +69,7 @@ def milliseconds(figures: Figures, row: Row, kind: str = "new", quantile: str = 
 
 def is_searched(row: Row) -> bool:
     """Whether `birchbark search` searches like this on this machine."""
-    return row.is_default and row.precision is precision_for_searches(defaults.MODEL)
+    return row.is_default and row.precision is precision_for_searches()
 
 
 def _conditions(figures: Figures) -> Iterator[str]:

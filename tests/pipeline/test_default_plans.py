@@ -79,6 +79,8 @@ def test_documents_without_vectors_are_embedded_in_int8(
     for options in ({}, {"precision": "fp32", "for_searches": True}, {"embedding": "none"}):
         assert make(**options).fast_embedding is None
     assert make(for_searches=True, embedding="vectors").fast_embedding is None  # not measured
+    alone = make(for_searches=True, model=defaults.EMBEDDING)
+    assert alone.scorer.fingerprint == fp32.fingerprint
     monkeypatch.setattr(precision_module, "has_vnni", lambda: False)
     assert make(for_searches=True).fast_embedding is None
 

@@ -85,8 +85,8 @@ def make_ranker(
     load: returns the scorer of a model, with a pooling (as users write it) and a precision.
     for_searches: whether the precision AUTO is the fastest one that is safe, or fp32.
     """
-    fast = for_searches and options.pooling is None
-    precision = _precision(options, options.model, for_searches=fast)
+    fast = for_searches and options.pooling is None and options.model in defaults.INT8_MODELS
+    precision = _precision(options, fast=fast)
     interpolation = Interpolation(options.first_stage_weight, Scale(options.first_stage_scale))
     aggregation = parse_aggregation(options.aggregate or defaults.AGGREGATION)
     scorer = load(options.model, options.pooling, precision)
@@ -99,9 +99,8 @@ def make_ranker(
     rescores = precision is Precision.INT8 and plan.segments is None
     precise = load(options.model, options.pooling, Precision.FP32) if rescores else None
     embedding = _embedding(options, scorer)
-    fast_embedding = None
-    if embedding and _precision(options, embedding, for_searches=for_searches) is Precision.INT8:
-        fast_embedding = load(embedding, None, Precision.INT8)
+    fast = for_searches and embedding in defaults.INT8_EMBEDDINGS
+    reads_fast = _precision(options, fast=fast) is Precision.INT8
     return Ranker(
         scorer,
         parse_segmenter(options.segments or default),
@@ -114,14 +113,15 @@ def make_ranker(
         precise,
         duo=duo,
         plan=plan,
-        fast_embedding=fast_embedding,
+        fast_embedding=load(embedding, None, Precision.INT8) if embedding and reads_fast else None,
     )
 
 
-def _precision(options: StageOptions, model: str, *, for_searches: bool) -> Precision:
+def _precision(options: StageOptions, *, fast: bool) -> Precision:
+    """Return a model's precision. fast: whether AUTO is the fastest one, or FP32."""
     if options.precision != AUTO:
         return Precision(options.precision)
-    return precision_for_searches(model) if for_searches else Precision.FP32
+    return precision_for_searches() if fast else Precision.FP32
 
 
 def _embedding(options: StageOptions, scorer: Scorer) -> str | None:

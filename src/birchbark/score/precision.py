@@ -6,8 +6,6 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 
-from birchbark import defaults
-
 CPU_INFO = Path("/proc/cpuinfo")
 VNNI = {"avx512_vnni", "avx_vnni"}  # instructions that multiply 8-bit integers without overflow
 
@@ -27,12 +25,12 @@ class Precision(Enum):
         return "" if self is Precision.FP32 else f", {self.value}"
 
 
-def precision_for_searches(model: str) -> Precision:
-    """Return INT8 if the processor has VNNI and `model` is one of INT8_MODELS, else FP32.
+def precision_for_searches() -> Precision:
+    """Return INT8 if the processor has VNNI, else FP32, for models that were compared in both.
 
     Without VNNI, int8 weights have only 7 bits (docs/explanation/int8.md).
     """
-    return Precision.INT8 if model in defaults.INT8_MODELS and has_vnni() else Precision.FP32
+    return Precision.INT8 if has_vnni() else Precision.FP32
 
 
 @cache
