@@ -26,6 +26,7 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.sentences import sentences
 from birchbark.serve import answer_stream
 from birchbark.serve.answer_stream import AnswerStream
+from birchbark.serve.service import QUICK_THREADS
 from conftest import WordScorer, write_bert
 
 __all__ = ["client", "index_directory"]
@@ -94,6 +95,30 @@ def test_stored_vectors_rank_when_there_is_no_time(with_vectors: Ranker, client:
         assert scores == pytest.approx([hit["score"] for hit in answer["hits"]])
         assert scores == sorted(scores, reverse=True)
         assert all(hit["embedding"] and hit["snippet"] for hit in answer["hits"])
+
+
+def test_the_first_stage_answers_what_waited_for_its_whole_budget(
+    with_vectors: Ranker, client: Any
+) -> None:
+    """Under load even stored vectors take too long; the answer is not exact."""
+    service = client(with_vectors)
+    inner, go = service.app.service, Event()
+    inner.admission._mean_seconds = 60.0
+    inner.admission._semaphore = asyncio.Semaphore(0)
+    held = [inner._quick_pool.submit(go.wait, 20) for _ in range(QUICK_THREADS)]
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(service.post, "/search", json={**ASK, "budget_ms": 20})
+        while not inner.admission.active:
+            time.sleep(0.01)
+        time.sleep(0.05)
+        go.set()
+        answer = waiting.result().json()
+    assert all(future.result() for future in held)
+    assert (answer["exact"], answer["by_vectors"], answer["scored"]) == (False, 0, 0)
+    plain = service.post("/search", json={**ASK, "by": "first_stage"}).json()
+    assert [hit["doc_id"] for hit in answer["hits"]] == [hit["doc_id"] for hit in plain["hits"]]
+    assert not any(hit["scored"] for hit in answer["hits"])
+    assert all(hit["snippet"] for hit in answer["hits"])
 
 
 def test_the_embedding_alone_ranks_all_candidates(client: Any) -> None:

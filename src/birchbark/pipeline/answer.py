@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from birchbark.records import Document, Segment
 
@@ -126,3 +126,8 @@ class Answer:
 
     hits: tuple[Hit, ...]
     stats: SearchStats
+
+    def as_unscored(self) -> Answer:
+        """Return this answer of a first stage as one that no scorer had the time to improve."""
+        hits = tuple(replace(hit, scored=False) for hit in self.hits)
+        return Answer(hits, replace(self.stats, exact=False))

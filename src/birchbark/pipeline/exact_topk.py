@@ -144,7 +144,9 @@ class TopKScoring:
         scored = self._topk.best(count).doc_ids
         known = set(scored)
         rest = [d for d in self._prior() if d not in known][: count - len(scored)]
-        hits = [self._hit(self._positions[doc_id]) for doc_id in scored]
+        positions = [self._positions[doc_id] for doc_id in scored]
+        segments = self._segments(positions)
+        hits = [self._hit(position, *segments[position]) for position in positions]
         return [*hits, *map(self._unread_hit, self._store.documents(rest))]
 
     @property
@@ -387,20 +389,26 @@ class TopKScoring:
         score = float(self._first_stage[position] + self._embedding.weighted[position] + evidence)
         self._topk.set_score(position, score, final=final)
 
-    def _segments(self, position: int) -> tuple[Document, Sequence[Segment]]:
-        """Return a document with the segments that have been read, in the order of their scores."""
-        reading, doc_id = self._readings.get(position), self._doc_ids[position]
-        if reading is None or reading.segments is None:
-            document, segments = next(iter(self._scoring.segments([doc_id])))
-        else:
-            (document,), segments = self._store.documents([doc_id]), reading.segments
-        if reading is None or reading.complete:
-            return document, segments
-        return document, [segments[i] for i in reading.known]
+    def _segments(self, positions: Sequence[int]) -> dict[int, tuple[Document, Sequence[Segment]]]:
+        """Map positions to documents with the segments that have been read.
 
-    def _hit(self, position: int) -> Hit:
+        The segments are in the order of their scores.
+        """
+        readings = {p: reading for p in positions if (reading := self._readings.get(p))}
+        split = {p: r.segments for p, r in readings.items() if r.segments is not None}
+        others = [position for position in positions if position not in split]
+        read = self._scoring.segments([self._doc_ids[position] for position in others])
+        found = dict(zip(others, read, strict=True))
+        documents = self._store.documents([self._doc_ids[position] for position in split])
+        found |= zip(split, zip(documents, split.values(), strict=True), strict=True)
+        for position, reading in readings.items():
+            if not reading.complete:
+                document, segments = found[position]
+                found[position] = document, [segments[i] for i in reading.known]
+        return found
+
+    def _hit(self, position: int, document: Document, segments: Sequence[Segment]) -> Hit:
         """Return the hit of a document with the evidence from what has been read of it."""
-        document, segments = self._segments(position)
         first_stage = float(self._first_stage[position])
         embedding = float(self._embedding.weighted[position])
         aggregated = self._evidence(position)

@@ -107,6 +107,12 @@ class Ranker:
             else self.aggregation.max_evidence(segments)
         )
 
+    @property
+    def scorers(self) -> list[Scorer]:
+        """The scorers of segments, without that of `duo`."""
+        scorers = self.scorer, self.embedding, self.fast_embedding, self.precise
+        return [scorer for scorer in scorers if scorer]
+
     def map_scorers(self, function: Callable[[Scorer], Scorer]) -> Ranker:
         """Return a copy with each scorer replaced by the result of `function` for it."""
         return replace(

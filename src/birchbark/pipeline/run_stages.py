@@ -105,9 +105,8 @@ def run_stages(
 def check_query_lengths(rankers: Sequence[Ranker], query: str) -> None:
     """Raise InputError if the query is too long for one of the rankers' models."""
     for ranker in rankers:
-        for scorer in (ranker.scorer, ranker.embedding, ranker.precise):
-            if scorer:
-                scorer.token_budget(query)
+        for scorer in ranker.scorers:
+            scorer.token_budget(query)
         if ranker.duo:
             ranker.duo.duo.side_token_budget(query)
 

@@ -146,9 +146,8 @@ def warm_up(engine: Engine, rankers: Sequence[Ranker], query: str) -> None:
     sentence_spans("A sentence. Another.")  # for snippets
     for ranker in rankers:
         ranker.segmenter(Document("", {"text": "A sentence. Another."}))
-        for scorer in (ranker.scorer, ranker.embedding, ranker.precise):
-            if scorer:
-                scorer.score(query, scorer.encode([""]))
+        for scorer in ranker.scorers:
+            scorer.score(query, scorer.encode([""]))
         if ranker.duo:
             duo = ranker.duo.duo
             duo.score(query, [duo.join(*duo.encode(["", ""]))])

@@ -119,14 +119,11 @@ class Service:
                 raise self.admission.busy_error()
             stream.rankers = rankers() if rankers else ()
             remaining = start + SCORING_SHARE * budget - time.monotonic()
-            return self.searcher.search(
-                request.query,
-                request.top,
-                max(remaining, NO_TIME) if slot.may_score else NO_TIME,
-                rankers=stream.rankers,
-                filters=request.filters,
-                on_progress=on_progress,
-            )
+            run = partial(self.searcher.search, request.query, request.top, filters=request.filters)
+            if stream.rankers and remaining <= 0 and not slot.may_score:
+                return run(rankers=()).as_unscored()
+            seconds = max(remaining, NO_TIME) if slot.may_score else NO_TIME
+            return run(seconds, rankers=stream.rankers, on_progress=on_progress)
 
         pool = self._scoring_pool if slot.may_score else self._quick_pool
         answer = None
