@@ -39,7 +39,7 @@ QUICK_THREADS = 4  # for requests that do not score
 SCORING_SHARE = 0.85  # of a budget; the rest is for serialising and sending the answer
 FULL_TIME_SHARE = 0.9  # of the maximum time: a request that had this share would fail again
 MAX_QUEUE_SECONDS = 0.25  # a search waits for a thread this long, or for its budget if longer
-MAX_WAIT_SHARE = 0.5  # of a budget, to wait for a scoring slot; the rest is for scoring
+MAX_WAIT_SHARE = 0.5  # of a budget, to wait for a scoring slot or, without one, for a thread
 NO_TIME = 1e-9  # seconds: a search uses stored vectors but reads no segment
 
 
@@ -118,12 +118,12 @@ class Service:
             if time.monotonic() > start + max(budget, MAX_QUEUE_SECONDS):
                 raise self.admission.busy_error()
             stream.rankers = rankers() if rankers else ()
-            remaining = start + SCORING_SHARE * budget - time.monotonic()
             run = partial(self.searcher.search, request.query, request.top, filters=request.filters)
-            if stream.rankers and remaining <= 0 and not slot.may_score:
-                return run(rankers=()).as_unscored()
-            seconds = max(remaining, NO_TIME) if slot.may_score else NO_TIME
-            return run(seconds, rankers=stream.rankers, on_progress=on_progress)
+            waited = time.monotonic() - start
+            if stream.rankers and not slot.may_score and waited > MAX_WAIT_SHARE * budget:
+                return run(rankers=()).as_unscored()  # even stored vectors would take too long
+            remaining = SCORING_SHARE * budget - waited if slot.may_score else 0.0
+            return run(max(remaining, NO_TIME), rankers=stream.rankers, on_progress=on_progress)
 
         pool = self._scoring_pool if slot.may_score else self._quick_pool
         answer = None
