@@ -9,7 +9,7 @@ from benchmarks.search_collections import COLLECTIONS
 from benchmarks.search_first_tokens import NAME as FIRST_TOKENS
 from benchmarks.search_rows import GROUPS, MIXTURE, Row, rows
 from birchbark import defaults
-from birchbark.score.precision import Precision, precision_for_searches
+from birchbark.score.precision import Precision, fastest_precision
 
 Figures = dict[str, Any]
 NAMES = tuple(collection.name for collection in COLLECTIONS)
@@ -69,7 +69,7 @@ def milliseconds(figures: Figures, row: Row, kind: str = "new", quantile: str = 
 
 def is_searched(row: Row) -> bool:
     """Whether `birchbark search` searches like this on this machine."""
-    return row.is_default and row.precision is precision_for_searches()
+    return row.is_default and row.precision is fastest_precision()
 
 
 def _conditions(figures: Figures) -> Iterator[str]:

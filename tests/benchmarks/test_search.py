@@ -107,7 +107,7 @@ def test_the_default_is_that_of_birchbark_search(row: Row, models: Models) -> No
         StageOptions(),
         lambda name, pooling, precision: models.load(name, precision),
         None,
-        for_searches=True,
+        auto_int8=True,
     )
     ranker = row.ranker(models.load, wanted.segmenter)
     assert ranker

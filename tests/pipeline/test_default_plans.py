@@ -48,9 +48,9 @@ def make(bert: Callable[..., Path]) -> Make:
         kind = DocumentScorer if model == "parade" else WordScorer
         return scorers.setdefault((model, precision), kind())  # type: ignore[return-value]
 
-    def ranker(*, for_searches: bool = False, **options: Any) -> Ranker:
+    def ranker(*, auto_int8: bool = False, **options: Any) -> Ranker:
         stage = StageOptions(**{"model": "cross", **options})
-        return make_ranker(stage, load, for_searches=for_searches)
+        return make_ranker(stage, load, auto_int8=auto_int8)
 
     return ranker
 
@@ -72,17 +72,17 @@ def test_documents_without_vectors_are_embedded_in_int8(
     monkeypatch.setattr(precision_module, "has_vnni", lambda: True)
     fp32 = make().embedding
     assert fp32
-    for options in ({"precision": "int8"}, {"for_searches": True}):
+    for options in ({"precision": "int8"}, {"auto_int8": True}):
         ranker = make(**options)
         assert ranker.embedding and ranker.fast_embedding
         assert ranker.embedding.fingerprint == fp32.fingerprint != ranker.fast_embedding.fingerprint
-    for options in ({}, {"precision": "fp32", "for_searches": True}, {"embedding": "none"}):
+    for options in ({}, {"precision": "fp32", "auto_int8": True}, {"embedding": "none"}):
         assert make(**options).fast_embedding is None
-    assert make(for_searches=True, embedding="vectors").fast_embedding is None  # not measured
-    alone = make(for_searches=True, model=defaults.EMBEDDING)
+    assert make(auto_int8=True, embedding="vectors").fast_embedding is None  # not measured
+    alone = make(auto_int8=True, model=defaults.EMBEDDING)
     assert alone.scorer.fingerprint == fp32.fingerprint
     monkeypatch.setattr(precision_module, "has_vnni", lambda: False)
-    assert make(for_searches=True).fast_embedding is None
+    assert make(auto_int8=True).fast_embedding is None
 
 
 @pytest.mark.parametrize(

@@ -144,12 +144,12 @@ def make_rankers(
     threads: int | None,
     wrap_session: Callable[[SessionFactory], SessionFactory] = lambda session: session,
     *,
-    for_searches: bool = False,
+    auto_int8: bool = False,
     **options: Any,
 ) -> list[Ranker]:
     """Return the Ranker that the options describe, or one per stage of the file `stages`.
 
-    wrap_session: applied to the factory for the sessions that run the models. for_searches: whether
+    wrap_session: applied to the factory for the sessions that run the models. auto_int8: whether
     --precision auto is the fastest one that is safe on this machine, or fp32.
     """
     from birchbark.device.torch_session import session_factory
@@ -160,7 +160,7 @@ def make_rankers(
     loader = RankerLoader(
         threads,
         wrap_session(session_factory(device) or OnnxSession),
-        for_searches=for_searches and device == defaults.DEVICE,
+        auto_int8=auto_int8 and device == defaults.DEVICE,
     )
     base, given = StageOptions(**options), given_options()
     if stages is None:

@@ -221,7 +221,7 @@ ranker_options = option_group(
         "--read-segments",
         metavar="N",
         help="Number of segments of each document that --model reads, chosen by the embedding; or "
-        f"all.  [default: {defaults.READ_SEGMENTS}, or as many as --aggregate top:… has weights; "
+        f"all.  [default: {defaults.READ_SEGMENTS}, or more if --aggregate top:… has more weights; "
         "all for models and aggregations that need all]",
     ),
     option(

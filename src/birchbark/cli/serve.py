@@ -166,7 +166,7 @@ def command(
     rankers = (
         ()
         if first_stage_only
-        else make_rankers(**choices, wrap_session=dynamic_batcher, for_searches=True)
+        else make_rankers(**choices, wrap_session=dynamic_batcher, auto_int8=True)
     )
     with stored_scores(rankers, scores) as cached:
         searcher = Searcher(directory, cached, stage, vector_match, load)

@@ -11,7 +11,8 @@ and is part of their bounds.
 Without a deadline documents are read one after another. Under a deadline they are read in rounds:
 first the best segment of each of the first `top` documents, then that of the next documents, then
 the second best segments. A document counts with what has been read of it. If vectors must be
-computed, one segment of each of the first ten documents is read before those of the others are.
+computed, one segment of each of the first ten documents is read before vectors are computed for
+the rest.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from birchbark.pipeline.reading_plan import ReadingPlan, Select
 from birchbark.pipeline.stage_options import ALL, AUTO, NONE, StageOptions, parse_count
 from birchbark.score.duo import DuoScorer, load_duo_scorer
 from birchbark.score.load_scorer import load_scorer
-from birchbark.score.precision import Precision, precision_for_searches
+from birchbark.score.precision import Precision, fastest_precision
 from birchbark.score.scorer import Scorer
 from birchbark.score.session import SessionFactory
 from birchbark.score_cache.cached_scorer import CachedScorer, cached
@@ -39,13 +39,13 @@ class RankerLoader:
         threads: int | None = None,
         session: SessionFactory | None = None,
         *,
-        for_searches: bool = False,
+        auto_int8: bool = False,
     ) -> None:
         """Load nothing yet.
 
-        threads, session: how models are run; see `load_scorer`. for_searches: see `make_ranker`.
+        threads, session: how models are run; see `load_scorer`. auto_int8: see `make_ranker`.
         """
-        self._threads, self._session, self._for_searches = threads, session, for_searches
+        self._threads, self._session, self._auto_int8 = threads, session, auto_int8
         self._scorers: dict[tuple[str, str | None, Precision], Scorer] = {}
         self._duo_scorers: dict[tuple[str, Precision], DuoScorer] = {}
 
@@ -56,7 +56,7 @@ class RankerLoader:
         for a model that cannot be loaded.
         """
         duo = self._duo(options) if options.duo else None
-        return make_ranker(options, self._scorer, duo, for_searches=self._for_searches)
+        return make_ranker(options, self._scorer, duo, auto_int8=self._auto_int8)
 
     def _scorer(self, model: str, pooling: str | None, precision: Precision) -> Scorer:
         key = model, pooling, precision
@@ -78,14 +78,14 @@ class RankerLoader:
 
 
 def make_ranker(
-    options: StageOptions, load: LoadScorer, duo: Duo | None = None, *, for_searches: bool = False
+    options: StageOptions, load: LoadScorer, duo: Duo | None = None, *, auto_int8: bool = False
 ) -> Ranker:
     """Return the ranker of a stage; see RankerLoader.ranker.
 
     load: returns the scorer of a model, with a pooling (as users write it) and a precision.
-    for_searches: whether the precision AUTO is the fastest one that is safe, or fp32.
+    auto_int8: whether the precision AUTO may be int8 on this machine; otherwise it is fp32.
     """
-    fast = for_searches and options.pooling is None and options.model in defaults.INT8_MODELS
+    fast = auto_int8 and options.pooling is None and options.model in defaults.INT8_MODELS
     precision = _precision(options, fast=fast)
     interpolation = Interpolation(options.first_stage_weight, Scale(options.first_stage_scale))
     aggregation = parse_aggregation(options.aggregate or defaults.AGGREGATION)
@@ -99,7 +99,7 @@ def make_ranker(
     rescores = precision is Precision.INT8 and plan.segments is None
     precise = load(options.model, options.pooling, Precision.FP32) if rescores else None
     embedding = _embedding(options, scorer)
-    fast = for_searches and embedding in defaults.INT8_EMBEDDINGS
+    fast = auto_int8 and embedding in defaults.INT8_EMBEDDINGS
     reads_fast = _precision(options, fast=fast) is Precision.INT8
     return Ranker(
         scorer,
@@ -121,7 +121,7 @@ def _precision(options: StageOptions, *, fast: bool) -> Precision:
     """Return a model's precision. fast: whether AUTO is the fastest one, or FP32."""
     if options.precision != AUTO:
         return Precision(options.precision)
-    return precision_for_searches() if fast else Precision.FP32
+    return fastest_precision() if fast else Precision.FP32
 
 
 def _embedding(options: StageOptions, scorer: Scorer) -> str | None:

@@ -115,7 +115,7 @@ def _default_ranker() -> Ranker:
 @cache
 def _load_default_ranker() -> Ranker:
     session = dynamic_batcher()  # batches the texts of concurrent calls
-    return RankerLoader(session=session, for_searches=True).ranker(StageOptions())
+    return RankerLoader(session=session, auto_int8=True).ranker(StageOptions())
 
 
 @dataclass(frozen=True, slots=True)

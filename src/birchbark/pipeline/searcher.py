@@ -112,7 +112,7 @@ class Searcher:
             model = [model]
         elif isinstance(model, (str, Path)):
             options = StageOptions(model=str(model))
-            model = [make_ranker(options, self._load_precisely, for_searches=True)]
+            model = [make_ranker(options, self._load_precisely, auto_int8=True)]
         self.rankers = tuple(map(self.cache_scores, model))
         self._first_stage, self._vector_match = first_stage, vector_match
         self._snapshot = self._open(None)

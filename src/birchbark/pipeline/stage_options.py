@@ -36,12 +36,11 @@ class StageOptions:
     Names and defaults are those of `birchbark rerank`. segments, aggregate, embedding,
     read_segments, read_pairs: None for the default, which depends on the model. For models that
     score segments it is sentences, top:1,0.5,0.25, the bundled embedding model (unless the model is
-    an embedding model itself), as many segments as the aggregation has weights, and 60 pairs. For
-    models that score whole documents (PARADE) it is windows of 150 words, the model's own
-    aggregation, no embedding, and all segments and pairs. embedding: NONE for no embedding.
+    an embedding model itself), five segments (more if the aggregation has more weights), and 60
+    pairs. For models that score whole documents (PARADE) it is windows of 150 words, the model's
+    own aggregation, no embedding, and all segments and pairs. embedding: NONE for no embedding.
     read_segments, read_documents, read_pairs, embed_segments: a number, or ALL. precision: AUTO for
-    the fastest one that is safe, in searches; it is fp32 elsewhere, so that runs do not depend on
-    the machine.
+    fp32 or, if `make_ranker` may choose it, the fastest one that is safe.
     """
 
     model: str = defaults.MODEL

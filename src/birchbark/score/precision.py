@@ -1,4 +1,4 @@
-"""Which arithmetic can linear layers be computed in, and which is best for searches here?"""
+"""Which arithmetic can linear layers be computed in, and which is the fastest here?"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Precision(Enum):
         return "" if self is Precision.FP32 else f", {self.value}"
 
 
-def precision_for_searches() -> Precision:
+def fastest_precision() -> Precision:
     """Return INT8 if the processor has VNNI, else FP32, for models that were compared in both.
 
     Without VNNI, int8 weights have only 7 bits (docs/explanation/int8.md).
