@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.errors import InputError
-from birchbark.records import Document, Pair, Ranking
+from birchbark.records import Document, Pair, Ranking, best_first
 
 IDS = st.lists(st.text("abcé1", min_size=1, max_size=3), unique=True, min_size=1, max_size=12)
 
@@ -104,3 +104,21 @@ def test_dicts_that_are_no_documents(record: dict[str, object], message: str) ->
     """Each error names the field."""
     with pytest.raises(InputError, match=message):
         Document.from_dict(record)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), max_size=9), st.none() | st.integers(1, 10))
+def test_best_first_is_stable(scores: list[float], count: int | None) -> None:
+    """The highest scores come first; of equal ones the earlier."""
+    expected = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
+    assert best_first(scores, count) == expected[:count]
+
+
+def test_documents_that_follow_a_ranking_have_lower_scores() -> None:
+    """They keep their order; the scores of the others do not change."""
+    for scores in ([3.0, -1e-9], [1e9, 1e9], []):
+        ranking = Ranking.of([f"a{i}" for i in range(len(scores))], scores)
+        longer = ranking.followed_by(["z", "y", "x"])
+        assert longer.doc_ids == (*ranking.doc_ids, "z", "y", "x")
+        assert (np.diff(longer.scores[len(scores) - 1 :]) < 0).all()
+        assert longer.head(len(scores)) == ranking
+        assert ranking.followed_by([]) is ranking

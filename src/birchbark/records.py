@@ -273,6 +273,20 @@ class Ranking:
         """
         return Ranking(self.doc_ids[:depth], self.scores[:depth])
 
+    def followed_by(self, doc_ids: Sequence[str]) -> Ranking:
+        """Return the ranking with further documents below it, whose scores are lower.
+
+        Args:
+            doc_ids: Ids of documents that are not in the ranking, best first.
+        """
+        if not doc_ids:
+            return self
+        if not len(self):
+            return Ranking.of(doc_ids, -np.arange(len(doc_ids), dtype=float))
+        lowest = float(self.scores.min())
+        below = lowest - np.arange(1, len(doc_ids) + 1) * max(1e-3, abs(lowest) * 1e-3)
+        return Ranking.of([*self.doc_ids, *doc_ids], [*self.scores.tolist(), *below.tolist()])
+
     def __len__(self) -> int:
         return len(self.doc_ids)
 
@@ -291,9 +305,18 @@ class Ranking:
         return hash(self.doc_ids)
 
 
+def best_first(scores: ArrayLike, count: int | None = None) -> list[int]:
+    """Return the positions of the `count` highest scores (all by default), best first.
+
+    Of equal scores the earlier one precedes.
+    """
+    order: list[int] = np.argsort(-np.asarray(scores), kind="stable")[:count].tolist()
+    return order
+
+
 def _order(doc_ids: Sequence[str], scores: Float32s) -> list[int]:
     """Return positions by decreasing score; only equal scores make it compare ids."""
-    order: list[int] = np.argsort(-scores, kind="stable").tolist()
+    order = best_first(scores)
     ranked = scores[order]
     edges = [0, *(np.flatnonzero(ranked[1:] != ranked[:-1]) + 1).tolist(), len(order)]
     if len(edges) <= len(order):

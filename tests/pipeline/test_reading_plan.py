@@ -21,7 +21,6 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline import (
-    embedding_evidence,
     exact_topk,
     select_segments,
     split_for_query,
@@ -376,8 +375,7 @@ def test_long_documents_are_not_read_whole_before_a_deadline(
     embedding: WrittenEmbedding | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where documents are read from beginning to end, a very long one is left out, and told."""
-    for module in (exact_topk, embedding_evidence):
-        monkeypatch.setattr(module, "WHOLE_DOCUMENT", 1_000)
+    monkeypatch.setattr(select_segments, "WHOLE_DOCUMENT", 1_000)
     library = Library([[(0.5, 0.5, 0)] * 100, [(0.25, 0.5, 0)] * 2, [(0.5, 0.5, 0)] * 3])
     first = Ranking.of(list(library.texts), [3.0, 2.0, 1.0])
     ranker = Ranker(Written(), Windows(1, 0), limit=Limit(50), embedding=embedding)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from birchbark.index.index import Index
 from birchbark.pipeline import term_overlap as module
-from birchbark.pipeline.term_overlap import TermIndex, best_first
+from birchbark.pipeline.term_overlap import TermIndex
 from birchbark.records import Document, Segment
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.text.analyzer import Analyzer, analyzer
@@ -145,10 +145,3 @@ def test_rough_scores_are_bounded_by_the_weights(
     most = sum(store.idf(set(store.analyzer.terms(query))).values())
     for score in TermIndex(store).overlap(query).rough_scores(texts):
         assert 0 <= score <= most + 1e-9
-
-
-@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), max_size=9), st.none() | st.integers(1, 10))
-def test_best_first_is_stable(scores: list[float], count: int | None) -> None:
-    """The highest scores come first; of equal ones the earlier."""
-    expected = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
-    assert best_first(scores, count) == expected[:count]

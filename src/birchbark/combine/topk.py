@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from birchbark.errors import InputError
-from birchbark.records import Ranking
+from birchbark.records import Ranking, best_first
 
 
 class TopK:
@@ -50,7 +50,7 @@ class TopK:
         enough = len(scores) >= self._k > 0
         threshold = np.partition(scores, -self._k)[-self._k] if enough else np.float32(-np.inf)
         positions = np.flatnonzero(~self._final & (self._bounds.astype(np.float32) >= threshold))
-        order: list[int] = positions[np.argsort(-self._bounds[positions], kind="stable")].tolist()
+        order: list[int] = positions[best_first(self._bounds[positions])].tolist()
         return order
 
     @property

@@ -19,7 +19,6 @@ from birchbark.experiments.evidence_scores import (
 )
 from birchbark.experiments.evidence_settings import EvidenceSettings, pruned_row
 from birchbark.index.build_index import Schema
-from birchbark.pipeline.run_stages import append_remaining
 from birchbark.records import Qrels, Query, Ranking, Run
 from birchbark.study.collections import TestCollection
 from birchbark.study.first_stages import first_stages
@@ -138,7 +137,6 @@ def _weighted_run(first: Run, components: Components, tuning: Tuning, tag: str) 
     rankings = {}
     for query_id, candidates in components.items():
         total = sum(w * candidates.scores[:, i] for i, w in enumerate(weights[query_id]))
-        rankings[query_id] = append_remaining(
-            Ranking.of(candidates.doc_ids, total), first.rankings[query_id]
-        )
+        rest = first.rankings[query_id].doc_ids[len(candidates.doc_ids) :]
+        rankings[query_id] = Ranking.of(candidates.doc_ids, total).followed_by(rest)
     return Run(rankings, tag)

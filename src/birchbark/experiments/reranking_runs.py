@@ -12,7 +12,6 @@ from birchbark.combine.aggregate import Max
 from birchbark.index.index import Index
 from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.run_stages import append_remaining
 from birchbark.pipeline.score_documents import score_documents
 from birchbark.records import Qrels, Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
@@ -91,9 +90,8 @@ def rerank_top(first: Run, scores: Scores, depth: int, tag: str) -> Run:
         scored = [doc_id for doc_id in top if doc_id in query_scores]
         best = Ranking.of(scored, [query_scores[doc_id] for doc_id in scored])
         unscored = [doc_id for doc_id in top if doc_id not in query_scores]
-        order = [*best.doc_ids, *unscored, *ranking.doc_ids[depth:]]
-        all_documents = Ranking.of(order, -np.arange(len(order)))
-        rankings[query_id] = append_remaining(best, all_documents) if scored else ranking
+        rest = [*unscored, *ranking.doc_ids[depth:]]
+        rankings[query_id] = best.followed_by(rest) if scored else ranking
     return Run(rankings, tag)
 
 

@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-import numpy as np
-
 from birchbark.errors import InputError
-from birchbark.records import Float32s, Pair, Query
+from birchbark.records import Float32s, Pair, Query, best_first
 from birchbark.score.scorer import Scorer
 
 
@@ -53,8 +51,8 @@ class BestPassages:
         for _, group in groupby(pairs, key=lambda pair: (pair.query_id, pair.doc_id)):
             passages = list(group)
             if len(passages) > self.count:
-                best = np.sort(np.argsort(-self._scores(passages), kind="stable")[: self.count])
-                passages = [passages[position] for position in best.tolist()]
+                best = sorted(best_first(self._scores(passages), self.count))
+                passages = [passages[position] for position in best]
             yield from passages
 
     def _scores(self, passages: list[Pair]) -> Float32s:

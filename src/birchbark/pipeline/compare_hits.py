@@ -18,6 +18,7 @@ from birchbark.errors import InputError
 from birchbark.pipeline.answer import Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.score_segments import SPECIAL_TOKENS, score_before
+from birchbark.records import best_first
 from birchbark.score.duo import DuoScorer
 from birchbark.score.scorer import Scorer
 from birchbark.score_cache.cached_scorer import cached_for_query
@@ -106,7 +107,7 @@ def compare_hits(
     p = np.full((len(hits), len(hits)), np.nan)
     p[tuple(np.array(pairs).T)] = values  # p[i, j] for each pair (i, j)
     scores = duo.pairwise.scores(p)  # (n,)
-    order = np.argsort(-scores, kind="stable").tolist()
+    order = best_first(scores)
     return ComparedHits(
         tuple(replace(hits[i], compared=float(scores[i])) for i in order),
         tuple(scores[order].tolist()),

@@ -17,7 +17,6 @@ from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.score_segments import SegmentScoring
 from birchbark.pipeline.select_segments import SegmentChoice
-from birchbark.pipeline.split_for_query import WHOLE_DOCUMENT
 from birchbark.records import Float32s
 
 TIME_SHARE = 0.5  # at most, if vectors must be computed
@@ -73,7 +72,9 @@ class EmbeddingEvidence:
             if self._missing and self.by_vectors:
                 self._assume(self._missing)
             if deadline.exists and self._segments is None:
-                self._leave_out_long(self._scoring, self._missing)
+                short = self._choice.without_long(self._missing)
+                self._reads_all = len(short) == len(self._missing)
+                self._missing = short
         deadline = deadline.part(TIME_SHARE)
         remaining = 0 if documents is None else max(0, len(self._missing) - documents)
         while len(self._missing) > remaining:
@@ -98,14 +99,6 @@ class EmbeddingEvidence:
                 self._choice.add_embedded(position, scores)
                 self._set(position, scores)
         return missing
-
-    def _leave_out_long(self, scoring: SegmentScoring, missing: list[int]) -> None:
-        """Remove documents that are too long to be split completely before a deadline."""
-        lengths = {position: scoring.length(self._doc_ids[position]) for position in missing}
-        missing[:] = [i for i in missing if lengths[i] <= WHOLE_DOCUMENT]
-        self._reads_all = len(missing) == len(lengths)
-        for position in lengths.keys() - missing:
-            self._choice.count(position, 0, lengths[position])
 
     def _read(
         self, scoring: SegmentScoring, positions: Sequence[int], deadline: Deadline

@@ -21,23 +21,21 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from birchbark.combine.aggregate import DocumentEvidence, grows
+from birchbark.combine.aggregate import grows
 from birchbark.combine.topk import TopK
-from birchbark.pipeline.answer import Evidence, Hit, SearchStats
+from birchbark.pipeline.answer import Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.document_readers import DocumentReaders
+from birchbark.pipeline.document_scores import DocumentScores
 from birchbark.pipeline.embedding_evidence import EmbeddingEvidence
 from birchbark.pipeline.reading import Reading
 from birchbark.pipeline.reading_plan import Select
 from birchbark.pipeline.score_segments import SegmentScoring
 from birchbark.pipeline.select_segments import SPLITTING_SHARE, SegmentChoice
-from birchbark.pipeline.split_for_query import WHOLE_DOCUMENT
-from birchbark.pipeline.term_overlap import best_first
-from birchbark.records import Document, Float32s, Ranking, Segment
+from birchbark.records import Document, Ranking, Segment, best_first
 from birchbark.segment.truncate import Limit
 
 RESCORED_SEGMENTS = 5  # per document, at most
-ROUNDING = 1e-9  # bounds are raised by this share: more than the rounding error of float64 sums
 FIRST_PAGE = 10  # documents of which something is read before the plan is known
 LOOKAHEAD = 2  # documents scored together, although the first may make the second unnecessary
 LOOKAHEAD_SEGMENTS = 60  # the same where the plan reads few segments of each: in larger batches
@@ -64,8 +62,6 @@ class TopKScoring:
         self._doc_ids = candidates.doc_ids
         self._positions = {doc_id: i for i, doc_id in enumerate(self._doc_ids)}
         self._top = min(top, len(candidates))
-        self._evidence_weight = ranker.interpolation.evidence_weight * (1 - ranker.embedding_share)
-        self._first_stage = ranker.interpolation.weighted_first_stage(candidates.scores)  # (n,)
         self._scoring = SegmentScoring(readers.main, query)
         stored, embedding = (
             SegmentScoring(reader, query) if reader else None
@@ -81,7 +77,6 @@ class TopKScoring:
             readers.token_embeddings() if ranker.plan.select is Select.TOKENS else None,
         )
         self._store = readers.main
-        self._max_evidence = np.full(len(candidates), ranker.max_evidence())
         self._topk = self._nothing_scored()
         self._exact = False
         self._can_select = ranker.scorer.width == 1 and ranker.limit == Limit()
@@ -93,8 +88,8 @@ class TopKScoring:
         self._counts_in_part = ranker.scorer.width == 1 and grows(ranker.aggregation)
         self._reads_all = True  # whether documents were split completely that should be
         self._readable = set(range(len(candidates)))  # positions that the plan allows to read
-        self._readings: dict[int, Reading] = {}  # position → what is read
-        self._vector_scores: dict[int, Float32s] = {}  # position → scores by stored vectors
+        self._scores = DocumentScores(ranker, candidates, self._embedding.weighted)
+        self._readings, self._vector_scores = self._scores.readings, self._scores.vector_scores
 
     def run(
         self, deadline: Deadline | None = None, on_progress: Callable[[], object] = lambda: None
@@ -133,7 +128,7 @@ class TopKScoring:
             return best
         scored = set(best.doc_ids)
         rest = [doc_id for doc_id in self._prior() if doc_id not in scored]
-        return append_below(best, rest[: self._top - len(best)])
+        return best.followed_by(rest[: self._top - len(best)])
 
     def hits(self, max_hits: int | None = None) -> list[Hit]:
         """Return the best documents with their evidence.
@@ -147,7 +142,7 @@ class TopKScoring:
         rest = [d for d in self._prior() if d not in known][: count - len(scored)]
         positions = [self._positions[doc_id] for doc_id in scored]
         segments = self._segments(positions)
-        hits = [self._hit(position, *segments[position]) for position in positions]
+        hits = [self._scores.hit(position, *segments[position]) for position in positions]
         return [*hits, *map(self._unread_hit, self._store.documents(rest))]
 
     @property
@@ -199,8 +194,7 @@ class TopKScoring:
 
     def _prior(self) -> list[str]:
         """Return all candidates by first stage and embedding; of equals the first one first."""
-        scores = (self._first_stage + self._embedding.weighted).astype(np.float32)
-        return [self._doc_ids[i] for i in best_first(scores)]
+        return [self._doc_ids[i] for i in best_first(self._scores.prior)]
 
     def _apply_plan(self, deadline: Deadline) -> bool:
         """Set which documents may be read, and the bounds of their scores.
@@ -218,7 +212,7 @@ class TopKScoring:
             self._readable |= self._readings.keys()  # what was read counts
         self._topk = self._nothing_scored()
         for position in self._readable:
-            self._topk.lower_bound(position, self._bound(position))
+            self._topk.lower_bound(position, self._scores.bound(position))
             if position in self._readings and self._readings[position].read:
                 complete = self._readings[position].complete
                 self._set_score(position, final=complete or position not in planned)
@@ -277,20 +271,15 @@ class TopKScoring:
         return self._can_select and (self._ranker.plan.segments is not None or in_rounds)
 
     def _without_long(self, positions: Sequence[int]) -> list[int]:
-        """Return the documents that are short enough to be split completely before a deadline.
+        """Return the documents that are short enough to be read before a deadline, or begun.
 
-        The others are not read at all; their characters are counted.
+        The others are not read at all.
         """
-        short = []
-        for position in positions:
-            length = self._scoring.length(self._doc_ids[position])
-            if position in self._readings or length <= WHOLE_DOCUMENT:
-                short.append(position)
-            else:
-                self._choice.count(position, 0, length)
-                self._readable.remove(position)
-                self._reads_all = False
-        return short
+        new = [i for i in positions if i not in self._readings]
+        long = set(new).difference(self._choice.without_long(new))
+        self._readable -= long
+        self._reads_all = self._reads_all and not long
+        return [i for i in positions if i not in long]
 
     def _open(self, positions: Sequence[int], deadline: Deadline) -> list[int]:
         """Prepare the readings of as many of the first documents as should be read together."""
@@ -334,9 +323,9 @@ class TopKScoring:
         best = [self._positions[doc_id] for doc_id in doc_ids]
         documents, selected = [], []
         for position in best:
-            evidence = self._ranker.evidence_of(self._scores(position))
+            evidence = self._ranker.evidence_of(self._scores.of_segments(position))
             contributions = evidence.weights * evidence.scores  # (segments,)
-            top = np.argsort(-contributions, kind="stable")[:RESCORED_SEGMENTS]
+            top = np.array(best_first(contributions, RESCORED_SEGMENTS), np.intp)
             selected.append(top[contributions[top] > 0])
             if position in self._readings:
                 encoded = self._readings[position].encoded
@@ -347,48 +336,19 @@ class TopKScoring:
         if rescored is None or len(rescored) < len(documents):
             return False
         for position, segments, scores in zip(best, selected, rescored, strict=True):
-            self._scores(position)[segments] = scores
+            self._scores.of_segments(position)[segments] = scores
             self._set_score(position)
         return True
 
-    def _bound(self, position: int) -> float:
-        """Return an upper bound on a document's score that allows for rounding errors."""
-        evidence = 0.0  # 0 · infinity would be NaN
-        if self._evidence_weight:
-            evidence = self._evidence_weight * self._max_evidence[position]
-        parts = np.array(
-            [self._first_stage[position], self._embedding.weighted[position], evidence]
-        )
-        return float(parts.sum() + ROUNDING * np.abs(parts).sum())
-
     def _tighten_bounds(self, positions: Iterable[int]) -> bool:
         """Lower the bounds of documents whose segments are counted; true if any bound changed."""
-        lowered = False
-        for position in positions:
-            segments = len(self._readings[position].order)
-            max_evidence = self._ranker.max_evidence(segments)
-            if max_evidence < self._max_evidence[position]:
-                self._max_evidence[position], lowered = max_evidence, True
-                self._topk.lower_bound(position, self._bound(position))
-        return lowered
-
-    def _scores(self, position: int) -> Float32s:
-        """Return the scores (n,) of the segments of a document that has been read."""
-        if position in self._readings:
-            return self._readings[position].scores
-        return self._vector_scores[position]
-
-    def _evidence(self, position: int) -> DocumentEvidence:
-        """Return the evidence from what has been read of a document."""
-        reading = self._readings.get(position)
-        if reading is None or reading.complete:
-            return self._ranker.evidence_of(self._scores(position))
-        return self._ranker.evidence_of(reading.scores[reading.known])
+        lowered = [i for i in positions if self._scores.tighten_bound(i)]
+        for position in lowered:
+            self._topk.lower_bound(position, self._scores.bound(position))
+        return bool(lowered)
 
     def _set_score(self, position: int, *, final: bool = True) -> None:
-        evidence = self._evidence_weight * self._evidence(position).evidence
-        score = float(self._first_stage[position] + self._embedding.weighted[position] + evidence)
-        self._topk.set_score(position, score, final=final)
+        self._topk.set_score(position, self._scores.score(position), final=final)
 
     def _segments(self, positions: Sequence[int]) -> dict[int, tuple[Document, Sequence[Segment]]]:
         """Map positions to documents with the segments that have been read.
@@ -408,44 +368,8 @@ class TopKScoring:
                 found[position] = document, [segments[i] for i in reading.known]
         return found
 
-    def _hit(self, position: int, document: Document, segments: Sequence[Segment]) -> Hit:
-        """Return the hit of a document with the evidence from what has been read of it."""
-        first_stage = float(self._first_stage[position])
-        embedding = float(self._embedding.weighted[position])
-        aggregated = self._evidence(position)
-        evidence = float(self._evidence_weight * aggregated.evidence)
-        weights = self._evidence_weight * aggregated.weights
-        contributions = [
-            Evidence(segments[i], float(aggregated.scores[i]), float(weights[i]))
-            for i in np.flatnonzero(weights > 0).tolist()
-        ]
-        contributions.sort(key=lambda e: -e.weight * e.score)
-        score = first_stage + embedding + evidence
-        return Hit(document, score, first_stage, evidence, tuple(contributions), embedding)
-
     def _unread_hit(self, document: Document) -> Hit:
         """Return the hit of a document of which the main scorer has read nothing."""
         position = self._positions[document.doc_id]
-        first_stage = float(self._first_stage[position])
-        embedding = float(self._embedding.weighted[position])
-        return Hit(
-            document,
-            first_stage + embedding,
-            first_stage,
-            0.0,
-            (),
-            embedding,
-            scored=False,
-            snippet=self._choice.snippet(position, document),
-        )
-
-
-def append_below(head: Ranking, doc_ids: Sequence[str]) -> Ranking:
-    """Return `head`, followed by `doc_ids` in this order with lower scores."""
-    if not doc_ids:
-        return head
-    if not len(head):
-        return Ranking.of(doc_ids, -np.arange(len(doc_ids), dtype=float))
-    lowest = float(head.scores.min())
-    below = lowest - np.arange(1, len(doc_ids) + 1) * max(1e-3, abs(lowest) * 1e-3)
-    return Ranking.of([*head.doc_ids, *doc_ids], [*head.scores.tolist(), *below.tolist()])
+        snippet = self._choice.snippet(position, document)
+        return self._scores.unread_hit(position, document, snippet)

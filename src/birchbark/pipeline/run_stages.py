@@ -11,7 +11,7 @@ from birchbark.pipeline.answer import Hit, SearchStats
 from birchbark.pipeline.compare_hits import ComparedHits, compare_hits
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.document_readers import DocumentReaders
-from birchbark.pipeline.exact_topk import TopKScoring, append_below
+from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
 from birchbark.records import Ranking
 
@@ -97,7 +97,8 @@ def run_stages(
         if not result.stats.exact:
             break
         all_scored = needed is None or needed >= len(head)
-        ranking = append_remaining(result.best, ranking) if all_scored else result.best
+        rest = ranking.doc_ids[len(result.best) :] if all_scored else ()
+        ranking = result.best.followed_by(rest)
         ranking = ranking.head(needed) if needed else ranking
     return ranking, results
 
@@ -122,12 +123,4 @@ def _by_comparison(compared: ComparedHits, best: Ranking) -> Ranking:
         above = scores[i - 1]
         scores[i] = min(scores[i], above - np.float32(1e-6) * max(1, abs(above)))
     doc_ids = [hit.document.doc_id for hit in compared.hits]
-    return append_remaining(Ranking.of(doc_ids, scores), best)
-
-
-def append_remaining(head: Ranking, candidates: Ranking) -> Ranking:
-    """Return `head`, followed by the remaining candidates with lower scores.
-
-    The first len(head) candidates must be the documents of `head`, in any order.
-    """
-    return append_below(head, candidates.doc_ids[len(head) :])
+    return Ranking.of(doc_ids, scores).followed_by(best.doc_ids[len(doc_ids) :])

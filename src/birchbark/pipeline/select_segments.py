@@ -20,8 +20,8 @@ from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.read_documents import BATCH_SIZE, EncodedDocument
 from birchbark.pipeline.score_segments import SegmentScoring
 from birchbark.pipeline.split_for_query import WHOLE_DOCUMENT, SplitForQuery
-from birchbark.pipeline.term_overlap import TermIndex, TermOverlap, best_first
-from birchbark.records import Document, Float32s, Segment
+from birchbark.pipeline.term_overlap import TermIndex, TermOverlap
+from birchbark.records import Document, Float32s, Segment, best_first
 from birchbark.score.token_embeddings import TokenEmbeddings
 from birchbark.segment.split_long import Encoded
 
@@ -94,6 +94,20 @@ class SegmentChoice:
     def unsplit(self, position: int) -> int:
         """Return the number of characters of a document that were not split into segments."""
         return self._counts[position][1]
+
+    def without_long(self, positions: Sequence[int]) -> list[int]:
+        """Return the documents that are short enough to be split completely before a deadline.
+
+        The characters of the others, which are not to be read, are counted.
+        """
+        short = []
+        for position in positions:
+            length = self._main.length(self._doc_ids[position])
+            if length <= WHOLE_DOCUMENT:
+                short.append(position)
+            else:
+                self.count(position, 0, length)
+        return short
 
     def segments_of(self, position: int) -> int:
         """Return how many segments a document is known to have."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import chain, tee
 
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.term_overlap import TermOverlap, best_first
+from birchbark.pipeline.term_overlap import TermOverlap
 from birchbark.recently_used import RecentlyUsed
-from birchbark.records import Document, Segment
+from birchbark.records import Document, Segment, best_first
 from birchbark.segment.by_name import Segmenter
 
 LONG_DOCUMENT = 10_000  # characters; longer documents are split in part

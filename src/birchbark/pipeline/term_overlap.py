@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from birchbark.pipeline.answer import Snippet
 from birchbark.records import Segment
@@ -118,12 +118,3 @@ def _beginnings(term: str) -> list[str]:
     """Return how words begin that have this term, in lower case; stems end in i instead of y."""
     beginning = term[: max(MIN_PREFIX, len(term) - 1)]
     return [beginning, *([beginning[:-1] + "y"] if beginning.endswith("i") else [])]
-
-
-def best_first(scores: ArrayLike, count: int | None = None) -> list[int]:
-    """Return the positions of the `count` highest scores (all by default), best first.
-
-    Of equal scores the earlier one precedes.
-    """
-    order: list[int] = np.argsort(-np.asarray(scores), kind="stable")[:count].tolist()
-    return order

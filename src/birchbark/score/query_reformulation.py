@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 
 from birchbark.errors import InputError
-from birchbark.records import Query, QueryVariant
+from birchbark.records import Query, QueryVariant, best_first
 from birchbark.score.masked_lm import MaskedLanguageModel
 
 CONTINUATION = "##"  # prefix of a word piece that does not begin a word
@@ -68,7 +68,7 @@ def reformulate(
         probabilities = model.predict(one_piece, first)  # (vocabulary,)
         replaced = (
             (float(probabilities[number]), query[:start] + word + query[end:])
-            for number in np.argsort(-probabilities, kind="stable").tolist()
+            for number in best_first(probabilities)
             if (word := tokens.get(number, "")).isalpha() and set(terms(word)) - query_terms
         )
         candidates += islice(replaced, count)
