@@ -512,8 +512,9 @@ def test_a_fast_embedding_reads_documents_without_vectors(
         by_embedding.append({hit.document.doc_id: hit.embedding for hit in scoring.hits()})
     precise, mixed = by_embedding
     assert {doc_id for doc_id in precise if precise[doc_id] == mixed[doc_id]} == stored & set(mixed)
-    with pytest.raises(InputError, match="fast_embedding requires an embedding"):
-        Ranker(WordScorer(30), fast_embedding=fast)
+    other = WordScorer()  # with another vocabulary
+    with pytest.raises(InputError, match="fast_embedding encodes texts differently"):
+        Ranker(WordScorer(30), embedding=embedding, fast_embedding=other)
 
 
 def test_candidates_that_the_plan_leaves_out_keep_their_order(bert: Callable[..., Path]) -> None:

@@ -25,6 +25,7 @@ from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Float32s, Ids
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
+from birchbark.score.precision import Precision, fastest_precision
 from birchbark.serve.app import application
 from birchbark.serve.limits import MAX_HITS, MAX_QUERY_CHARACTERS, Limits
 from birchbark.serve.service import Service
@@ -306,8 +307,8 @@ def test_models_are_loaded_once_by_the_given_function(index_directory: Path) -> 
     """This includes the embedding of the comparison, at its first use."""
     opened = []
 
-    def load(model: str) -> WordScorer:
-        opened.append(model)
+    def load(model: str, *, precision: Precision) -> WordScorer:
+        opened.append((model, precision))
         return WordScorer()
 
     service = Service(Searcher(index_directory, "first", load=load), "second")
@@ -315,7 +316,10 @@ def test_models_are_loaded_once_by_the_given_function(index_directory: Path) -> 
         for by in ("bert", "embedding", "embedding"):
             answer = test_client.post("/search", json={"query": QUERY, "by": by})
             assert answer.status_code == 200
-    assert opened == ["first", defaults.EMBEDDING, "second"]
+    embedding = [(defaults.EMBEDDING, p) for p in {Precision.FP32, fastest_precision()}]
+    assert sorted(opened, key=str) == sorted(
+        [("first", Precision.FP32), *embedding, ("second", Precision.FP32)], key=str
+    )
 
 
 def test_openapi_describes_every_route(client: Any) -> None:

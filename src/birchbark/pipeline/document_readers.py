@@ -43,7 +43,7 @@ class DocumentReaders:
         embedding, precise = ranker.embedding, ranker.precise
         self.main = reader(ranker.scorer, caches.main)
         self.embedding = reader(embedding, caches.embedding) if embedding else None
-        fast = ranker.fast_embedding  # splits and encodes texts as the embedding does
+        fast = embedding and ranker.fast_embedding  # splits and encodes texts as the embedding does
         self.fast_embedding = reader(fast, caches.embedding) if fast else self.embedding
         self.precise = reader(precise, caches.precise) if precise else None
         self.terms = TermIndex(store, caches.tokens)

@@ -49,7 +49,7 @@ class Ranker:
             A plan that chooses segments requires a scorer of segments, and no `limit`.
         duo: Pairwise re-ranking of the best documents. Defaults to None: no comparisons.
         fast_embedding: A less precise copy of `embedding` (int8), which reads documents without
-            stored vectors in its place. Defaults to None: no other model.
+            stored vectors in its place; unused without `embedding`. Defaults to None: no copy.
     """
 
     scorer: Scorer
@@ -84,10 +84,9 @@ class Ranker:
                 raise InputError("a reading plan that chooses segments excludes a limit")
         if self.precise and self.precise.encoding != self.scorer.encoding:
             raise InputError("the precise scorer encodes texts differently from the first scorer")
-        if self.fast_embedding and (
-            not self.embedding or self.fast_embedding.encoding != self.embedding.encoding
-        ):
-            raise InputError("fast_embedding requires an embedding that encodes texts as it does")
+        fast, embedding = self.fast_embedding, self.embedding
+        if fast and embedding and fast.encoding != embedding.encoding:
+            raise InputError("fast_embedding encodes texts differently from the embedding")
 
     def evidence_of(self, values: Float32s) -> DocumentEvidence:
         """Aggregate the segment scores (n,), or segment vectors (n, width), of one document."""
@@ -110,8 +109,8 @@ class Ranker:
     @property
     def scorers(self) -> list[Scorer]:
         """The scorers of segments, without that of `duo`."""
-        scorers = self.scorer, self.embedding, self.fast_embedding, self.precise
-        return [scorer for scorer in scorers if scorer]
+        embeddings = (self.embedding, self.fast_embedding) if self.embedding else ()
+        return [scorer for scorer in (self.scorer, *embeddings, self.precise) if scorer]
 
     def map_scorers(self, function: Callable[[Scorer], Scorer]) -> Ranker:
         """Return a copy with each scorer replaced by the result of `function` for it."""

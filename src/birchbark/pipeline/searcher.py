@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from types import EllipsisType
+from typing import Protocol
 
 from birchbark import defaults
 from birchbark.combine.aggregate import Mean
@@ -37,9 +38,17 @@ from birchbark.score_cache.cached_scorer import CachedScorer, cached
 from birchbark.score_cache.memory_cache import MemoryCache
 
 
-def _load_shared(model: str) -> Scorer:
+class LoadModel(Protocol):
+    """Loads the scorer of a model by its name, as `load_scorer` does."""
+
+    def __call__(self, model: str, *, precision: Precision) -> Scorer:
+        """Return the scorer; raises the errors of `load_scorer`."""
+        ...
+
+
+def _load_shared(model: str, *, precision: Precision) -> Scorer:
     """Load a scorer that batches the segments of concurrent searches."""
-    return load_scorer(model, session=dynamic_batcher())
+    return load_scorer(model, precision=precision, session=dynamic_batcher())
 
 
 def _memory_cache(scorer: Scorer) -> MemoryCache:
@@ -86,8 +95,8 @@ class Searcher:
         first_stage: How candidates are found by terms. Defaults to `FirstStage()`: BM25.
         vector_match: How candidates are found or scored by stored vectors. Defaults to None: no
             vectors.
-        load: Loads the scorer of a model by its name. Defaults to `load_scorer` with a session
-            that batches the segments of concurrent searches.
+        load: Loads the scorer of a model by its name and precision, as `load_scorer` does. Defaults
+            to `load_scorer` with a session that batches the segments of concurrent searches.
 
     Raises:
         InputError: There is no index in the directory, or it lacks the vectors.
@@ -101,18 +110,18 @@ class Searcher:
         model: Path | str | Ranker | Sequence[Ranker] = defaults.MODEL,
         first_stage: FirstStage = FirstStage(),
         vector_match: VectorMatch | None = None,
-        load: Callable[[str], Scorer] = _load_shared,
+        load: LoadModel = _load_shared,
     ) -> None:
         self.directory = Path(index)
         self._open_lock, self._readers_lock, self._write_lock = Lock(), Lock(), Lock()
         self._load_lock, self._cache_lock = Lock(), Lock()
-        self._load, self._scorers = load, dict[str, Scorer]()
+        self._load, self._scorers = load, dict[tuple[str, Precision], Scorer]()
         self._cached_scorers: dict[str, CachedScorer] = {}
         if isinstance(model, Ranker):
             model = [model]
         elif isinstance(model, (str, Path)):
             options = StageOptions(model=str(model))
-            model = [make_ranker(options, self._load_precisely, auto_int8=True)]
+            model = [make_ranker(options, self._load_as_stage, auto_int8=True)]
         self.rankers = tuple(map(self.cache_scores, model))
         self._first_stage, self._vector_match = first_stage, vector_match
         self._snapshot = self._open(None)
@@ -246,18 +255,17 @@ class Searcher:
         with self._write_lock, IndexWriter(self.directory) as writer:
             return sum([writer.delete(doc_id) for doc_id in doc_ids])
 
-    def load(self, model: str) -> Scorer:
+    def load(self, model: str, precision: Precision = Precision.FP32) -> Scorer:
         """Return the scorer of a model, loaded once; raises the errors of `load_scorer`."""
         with self._load_lock:
-            if model not in self._scorers:
-                self._scorers[model] = self._load(model)
-            return self._scorers[model]
+            if (model, precision) not in self._scorers:
+                self._scorers[model, precision] = self._load(model, precision=precision)
+            return self._scorers[model, precision]
 
-    def _load_precisely(self, model: str, pooling: str | None, precision: Precision) -> Scorer:
-        """Load a model in a precision, where scorers are loaded in the default way."""
-        if precision is Precision.FP32 or self._load is not _load_shared:
-            return self.load(model)
-        return load_scorer(model, precision=precision, session=dynamic_batcher())
+    def _load_as_stage(self, model: str, pooling: str | None, precision: Precision) -> Scorer:
+        """See LoadScorer; a model given by its name has no pooling."""
+        assert pooling is None
+        return self.load(model, precision)
 
     def cache_scores(self, ranker: Ranker) -> Ranker:
         """Return a copy of the ranker whose scores this searcher caches in memory."""
