@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from time import sleep
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,8 +27,10 @@ from birchbark.pipeline.dense_engine import VectorMatch
 from birchbark.pipeline.precompute import VECTORS, precompute_vectors
 from birchbark.pipeline.rank_texts import _load_default_ranker, rank_texts
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.term_overlap import KnownTokens
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
@@ -333,3 +336,27 @@ def test_old_snapshots_leave_no_files_open(tmp_path: Path, index_directory: Path
         finally:
             gc.enable()
         assert max(counts[6:]) <= max(counts[:6])
+
+
+def test_tokens_are_analyzed_once_until_documents_change(
+    tmp_path: Path, index_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Snippets and readers share what is known, also after a commit of vectors."""
+    directory = write_bert(tmp_path / "bert")
+    searcher = Searcher(index_directory, Ranker(WordScorer(), plan=ReadingPlan(1, 2)))
+    known: list[KnownTokens] = []
+    matching = KnownTokens.matching
+
+    def watched(self: KnownTokens, *args: Any) -> dict[str, list[str]]:
+        known.append(self)
+        return matching(self, *args)
+
+    monkeypatch.setattr(KnownTokens, "matching", watched)
+    searcher.search("birch river")
+    with IndexWriter(index_directory) as writer:
+        precompute_vectors(load_scorer(directory), sentences, str(directory)).attach(writer)
+    searcher.search("birch river")
+    assert len(set(map(id, known))) == 1
+    searcher.add([Document("new", {"text": "birch river"})])
+    searcher.search("birch river")
+    assert len(set(map(id, known))) == 2

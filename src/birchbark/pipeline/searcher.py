@@ -25,7 +25,7 @@ from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.score_documents import score_documents
 from birchbark.pipeline.search import OnProgress, deadline_for, search_with_readers, warm_up
 from birchbark.pipeline.stage_options import StageOptions
-from birchbark.pipeline.term_overlap import TermIndex
+from birchbark.pipeline.term_overlap import KnownTokens, TermIndex
 from birchbark.pipeline.update_index import AddedDocuments, add_documents
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
@@ -59,12 +59,14 @@ def _memory_cache(scorer: Scorer) -> MemoryCache:
 class _Snapshot:
     """The index as of one commit, with its engine and the document readers opened so far.
 
-    caches: those of the readers, by scoring key, also of earlier snapshots with the same documents.
+    tokens, caches: what the readers remember, the latter by scoring key; also that of earlier
+    snapshots with the same documents.
     """
 
     index: Index
     engine: IndexEngine | DenseEngine
     terms: TermIndex
+    tokens: KnownTokens
     caches: dict[tuple[object, ...], ReaderCaches]
     readers: list[DocumentReaders] = field(default_factory=list)
 
@@ -307,7 +309,8 @@ class Searcher:
         else:
             engine = DenseEngine(index, self.load, self._vector_match, self._first_stage)
         same = before is not None and before.index.same_documents(index)
-        return _Snapshot(index, engine, TermIndex(engine), before.caches if before and same else {})
+        tokens, caches = (before.tokens, before.caches) if before and same else (KnownTokens(), {})
+        return _Snapshot(index, engine, TermIndex(engine, tokens), tokens, caches)
 
     def _readers(self, snapshot: _Snapshot, ranker: Ranker) -> DocumentReaders:
         """Return the readers for this ranker; rankers with equal scoring keys share them."""
@@ -315,6 +318,7 @@ class Searcher:
             for readers in snapshot.readers:
                 if readers.ranker.scoring_key == ranker.scoring_key:
                     return readers.with_ranker(ranker)
-            caches = snapshot.caches.setdefault(ranker.scoring_key, ReaderCaches())
+            new = ReaderCaches(tokens=snapshot.tokens)
+            caches = snapshot.caches.setdefault(ranker.scoring_key, new)
             snapshot.readers.append(DocumentReaders(snapshot.engine, ranker, caches))
             return snapshot.readers[-1]
