@@ -26,11 +26,17 @@ from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.rm3 import RM3
 from birchbark.segment.by_name import DEFAULT_WINDOW, parse_segmenter
 from birchbark.segment.windows import Windows
+from birchbark.train.initialise import Initialisation
+from birchbark.train.masking import Masking
+from birchbark.train.objectives import Objective
 from conftest import WordScorer
 
 SOURCE = Path(birchbark.__file__).parent
 OWN_OF_ONE_COMMAND = {"'whole'", "'title'", "'text'", "Path('birchbark-demo')", "None"}
-DATACLASSES = (BM25, RM3, Interpolation, Top, Pairwise, Windows, Ranker, StageOptions, TitleChanges)
+DATACLASSES = (
+    *(BM25, RM3, Interpolation, Top, Pairwise, Windows, Ranker, StageOptions, TitleChanges),
+    *(Initialisation, Masking, Objective),
+)
 
 
 def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:

@@ -82,6 +82,24 @@ SHORTEN_TEXT: Final = 0.3
 TITLE_TITLE: Final = 0.1
 SWAP: Final = 0.1
 
+# Training
+TRAINING_MAX_LENGTH: Final = 256  # tokens of an input
+OBJECTIVE: Final = "pointwise"
+LEARNS: Final = "all"  # which weights
+LIST_TEXTS: Final = 8
+PASSAGES: Final = 16  # of a document, which PARADE reads in training
+DROPOUT: Final = 0.1
+BATCH: Final = 32  # lists
+LEARNING_RATE: Final = 2e-5
+WARMUP: Final = 0.1  # share of all steps
+WEIGHT_DECAY: Final = 0.01
+CLIP: Final = 1.0  # largest norm of the gradient
+TRAINING_PRECISION: Final = "fp32"
+MARGIN: Final = 1.0
+TEMPERATURE: Final = 1.0
+MASKED_SHARE: Final = 0.15  # Devlin et al. 2019
+VALIDATION_MEASURE: Final = "AP"
+
 # Vocabulary extension
 NEW_WORDS: Final = 1000
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm, Rows
-from birchbark.index.attachment_writer import ComputeRows
+from birchbark.index.attachment_writer import AttachmentJob
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document, Ids, Segment
 from birchbark.score.embedding import EmbeddingScorer
@@ -42,12 +42,8 @@ SPANS = RowForm("int32", (3,))
 
 
 @dataclass(frozen=True, slots=True)
-class Precomputation:
-    """An attachment to compute: its name, its schema, and the function that computes its rows."""
-
-    name: str
-    schema: AttachmentSchema
-    compute: ComputeRows
+class Precomputation(AttachmentJob):
+    """An attachment that is computed from the segments of documents."""
 
     def attach(
         self, writer: IndexWriter, advance: Callable[[int], object] = lambda documents: None

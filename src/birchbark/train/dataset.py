@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark import defaults
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.collection.data_files import data_fingerprint, data_path
 from birchbark.collection.intake import Intake
@@ -23,7 +24,6 @@ from birchbark.train.config import DataSetConfig, TrainingConfig
 from birchbark.train.pair_inputs import InputLayout, PairInputs
 
 Log = Callable[[str], None]
-DEFAULT_PASSAGES = 16  # passages per document that PARADE reads
 MAX_COMPARED = 10  # texts per query that duoBERT compares with each other in validation
 
 
@@ -67,7 +67,7 @@ def load_datasets(
             PairInputs.of(
                 PairTable.of(part, training.initialisation.parade is not None),
                 *(tokenizer, training.max_length, training.query_length),
-                max_passages=config.passages or DEFAULT_PASSAGES,
+                max_passages=config.passages or defaults.PASSAGES,
                 layout=_layout(training),
             )
             for part in (split_into_chunks(train, config.chunk), heldout)

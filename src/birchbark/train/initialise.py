@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark import defaults
 from birchbark.checkpoint.architecture import Architecture
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.encoder_config import EncoderConfig
@@ -52,8 +53,8 @@ class Initialisation:
     """
 
     layers: int | None = None
-    trainable: str = "all"
-    dropout: float = 0.1
+    trainable: str = defaults.LEARNS
+    dropout: float = defaults.DROPOUT
     from_layers: tuple[int, ...] = ()
     hidden: int | None = None
     heads: int | None = None

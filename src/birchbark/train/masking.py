@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from birchbark import defaults
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import InputError
 from birchbark.pairs.pair_table import Indices
@@ -32,7 +33,7 @@ class Masking:
     for training on single texts.
     """
 
-    share: float = 0.15
+    share: float = defaults.MASKED_SHARE
     query: float | None = None
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark import defaults
 from birchbark.errors import InputError
 
 Loss = Callable[[Any, Any, Any], Any]
@@ -31,9 +32,9 @@ class Objective:
     temperature: for `soft-labels`, T in its formula.
     """
 
-    kind: str = "pointwise"
-    margin: float = 1.0
-    temperature: float = 1.0
+    kind: str = defaults.OBJECTIVE
+    margin: float = defaults.MARGIN
+    temperature: float = defaults.TEMPERATURE
 
     def __post_init__(self) -> None:
         if self.kind not in LOSSES:

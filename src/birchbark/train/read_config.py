@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from birchbark import defaults
 from birchbark.checkpoint.heads import parse_pooling
 from birchbark.errors import InputError
 from birchbark.pairs.read import Columns
@@ -14,6 +15,7 @@ from birchbark.pairs.sources import PairSource
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
+from birchbark.train.check_config import check_config
 from birchbark.train.config import (
     DataSetConfig,
     LossTerm,
@@ -59,24 +61,21 @@ def read_training(values: Mapping[str, Any], path: Path) -> TrainingConfig:
         base=top.text("base"),
         seed=top.integer("seed", 0),
         initialisation=initialisation,
-        max_length=top.integer("max_length", 256, minimum=8),
+        max_length=top.integer("max_length", defaults.TRAINING_MAX_LENGTH, minimum=8),
         query_length=top.integer("query_length", None, minimum=1),
         data=data,
         schedule=_read(top.section("schedule"), _schedule),
         validation=_read(
-            top.section("validation", {}), _validation, LOG_LIKELIHOOD if masking else "AP"
+            top.section("validation", {}),
+            _validation,
+            LOG_LIKELIHOOD if masking else defaults.VALIDATION_MEASURE,
         ),
         distillation=distillation,
         masking=masking,
         values=dict(values),
     )
     top.reject_unknown_keys()
-    _check_names(training)
-    if not loss_terms and not distillation and not masking:
-        wanted = "an objective, or a table [match] or [masked]"
-        raise InputError("no objective", where=top.where(), wanted=wanted)
-    for check in (_check_objectives, _check_parade, _check_bi_encoder, _check_masked):
-        check(training)
+    check_config(training)
     return training
 
 
@@ -87,108 +86,6 @@ def rename_old_keys(values: Mapping[str, Any]) -> Mapping[str, Any]:
         return values
     renamed = {"save_every" if key == "checkpoint" else key: schedule[key] for key in schedule}
     return {**values, "schedule": renamed}
-
-
-def _check_names(training: TrainingConfig) -> None:
-    """Raise InputError if there is no data set, or if two data sets share a name."""
-    names = [config.name for config in training.data]
-    if not names or len(set(names)) < len(names):
-        raise InputError(
-            "data sets are missing or share a name",
-            where=f"{training.path}: data",
-            wanted="one or more [[data]] tables with distinct names",
-        )
-
-
-def _check_objectives(training: TrainingConfig) -> None:
-    """Raise InputError for patience without an objective, and for duo with others or PARADE."""
-    objectives = training.objectives
-    if training.validation.patience and not (training.masking or objectives):
-        raise InputError(
-            "patience needs an objective: with [match] alone, the ranking is not trained",
-            where=f"{training.path}: validation",
-        )
-    kinds = {objective.kind for objective in objectives}
-    if "duo" in kinds and (len(kinds) > 1 or training.initialisation.parade):
-        raise InputError(
-            "objective duo cannot be combined with other objectives or PARADE",
-            where=str(training.path),
-            found=", ".join(sorted(kinds)),
-        )
-
-
-def _check_parade(training: TrainingConfig) -> None:
-    """Raise InputError for settings that contradict PARADE, which scores whole documents."""
-    parade = training.initialisation.parade
-    if parade and training.teachers:
-        raise InputError(
-            "PARADE cannot be distilled, because teachers score texts, not documents",
-            where=f"{training.path}: model.parade",
-            remedy="distil a cross-encoder first, and use it as the base of PARADE",
-        )
-    if not parade and any(data.passages for data in training.data):
-        raise InputError(
-            "passages has no effect without model.parade", where=f"{training.path}: data"
-        )
-    if parade and any(data.chunk for data in training.data):
-        raise InputError(
-            "chunk cannot be combined with PARADE, which reads whole documents",
-            where=str(training.path),
-        )
-
-
-def _check_bi_encoder(training: TrainingConfig) -> None:
-    """Raise InputError for settings that contradict a bi-encoder.
-
-    These are losses on single texts, and everything that needs query and text in one input.
-    """
-    initialisation, where = training.initialisation, f"{training.path}: model.pooling"
-    if not initialisation.pooling:
-        return
-    if training.distillation or training.masking or initialisation.duo:
-        raise InputError("a bi-encoder cannot be combined with match, masked or duo", where=where)
-    for objective in training.objectives:
-        if not objective.needs_several_texts:
-            raise InputError(
-                "a bi-encoder needs an objective that compares texts",
-                where=where,
-                found=f"objective {objective.kind}",
-                remedy='objective = { kind = "softmax" }, with lists of several texts',
-            )
-
-
-def _check_masked(training: TrainingConfig) -> None:
-    """Raise InputError for settings that contradict masked language modelling.
-
-    Documents without queries are valid only for masked language modelling of single texts.
-    """
-    masking, initialisation = training.masking, training.initialisation
-    texts_only = masking is not None and masking.query is None
-    for data in training.data:
-        where = f"{training.path}: data {data.name}"
-        if data.source.documents and not texts_only:
-            wanted = "queries and qrels, or a table [masked] without the key query"
-            raise InputError("documents without queries", where=where, wanted=wanted)
-        if texts_only and not data.source.documents:
-            raise InputError(
-                "[masked] without the key query is trained on documents",
-                where=where,
-                wanted="documents, without queries and qrels",
-            )
-        if masking and (data.loss_terms or data.chunk or data.lists.each != "pair"):
-            raise InputError(
-                "[masked] cannot be combined with objective, lists or chunk", where=where
-            )
-    if (training.validation.measure == LOG_LIKELIHOOD) != bool(masking):
-        wanted = (
-            f"{LOG_LIKELIHOOD}, the only measure with [masked]" if masking else "a ranking measure"
-        )
-        where = f"{training.path}: validation.measure"
-        raise InputError("unsuitable measure", where=where, wanted=wanted)
-    if masking and (training.distillation or initialisation.parade or initialisation.duo):
-        raise InputError(
-            "[masked] cannot be combined with match, parade or duo", where=str(training.path)
-        )
 
 
 def _read(section: Section, parse: Callable[..., T], *arguments: Any) -> T:
@@ -208,8 +105,8 @@ def _masking(section: Section) -> Masking:
 def _initialisation(section: Section) -> Initialisation:
     return Initialisation(
         layers=section.integer("layers", None, minimum=1),
-        trainable=section.text("learns", "all"),
-        dropout=section.number("dropout", 0.1),
+        trainable=section.text("learns", defaults.LEARNS),
+        dropout=section.number("dropout", defaults.DROPOUT),
         from_layers=section.integers("from_layers", (), minimum=1),
         hidden=section.integer("hidden", None, minimum=1),
         heads=section.integer("heads", None, minimum=1),
@@ -235,7 +132,7 @@ def _loss_terms(section: Section) -> tuple[LossTerm, ...]:
 
 
 def _loss_term(section: Section) -> LossTerm:
-    default = Objective(section.text("kind", "pointwise"))
+    default = Objective(section.text("kind", defaults.OBJECTIVE))
     settings = {name: section.number(name, getattr(default, name)) for name in default.settings}
     objective, weight = Objective(default.kind, **settings), _positive(section, "weight", 1.0)
     if "teacher" not in section.keys:
@@ -259,7 +156,7 @@ def _lists(section: Section) -> ListSampling:
     each = section.text("each", "pair")
     return ListSampling(
         each,
-        section.integer("texts", 1 if each == "pair" else 8, minimum=1),
+        section.integer("texts", 1 if each == "pair" else defaults.LIST_TEXTS, minimum=1),
         section.integer("take", None, minimum=1),
     )
 
@@ -337,19 +234,19 @@ def _schedule(section: Section) -> Schedule:
     )
     if (epochs is None) == (steps is None):
         raise InputError("exactly one of epochs and steps must be set")
-    precision = section.text("precision", "fp32")
+    precision = section.text("precision", defaults.TRAINING_PRECISION)
     if precision not in ("fp32", "bf16"):
         raise InputError("unsupported precision", wanted="fp32 or bf16", found=precision)
     return Schedule(
         epochs=epochs,
         steps=steps,
-        batch=section.integer("batch", 32, minimum=1),
+        batch=section.integer("batch", defaults.BATCH, minimum=1),
         accumulate=section.integer("accumulate", 1, minimum=1),
-        learning_rate=_positive(section, "learning_rate", 2e-5),
-        warmup=_positive(section, "warmup", 0.1, or_zero=True),
+        learning_rate=_positive(section, "learning_rate", defaults.LEARNING_RATE),
+        warmup=_positive(section, "warmup", defaults.WARMUP, or_zero=True),
         decay=section.boolean("decay", True),
-        weight_decay=_positive(section, "weight_decay", 0.01, or_zero=True),
-        clip=_positive(section, "clip", 1.0),
+        weight_decay=_positive(section, "weight_decay", defaults.WEIGHT_DECAY, or_zero=True),
+        clip=_positive(section, "clip", defaults.CLIP),
         precision=precision,
         save_every=section.integer("save_every", None, minimum=1),
     )

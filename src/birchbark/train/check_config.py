@@ -1,0 +1,118 @@
+"""Which settings of a training run contradict each other?"""
+
+from __future__ import annotations
+
+from birchbark.errors import InputError
+from birchbark.train.config import TrainingConfig
+from birchbark.train.masking import LOG_LIKELIHOOD
+
+
+def check_config(training: TrainingConfig) -> None:
+    """Raise InputError if settings of a training run contradict each other, or have no effect."""
+    for check in (_check_names, _check_objectives, _check_parade, _check_bi_encoder, _check_masked):
+        check(training)
+
+
+def _check_names(training: TrainingConfig) -> None:
+    """Raise InputError if there is no data set, or if two data sets share a name."""
+    names = [config.name for config in training.data]
+    if not names or len(set(names)) < len(names):
+        raise InputError(
+            "data sets are missing or share a name",
+            where=f"{training.path}: data",
+            wanted="one or more [[data]] tables with distinct names",
+        )
+
+
+def _check_objectives(training: TrainingConfig) -> None:
+    """Raise InputError without an objective, and for duo with other objectives or PARADE."""
+    objectives = training.objectives
+    if not (objectives or training.distillation or training.masking):
+        wanted = "an objective, or a table [match] or [masked]"
+        raise InputError("no objective", where=str(training.path), wanted=wanted)
+    if training.validation.patience and not (training.masking or objectives):
+        raise InputError(
+            "patience needs an objective: with [match] alone, the ranking is not trained",
+            where=f"{training.path}: validation",
+        )
+    kinds = {objective.kind for objective in objectives}
+    if "duo" in kinds and (len(kinds) > 1 or training.initialisation.parade):
+        raise InputError(
+            "objective duo cannot be combined with other objectives or PARADE",
+            where=str(training.path),
+            found=", ".join(sorted(kinds)),
+        )
+
+
+def _check_parade(training: TrainingConfig) -> None:
+    """Raise InputError for settings that contradict PARADE, which scores whole documents."""
+    parade = training.initialisation.parade
+    if parade and training.teachers:
+        raise InputError(
+            "PARADE cannot be distilled, because teachers score texts, not documents",
+            where=f"{training.path}: model.parade",
+            remedy="distil a cross-encoder first, and use it as the base of PARADE",
+        )
+    if not parade and any(data.passages for data in training.data):
+        raise InputError(
+            "passages has no effect without model.parade", where=f"{training.path}: data"
+        )
+    if parade and any(data.chunk for data in training.data):
+        raise InputError(
+            "chunk cannot be combined with PARADE, which reads whole documents",
+            where=str(training.path),
+        )
+
+
+def _check_bi_encoder(training: TrainingConfig) -> None:
+    """Raise InputError for settings that contradict a bi-encoder.
+
+    These are losses on single texts, and everything that needs query and text in one input.
+    """
+    initialisation, where = training.initialisation, f"{training.path}: model.pooling"
+    if not initialisation.pooling:
+        return
+    if training.distillation or training.masking or initialisation.duo:
+        raise InputError("a bi-encoder cannot be combined with match, masked or duo", where=where)
+    for objective in training.objectives:
+        if not objective.needs_several_texts:
+            raise InputError(
+                "a bi-encoder needs an objective that compares texts",
+                where=where,
+                found=f"objective {objective.kind}",
+                remedy='objective = { kind = "softmax" }, with lists of several texts',
+            )
+
+
+def _check_masked(training: TrainingConfig) -> None:
+    """Raise InputError for settings that contradict masked language modelling.
+
+    Documents without queries are valid only for masked language modelling of single texts.
+    """
+    masking, initialisation = training.masking, training.initialisation
+    texts_only = masking is not None and masking.query is None
+    for data in training.data:
+        where = f"{training.path}: data {data.name}"
+        if data.source.documents and not texts_only:
+            wanted = "queries and qrels, or a table [masked] without the key query"
+            raise InputError("documents without queries", where=where, wanted=wanted)
+        if texts_only and not data.source.documents:
+            raise InputError(
+                "[masked] without the key query is trained on documents",
+                where=where,
+                wanted="documents, without queries and qrels",
+            )
+        if masking and (data.loss_terms or data.chunk or data.lists.each != "pair"):
+            raise InputError(
+                "[masked] cannot be combined with objective, lists or chunk", where=where
+            )
+    if (training.validation.measure == LOG_LIKELIHOOD) != bool(masking):
+        wanted = (
+            f"{LOG_LIKELIHOOD}, the only measure with [masked]" if masking else "a ranking measure"
+        )
+        where = f"{training.path}: validation.measure"
+        raise InputError("unsuitable measure", where=where, wanted=wanted)
+    if masking and (training.distillation or initialisation.parade or initialisation.duo):
+        raise InputError(
+            "[masked] cannot be combined with match, parade or duo", where=str(training.path)
+        )
