@@ -22,9 +22,9 @@ from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.answer import Hit, SearchStats
 from birchbark.pipeline.compare_hits import ComparedHits, Duo, compare_hits
 from birchbark.pipeline.deadline import FIRST_TOKENS, Deadline
-from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.load_rankers import RankerLoader
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.run_stages import _by_comparison, run_stages
 from birchbark.pipeline.search import search
@@ -165,7 +165,7 @@ def test_stages_after_a_timeout_are_skipped(tmp_path: Path, engine: IndexEngine,
     run = rank_queries(engine.index, [QUERY], FirstStage(BM25()), depth=20).rankings["q"]
     rankers = [ranker, Ranker(WordScorer(), Windows(2, 0))]
     late = Deadline(1.0, iter([0.0, *[5.0] * 99]).__next__)
-    readers = [DocumentReaders(engine, one) for one in rankers]
+    readers = [RankerReaders(engine, one) for one in rankers]
     ranking, done = run_stages(readers, QUERY.text, run, 5, late)
     assert len(done) == 1
     assert not done[0].stats.exact

@@ -18,9 +18,9 @@ from birchbark.combine.topk import TopK
 from birchbark.errors import InputError
 from birchbark.pipeline import exact_topk as module
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.records import Document, Float32s, Ids, Ranking
 from birchbark.score_cache.cached_scorer import CachedScorer
 from birchbark.score_cache.store import ScoreStore
@@ -32,7 +32,7 @@ AGGREGATIONS = [Top(), Top((0.2, 1.0)), Top((0.0, 1.0)), First(), Max(), Mean(),
 
 
 def scored_topk(shelf: Shelf, first: Ranking, ranker: Ranker, top: int) -> TopKScoring:
-    scoring = TopKScoring(DocumentReaders(shelf, ranker), QUERY, first, top)
+    scoring = TopKScoring(RankerReaders(shelf, ranker), QUERY, first, top)
     scoring.run()
     return scoring
 
@@ -110,7 +110,7 @@ def test_unscored_documents_keep_the_first_stage_order(
     ranker = Ranker(scorer, Windows(1, 0), interpolation=Interpolation(a, Scale.MINMAX))
     truth = {h.document.doc_id: h for h in scored_topk(shelf, first, ranker, len(first)).hits()}
     scorer.now = 0.0
-    scoring = TopKScoring(DocumentReaders(shelf, ranker), QUERY, first, top)
+    scoring = TopKScoring(RankerReaders(shelf, ranker), QUERY, first, top)
     scoring.run(Deadline(budget, lambda: scorer.now))
     # Except the first, no batch is started that cannot end in time.
     assert scorer.now <= max(budget, 12)
@@ -134,7 +134,7 @@ def test_without_time_the_first_stage_order_is_returned() -> None:
     shelf = Shelf([[1.0], [0.5], [0.0]])
     first = Ranking.of(list(shelf.texts), [3.0, 2.0, 1.0])
     ranker = Ranker(Written())
-    scoring = TopKScoring(DocumentReaders(shelf, ranker), QUERY, first, 2)
+    scoring = TopKScoring(RankerReaders(shelf, ranker), QUERY, first, 2)
     scoring.run(Deadline(-1.0))
     assert [h.document.doc_id for h in scoring.hits()] == ["d0", "d1"]
     assert (scoring.stats.exact, scoring.stats.scored) == (False, 0)
@@ -268,7 +268,7 @@ def test_documents_are_fetched_one_by_one_under_a_deadline() -> None:
     shelf = Slow([[0.5]] * 20, scorer)
     first = Ranking.of(list(shelf.texts), np.linspace(2, 1, 20))
     ranker = Ranker(scorer, Windows(1, 0))
-    scoring = TopKScoring(DocumentReaders(shelf, ranker), QUERY, first, 10)
+    scoring = TopKScoring(RankerReaders(shelf, ranker), QUERY, first, 10)
     scoring.run(Deadline(15, lambda: scorer.now))
     assert scorer.now == 20
     assert not scoring.stats.exact
@@ -288,7 +288,7 @@ def test_cached_scores_do_not_affect_the_speed_estimate(tmp_path: Path) -> None:
             scorer.now += 1e-4
             return scorer.now
 
-        scoring = TopKScoring(DocumentReaders(shelf, ranker), QUERY, first, 2)
+        scoring = TopKScoring(RankerReaders(shelf, ranker), QUERY, first, 2)
         scoring.run(Deadline(20, clock))
     assert not scoring.stats.exact
     assert 15 < scorer.now <= 20
@@ -300,7 +300,7 @@ def test_completely_scored_documents_count_after_a_timeout(seconds: float) -> No
     scorer = Written()
     shelf = Shelf([[0.001 * (i + 20 * j) for i in range(20)] for j in range(10)])
     first = Ranking.of(list(shelf.texts), np.linspace(2, 1, 10))
-    scoring = TopKScoring(DocumentReaders(shelf, Ranker(scorer, Windows(1, 0))), QUERY, first, 10)
+    scoring = TopKScoring(RankerReaders(shelf, Ranker(scorer, Windows(1, 0))), QUERY, first, 10)
     scoring.run(Deadline(seconds, lambda: scorer.now))
     assert scorer.now <= seconds
     assert scoring.stats.scored >= (scorer.now - 1) // 20  # seconds, segments per document

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.document_readers import DocumentReaders
+from birchbark.pipeline.document_reader import DocumentReader
 from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.read_documents import DocumentReader
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.reading_plan import ReadingPlan, Select
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
@@ -140,7 +140,7 @@ def test_a_plan_bounds_what_is_read_of_every_document(
     scorer, embedding = load_scorer(bert(labels=1, positions=64)), load_scorer(bert())
     ranker = Ranker(scorer, segmenter, embedding=embedding, plan=plan)
     first = Ranking.of(list(HOSTILE), range(len(HOSTILE), 0, -1))
-    readers = DocumentReaders(engine, ranker)
+    readers = RankerReaders(engine, ranker)
     scoring = TopKScoring(readers, "birch river 白樺 qārib 🌲", first, len(first))
     scoring.run(Deadline(budget))
     stats, hits = scoring.stats, scoring.hits()

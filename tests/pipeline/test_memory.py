@@ -50,5 +50,5 @@ def test_memory_does_not_grow_with_depth(bert: Callable[..., Path]) -> None:
         peak_megabytes[depth] = int(done.stdout) / 1000
         assert f"re-ranked {depth:,} documents" in done.stderr
     assert peak_megabytes[1000] < 1000, peak_megabytes
-    cache = 80  # of split documents, which 250 fill by a quarter (read_documents.py)
+    cache = 80  # of split documents, which 250 fill by a quarter (document_reader.py)
     assert peak_megabytes[1000] < peak_megabytes[250] + cache, peak_megabytes

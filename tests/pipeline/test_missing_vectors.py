@@ -19,7 +19,7 @@ from birchbark.index.attachment_schema import AttachmentSchema, RowForm
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline import missing_vectors, precompute, read_documents
+from birchbark.pipeline import document_reader, missing_vectors, precompute
 from birchbark.pipeline.missing_vectors import MissingVectors, can_use_vectors
 from birchbark.pipeline.precompute import VECTORS, batches_of_tokens, precompute_vectors
 from birchbark.pipeline.ranker import Ranker
@@ -242,7 +242,7 @@ def test_storing_vectors_splits_no_document_again(
     vectors = MissingVectors.of(searcher)
     assert vectors
     monkeypatch.setattr(missing_vectors, "SLICE_DOCUMENTS", 1)
-    real = read_documents.split_for_query
+    real = document_reader.split_for_query
 
     def refuse(document: Document, *arguments: object) -> object:
         raise AssertionError(f"{document.doc_id} is split again")
@@ -250,7 +250,7 @@ def test_storing_vectors_splits_no_document_again(
     for _ in DOCUMENTS:
         assert vectors.compute_slice() == 1
         with monkeypatch.context() as patched:
-            patched.setattr(read_documents, "split_for_query", refuse)
+            patched.setattr(document_reader, "split_for_query", refuse)
             found = searcher.search("birch river", top=5)
         assert {h.document.doc_id for h in found.hits} == {h.document.doc_id for h in before.hits}
     split: list[str] = []
@@ -259,7 +259,7 @@ def test_storing_vectors_splits_no_document_again(
         split.append(document.fields["text"])
         return real(document, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(read_documents, "split_for_query", record)
+    monkeypatch.setattr(document_reader, "split_for_query", record)
     changed = Document("canoe", {"text": "A birch river. It is new."})
     searcher.add([changed], leave_out=[VECTORS])
     assert "canoe" in {hit.document.doc_id for hit in searcher.search("birch river", top=5).hits}

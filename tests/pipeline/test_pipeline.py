@@ -15,9 +15,9 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
 from birchbark.index.index import Index
 from birchbark.pipeline.answer import Hit
-from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.records import Query, Ranking, Run
@@ -31,7 +31,7 @@ from conftest import WordScorer
 
 def scored(index: Index, query: Query, candidates: Ranking, ranker: Ranker) -> list[Hit]:
     """Return all candidates with their evidence, best first."""
-    scoring = TopKScoring(DocumentReaders(index, ranker), query.text, candidates, len(candidates))
+    scoring = TopKScoring(RankerReaders(index, ranker), query.text, candidates, len(candidates))
     scoring.run()
     return scoring.hits()
 

@@ -18,7 +18,6 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.precompute import (
     load_precomputations,
@@ -26,6 +25,7 @@ from birchbark.pipeline.precompute import (
     precompute_vectors,
 )
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.pipeline.update_index import complete_attachments
@@ -96,7 +96,7 @@ def test_stored_data_are_not_computed_again(tmp_path: Path, bert: Callable[..., 
     fresh = load_scorer(bert())
     run = fresh._session.run  # type: ignore[attr-defined]
     fresh._session.run = lambda ids: runs.append(len(ids)) or run(ids)  # type: ignore[attr-defined]
-    readers = DocumentReaders(index, Ranker(fresh))
+    readers = RankerReaders(index, Ranker(fresh))
     readers.main._segmenter = silent
     first = rank_queries(index, QUERIES[:1]).rankings["1"]
     scoring = TopKScoring(readers, QUERIES[0].text, first, len(first))
@@ -231,11 +231,11 @@ def test_timeout_during_the_embedding(index: Index) -> None:
     slow = Slow()
     ranker = Ranker(WordScorer(), embedding=slow)
     first = rank_queries(index, QUERIES[:1]).rankings["1"]
-    scoring = TopKScoring(DocumentReaders(index, ranker), QUERIES[0].text, first, 3)
+    scoring = TopKScoring(RankerReaders(index, ranker), QUERIES[0].text, first, 3)
     scoring.run(Deadline(2.5, lambda: slow.now))
     assert not scoring.stats.exact
     assert tuple(h.document.doc_id for h in scoring.hits()) == first.doc_ids[:3]
-    scoring = TopKScoring(DocumentReaders(index, ranker), QUERIES[0].text, first, 3)
+    scoring = TopKScoring(RankerReaders(index, ranker), QUERIES[0].text, first, 3)
     scoring.run(Deadline(1e6, lambda: slow.now))
     assert scoring.stats.exact
     assert replace(scoring.stats, pairs=0).scored == len(scoring.hits())

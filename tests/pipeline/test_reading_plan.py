@@ -28,10 +28,10 @@ from birchbark.pipeline import (
 from birchbark.pipeline.answer import Hit
 from birchbark.pipeline.compare_hits import Duo
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.precompute import precompute_vectors
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.run_stages import run_stages
 from birchbark.pipeline.score_documents import score_documents
@@ -76,7 +76,7 @@ class Case:
     def scoring(self, top: int | None = None, plan: ReadingPlan | None = None) -> TopKScoring:
         """Prepare to score with this top and plan."""
         ranker = self.ranker if plan is None else replace(self.ranker, plan=plan)
-        readers = DocumentReaders(self.library, ranker)
+        readers = RankerReaders(self.library, ranker)
         if isinstance(ranker.embedding, Written):
             readers.embedding = StoredVectors(self.library, ranker, ranker.embedding, self.stored)
         return TopKScoring(readers, QUERY, self.first, top or self.top)
@@ -411,7 +411,7 @@ def test_splitting_leaves_time_to_read(
     splitting = SlowSplitting()
     plan = ReadingPlan(segments=2, pairs=pairs, embedded=1)
     ranker = Ranker(Written(), splitting, embedding=embedding, plan=plan)
-    scoring = TopKScoring(DocumentReaders(library, ranker), QUERY, first, 10)
+    scoring = TopKScoring(RankerReaders(library, ranker), QUERY, first, 10)
     scoring.run(Deadline(12, lambda: splitting.now))
     assert splitting.now <= 13
     assert scoring.stats.scored >= 3
@@ -432,7 +432,7 @@ def test_all_documents_are_scored_without_a_first_stage() -> None:
     """score_documents reads of each document what the plan chooses, whatever number it allows."""
     library = Library([[(0.5, 0.5, 0), (0.25, 0.5, 1)]] * 9)
     plan = ReadingPlan(segments=1, documents=2, pairs=3)
-    readers = DocumentReaders(library, Ranker(Written(), Windows(1, 0), Max(), plan=plan))
+    readers = RankerReaders(library, Ranker(Written(), Windows(1, 0), Max(), plan=plan))
     scoring = score_documents(readers, QUERY, list(library.texts))
     assert [hit.score for hit in scoring.hits()] == [0.25] * 9
     assert scoring.stats.exact
@@ -450,16 +450,16 @@ def test_threads_share_readers() -> None:
     def ranker() -> Ranker:
         return Ranker(Written(), Windows(1, 0), embedding=WrittenEmbedding(), plan=plan)
 
-    def hits(readers: DocumentReaders, query: str) -> list[Hit]:
+    def hits(readers: RankerReaders, query: str) -> list[Hit]:
         scoring = TopKScoring(readers, query, first, 5)
         scoring.run()
         return scoring.hits()
 
     queries = [f"{a} {b}" for a in ("birch", "bark", "river") for b in ("birch", "bees")] * 9
-    shared = DocumentReaders(library, ranker())
+    shared = RankerReaders(library, ranker())
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda query: hits(shared, query), queries))
-    assert found == [hits(DocumentReaders(library, ranker()), query) for query in queries]
+    assert found == [hits(RankerReaders(library, ranker()), query) for query in queries]
 
 
 @pytest.mark.parametrize("role", ["scorer", "embedding"])
@@ -479,7 +479,7 @@ def test_partly_stored_vectors(tmp_path: Path, bert: Callable[..., Path], role: 
     for plan in (ReadingPlan(), ReadingPlan(1, 2, embedded=1), ReadingPlan(2, pairs=3, embedded=2)):
         roles = {"scorer": WordScorer(30), role: scorer}
         ranker = Ranker(**roles, plan=plan)  # type: ignore[arg-type]
-        readers = DocumentReaders(engine, ranker)
+        readers = RankerReaders(engine, ranker)
         scorings = [TopKScoring(readers, query, candidates, top) for top in (1, len(candidates))]
         for scoring in scorings:
             scoring.run()
@@ -507,7 +507,7 @@ def test_a_fast_embedding_reads_documents_without_vectors(
     by_embedding = []
     for fast_embedding in (None, fast):
         ranker = Ranker(WordScorer(30), embedding=embedding, fast_embedding=fast_embedding)
-        scoring = TopKScoring(DocumentReaders(engine, ranker), query, candidates, len(candidates))
+        scoring = TopKScoring(RankerReaders(engine, ranker), query, candidates, len(candidates))
         scoring.run()
         by_embedding.append({hit.document.doc_id: hit.embedding for hit in scoring.hits()})
     precise, mixed = by_embedding
@@ -528,7 +528,7 @@ def test_candidates_that_the_plan_leaves_out_keep_their_order(bert: Callable[...
         depth=7,
         plan=ReadingPlan(segments=1, documents=4),
     )
-    readers = [DocumentReaders(library, shallow)]
+    readers = [RankerReaders(library, shallow)]
     ranking, (result,) = run_stages(readers, QUERY, first)
     assert ranking.doc_ids == ("d3", "d2", "d1", "d0", "d4", "d5", "d6", "d7", "d8", "d9")
     assert (np.diff(ranking.scores) < 0).all()
@@ -536,7 +536,7 @@ def test_candidates_that_the_plan_leaves_out_keep_their_order(bert: Callable[...
     for top in range(1, 11):
         assert run_stages(readers, QUERY, first, top)[0].doc_ids[:top] == ranking.doc_ids[:top]
     second = replace(shallow, depth=6, plan=ReadingPlan(documents=2))
-    again, _ = run_stages([*readers, DocumentReaders(library, second)], QUERY, first)
+    again, _ = run_stages([*readers, RankerReaders(library, second)], QUERY, first)
     assert again.doc_ids == ranking.doc_ids
 
 
@@ -549,12 +549,10 @@ def test_comparisons_after_a_plan(tmp_path: Path, bert: Callable[..., Path]) -> 
     plan = ReadingPlan(segments=1, documents=2, embedded=1)
     for embedding in (None, load_scorer(bert(), threads=1)):
         plain = Ranker(mono, embedding=embedding, plan=plan)
-        before, _ = run_stages([DocumentReaders(engine, plain)], query, candidates)
+        before, _ = run_stages([RankerReaders(engine, plain)], query, candidates)
         ranker = replace(plain, duo=Duo(duo, duo, depth=3))
         for top in (None, 2, 5):
-            ranking, (result,) = run_stages(
-                [DocumentReaders(engine, ranker)], query, candidates, top
-            )
+            ranking, (result,) = run_stages([RankerReaders(engine, ranker)], query, candidates, top)
             assert set(ranking.doc_ids[:2]) <= set(before.doc_ids[:3])
             assert result.stats.comparisons == 6
             if top != 2:

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from birchbark.errors import InputError
 from birchbark.pipeline import split_for_query
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.document_readers import DocumentReaders
+from birchbark.pipeline.document_reader import DocumentReader
 from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.read_documents import DocumentReader
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.reading_plan import ReadingPlan, Select
 from birchbark.pipeline.score_segments import SegmentScoring
 from birchbark.pipeline.select_segments import SegmentChoice, SelectedSegments
@@ -217,7 +217,7 @@ def test_a_long_blank_document_is_no_timeout(monkeypatch: pytest.MonkeyPatch) ->
         for embedding in (None, WordScorer()):
             ranker = Ranker(WordScorer(), sentences, embedding=embedding, plan=plan)
             first = Ranking.of(["d0", "d1", "d2"], [3.0, 2.0, 1.0])
-            scoring = TopKScoring(DocumentReaders(shelf, ranker), QUERY, first, 3)
+            scoring = TopKScoring(RankerReaders(shelf, ranker), QUERY, first, 3)
             scoring.run()
             assert scoring.stats.exact
             assert [h.document.doc_id for h in scoring.hits() if h.segments] == ["d1"]
@@ -235,7 +235,7 @@ def test_selection_by_token_embeddings(bert: Callable[..., Path]) -> None:
     first = Ranking.of(["d0"], [1.0])
     plan = ReadingPlan(segments=1, embedded=1, select=Select.TOKENS)
     ranker = Ranker(Cased(30), paragraphs, embedding=load_scorer(bert()), plan=plan)
-    readers = DocumentReaders(store, ranker)
+    readers = RankerReaders(store, ranker)
     scoring = TopKScoring(readers, "birch canoe", first, 1)
     scoring.run()
     (hit,) = scoring.hits()
@@ -244,13 +244,13 @@ def test_selection_by_token_embeddings(bert: Callable[..., Path]) -> None:
     assert other.token_embeddings() is readers.token_embeddings()
     ranker = Ranker(WordScorer(30), paragraphs, plan=replace(plan, embedded=None))
     with pytest.raises(InputError, match="no token embeddings to select by: expected a BERT mod"):
-        TopKScoring(DocumentReaders(store, ranker), QUERY, first, 1)
+        TopKScoring(RankerReaders(store, ranker), QUERY, first, 1)
 
 
 def test_cosines_of_token_embeddings(bert: Callable[..., Path]) -> None:
     """They are 1 for the query itself, do not depend on word order, and 0 without tokens."""
     scorer = load_scorer(bert())
-    readers = DocumentReaders(Texts(), Ranker(scorer, plan=ReadingPlan(select=Select.TOKENS)))
+    readers = RankerReaders(Texts(), Ranker(scorer, plan=ReadingPlan(select=Select.TOKENS)))
     tokens = readers.token_embeddings()
     scores = tokens.scores("birch river", ["birch river", "river birch", "", "iron bee"])
     assert scores[:3] == pytest.approx([1, 1, 0], abs=1e-5)

@@ -23,9 +23,9 @@ from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
 from birchbark.pipeline import deadline
-from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.rerank import rerank
 from birchbark.records import Document, Float32s, Ids, Query, Ranking, Segment
 from birchbark.retrieve.first_stage import rank_queries
@@ -100,7 +100,7 @@ def test_equal_sentences_are_scored_once_without_a_store(index: Index) -> None:
 
     ranker = Ranker(inner, segmenter, Max())
     candidates = Ranking.of(["canoe", "bees"], [2.0, 1.0])
-    scoring = TopKScoring(DocumentReaders(index, ranker), QUERIES[0].text, candidates, 2)
+    scoring = TopKScoring(RankerReaders(index, ranker), QUERIES[0].text, candidates, 2)
     scoring.run()
     hits = scoring.hits()
     assert len(inner.pairs) == len(set(inner.pairs)) > 3

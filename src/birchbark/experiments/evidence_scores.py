@@ -19,8 +19,8 @@ from birchbark.evaluate.tune import Candidates
 from birchbark.experiments.evidence_settings import EvidenceSettings
 from birchbark.index.index import Index
 from birchbark.pipeline.answer import Hit
-from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.score_documents import score_documents
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
@@ -62,7 +62,7 @@ def score_candidates(
 ) -> EvidenceScores:
     """Score the candidates of each query with a model. Queries without candidates are left out."""
     ranker = _ranker(settings, collection.name, scorer)
-    readers = DocumentReaders(IndexEngine(index), ranker)
+    readers = RankerReaders(IndexEngine(index), ranker)
     count, scores = settings.max_segments, EvidenceScores()
     for query in collection.queries:
         ranking = first.rankings.get(query.query_id, Ranking.of([], []))

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from birchbark.combine.aggregate import Max
 from birchbark.index.index import Index
-from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.score_documents import score_documents
 from birchbark.records import Qrels, Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
@@ -59,7 +59,7 @@ def score_pool(
     documents: query_id → doc_ids. Raises InputError for a document that is not in the index.
     """
     ranker = Ranker(scorer, segmenter, Max())
-    readers = DocumentReaders(IndexEngine(index), ranker)
+    readers = RankerReaders(IndexEngine(index), ranker)
     scores = {}
     for query in queries:
         doc_ids = documents.get(query.query_id, ())

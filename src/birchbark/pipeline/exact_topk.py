@@ -25,9 +25,9 @@ from birchbark.combine.aggregate import grows
 from birchbark.combine.topk import TopK
 from birchbark.pipeline.answer import Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.document_scores import DocumentScores
 from birchbark.pipeline.embedding_evidence import EmbeddingEvidence
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.reading import Reading
 from birchbark.pipeline.reading_plan import Select
 from birchbark.pipeline.score_segments import SegmentScoring
@@ -46,7 +46,7 @@ class TopKScoring:
 
     def __init__(
         self,
-        readers: DocumentReaders,
+        readers: RankerReaders,
         query: str,
         candidates: Ranking,
         top: int,

@@ -11,9 +11,9 @@ from birchbark import defaults
 from birchbark.combine.aggregate import Max
 from birchbark.errors import DeadlineError, InputError
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.load_rankers import RankerLoader
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.score_documents import score_documents
 from birchbark.pipeline.stage_options import StageOptions
@@ -82,7 +82,7 @@ def rank_texts(
     names = [f"{len(texts) - i:09}" for i in range(len(texts))]  # ties: the higher doc_id is first
     store = _TextStore(dict(zip(names, texts, strict=True)))
     ranker = ranker_of_texts(_default_ranker() if scorer is None else scorer)
-    readers = DocumentReaders(store, ranker)
+    readers = RankerReaders(store, ranker)
     scoring = score_documents(readers, query, names, Deadline(budget, on_batch=on_batch))
     if not scoring.stats.exact:
         raise DeadlineError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from birchbark.pipeline.read_documents import EncodedDocument
+from birchbark.pipeline.document_reader import EncodedDocument
 from birchbark.records import Float32s, Ids, Segment
 from birchbark.score_cache.score_file import row_shape
 

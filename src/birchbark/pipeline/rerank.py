@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from birchbark.errors import InputError
 from birchbark.pipeline.answer import SearchStats
-from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.run_stages import check_query_lengths, run_stages
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.engine import DocumentStore
@@ -50,7 +50,7 @@ def rerank(
     """
     stages = [rankers] if isinstance(rankers, Ranker) else list(rankers)
     _check(run, queries, stages, top)
-    readers = [DocumentReaders(store, ranker) for ranker in stages]
+    readers = [RankerReaders(store, ranker) for ranker in stages]
     rankings = {}
     for query in queries:
         ranking = run.rankings.get(query.query_id, Ranking.of([], []))

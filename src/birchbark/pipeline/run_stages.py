@@ -10,9 +10,9 @@ import numpy as np
 from birchbark.pipeline.answer import Hit, SearchStats
 from birchbark.pipeline.compare_hits import ComparedHits, compare_hits
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.records import Ranking
 
 
@@ -35,7 +35,7 @@ class StageResult:
 
 
 def run_stage(
-    readers: DocumentReaders,
+    readers: RankerReaders,
     query: str,
     candidates: Ranking,
     top: int,
@@ -64,7 +64,7 @@ def run_stage(
 
 
 def run_stages(
-    readers: Sequence[DocumentReaders],
+    readers: Sequence[RankerReaders],
     query: str,
     candidates: Ranking,
     top: int | None = None,

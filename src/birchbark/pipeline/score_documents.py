@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from birchbark.combine.interpolate import Interpolation
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.exact_topk import TopKScoring
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.records import Ranking
 
 
 def score_documents(
-    readers: DocumentReaders,
+    readers: RankerReaders,
     query: str,
     doc_ids: Sequence[str],
     deadline: Deadline | None = None,

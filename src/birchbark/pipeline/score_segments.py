@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.read_documents import BATCH_SIZE, DocumentReader, EncodedDocument
+from birchbark.pipeline.document_reader import BATCH_SIZE, DocumentReader, EncodedDocument
 from birchbark.pipeline.split_for_query import SplitForQuery
 from birchbark.pipeline.term_overlap import TermOverlap
 from birchbark.records import Document, Float32s, Ids, Segment

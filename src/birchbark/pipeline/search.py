@@ -9,8 +9,8 @@ from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.pipeline.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.document_readers import DocumentReaders
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.run_stages import StageResult, check_query_lengths, run_stages
 from birchbark.pipeline.snippets import Snippets
 from birchbark.pipeline.term_overlap import TermIndex
@@ -57,7 +57,7 @@ def search(
     """
     stages = [rankers] if isinstance(rankers, Ranker) else rankers or ()
     deadline = deadline_for(budget)
-    readers = [DocumentReaders(engine, ranker) for ranker in stages]
+    readers = [RankerReaders(engine, ranker) for ranker in stages]
     return search_with_readers(engine, query, readers, top, deadline, on_progress=on_progress)
 
 
@@ -71,7 +71,7 @@ def deadline_for(budget: float | None) -> Deadline:
 def search_with_readers(
     engine: Engine,
     query: str,
-    readers: Sequence[DocumentReaders],
+    readers: Sequence[RankerReaders],
     top: int,
     deadline: Deadline,
     *,

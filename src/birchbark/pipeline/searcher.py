@@ -18,9 +18,9 @@ from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answer import Answer, Hit
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch
-from birchbark.pipeline.document_readers import DocumentReaders, ReaderCaches
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker_readers import RankerReaders, ReaderCaches
 from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.score_documents import score_documents
 from birchbark.pipeline.search import OnProgress, deadline_for, search_with_readers, warm_up
@@ -68,7 +68,7 @@ class _Snapshot:
     terms: TermIndex
     tokens: KnownTokens
     caches: dict[tuple[object, ...], ReaderCaches]
-    readers: list[DocumentReaders] = field(default_factory=list)
+    readers: list[RankerReaders] = field(default_factory=list)
 
 
 class Searcher:
@@ -312,7 +312,7 @@ class Searcher:
         tokens, caches = (before.tokens, before.caches) if before and same else (KnownTokens(), {})
         return _Snapshot(index, engine, TermIndex(engine, tokens), tokens, caches)
 
-    def _readers(self, snapshot: _Snapshot, ranker: Ranker) -> DocumentReaders:
+    def _readers(self, snapshot: _Snapshot, ranker: Ranker) -> RankerReaders:
         """Return the readers for this ranker; rankers with equal scoring keys share them."""
         with self._readers_lock:
             for readers in snapshot.readers:
@@ -320,5 +320,5 @@ class Searcher:
                     return readers.with_ranker(ranker)
             new = ReaderCaches(tokens=snapshot.tokens)
             caches = snapshot.caches.setdefault(ranker.scoring_key, new)
-            snapshot.readers.append(DocumentReaders(snapshot.engine, ranker, caches))
+            snapshot.readers.append(RankerReaders(snapshot.engine, ranker, caches))
             return snapshot.readers[-1]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from birchbark.pipeline.answer import Snippet
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.read_documents import BATCH_SIZE, EncodedDocument
+from birchbark.pipeline.document_reader import BATCH_SIZE, EncodedDocument
 from birchbark.pipeline.score_segments import SegmentScoring
 from birchbark.pipeline.split_for_query import WHOLE_DOCUMENT, SplitForQuery
 from birchbark.pipeline.term_overlap import TermIndex, TermOverlap

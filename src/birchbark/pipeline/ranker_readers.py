@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 from birchbark.errors import InputError
+from birchbark.pipeline.document_reader import DocumentReader, SplitCache
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.read_documents import DocumentReader, SplitCache
 from birchbark.pipeline.term_overlap import KnownTokens, TermIndex
 from birchbark.retrieve.engine import DocumentStore
 from birchbark.score.bert_scorer import BertScorer
@@ -27,7 +27,7 @@ class ReaderCaches:
     tokens: KnownTokens = field(default_factory=KnownTokens)
 
 
-class DocumentReaders:
+class RankerReaders:
     """A ranker with one document reader per scorer, over one store; shared by many queries."""
 
     def __init__(
@@ -50,7 +50,7 @@ class DocumentReaders:
         # copies of these readers share the result
         self.token_embeddings = cache(partial(_token_embeddings, ranker))
 
-    def with_ranker(self, ranker: Ranker) -> DocumentReaders:
+    def with_ranker(self, ranker: Ranker) -> RankerReaders:
         """Return the same readers with a ranker that scores segments in the same way.
 
         Raises InputError for a ranker with another `scoring_key`.
