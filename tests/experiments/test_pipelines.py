@@ -13,8 +13,11 @@ from click.testing import CliRunner
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.cli import group
+from birchbark.collection.qrels import read_qrels
 from birchbark.collection.runs import read_run, write_run
 from birchbark.errors import CheckpointError, InputError
+from birchbark.evaluate.folds import make_folds
+from birchbark.evaluate.measures import measure
 from birchbark.experiments import pipelines
 from birchbark.experiments.pipelines import READ_EVERYTHING, PipelineExperiment
 from birchbark.experiments.recipe_file import read_recipe
@@ -23,6 +26,7 @@ from birchbark.index.index import Index
 from birchbark.pipeline.answer import SearchStats
 from birchbark.pipeline.load_rankers import RankerLoader
 from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document, Ids, Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
@@ -78,6 +82,56 @@ def test_a_row_equals_rerank_with_its_stages(study: SmallStudy) -> None:
     expected = read_run(root / "deep.run").rankings
     for query_id, ranking in outcome.runs["Tiny.deep"].rankings.items():
         assert ranking.doc_ids == expected[query_id].doc_ids
+
+
+def test_weights_by_cross_validation(study: SmallStudy) -> None:
+    """Each query is ranked with the weights that are best for the queries of the other folds."""
+    tried = [0.0, 0.5, 1.0]
+    rows = "".join(
+        f'[[pipelines.rows]]\nname = "a = {a}"\nstages = [{{ first_stage_weight = {a} }}]\n'
+        for a in tried
+    )
+    tuned = f"tuned = {{ first_stage_weight = {tried} }}"
+    study.replace("timed = 2", 'timed = 2\nfolds = 2\ntune = "RR@10"')
+    study.replace("stages = [{ depth = 2 }]", f"stages = [{{}}]\n{tuned}\n{rows}")
+    outcome, qrels = study.run(), read_qrels(study.root / "qrels.txt")
+    (weights,) = table_of(outcome, "weights").groups
+    assert [row.name for row in weights.rows] == ["shallow, 1", "shallow, 2"]
+    folds = make_folds(qrels.grades, 2, study.read().seed)
+    values = {
+        a: measure(qrels, outcome.runs[f"Tiny.a = {a}"], ["RR@10"]).values["RR@10"] for a in tried
+    }
+    for row, fold, others in zip(weights.rows, folds, folds[::-1], strict=True):
+        best = max(tried, key=lambda a: (sum(values[a][q] for q in others), -a))
+        assert row.cells[0].value == best
+        for query_id in fold:
+            expected = outcome.runs[f"Tiny.a = {best}"].rankings.get(query_id)
+            assert outcome.runs["Tiny.shallow"].rankings.get(query_id) == expected
+
+
+@pytest.mark.parametrize(
+    ("tuned", "message"),
+    [
+        ("{}", "wrong weights: expected values of first_stage_weight or embedding_weight"),
+        ("{ depth = [1, 2] }", "wrong weights"),
+        ("{ embedding_weight = [0.5] }", "embedding_weight has no effect without an embedding"),
+    ],
+)
+def test_bad_weights_to_tune(study: SmallStudy, tuned: str, message: str) -> None:
+    """The error names the table."""
+    study.replace("stages = [{ depth = 2 }]", f"stages = [{{ depth = 2 }}]\ntuned = {tuned}")
+    with pytest.raises(InputError, match=message) as caught:
+        study.read()
+    assert "tuned" in str(caught.value.where)
+
+
+def test_rows_can_read_as_searches_do(study: SmallStudy) -> None:
+    """With read = "plan", stages have the defaults of the command line."""
+    study.replace("timed = 2", 'timed = 2\nread = "plan"')
+    experiment = study.read().experiment
+    assert isinstance(experiment, PipelineExperiment)
+    ((shallow,), _) = experiment.rows.values()
+    assert shallow == StageOptions(model="cross", aggregate="max", depth=2)
 
 
 def test_costs(study: SmallStudy) -> None:

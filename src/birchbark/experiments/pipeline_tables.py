@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from birchbark.evaluate.tune import Tuning
+from birchbark.experiments.tuned_pipelines import TunedWeights
 from birchbark.records import Qrels, Run
 from birchbark.show.plot import Curves, Plot, Scatter
 from birchbark.show.table import (
@@ -18,7 +20,12 @@ from birchbark.show.table import (
     build_tables,
     columns,
 )
-from birchbark.study.comparison import Comparison, difference_dots, measure_columns
+from birchbark.study.comparison import (
+    Comparison,
+    difference_dots,
+    measure_columns,
+    tuning_columns,
+)
 
 FIRST = "first stage"
 COSTS = (
@@ -32,6 +39,9 @@ COST_NOTE = (
     "without cached scores; the faster of two measurements counts. Times depend on the machine "
     "(manifest.json) and are the only figures here that differ between runs."
 )
+
+
+WEIGHTS_NOTE = "For each fold, the weights with the best mean over the queries of the other folds."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +66,8 @@ class PipelineRuns:
     Attributes:
         runs: Row → run; the first row is the first stage, the others are pipelines.
         timed: The number of queries on which the times were measured.
-        costs: Pipeline → its cost.
+        costs: Pipeline → its cost; that of tuned pipelines is measured with the stages as given.
+        tunings: Tuned pipeline → the weights chosen for each fold.
     """
 
     name: str
@@ -64,20 +75,37 @@ class PipelineRuns:
     runs: dict[str, Run]
     timed: int
     costs: dict[str, Cost] = field(default_factory=dict)
+    tunings: dict[str, Tuning] = field(default_factory=dict)
 
 
-def layout(measures: Sequence[str]) -> dict[str, tuple[Column, ...]]:
-    """Map the name of each table of `tables` to its columns."""
-    return {"pipelines": measure_columns(measures), "costs": COSTS}
+def layout(
+    measures: Sequence[str], tuned: Mapping[str, TunedWeights], tune: str
+) -> dict[str, tuple[Column, ...]]:
+    """Map the name of each table of `tables` to its columns. tune: the measure of tuning."""
+    heads = {"pipelines": measure_columns(measures), "costs": COSTS}
+    if tuned:
+        names = columns(Style.DECIMAL, *_tuned_names(tuned))
+        heads["weights"] = (*names, *tuning_columns(tune))
+    return heads
 
 
-def tables(collections: Sequence[PipelineRuns], comparison: Comparison) -> tuple[Table, ...]:
-    """Make the tables of effectiveness and of cost, with one group of rows per collection."""
+def _tuned_names(tuned: Mapping[str, TunedWeights]) -> list[str]:
+    return list(dict.fromkeys(name for weights in tuned.values() for name in weights.names))
+
+
+def tables(
+    collections: Sequence[PipelineRuns],
+    comparison: Comparison,
+    tuned: Mapping[str, TunedWeights],
+    tune: str,
+) -> tuple[Table, ...]:
+    """Make the tables of effectiveness, cost and chosen weights, a group for each collection."""
     baseline = "the first stage" if comparison.baseline == FIRST else comparison.baseline
     timed = " and ".join(sorted({str(collection.timed) for collection in collections}))
     headings = {
         "pipelines": Heading("Effectiveness", "pipeline", comparison.note(baseline)),
         "costs": Heading("Cost", "pipeline", COST_NOTE.format(timed=timed)),
+        "weights": Heading("Weights by cross-validation", "pipeline, fold", WEIGHTS_NOTE),
     }
     groups = {
         "pipelines": [
@@ -88,8 +116,20 @@ def tables(collections: Sequence[PipelineRuns], comparison: Comparison) -> tuple
             Group(collection.name, tuple(_cost_row(*item) for item in collection.costs.items()))
             for collection in collections
         ],
+        "weights": [_weights(collection, tuned) for collection in collections],
     }
-    return build_tables(layout(comparison.measures), headings, groups)
+    return build_tables(layout(comparison.measures, tuned, tune), headings, groups)
+
+
+def _weights(collection: PipelineRuns, tuned: Mapping[str, TunedWeights]) -> Group:
+    """Make a row for each tuned pipeline and fold. Weights that it does not have are empty."""
+    rows = []
+    for name, tuning in collection.tunings.items():
+        for fold in range(len(tuning.folds)):
+            chosen = dict(zip(tuned[name].names, tuning.chosen_weights(fold), strict=True))
+            cells = [chosen.get(option) for option in _tuned_names(tuned)]
+            rows.append(Row.of(f"{name}, {fold + 1}", (*cells, *tuning.means(fold))))
+    return Group(collection.name, tuple(rows))
 
 
 def plots(

@@ -1,21 +1,26 @@
 """How effective are multi-stage pipelines, and what do they cost?
 
-Nothing is tuned: each row equals the output of `birchbark rerank --stages` with the same stages.
+Each row equals the output of `birchbark rerank --stages` with the same stages. Only rows with a
+table `tuned` have weights that are chosen by cross-validation.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from birchbark import defaults
 from birchbark.checkpoint.locate import open_named
 from birchbark.device.torch_session import session_factory
 from birchbark.errors import BirchbarkError, InputError
+from birchbark.evaluate.folds import make_folds
+from birchbark.evaluate.rank_measures import parse_rank_measure
 from birchbark.experiments.model_experiment import ModelExperiment
 from birchbark.experiments.pipeline_tables import FIRST, Cost, PipelineRuns, layout, plots, tables
 from birchbark.experiments.training_variants import read_variants
+from birchbark.experiments.tuned_pipelines import TunedWeights, cross_validated
 from birchbark.index.build_index import Schema
 from birchbark.index.index import Index
 from birchbark.pipeline.answer import SearchStats
@@ -40,6 +45,7 @@ TIMINGS = 2  # measurements per query; the faster one counts
 READ_EVERYTHING = StageOptions(
     embedding=NONE, read_segments=ALL, read_documents=ALL, read_pairs=ALL, embed_segments=ALL
 )
+PLAN = "plan"  # by default, stages read as searches do
 ROLES = ("model", "embedding", "duo")  # options of a stage that name a model
 
 
@@ -55,6 +61,9 @@ class PipelineExperiment(ModelExperiment):
             pipeline ranks them again without cached scores.
         over: A numeric option of the last stage, over which the measures are plotted; empty for
             none.
+        tuned: Name of a row → the weights that are chosen by cross-validation.
+        tune: The measure for which they are chosen.
+        folds: The number of folds, for collections without given folds.
     """
 
     rows: Mapping[str, tuple[StageOptions, ...]]
@@ -62,13 +71,19 @@ class PipelineExperiment(ModelExperiment):
     rm3: bool
     timed: int
     over: str
+    tuned: Mapping[str, TunedWeights]
+    tune: str
+    folds: int
 
     @classmethod
     def read(cls, section: Section) -> PipelineExperiment:
         """Read the table [pipelines] of a recipe."""
         models = read_variants(section)
-        default = READ_EVERYTHING.updated(section.section("stage", {}))
+        reads_all = section.one_of("read", (ALL, PLAN), ALL) == ALL
+        default = READ_EVERYTHING if reads_all else StageOptions()
+        default = default.updated(section.section("stage", {}))
         rows: dict[str, tuple[StageOptions, ...]] = {}
+        tuned: dict[str, TunedWeights] = {}
         for row in section.sections("rows"):
             name = row.text("name")
             if name in rows or name == FIRST:
@@ -76,6 +91,8 @@ class PipelineExperiment(ModelExperiment):
             rows[name] = tuple(default.updated(stage) for stage in row.sections("stages"))
             if not rows[name]:
                 raise InputError("no stages", where=row.where("stages"))
+            if "tuned" in row.keys:
+                tuned[name] = TunedWeights.read(row.section("tuned"), rows[name])
             if run_file_name(name) in map(run_file_name, (FIRST, *list(rows)[:-1])):
                 raise InputError("another row has the same run file name", where=row.where("name"))
             row.reject_unknown_keys()
@@ -98,20 +115,25 @@ class PipelineExperiment(ModelExperiment):
             rm3=section.boolean("rm3", False),
             timed=section.integer("timed", 10, minimum=1),
             over=section.one_of("over", ("depth", "duo_depth")) if "over" in section.keys else "",
+            tuned=tuned,
+            tune=section.text("tune", defaults.VALIDATION_MEASURE),
+            folds=section.integer("folds", defaults.TUNING_FOLDS, minimum=2),
         )
+        parse_rank_measure(experiment.tune)
         section.reject_unknown_keys()
         return experiment
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Map the name of each table to its columns."""
-        return self.compared.layout() | layout(measures)
+        return self.compared.layout() | layout(measures, self.tuned, self.tune)
 
     def run(self, recipe: Recipe, workspace: Workspace) -> Outcome:
         """Train the models, rank with each pipeline, measure effectiveness and speed."""
         loader, existing = _PipelineLoader(workspace), self.compared.existing
         for name, stages in self.rows.items():  # report errors before any training run
             if {model for stage in stages for model in _models(stage).values()} <= existing.keys():
-                loader.rankers(name, stages, existing)
+                for variant in (stages, *(self.tuned[name].variants if name in self.tuned else ())):
+                    loader.rankers(name, variant, existing)
         collections = [workspace.open(files) for files in recipe.collections]
         prepared = self.compared.prepare(workspace)
         ranked = [
@@ -120,9 +142,9 @@ class PipelineExperiment(ModelExperiment):
         ]
         family = sum(len(result.runs) - 1 for result in ranked) * len(recipe.measures)
         comparison = Comparison(recipe.measures, self.baseline, recipe.seed, family)
-        effectiveness, costs = tables(ranked, comparison)
+        effectiveness, costs, *weights = tables(ranked, comparison, self.tuned, self.tune)
         return prepared.outcome(
-            (effectiveness, costs),
+            (effectiveness, costs, *weights),
             plots(effectiveness, costs, comparison, self._over),
             {f"{result.name}.{tag}": run for result in ranked for tag, run in result.runs.items()},
         )
@@ -158,12 +180,26 @@ class PipelineExperiment(ModelExperiment):
         first = _select(run.head(recipe.depth), queries)
         timed = queries[:: max(1, len(queries) // self.timed)][: self.timed]
         ranked = PipelineRuns(collection.name, collection.qrels, {FIRST: first}, len(timed))
+
+        def rank(
+            name: str, rankers: Sequence[Ranker], add: Callable[[str, SearchStats], None]
+        ) -> Run:
+            with with_score_caches(rankers, workspace.cache_or_scratch / "scores") as cached:
+                return rerank(index, first, queries, cached.rankers, tag=name, on_query=add)
+
         for name, stages in self.rows.items():
             workspace.progress(f"{collection.name}: {name}")
             rankers, work = loader.rankers(name, stages, models), _TotalWork()
-            with with_score_caches(rankers, workspace.cache_or_scratch / "scores") as cached:
-                ranked.runs[name] = rerank(
-                    index, first, queries, cached.rankers, tag=name, on_query=work.add
+            ranked.runs[name] = rank(name, rankers, work.add)
+            if weights := self.tuned.get(name):
+                runs = [
+                    rank(name, loader.rankers(name, variant, models), lambda *of_query: None)
+                    for variant in weights.variants
+                ]
+                qrels = collection.qrels
+                folds = collection.folds or make_folds(qrels.grades, self.folds, recipe.seed)
+                ranked.runs[name], ranked.tunings[name] = cross_validated(
+                    name, weights, runs, qrels, folds, self.tune
                 )
             seconds = sum(_time(index, first, query, rankers) for query in timed)
             ranked.costs[name] = Cost(
