@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from birchbark import defaults
 from birchbark.cli import group
 from birchbark.index.index import Index
-from birchbark.pipeline import precompute
+from birchbark.pipeline import precompute, split_for_query
 from birchbark.pipeline.precompute import VECTORS
 from conftest import DOCUMENTS
 
@@ -60,7 +60,8 @@ def test_documents_without_vectors_are_reported(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that are too long, by attach and add; a search does not call their vectors unfit."""
-    monkeypatch.setattr(precompute, "MAX_CHARACTERS", 53)
+    for module in (precompute, split_for_query):
+        monkeypatch.setattr(module, "WHOLE_DOCUMENT", 53)
     birchbark("index", "some.jsonl", "--to", "i")
     result = birchbark("index", "attach", "i")
     assert "no vectors for 2 documents, which have no text or over 53 characters" in result.stderr

@@ -156,7 +156,7 @@ def test_long_computations_are_committed_in_between(
     """If enough time has passed, a batch of documents is committed before the next is computed."""
     build_index(DOCUMENTS, tmp_path / "i")
     monkeypatch.setattr(attachment_writer, "COMMIT_SECONDS", -1.0)
-    monkeypatch.setattr(attachment_writer, "MAX_DOCUMENTS", 2)
+    monkeypatch.setattr(attachment_writer, "BATCH_DOCUMENTS", 2)
 
     def fail_at_the_end(documents: Sequence[Document]) -> list[Rows]:
         if documents[-1] == DOCUMENTS[-1]:

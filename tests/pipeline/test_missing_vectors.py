@@ -61,7 +61,7 @@ def test_a_document_that_is_too_long_has_no_vectors(
     tmp_path: Path, bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is complete with zero rows, and searches read it as if the index had no vectors of it."""
-    monkeypatch.setattr(precompute, "MAX_CHARACTERS", 100)
+    monkeypatch.setattr(precompute, "WHOLE_DOCUMENT", 100)
     model = bert()
     build_index([*DOCUMENTS, LONG, EMPTY], tmp_path / "i")
     attach(tmp_path / "i", model)

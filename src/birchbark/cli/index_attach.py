@@ -100,7 +100,8 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
 def report_missing_vectors(index: Path) -> None:
     """Print how many documents lack vectors, and how many will have none, if any has vectors."""
     from birchbark.index.index import Index
-    from birchbark.pipeline.precompute import MAX_CHARACTERS, VECTORS
+    from birchbark.pipeline.precompute import VECTORS
+    from birchbark.pipeline.split_for_query import WHOLE_DOCUMENT
     from birchbark.pipeline.update_index import documents_without_vectors
 
     opened = Index(index)
@@ -112,7 +113,7 @@ def report_missing_vectors(index: Path) -> None:
     if empty:
         notify(
             f"note: no vectors for {empty:,} documents, which have no text or over "
-            f"{MAX_CHARACTERS:,} characters; searches choose their segments by query terms"
+            f"{WHOLE_DOCUMENT:,} characters; searches choose their segments by query terms"
         )
 
 

@@ -29,8 +29,8 @@ from birchbark.records import Document
 
 NewRows = Mapping[str, NDArray[Any]]  # array name → the rows of one document, not yet checked
 ComputeRows = Callable[[Sequence[Document]], Iterable[NewRows]]
-MAX_DOCUMENTS = 256  # in one call of `compute`
-MAX_CHARACTERS = 200_000  # in one call of `compute`, approximately: a few seconds of BERT
+BATCH_DOCUMENTS = 256  # in one call of `compute`
+BATCH_CHARACTERS = 200_000  # in one call of `compute`, approximately: a few seconds of BERT
 COMMIT_SECONDS = 30.0  # so much work is lost, at most, if the process is killed
 
 
@@ -140,7 +140,7 @@ def compute_rows(
     """
     end = time.monotonic() + COMMIT_SECONDS
     with new_rows(folder, job.schema) as writer:
-        for batch, documents in batches(part, numbers, MAX_DOCUMENTS, MAX_CHARACTERS):
+        for batch, documents in batches(part, numbers, BATCH_DOCUMENTS, BATCH_CHARACTERS):
             writer.add_rows(batch, checked_rows(job, documents, job.compute(documents)))
             advance(len(documents))
             if time.monotonic() > end:

@@ -68,7 +68,7 @@ class MissingVectors:
     def left_out(self) -> int:
         """Number of documents that are complete without vectors, since they are too long or empty.
 
-        The limit is `precompute.MAX_CHARACTERS`.
+        The limit is `split_for_query.WHOLE_DOCUMENT`.
         """
         index = self._searcher.index
         return documents_without_vectors(index)[1] if _has_vectors(index) else 0

@@ -4,7 +4,7 @@ Stored token ids save splitting and tokenising, and change no score. Stored vect
 BERT; they are rounded to 16 or 8 bits. For documents without stored vectors, vectors are computed
 when they are needed and rounded in the same way, so that scores are comparable.
 
-Documents of more than MAX_CHARACTERS are stored without vectors: computing them would take minutes,
+Documents longer than WHOLE_DOCUMENT are stored without vectors: computing them would take minutes,
 and comparing them with each query longer than a search may take. Such a document is complete with
 zero rows, and its segments are chosen when it is searched (split_for_query.py).
 """
@@ -23,6 +23,7 @@ from birchbark.errors import InputError
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm, Rows
 from birchbark.index.attachment_writer import AttachmentJob
 from birchbark.index.writer import IndexWriter
+from birchbark.pipeline.split_for_query import WHOLE_DOCUMENT
 from birchbark.records import Document, Ids, Segment
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.scorer import Scorer
@@ -32,7 +33,6 @@ from birchbark.segment.by_name import Segmenter, parse_segmenter, segmenter_name
 from birchbark.segment.split_long import split_long
 
 TOKENS, VECTORS = "tokens", "vectors"
-MAX_CHARACTERS = 200_000  # of a document with vectors: about 1,500 sentences
 BATCH_TOKENS = 8_192  # of segments that are embedded in one call, approximately
 UINT16_VOCABULARY = 1 << 16  # ids of vocabularies up to this size fit into 16 bits
 
@@ -85,8 +85,8 @@ def precompute_vectors(
 ) -> Precomputation:
     """Return the precomputation of the vectors of all segments.
 
-    A segment that exceeds the token budget has a vector per chunk; a document of more than
-    MAX_CHARACTERS has no vectors. For `model` see `precompute_tokens`. bits: 16 or 8 per dimension.
+    A segment that exceeds the token budget has a vector per chunk; a document longer than
+    WHOLE_DOCUMENT has no vectors. For `model` see `precompute_tokens`. bits: 16 or 8 per dimension.
     batch_tokens: approximate number of tokens that are embedded in one call. on_batch: called
     before each of these calls, and before each document is split; an exception that it raises ends
     the computation. Raises InputError if the scorer computes no vectors.
@@ -113,7 +113,7 @@ def precompute_vectors(
 
     def split(document: Document) -> Sequence[Segment]:
         on_batch()
-        return segmenter(document) if len(document.contents) <= MAX_CHARACTERS else []
+        return segmenter(document) if len(document.contents) <= WHOLE_DOCUMENT else []
 
     def compute(documents: Sequence[Document]) -> Iterator[Rows]:
         segments = list(map(split, documents))

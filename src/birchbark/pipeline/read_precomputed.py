@@ -93,7 +93,7 @@ class PrecomputedSegments:
     def scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
         """Score each document's segments (n,) by stored vectors; None for one without vectors.
 
-        A document that is too long for vectors (`precompute.MAX_CHARACTERS`) has zero rows.
+        A document that is too long for vectors (`split_for_query.WHOLE_DOCUMENT`) has zero rows.
         """
         if self._vectors is None:
             return [None] * len(doc_ids)

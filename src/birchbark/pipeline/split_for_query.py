@@ -18,7 +18,7 @@ from birchbark.records import Document, Segment, best_first
 from birchbark.segment.by_name import Segmenter
 
 LONG_DOCUMENT = 10_000  # characters; longer documents are split in part
-WHOLE_DOCUMENT = 200_000  # the same where all segments are to be read before a deadline
+WHOLE_DOCUMENT = 200_000  # the same with a deadline for all segments, and for stored vectors
 STRETCH = 2_000  # characters, approximately; more if there would be more than MAX_STRETCHES
 MAX_STRETCHES = 2_000  # that are considered
 STRETCHES = LONG_DOCUMENT // STRETCH  # of a long document, at most

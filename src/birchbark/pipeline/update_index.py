@@ -112,7 +112,7 @@ def vectors_without_graph(index: Index) -> int:
 def documents_without_vectors(index: Index) -> tuple[int, int]:
     """Return how many documents lack vectors, and how many are complete with none.
 
-    Of the latter, no segment has a vector: they are too long (`precompute.MAX_CHARACTERS`), or
+    Of the latter, no segment has a vector: they are too long (`split_for_query.WHOLE_DOCUMENT`), or
     without text.
     """
     vectors = index.attachment(VECTORS)
