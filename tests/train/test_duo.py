@@ -19,9 +19,11 @@ from birchbark.train.distributed import ProcessGroup
 from birchbark.train.initialise import Initialisation, open_network
 from birchbark.train.loop import Learner
 from birchbark.train.network import PackedInputs
+from birchbark.train.pair_inputs import PairInputs
 from birchbark.train.sampler import Sampler
 from birchbark.train.training import train
 from birchbark.train.training_folder import MODEL
+from birchbark.train.validation import compare_pairs
 from conftest import write_bert, write_duo
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -88,6 +90,8 @@ def test_duo_is_trained_validated_and_exported(tmp_path: Path) -> None:
         for line in logged
     )
     assert progress.measures["words"]["queries"] > 0
+    agreement = progress.measures["words"]["agreement"]
+    assert any(f"words: {agreement:.0%} of comparisons agree in both" in line for line in logged)
     assert any("are truncated at 16 tokens" in line for line in logged)
     model = tmp_path / "out" / MODEL
     assert isinstance(load_duo_scorer(model), DuoScorer)
@@ -95,7 +99,36 @@ def test_duo_is_trained_validated_and_exported(tmp_path: Path) -> None:
         load_scorer(model)
     with pytest.raises(CheckpointError, match="does not compare two texts"):
         load_duo_scorer(write_bert(tmp_path / "mono", labels=1))
-    assert "A pairwise model (duoBERT)" in (model / "README.md").read_text()
+    card = (model / "README.md").read_text()
+    assert "A pairwise model (duoBERT)" in card
+    assert f"words: {agreement:.0%} of comparisons give the same order" in card
+
+
+def test_agreement_counts_pairs_in_both_orders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is 1 if p_ij + p_ji = 1, and 0 for a model that always prefers the first text."""
+    training = prepare(tmp_path, **LISTS)
+    write_pairs(tmp_path / "pairs.tsv", some_pairs(10, texts=6))
+    base = open_any_head(Path(training.base), "tiny")
+    datasets = list(load_datasets(training, tmp_path, CheckpointTokenizer(base), lambda text: None))
+    network = open_network(base, training.initialisation, 0, "cpu")
+    learner = Learner(network, datasets, Sampler(datasets, training.schedule, 0, 1), ProcessGroup())
+
+    def encode(_: PairInputs, i: int, j: int) -> tuple[Any, Any]:
+        return np.array([i, j]), np.array([0, 1])
+
+    monkeypatch.setattr(PairInputs, "comparison", encode)
+
+    def consistent(_: object, packed: PackedInputs) -> Any:
+        return (packed.ids[::2] - packed.ids[1::2]).float()
+
+    def always_first(_: object, packed: PackedInputs) -> Any:
+        return torch.ones(len(packed.order))
+
+    for score, expected in ((consistent, 1.0), (always_first, 0.0)):
+        monkeypatch.setattr(type(network), "score", score)
+        assert compare_pairs(learner, datasets[0].training_pairs)[1] == expected
 
 
 def test_duo_cannot_be_combined(tmp_path: Path) -> None:

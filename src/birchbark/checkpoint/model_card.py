@@ -170,6 +170,12 @@ def _training_section(training: Mapping[str, Any]) -> list[str]:
         ]
         header = ("data", "held-out queries", f"{training['measure']} [95 % interval]")
         paragraphs.append(_table(header, rows))
+        paragraphs += [
+            f"{name}: {of['agreement']:.0%} of comparisons give the same order when the two texts "
+            "are swapped."
+            for name, of in training["measures"].items()
+            if "agreement" in of
+        ]
     return paragraphs
 
 

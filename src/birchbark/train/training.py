@@ -223,6 +223,11 @@ class _Job:
             progress.measures = {name: result.summary for name, result in results.items()}
         training_log.add(step=progress.step, measure=measure, values=values, losses=losses)
         by_set = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
+        by_set += "".join(
+            f"; {name}: {result.agreement:.0%} of comparisons agree in both orders"
+            for name, result in results.items()
+            if result.agreement is not None
+        )
         suffix = " (best)" if is_best else ""
         self.reporter.log(f"step {progress.step:,}: {measure} {by_set}{suffix}")
         return is_best

@@ -32,10 +32,14 @@ class ValidationResult:
     loss: the sum over loss terms of the term's weight times the mean loss per list; None for duo
     and masked models, without loss terms or lists, and if a term has a teacher, because held-out
     pairs have no teacher scores.
+    agreement: for duo, the share of compared pairs of texts whose order does not depend on which of
+    them is read first: p_ij and p_ji lie on different sides of ½ (0.5 by chance). None for other
+    models, and without comparisons.
     """
 
     values: Sequence[float]
     loss: float | None
+    agreement: float | None = None
 
     @property
     def mean(self) -> float:
@@ -46,11 +50,12 @@ class ValidationResult:
     def summary(self) -> dict[str, float | int]:
         """The mean, the bounds of its 95 % confidence interval, and the number of values.
 
-        With a single value, both bounds are that value.
+        With a single value, both bounds are that value. For duo, also the agreement.
         """
         count = len(self.values)
         low, high = mean_interval(np.array(self.values)) if count > 1 else (self.mean, self.mean)
-        return {"mean": self.mean, "low": low, "high": high, "queries": count}
+        agreement = {} if self.agreement is None else {"agreement": self.agreement}
+        return {"mean": self.mean, "low": low, "high": high, "queries": count, **agreement}
 
 
 def validate(
@@ -73,13 +78,16 @@ def validate(
             values = learner.log_likelihoods(dataset, seed).astype(float).tolist()
             results[name] = ValidationResult(values, None)
             continue
-        duo = learner.network.architecture.duo
-        scores = (duo_scores if duo else score_pairs)(learner, inputs)
+        loss = agreement = None
+        if learner.network.architecture.duo:
+            scores, agreement = compare_pairs(learner, inputs)
+        else:
+            scores = score_pairs(learner, inputs)
+            loss = _loss(dataset, scores, seed)
         by_query = measure(*_qrels_and_run(inputs.pairs, scores), (measure_name,)).values[
             measure_name
         ]
-        loss = None if duo else _loss(dataset, scores, seed)
-        results[name] = ValidationResult([*by_query.values()], loss)
+        results[name] = ValidationResult([*by_query.values()], loss, agreement)
     return results
 
 
@@ -146,16 +154,17 @@ def _qrels_and_run(pairs: PairTable, scores: Float32s) -> tuple[Qrels, Run]:
     return Qrels(grades), Run(rankings)
 
 
-def duo_scores(learner: Learner, inputs: PairInputs) -> Float32s:
-    """Return the scores of all pairs by comparisons, (pairs,), without dropout.
+def compare_pairs(learner: Learner, inputs: PairInputs) -> tuple[Float32s, float | None]:
+    """Return the scores of all pairs by comparisons, (pairs,), and the agreement, without dropout.
 
     Each text's score is the sum, over the texts it is compared with, of the probability that it is
     the more relevant one. At most MAX_COMPARED texts per query are compared: one with the highest
     grade, and a random sample of the others that depends on the query's index alone. The scores of
-    all other texts are NaN.
+    all other texts are NaN. Agreement: see ValidationResult.
     """
     pairs = inputs.pairs
     scores = np.full(len(pairs), np.nan, np.float32)
+    preferred = {}  # (i, j): whether i is rather the more relevant one when it is read first
     for query, indices in enumerate(pairs.by_query):
         shuffled = np.random.default_rng(query).permutation(indices)
         best = shuffled[np.argmax(pairs.grades[shuffled])]
@@ -168,7 +177,11 @@ def duo_scores(learner: Learner, inputs: PairInputs) -> Float32s:
                 packed = PackedInputs.of([encoded[n] for n in batch], learner.device)
                 probabilities = learner.network.score(packed).sigmoid().cpu().numpy()  # (batch,)
             np.add.at(scores, [comparisons[n][0] for n in batch], probabilities)
-    return scores
+            preferred |= {
+                comparisons[n]: p > 0.5 for n, p in zip(batch, probabilities, strict=True)
+            }
+    agree = [first != preferred[j, i] for (i, j), first in preferred.items() if i < j]
+    return scores, float(np.mean(agree)) if agree else None
 
 
 def score_pairs(learner: Learner, inputs: PairInputs) -> Float32s:
