@@ -28,6 +28,7 @@ from birchbark.pipeline.load_rankers import RankerLoader
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document, Ids, Query, Run
+from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
 from birchbark.score.session import OnnxSession
@@ -222,6 +223,46 @@ def test_rm3_and_baseline(study: SmallStudy, monkeypatch: pytest.MonkeyPatch) ->
     assert [row.name for row in rows if row.cells[0].difference is None] == ["deep"]
 
 
+def test_other_first_stages_are_compared(study: SmallStudy) -> None:
+    """They are rows without re-ranking, except where the recipe names a run."""
+    tables = '[[pipelines.first_stages]]\nname = "k1"\nk1 = 2.0\nb = 0.75\nrm3 = true\n'
+    study.replace("[pipelines.stage]", f"{tables}[pipelines.stage]")
+    study.replace("timed = 2", 'timed = 2\nbaseline = "k1"')
+    outcome = study.run()
+    build_index(
+        [Document(d.doc_id, d.fields) for d in DOCUMENTS], study.root / "ix", Schema("english")
+    )
+    queries = [Query(*item) for item in QUERIES.items()]
+    stage = FirstStage(BM25(2.0, 0.75), expansion=RM3())
+    expected = rank_queries(Index(study.root / "ix"), queries, stage, depth=1000)
+    assert outcome.runs["Tiny.k1"].rankings == expected.rankings
+    names = [row.name for row in table_of(outcome, "pipelines").groups[0].rows]
+    assert names == ["first stage", "k1", "shallow", "deep"]
+    assert len(table_of(outcome, "costs").groups[0].rows) == 2
+    given = replace(outcome.runs["Tiny.first stage"], tag="given")
+    write_run(given, study.root / "given.run")
+    study.append('run = "given.run"\n')
+    with pytest.raises(InputError, match="baseline 'k1' is not computed for a collection with"):
+        study.run("given")
+    study.replace('baseline = "k1"', "")
+    assert "Tiny.k1" not in study.run("given").runs
+
+
+def test_segments_of_a_collection(study: SmallStudy) -> None:
+    """Documents of this collection are split differently in all rows."""
+    before = study.run()
+    study.replace("timed = 2", 'timed = 2\nsegments_of = { Tiny = "whole" }')
+    whole = study.run("whole")
+    study.replace('segments_of = { Tiny = "whole" }', "")
+    study.replace('aggregate = "max"', 'aggregate = "max"\nsegments = "whole"')
+    for name, run in study.run("same").runs.items():
+        assert whole.runs[name].rankings == run.rankings
+    assert whole.runs["Tiny.deep"].rankings != before.runs["Tiny.deep"].rankings
+    study.replace("timed = 2", 'timed = 2\nsegments_of = { Huge = "whole" }')
+    with pytest.raises(InputError, match="segments_of names an unknown collection"):
+        study.run("unknown")
+
+
 def test_plots(study: SmallStudy) -> None:
     """Effectiveness is plotted against speed, and measures over the depth of the last stage."""
     plots = {plot.name: plot for plot in study.run().plots}
@@ -244,6 +285,10 @@ def test_plots(study: SmallStudy) -> None:
         ("depth = 2", "depht = 2", r"rows\[1\].stages\[1\].depht: unknown key"),
         ("depth = 2", "duo_depth = 2", r"stages\[1\]: duo_depth has no effect without duo"),
         ("timed = 2", "timed = 0", r"pipelines\.timed: out of range"),
+        ("timed = 2", "segments_of = { Tiny = 'chapters' }", "unknown segments 'chapters'"),
+        ("timed = 2", "first_stages = [{ name = 'deep' }]", "two rows are called 'deep'"),
+        ("timed = 2", "first_stages = [{ name = 'x', b = 2.0 }]", "b is out of range"),
+        ("timed = 2", "first_stages = [{ name = 'x', c = 2 }]", "unknown key"),
         (
             "timed = 2",
             'baseline = "mono"',

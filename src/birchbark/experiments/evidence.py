@@ -88,12 +88,5 @@ class EvidenceExperiment(Experiment):
                     "lengths and topics need queries",
                     where=f"{recipe.path}: collection {collection.name}",
                 )
-        known = [collection.name for collection in recipe.collections]
-        for name in (*settings.segments_of, *settings.depth_of):
-            if name not in known:
-                raise InputError(
-                    "segments_of or depth_of names an unknown collection",
-                    where=str(recipe.path),
-                    wanted=f"one of {', '.join(known)}",
-                    found=name,
-                )
+        recipe.check_names("segments_of", settings.segments_of)
+        recipe.check_names("depth_of", settings.depth_of)

@@ -7,35 +7,34 @@ table `tuned` have weights that are chosen by cross-validation.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from birchbark import defaults
-from birchbark.checkpoint.locate import open_named
-from birchbark.device.torch_session import session_factory
-from birchbark.errors import BirchbarkError, InputError
+from birchbark.errors import InputError
 from birchbark.evaluate.folds import make_folds
 from birchbark.evaluate.rank_measures import parse_rank_measure
 from birchbark.experiments.model_experiment import ModelExperiment
+from birchbark.experiments.pipeline_loader import PipelineLoader, models_of
 from birchbark.experiments.pipeline_tables import FIRST, Cost, PipelineRuns, layout, plots, tables
 from birchbark.experiments.training_variants import read_variants
 from birchbark.experiments.tuned_pipelines import TunedWeights, cross_validated
 from birchbark.index.build_index import Schema
 from birchbark.index.index import Index
 from birchbark.pipeline.answer import SearchStats
-from birchbark.pipeline.load_rankers import RankerLoader, with_score_caches
+from birchbark.pipeline.load_rankers import with_score_caches
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.stage_options import ALL, NONE, StageOptions
 from birchbark.records import Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
-from birchbark.score.precision import Precision
 from birchbark.section import Section
+from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.table import Column
 from birchbark.study.collections import TestCollection
 from birchbark.study.comparison import Comparison
+from birchbark.study.first_stages import read_first_stage
 from birchbark.study.models import Models
 from birchbark.study.outcome import Outcome, run_file_name
 from birchbark.study.recipe import Recipe
@@ -46,7 +45,6 @@ READ_EVERYTHING = StageOptions(
     embedding=NONE, read_segments=ALL, read_documents=ALL, read_pairs=ALL, embed_segments=ALL
 )
 PLAN = "plan"  # by default, stages read as searches do
-ROLES = ("model", "embedding", "duo")  # options of a stage that name a model
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +55,9 @@ class PipelineExperiment(ModelExperiment):
         rows: Name of a pipeline → its stages.
         baseline: The row with which the others are compared; the first stage by default.
         rm3: Whether the first stage expands queries with RM3.
+        first_stages: Row → another first stage, without re-ranking, for comparison. Collections
+            with a given run have no such rows.
+        segments_of: Collection → how its documents are split, where it differs from `stages`.
         timed: The number of queries per collection, evenly spaced, on which speed is measured. Each
             pipeline ranks them again without cached scores.
         over: A numeric option of the last stage, over which the measures are plotted; empty for
@@ -69,6 +70,8 @@ class PipelineExperiment(ModelExperiment):
     rows: Mapping[str, tuple[StageOptions, ...]]
     baseline: str
     rm3: bool
+    first_stages: Mapping[str, FirstStage]
+    segments_of: Mapping[str, str]
     timed: int
     over: str
     tuned: Mapping[str, TunedWeights]
@@ -82,25 +85,22 @@ class PipelineExperiment(ModelExperiment):
         reads_all = section.one_of("read", (ALL, PLAN), ALL) == ALL
         default = READ_EVERYTHING if reads_all else StageOptions()
         default = default.updated(section.section("stage", {}))
+        first_stages = _read_first_stages(section)
         rows: dict[str, tuple[StageOptions, ...]] = {}
         tuned: dict[str, TunedWeights] = {}
         for row in section.sections("rows"):
-            name = row.text("name")
-            if name in rows or name == FIRST:
-                raise InputError(f"two rows are called {name!r}", where=row.where("name"))
+            name = _new_name(row, (FIRST, *first_stages, *rows))
             rows[name] = tuple(default.updated(stage) for stage in row.sections("stages"))
             if not rows[name]:
                 raise InputError("no stages", where=row.where("stages"))
             if "tuned" in row.keys:
                 tuned[name] = TunedWeights.read(row.section("tuned"), rows[name])
-            if run_file_name(name) in map(run_file_name, (FIRST, *list(rows)[:-1])):
-                raise InputError("another row has the same run file name", where=row.where("name"))
             row.reject_unknown_keys()
         if not rows:
             raise InputError("no rows", where=section.where("rows"))
         all_stages = [stage for stages in rows.values() for stage in stages]
         used = tuple(
-            dict.fromkeys(name for stage in all_stages for name in _models(stage).values())
+            dict.fromkeys(name for stage in all_stages for name in models_of(stage).values())
         )
         if unused := [name for name in models if name not in used]:
             raise InputError(
@@ -108,11 +108,14 @@ class PipelineExperiment(ModelExperiment):
                 where=section.where("models"),
                 wanted=f"one of {', '.join(used)}",
             )
+        segments = section.section("segments_of", {})
         experiment = cls(
             compared=Models({**models, **{name: name for name in used if name not in models}}),
             rows=rows,
-            baseline=section.one_of("baseline", (FIRST, *rows), FIRST),
+            baseline=section.one_of("baseline", (FIRST, *first_stages, *rows), FIRST),
             rm3=section.boolean("rm3", False),
+            first_stages=first_stages,
+            segments_of={name: segments.text(name) for name in segments.keys},
             timed=section.integer("timed", 10, minimum=1),
             over=section.one_of("over", ("depth", "duo_depth")) if "over" in section.keys else "",
             tuned=tuned,
@@ -120,6 +123,8 @@ class PipelineExperiment(ModelExperiment):
             folds=section.integer("folds", defaults.TUNING_FOLDS, minimum=2),
         )
         parse_rank_measure(experiment.tune)
+        for segmenter in experiment.segments_of.values():
+            parse_segmenter(segmenter)
         section.reject_unknown_keys()
         return experiment
 
@@ -129,9 +134,18 @@ class PipelineExperiment(ModelExperiment):
 
     def run(self, recipe: Recipe, workspace: Workspace) -> Outcome:
         """Train the models, rank with each pipeline, measure effectiveness and speed."""
-        loader, existing = _PipelineLoader(workspace), self.compared.existing
+        recipe.check_names("segments_of", self.segments_of)
+        if self.baseline in self.first_stages and any(c.run for c in recipe.collections):
+            raise InputError(
+                f"the baseline {self.baseline!r} is not computed for a collection with a run",
+                where=str(recipe.path),
+                wanted="a baseline that all collections have",
+            )
+        loader, existing = PipelineLoader(workspace), self.compared.existing
         for name, stages in self.rows.items():  # report errors before any training run
-            if {model for stage in stages for model in _models(stage).values()} <= existing.keys():
+            if {
+                model for stage in stages for model in models_of(stage).values()
+            } <= existing.keys():
                 for variant in (stages, *(self.tuned[name].variants if name in self.tuned else ())):
                     loader.rankers(name, variant, existing)
         collections = [workspace.open(files) for files in recipe.collections]
@@ -162,7 +176,7 @@ class PipelineExperiment(ModelExperiment):
 
     def _rank(
         self,
-        loader: _PipelineLoader,
+        loader: PipelineLoader,
         models: Mapping[str, str],
         recipe: Recipe,
         workspace: Workspace,
@@ -177,9 +191,16 @@ class PipelineExperiment(ModelExperiment):
         queries = [query for query in collection.queries if query.query_id in run.rankings]
         if not queries:
             raise InputError("the run ranks no judged query", where=f"collection {collection.name}")
-        first = _select(run.head(recipe.depth), queries)
+        first = replace(_select(run.head(recipe.depth), queries), tag=FIRST)
         timed = queries[:: max(1, len(queries) // self.timed)][: self.timed]
         ranked = PipelineRuns(collection.name, collection.qrels, {FIRST: first}, len(timed))
+        for name, other in {} if collection.run else self.first_stages.items():
+            ranked.runs[name] = rank_queries(index, queries, other, depth=recipe.depth, tag=name)
+
+        def load(name: str, stages: Sequence[StageOptions]) -> list[Ranker]:
+            if segments := self.segments_of.get(collection.name):
+                stages = [replace(stage, segments=segments) for stage in stages]
+            return loader.rankers(name, stages, models)
 
         def rank(
             name: str, rankers: Sequence[Ranker], add: Callable[[str, SearchStats], None]
@@ -189,11 +210,11 @@ class PipelineExperiment(ModelExperiment):
 
         for name, stages in self.rows.items():
             workspace.progress(f"{collection.name}: {name}")
-            rankers, work = loader.rankers(name, stages, models), _TotalWork()
+            rankers, work = load(name, stages), _TotalWork()
             ranked.runs[name] = rank(name, rankers, work.add)
             if weights := self.tuned.get(name):
                 runs = [
-                    rank(name, loader.rankers(name, variant, models), lambda *of_query: None)
+                    rank(name, load(name, variant), lambda *of_query: None)
                     for variant in weights.variants
                 ]
                 qrels = collection.qrels
@@ -221,44 +242,24 @@ class _TotalWork:
         self.total += stats
 
 
-class _PipelineLoader:
-    """Loads the rankers of pipelines; each model is opened once."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._fp32 = RankerLoader(session=session_factory(workspace.device))
-        self._int8 = RankerLoader()  # int8 runs on the CPU only
-        self._sizes: dict[str, int] = {}
-
-    def rankers(
-        self, row: str, stages: Sequence[StageOptions], models: Mapping[str, str]
-    ) -> list[Ranker]:
-        """Load a Ranker for each stage of a row. models: name → model name or path.
-
-        Errors, such as InputError and CheckpointError, name the row and the stage.
-        """
-        rankers = []
-        for number, stage in enumerate(stages, 1):
-            loader = self._int8 if stage.precision == Precision.INT8.value else self._fp32
-            overrides: dict[str, Any] = {
-                role: models[name] for role, name in _models(stage).items()
-            }
-            try:
-                rankers.append(loader.ranker(replace(stage, **overrides)))
-            except BirchbarkError as fault:
-                raise fault.at(f"row {row!r}, stage {number}") from None
-        return rankers
-
-    def parameters(self, stages: Sequence[StageOptions], models: Mapping[str, str]) -> int:
-        """Count the parameters of all models of a pipeline, each model once."""
-        used = {models[name] for stage in stages for name in _models(stage).values()}
-        for model in used - self._sizes.keys():
-            self._sizes[model] = open_named(model).parameters
-        return sum(self._sizes[model] for model in used)
+def _read_first_stages(section: Section) -> dict[str, FirstStage]:
+    """Read the tables [[first_stages]], each with a name."""
+    stages: dict[str, FirstStage] = {}
+    for table in section.sections("first_stages", []):
+        name = _new_name(table, (FIRST, *stages))
+        stages[name] = read_first_stage(table)
+        table.reject_unknown_keys()
+    return stages
 
 
-def _models(stage: StageOptions) -> dict[str, str]:
-    """Return role → name of the models that a stage uses."""
-    return {role: name for role in ROLES if (name := getattr(stage, role)) and name != NONE}
+def _new_name(row: Section, others: Iterable[str]) -> str:
+    """Return the name of a row. Raises InputError if it or its run file's name is not unique."""
+    name = row.text("name")
+    if name in others:
+        raise InputError(f"two rows are called {name!r}", where=row.where("name"))
+    if run_file_name(name) in map(run_file_name, others):
+        raise InputError("another row has the same run file name", where=row.where("name"))
+    return name
 
 
 def _time(index: Index, first: Run, query: Query, rankers: Sequence[Ranker]) -> float:

@@ -20,6 +20,7 @@ from birchbark.experiments.training_variants import read_trainings
 from birchbark.retrieve.bm25 import BM25
 from birchbark.section import Section, with_settings
 from birchbark.study.collections import CollectionFiles
+from birchbark.study.first_stages import read_bm25
 from birchbark.study.published import read_published
 from birchbark.study.recipe import Experiment, Recipe
 
@@ -78,12 +79,9 @@ def _measures(top: Section) -> tuple[str, ...]:
 
 
 def _bm25(section: Section) -> BM25:
-    k1, b = section.number("k1", defaults.BM25_K1), section.number("b", defaults.BM25_B)
+    bm25 = read_bm25(section)
     section.reject_unknown_keys()
-    try:
-        return BM25(k1, b)
-    except InputError as fault:
-        raise fault.at(section.where()) from None
+    return bm25
 
 
 def _collections(top: Section) -> tuple[CollectionFiles, ...]:

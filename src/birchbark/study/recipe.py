@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from birchbark.errors import InputError
 from birchbark.retrieve.bm25 import BM25
 from birchbark.show.table import Column, Group
 from birchbark.study.collections import CollectionFiles
@@ -77,3 +78,15 @@ class Recipe:
         """All data files that the study reads, as paths below the data root, without duplicates."""
         files = [file for collection in self.collections for file in collection.files]
         return tuple(dict.fromkeys([*files, *self.experiment.files]))
+
+    def check_names(self, key: str, names: Iterable[str]) -> None:
+        """Raise InputError if the table `key` of the recipe names an unknown collection."""
+        known = [collection.name for collection in self.collections]
+        for name in names:
+            if name not in known:
+                raise InputError(
+                    f"{key} names an unknown collection",
+                    where=str(self.path),
+                    wanted=f"one of {', '.join(known)}",
+                    found=name,
+                )

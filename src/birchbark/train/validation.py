@@ -164,7 +164,7 @@ def compare_pairs(learner: Learner, inputs: PairInputs) -> tuple[Float32s, float
     """
     pairs = inputs.pairs
     scores = np.full(len(pairs), np.nan, np.float32)
-    preferred = {}  # (i, j): whether i is rather the more relevant one when it is read first
+    preferred: dict[tuple[int, int], bool] = {}  # (i, j): is i judged better when read first?
     for query, indices in enumerate(pairs.by_query):
         shuffled = np.random.default_rng(query).permutation(indices)
         best = shuffled[np.argmax(pairs.grades[shuffled])]
