@@ -23,8 +23,8 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.by_name import parse_segmenter
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "studies" / "results" / "default-search" / "results.json"
-SHOWN = ("first stage", "BM25+RM3", "embedding", "cross-encoder", "default")
+RESULTS = ROOT / "studies" / "results" / "default-model" / "results.json"
+SHOWN = ("BM25", "first stage", "BM25+RM3", "embedding", "cross-encoder", "cross-encoder, alone")
 
 
 def measured(collection: str, name: str) -> Mapping[str, float]:

@@ -99,6 +99,7 @@ MARGIN: Final = 1.0
 TEMPERATURE: Final = 1.0
 MASKED_SHARE: Final = 0.15  # Devlin et al. 2019
 VALIDATION_MEASURE: Final = "AP"
+KEEP: Final[Literal["best", "last"]] = "best"  # the model of which validation
 
 # Vocabulary extension
 NEW_WORDS: Final = 1000

@@ -72,7 +72,7 @@ def test_model_is_written(here: Path) -> None:
     assert "words: 14 pairs of 7 queries to train on" in done.stderr
     assert "words: 6 pairs of 3 queries to validate on" in done.stderr
     assert "step 4: AP words" in done.stderr
-    assert "model: out/model (all steps, best at step 4)" in done.stderr
+    assert "model: out/model, of step 4 (all steps)" in done.stderr
     assert load_scorer(here / "out" / "model").kind == "cross-encoder"
     lines = [json.loads(line) for line in (here / "out" / "curve.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "loss" in line] == [1, 2, 3, 4]

@@ -156,6 +156,21 @@ def test_patience_survives_interruptions(tmp_path: Path) -> None:
     assert results(tmp_path / "out") == results(tmp_path / "whole")
 
 
+def test_the_last_model_can_be_kept(tmp_path: Path) -> None:
+    """With keep = "last", the model is that of the last step, though an earlier one was better."""
+    changes = {"schedule__learning_rate": 1e-9, "data__validation": 0.4, "schedule__steps": 4}
+    for keep, kept in (("best", 1), ("last", 4)):
+        folder = tmp_path / keep
+        training = prepare(folder, **changes, validation={"every": 1, "keep": keep})
+        progress = train(training, folder, folder / "out")
+        assert (progress.best_step, progress.stale) == (kept, 3)
+        lineage = json.loads((folder / "out" / "model" / "birchbark.json").read_text())
+        assert lineage["trainings"][-1]["best_step"] == kept
+        assert (
+            f"of which step {kept} was kept" in (folder / "out" / "model" / "README.md").read_text()
+        )
+
+
 def test_a_finished_training_is_not_repeated(tmp_path: Path) -> None:
     """The same command returns the same result and changes no file."""
     training = prepare(tmp_path)

@@ -218,7 +218,7 @@ def test_a_missing_model_is_reported(tmp_path: Path) -> None:
     (tmp_path / "out" / "model").rename(tmp_path / "elsewhere")
     refused(
         TrainingError,
-        "out/model: the best model of this training run is missing",
+        "out/model: the model of this training run is missing",
         tmp_path,
         **EVERY,
     )

@@ -126,7 +126,7 @@ def _report(folder: Path, result: Progress) -> None:
         notify(f"failed: {result.ended}")
         return
     _draw_curves(folder)
-    notify(f"model: {folder / 'model'} ({result.ended}, best at step {result.best_step:,})")
+    notify(f"model: {folder / 'model'}, of step {result.best_step:,} ({result.ended})")
 
 
 def _draw_curves(folder: Path) -> None:

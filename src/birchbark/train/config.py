@@ -141,11 +141,13 @@ class ValidationSettings:
     every: steps between validations; None to validate at the end of each epoch.
     patience: the number of validations without a better value after which training stops; None to
     never stop early.
+    keeps_last: whether the model of the last validation is kept, and not the best one.
     """
 
     measure: str
     every: int | None
     patience: int | None
+    keeps_last: bool
 
 
 @dataclass(frozen=True, slots=True)

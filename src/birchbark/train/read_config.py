@@ -257,6 +257,7 @@ def _validation(section: Section, default_measure: str) -> ValidationSettings:
         section.text("measure", default_measure),
         section.integer("every", None, minimum=1),
         section.integer("patience", None, minimum=1),
+        section.one_of("keep", ("best", "last"), defaults.KEEP) == "last",
     )
 
 

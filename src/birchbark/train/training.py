@@ -163,10 +163,10 @@ class _Job:
         return self.progress
 
     def _check_model(self) -> None:
-        """Raise TrainingError if the best model is missing, since no later one may be better."""
+        """Raise TrainingError if the kept model is missing, since no later one may be kept."""
         if self.progress.best_step and not (self.folder / MODEL).exists():
             raise TrainingError(
-                "the best model of this training run is missing",
+                "the model of this training run is missing",
                 where=str(self.folder / MODEL),
                 remedy="restore it, or replace the training run",
             )
@@ -182,13 +182,13 @@ class _Job:
         every = self.training.validation.every or self.sampler.steps_per_epoch
         is_last = progress.step >= self.sampler.steps
         if is_last or progress.step % every == 0:
-            is_best = self._validate(training_log)
+            is_kept = self._validate(training_log)
             patience = self.training.validation.patience
             if is_last:
                 progress.ended = "all steps"
             elif patience and progress.stale >= patience:
                 progress.ended = f"no better value in {patience} validations"
-            if is_best and self.processes.is_main:
+            if is_kept and self.processes.is_main:
                 self.write_model(self.folder / MODEL, lineage=self._lineage())
             self._save_state()
         elif schedule.save_every and progress.step % schedule.save_every == 0:
@@ -202,10 +202,11 @@ class _Job:
     def _validate(self, training_log: TrainingLog) -> bool:
         """Validate the model, and return whether to write it.
 
-        A model is written if its mean over data sets is the best so far. Without held-out queries,
-        or with distillation of hidden states alone, every model is written.
+        A model is written if its mean over data sets is the best so far. With `keep = "last"`,
+        without held-out queries, or with distillation of hidden states alone, every model is.
         """
-        progress, measure = self.progress, self.training.validation.measure
+        progress, settings = self.progress, self.training.validation
+        measure = settings.measure
         results = self.processes.broadcast(
             validate(self.learner, self.datasets, measure, self.training.seed)
         )
@@ -218,8 +219,10 @@ class _Job:
         has_measured_loss = self.training.masking or self.training.objectives
         is_best = progress.best is None or mean > progress.best or not has_measured_loss
         progress.stale = 0 if is_best else progress.stale + 1
-        if is_best:
-            progress.best, progress.best_step = mean, progress.step
+        progress.best = mean if is_best else progress.best
+        is_kept = is_best or settings.keeps_last
+        if is_kept:
+            progress.best_step = progress.step
             progress.measures = {name: result.summary for name, result in results.items()}
         training_log.add(step=progress.step, measure=measure, values=values, losses=losses)
         by_set = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
@@ -230,7 +233,7 @@ class _Job:
         )
         suffix = " (best)" if is_best else ""
         self.reporter.log(f"step {progress.step:,}: {measure} {by_set}{suffix}")
-        return is_best
+        return is_kept
 
     def _lineage(self) -> dict[str, Any]:
         """Return the base's lineage, with this training run appended."""

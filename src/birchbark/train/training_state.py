@@ -21,11 +21,11 @@ class Progress:
     """The progress of a training run.
 
     step: the number of completed steps.
-    best: the validation value of the best model, which is the one written last; None if no model
-    has been measured.
-    best_step: the step at which that model was written; 0 if there is none.
+    best: the best validation value; None if no model has been measured.
+    best_step: the step of the model that is kept, of the best or of the last validation; 0 if there
+    is none.
     stale: the number of validations since the best one.
-    measures: the summary of the best validation for each data set, by name.
+    measures: the summary of that model's validation for each data set, by name.
     ended: why training ended; empty before the end.
     """
 
