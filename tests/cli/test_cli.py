@@ -225,7 +225,7 @@ def test_invalid_input_is_one_line(
         (("--read-pairs", "-1"), "--read-pairs is not a number: expected 1 or more, or all"),
         (
             ("--read-segments", "2", "--max-segments", "5"),
-            "a reading plan that chooses segments excludes a limit",
+            "max_segments and max_length exclude a reading plan that chooses segments",
         ),
         (("--first-stage", "tfidf", "--k1", "2"), "--k1 has no effect with --first-stage tfidf"),
         (("--first-stage-only", "--budget", "1s"), "--first-stage-only cannot be combined with"),

@@ -144,11 +144,7 @@ def _training_section(training: Mapping[str, Any]) -> list[str]:
         f"## {training['title']}",
         _table(("data", "queries", "pairs", "held-out queries", "licence"), data_rows),
         f"Seed {training['seed']}; {training['steps']:,} steps"
-        + (
-            f", of which step {training['best_step']:,} was kept"
-            if training.get("measures")
-            else ""
-        )
+        + (f", step {training['best_step']:,} is kept" if training.get("measures") else "")
         + f"; {training['ended']}.",
     ]
     if teachers := [

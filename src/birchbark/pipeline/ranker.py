@@ -81,7 +81,10 @@ class Ranker:
             if self.scorer.width > 1:
                 raise InputError(f"{self.scorer.name} must read all segments of a document")
             if self.limit != Limit():
-                raise InputError("a reading plan that chooses segments excludes a limit")
+                raise InputError(
+                    "max_segments and max_length exclude a reading plan that chooses segments",
+                    remedy="read all segments (read_segments, embed_segments), or set no limit",
+                )
         if self.precise and self.precise.encoding != self.scorer.encoding:
             raise InputError("the precise scorer encodes texts differently from the first scorer")
         fast, embedding = self.fast_embedding, self.embedding
