@@ -20,7 +20,8 @@ from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.train.export import export
 from birchbark.train.initialise import Initialisation, open_network
-from birchbark.train.network import SCALE, PackedInputs
+from birchbark.train.network import SCALE
+from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.pair_inputs import InputLayout, PairInputs
 from birchbark.train.read_config import read_training
 from birchbark.train.training import train

@@ -18,7 +18,7 @@ from birchbark.train.dataset import load_datasets
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.initialise import Initialisation, open_network
 from birchbark.train.loop import Learner
-from birchbark.train.network import PackedInputs
+from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.pair_inputs import PairInputs
 from birchbark.train.sampler import Sampler
 from birchbark.train.training import train

@@ -18,7 +18,7 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.score.session import OnnxSession
 from birchbark.train.export import export
 from birchbark.train.initialise import Initialisation, open_network
-from birchbark.train.network import PackedInputs
+from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.read_config import read_training
 from birchbark.train.training import train
 from conftest import VOCABULARY, write_bert

@@ -26,7 +26,8 @@ from birchbark.train.export import export
 from birchbark.train.hidden_state_distillation import HiddenStateDistillation, HiddenStateSettings
 from birchbark.train.initialise import Initialisation, open_network
 from birchbark.train.loop import Learner
-from birchbark.train.network import HiddenStates, Network, PackedInputs
+from birchbark.train.network import HiddenStates, Network
+from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.sampler import Sampler
 from birchbark.train.teacher_scores import TeacherScores, with_teacher_targets
 from birchbark.train.training import ProgressReporter, train

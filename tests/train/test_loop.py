@@ -18,7 +18,7 @@ from birchbark.train.dataset import load_datasets
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.initialise import open_network
 from birchbark.train.loop import Learner, batches_by_length
-from birchbark.train.network import PackedInputs
+from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.sampler import Sampler
 
 torch = pytest.importorskip("torch", reason="torch is not installed")

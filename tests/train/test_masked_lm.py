@@ -26,7 +26,7 @@ from birchbark.score.masked_lm import MaskedLanguageModel
 from birchbark.segment.sentences import sentences
 from birchbark.train.initialise import Initialisation, open_network
 from birchbark.train.masking import Masker, Masking
-from birchbark.train.network import PackedInputs
+from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.pair_inputs import InputLayout, PairInputs
 from birchbark.train.read_config import read_training
 from birchbark.train.training import ProgressReporter, train

@@ -16,7 +16,8 @@ from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
 from birchbark.errors import CheckpointError, InputError
 from birchbark.score.session import OnnxSession
 from birchbark.train.initialise import Initialisation, open_network
-from birchbark.train.network import Network, PackedInputs
+from birchbark.train.network import Network
+from birchbark.train.packed_inputs import PackedInputs
 from conftest import write_bert
 
 torch = pytest.importorskip("torch", reason="torch is not installed")

@@ -43,7 +43,8 @@ from birchbark.study.run import run_study
 from birchbark.train.dataset import load_datasets
 from birchbark.train.export import export
 from birchbark.train.initialise import Initialisation, open_network
-from birchbark.train.network import Network, PackedInputs
+from birchbark.train.network import Network
+from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.pair_inputs import PairInputs
 from birchbark.train.training import train
 from birchbark.train.training_folder import MODEL

@@ -22,7 +22,8 @@ from birchbark.checkpoint.locate import open_named
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import InputError
 from birchbark.train.initialise import INIT_STD, Initialisation, open_network
-from birchbark.train.network import HiddenStates, Network, PackedInputs
+from birchbark.train.network import HiddenStates, Network
+from birchbark.train.packed_inputs import PackedInputs
 
 STATES = ("embeddings", "hidden", "attention")
 

@@ -22,8 +22,9 @@ from birchbark.train.dataset import TokenisedDataSet
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.hidden_state_distillation import HiddenStateDistillation
 from birchbark.train.lists import PairList
-from birchbark.train.network import HiddenStates, Network, PackedInputs
+from birchbark.train.network import HiddenStates, Network
 from birchbark.train.objectives import Objective
+from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.sampler import SampledList, Sampler
 
 TRAINING_TOKENS = 16_384  # per micro-batch; for 6 layers of width 384, 4,096 tokens need 1.5 GB

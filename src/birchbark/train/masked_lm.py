@@ -17,7 +17,8 @@ from birchbark.train.distributed import ProcessGroup
 from birchbark.train.lists import PairList
 from birchbark.train.loop import INFERENCE_TOKENS, Learner, ListInputs, batches_by_length
 from birchbark.train.masking import MaskedInput, Masker
-from birchbark.train.network import Network, PackedInputs
+from birchbark.train.network import Network
+from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.pair_inputs import PairInputs
 from birchbark.train.sampler import Sampler
 

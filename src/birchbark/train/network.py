@@ -1,7 +1,7 @@
 """How does BERT compute its outputs during training?
 
 This is the network of score/graph.py in torch (Devlin et al. 2019). The tokens of all inputs are
-packed into one row without padding. Linear layers and norms are applied to all tokens (T, H) at
+packed into one row (packed_inputs.py). Linear layers and norms are applied to all tokens (T, H) at
 once; attention is computed together for all inputs of equal length. If the output depends on [CLS]
 alone, the last layer is computed for [CLS] alone. Weights keep their stored names, so that a
 trained network can be saved without renaming.
@@ -13,80 +13,19 @@ heads, D = H / A.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
-
-import numpy as np
 
 from birchbark.checkpoint.architecture import Architecture
 from birchbark.checkpoint.encoder_config import EncoderConfig
 from birchbark.checkpoint.families import Family, Names
 from birchbark.checkpoint.heads import PARADE_LAYERS, PARADE_NAMES, PARADE_WEIGHTS
-from birchbark.records import Ids
+from birchbark.train.packed_inputs import Groups, PackedInputs
 
 SCALE = 20.0  # the logit for a cosine of 1, as in the losses of sentence-transformers
 Weights = Mapping[str, Any]
-Groups = tuple[tuple[int, int], ...]  # (number of inputs, their length), shortest first
-
-
-@dataclass(frozen=True, slots=True)
-class PackedInputs:
-    """Inputs of BERT as one row of tokens, sorted by length, shortest first.
-
-    ids, types, positions: int64 (T,).
-    groups: the number of inputs of each length.
-    starts: the position of each input's first token in the row (N,).
-    order: each input's index before sorting (N,).
-    documents: the number of inputs per document, in the order before sorting.
-    """
-
-    ids: Any
-    types: Any
-    positions: Any
-    groups: Groups
-    starts: Any
-    order: Any
-    documents: tuple[int, ...]
-
-    @classmethod
-    def of(
-        cls, pairs: Sequence[tuple[Ids, Ids]], device: Any, documents: Sequence[int] = ()
-    ) -> PackedInputs:
-        """Pack inputs, given as pairs of ids and types that include special tokens.
-
-        documents: the number of inputs per document; empty for one input per document.
-        """
-        import torch
-
-        lengths = np.array([len(ids) for ids, _ in pairs])  # (N,)
-        order = np.argsort(lengths, kind="stable")
-        ordered = lengths[order]
-        starts = np.cumsum(ordered) - ordered
-        arrays = (
-            np.concatenate([pairs[i][0] for i in order]).astype(np.int64),  # (T,)
-            np.concatenate([pairs[i][1] for i in order]).astype(np.int64),  # (T,)
-            np.arange(ordered.sum()) - np.repeat(starts, ordered),  # (T,)
-            starts,  # (N,)
-            order,  # (N,)
-        )
-        ids, types, positions, first, indices = (torch.from_numpy(a).to(device) for a in arrays)
-        groups = tuple((len(list(equal)), int(length)) for length, equal in groupby(ordered))
-        counts = tuple(documents) or (1,) * len(pairs)
-        return cls(ids, types, positions, groups, first, indices, counts)
-
-    def split(self, tokens: Any) -> Iterator[Any]:
-        """Split `tokens` (T, …) into one tensor (inputs, L, …) per length."""
-        parts = tokens.split([count * length for count, length in self.groups])
-        for (count, length), part in zip(self.groups, parts, strict=True):
-            yield part.view(count, length, *tokens.shape[1:])
-
-    def unsorted(self, values: Any) -> Any:
-        """Return `values` (N, …), which are in sorted order, in the order before sorting."""
-        import torch
-
-        return torch.empty_like(values).index_copy(0, self.order, values)
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from birchbark.train.lists import sample_lists
 from birchbark.train.loop import INFERENCE_TOKENS, Learner, batches_by_length, list_losses
 from birchbark.train.masked_lm import MaskedLearner
 from birchbark.train.masking import LOG_LIKELIHOOD
-from birchbark.train.network import PackedInputs
+from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.pair_inputs import PairInputs
 
 
