@@ -121,6 +121,25 @@ def test_avg_max_and_attn_equal_their_definition(tmp_path: Path) -> None:
             np.testing.assert_array_equal(actual, wins / wins.sum())
 
 
+def test_positions_of_passages_matter_to_the_transformer(tmp_path: Path) -> None:
+    """From the 32nd on, they are alike; models without position embeddings ignore the order."""
+    model, _ = write_parade(tmp_path, "transformer")
+    stored = load_file(model / "model.safetensors")
+    vectors = RANDOM.normal(0, 1, (40, stored["parade.cls"].size)).astype(np.float32)
+    swapped, late = (np.arange(40) for _ in range(2))
+    swapped[[0, 1]], late[[32, 39]] = [1, 0], [39, 32]
+    logit, shares = PassageAggregator(Checkpoint.open(model)).run(vectors)
+    assert len(shares) == 40
+    other, _ = PassageAggregator(Checkpoint.open(model)).run(vectors[swapped])
+    same, _ = PassageAggregator(Checkpoint.open(model)).run(vectors[late])
+    assert abs(other - logit) > 1e-4
+    assert same == pytest.approx(logit, abs=1e-5)
+    del stored["parade.positions"]
+    save_file(stored, model / "model.safetensors")
+    without = PassageAggregator(Checkpoint.open(model))
+    assert without.run(vectors[swapped])[0] == pytest.approx(without.run(vectors)[0], abs=1e-5)
+
+
 def test_avg_of_a_cross_encoder_is_the_mean_of_log_odds(tmp_path: Path) -> None:
     """This is so before training; `attn` starts as `avg`."""
     directory = write_bert(tmp_path / "mono", labels=1)

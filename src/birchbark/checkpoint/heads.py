@@ -32,6 +32,8 @@ PARADE_NAMES = Names(
 )
 PARADE_LAYERS = 2
 PARADE_WEIGHTS = {"attn": "parade.share.weight", "transformer": "parade.cls"}
+PARADE_POSITIONS = "parade.positions"  # embeddings of passage positions; models may lack them
+PARADE_POSITION_COUNT = 32  # passages from this one on share the last embedding
 POOLING_KEYS = {  # key of sentence-transformers' pooling module → mode
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
@@ -103,7 +105,7 @@ class Parade:
             vector.
         output: Name of the output layer, applied to the aggregated vector.
         aggregation: One of PARADE_AGGREGATIONS; `transformer` has PARADE_LAYERS layers that attend
-            to all passages.
+            to all passages, with or without embeddings of their positions.
     """
 
     transform: tuple[str, str]

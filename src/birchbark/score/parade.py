@@ -3,8 +3,8 @@
 BERT reads the query with each passage, and the passage's vector is computed from [CLS]. The vectors
 of a document are aggregated by mean, maximum, learned weights, or a transformer that attends to all
 of them; a linear layer turns the result into one logit. A passage's vector depends only on the
-query and the passage, so it can be cached. A document's score depends on all its passages but,
-apart from rounding, not on their order: the transformer has no position embeddings.
+query and the passage, so it can be cached. A document's score depends on all its passages. Their
+order matters to the transformer alone, if it has position embeddings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.encoder_config import EncoderConfig
-from birchbark.checkpoint.heads import PARADE_LAYERS, PARADE_NAMES, PARADE_WEIGHTS, Parade
+from birchbark.checkpoint.heads import (
+    PARADE_LAYERS,
+    PARADE_NAMES,
+    PARADE_POSITION_COUNT,
+    PARADE_POSITIONS,
+    PARADE_WEIGHTS,
+    Parade,
+)
 from birchbark.errors import CheckpointError
 from birchbark.records import Float32s, Ids
 from birchbark.score.cross_encoder import CrossEncoderScorer
@@ -131,10 +138,21 @@ def _build_graph(checkpoint: Checkpoint, head: Parade) -> tuple[bytes, dict[str,
 
 
 def _transformer(graph: Graph, config: EncoderConfig) -> str:
-    """Prepend a learned [CLS] and apply transformer layers: (1, n, H) → (1, 1, H)."""
-    name = PARADE_WEIGHTS["transformer"]
+    """Prepend a learned [CLS] and apply transformer layers: (1, n, H) → (1, 1, H).
+
+    Position embeddings, if the model has some, are added to the passages' vectors first.
+    """
+    name, passages = PARADE_WEIGHTS["transformer"], "vectors"
+    if graph.has(PARADE_POSITIONS):
+        table = graph.tensor(PARADE_POSITIONS, PARADE_POSITION_COUNT, config.hidden)
+        zero, one = (graph.constant(np.array(n)) for n in (0, 1))
+        count = graph.add("Gather", graph.add("Shape", passages), one)
+        end = graph.constant(np.array(PARADE_POSITION_COUNT - 1))
+        numbers = graph.add("Min", graph.add("Range", zero, count, one), end)  # (n,)
+        rows = graph.add("Gather", graph.weight(table, PARADE_POSITIONS), numbers)  # (n, H)
+        passages = graph.add("Add", passages, rows)
     cls = graph.weight(graph.tensor(name, config.hidden)[None, None], name)  # (1, 1, H)
-    x = graph.add("Concat", cls, "vectors", axis=1)  # (1, n + 1, H)
+    x = graph.add("Concat", cls, passages, axis=1)  # (1, n + 1, H)
     layers = replace(config, layers=PARADE_LAYERS, groups=PARADE_LAYERS)
     for layer in range(PARADE_LAYERS):
         last = layer == PARADE_LAYERS - 1

@@ -24,6 +24,8 @@ from birchbark.checkpoint.heads import (
     PARADE_AGGREGATIONS,
     PARADE_LAYERS,
     PARADE_NAMES,
+    PARADE_POSITION_COUNT,
+    PARADE_POSITIONS,
     PARADE_WEIGHTS,
     POOLING_MODES,
     Classifier,
@@ -235,7 +237,10 @@ def _parade_values(
     if aggregation == "attn":
         sizes = {PARADE_WEIGHTS[aggregation]: (1, shape.hidden)}
     elif aggregation == "transformer":
-        sizes = {PARADE_WEIGHTS[aggregation]: (shape.hidden,)}
+        sizes = {
+            PARADE_WEIGHTS[aggregation]: (shape.hidden,),
+            PARADE_POSITIONS: (PARADE_POSITION_COUNT, shape.hidden),
+        }
         for layer in range(PARADE_LAYERS):
             for part, pattern in asdict(PARADE_NAMES).items():
                 if "{i}" in pattern:

@@ -21,7 +21,13 @@ from typing import Any
 from birchbark.checkpoint.architecture import Architecture
 from birchbark.checkpoint.encoder_config import EncoderConfig
 from birchbark.checkpoint.families import Family, Names
-from birchbark.checkpoint.heads import PARADE_LAYERS, PARADE_NAMES, PARADE_WEIGHTS
+from birchbark.checkpoint.heads import (
+    PARADE_LAYERS,
+    PARADE_NAMES,
+    PARADE_POSITION_COUNT,
+    PARADE_POSITIONS,
+    PARADE_WEIGHTS,
+)
 from birchbark.train.packed_inputs import Groups, PackedInputs
 
 SCALE = 20.0  # the logit for a cosine of 1, as in the losses of sentence-transformers
@@ -176,6 +182,8 @@ class Network:
         if self.architecture.parade == "attn":
             weights = passages @ self.weights[PARADE_WEIGHTS["attn"]].T  # (d, count, 1)
             return (weights.softmax(1) * passages).sum(1)
+        positions = torch.arange(count, device=passages.device).clamp(max=PARADE_POSITION_COUNT - 1)
+        passages = passages + self.weights[PARADE_POSITIONS][positions]
         cls = self.weights[PARADE_WEIGHTS["transformer"]].expand(len(passages), 1, -1)  # (d, 1, H)
         x = torch.cat([cls, passages], 1).reshape(-1, passages.shape[2])  # (d · (count + 1), H)
         starts = torch.arange(0, len(x), count + 1, device=x.device)  # (d,)
