@@ -86,6 +86,7 @@ SWAP: Final = 0.1
 TRAINING_MAX_LENGTH: Final = 256  # tokens of an input
 OBJECTIVE: Final = "pointwise"
 LEARNS: Final = "all"  # which weights
+HEAD: Final[Literal["base", "new"]] = "base"  # where the head's first weights come from
 LIST_TEXTS: Final = 8
 PASSAGES: Final = 16  # of a document, which PARADE reads in training
 DROPOUT: Final = 0.1

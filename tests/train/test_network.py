@@ -181,6 +181,19 @@ def test_a_missing_head_is_initialised_randomly(tmp_path: Path) -> None:
     assert torch.isfinite(first.score(PackedInputs.of(PAIRS, "cpu"))).all()
 
 
+def test_a_new_head_ignores_that_of_the_base(tmp_path: Path) -> None:
+    """Its weights are random, though the base has a head; the encoder is that of the base."""
+    base = open_any_head(write_bert(tmp_path / "bert", labels=1), "tiny")
+    copied, new, other = (
+        open_network(base, Initialisation(has_new_head=is_new), seed, "cpu").weights
+        for is_new, seed in ((False, 1), (True, 1), (True, 2))
+    )
+    changed = {name for name in copied if not torch.equal(copied[name], new[name])}
+    assert {"classifier.weight"} <= changed
+    assert not any(name.startswith(("encoder", "embeddings")) for name in changed)
+    assert not torch.equal(new["classifier.weight"], other["classifier.weight"])
+
+
 def test_a_next_sentence_head_gives_one_logit(tmp_path: Path) -> None:
     """The logit of “is next” minus that of “is not”."""
     directory = write_family(tmp_path / "bert", "bert", 2, "cls.seq_relationship")

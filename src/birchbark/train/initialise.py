@@ -7,7 +7,7 @@ the head, the head is initialised randomly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -37,7 +37,7 @@ from birchbark.train.network import Network
 
 TRAINABLE = ("all", "encoder", "head")
 INIT_STD = 0.02  # standard deviation of a new head's weights, as in Devlin 2019
-Named = Iterator[tuple[str, NDArray[Any]]]  # names and values of weights
+Named = Iterable[tuple[str, NDArray[Any]]]  # names and values of weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class Initialisation:
     from_layers: the layers of the base to copy instead, counted from 1.
     hidden, heads, intermediate: how many hidden dimensions, attention heads and intermediate
     dimensions to copy, counted from the first; None for all. The width of a head cannot change.
+    has_new_head: whether the head starts with random weights even if the base has one.
     parade, pooling, duo, masked: see Architecture.
     """
 
@@ -61,6 +62,7 @@ class Initialisation:
     hidden: int | None = None
     heads: int | None = None
     intermediate: int | None = None
+    has_new_head: bool = False
     parade: str | None = None
     pooling: str | None = None
     duo: bool = False
@@ -76,10 +78,10 @@ class Initialisation:
                 raise InputError(f"unknown {kind} {value!r}", wanted=f"one of {', '.join(known)}")
         if not 0 <= self.dropout < 1:
             raise InputError("dropout is out of range", wanted="0 up to 1", found=str(self.dropout))
-        if self.pooling and (self.parade or self.trainable == "head"):
+        if self.pooling and (self.parade or self.trainable == "head" or self.has_new_head):
             raise InputError(
                 "pooling makes a bi-encoder, which has no head and no passages",
-                found=f"parade {self.parade!r}" if self.parade else 'learns "head"',
+                found=f"parade {self.parade!r}" if self.parade else "head",
             )
         if self.layers and self.from_layers:
             raise InputError(
@@ -113,8 +115,13 @@ def open_network(
     rng = np.random.default_rng(seed)
     weights = {}
     encoder = _encoder_values(base, shape, initialisation.source_layers(base.config.layers))
-    head = _masked_head if initialisation.masked else _logit_head
-    head_values = () if initialisation.pooling else head(base, shape, rng)
+    stored = {} if initialisation.has_new_head else _with_one_logit(base)
+    if initialisation.pooling:
+        head_values: Named = ()
+    elif initialisation.masked:
+        head_values = _masked_head(base, stored, shape, rng)
+    else:
+        head_values = _logit_head(base, stored, shape, rng)
     parade_values = _parade_values(base, shape, initialisation.parade, rng)
     for name, value in (*encoder, *head_values, *parade_values):
         # copied to memory that torch aligns: the last bits of some products depend on alignment
@@ -186,9 +193,11 @@ def _first(value: NDArray[Any], size: Size) -> NDArray[Any]:
     return value if value.shape == size else value[tuple(map(slice, size))].copy()
 
 
-def _logit_head(base: Checkpoint, shape: EncoderConfig, rng: np.random.Generator) -> Named:
-    """Yield the weights that compute a logit from [CLS]: the base's, or random ones."""
-    stored, family, full = _with_one_logit(base), base.family, base.config.hidden
+def _logit_head(
+    base: Checkpoint, stored: Tensors, shape: EncoderConfig, rng: np.random.Generator
+) -> Named:
+    """Yield the weights that compute a logit from [CLS]: the `stored` ones, or random ones."""
+    family, full = base.family, base.config.hidden
     for module, full_outputs, outputs in (
         (family.transform[0], full, shape.hidden),
         (family.logits, 1, 1),
@@ -207,9 +216,11 @@ def _logit_head(base: Checkpoint, shape: EncoderConfig, rng: np.random.Generator
                 yield name, rng.normal(0, INIT_STD, size) if kind == "weight" else np.zeros(size)
 
 
-def _masked_head(base: Checkpoint, shape: EncoderConfig, rng: np.random.Generator) -> Named:
-    """Yield the weights that predict masked tokens: the base's, or random ones."""
-    stored, head, width, full = base.tensors(), base.family.masked, shape.embedding, base.config
+def _masked_head(
+    base: Checkpoint, stored: Tensors, shape: EncoderConfig, rng: np.random.Generator
+) -> Named:
+    """Yield the weights that predict masked tokens: the `stored` ones, or random ones."""
+    head, width, full = base.family.masked, shape.embedding, base.config
     for name, size, full_size in (
         (f"{head.linear}.weight", (width, shape.hidden), (full.embedding, full.hidden)),
         (f"{head.linear}.bias", (width,), (full.embedding,)),

@@ -111,6 +111,7 @@ def _initialisation(section: Section) -> Initialisation:
         hidden=section.integer("hidden", None, minimum=1),
         heads=section.integer("heads", None, minimum=1),
         intermediate=section.integer("intermediate", None, minimum=1),
+        has_new_head=section.one_of("head", ("base", "new"), defaults.HEAD) == "new",
         parade=section.text("parade", None),
         pooling=section.text("pooling", None),
     )
