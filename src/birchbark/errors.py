@@ -107,3 +107,21 @@ class HubError(BirchbarkError):
 
 class MissingPackageError(BirchbarkError):
     """An optional package that this step needs is not installed."""
+
+
+def require_at_least(name: str, value: float | None, minimum: int) -> None:
+    """Raise InputError unless `value` is `minimum` or more, or None.
+
+    name: what the value is, as the message calls it.
+    """
+    if value is not None and not value >= minimum:
+        raise InputError(f"{name} is out of range", wanted=f"{minimum} or more", found=str(value))
+
+
+def require_share(name: str, value: float | None) -> None:
+    """Raise InputError unless `value` is 0 to 1, or None.
+
+    name: what the value is, as the message calls it.
+    """
+    if value is not None and not 0 <= value <= 1:
+        raise InputError(f"{name} is out of range", wanted="0 to 1", found=str(value))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import new_directory
-from birchbark.errors import ArtifactError, InputError, MissingPackageError
+from birchbark.errors import ArtifactError, InputError, MissingPackageError, require_at_least
 from birchbark.records import Document, Ranking
 from birchbark.text.analyzer import analyzer
 
@@ -67,8 +67,7 @@ class TantivyEngine:
 
     def rank(self, query: str, depth: int) -> Ranking:
         """See `Engine.rank`."""
-        if depth < 1:
-            raise InputError("depth is out of range", wanted="1 or more", found=str(depth))
+        require_at_least("depth", depth, 1)
         query_type = self._tantivy.Query
         clauses = [
             (self._tantivy.Occur.Should, query_type.term_query(self._schema, TERMS, term, "freq"))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import defaults
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_share
 from birchbark.records import Float32s
 
 
@@ -44,12 +44,7 @@ class Interpolation:
     scale: Scale = DEFAULT_SCALE
 
     def __post_init__(self) -> None:
-        if not 0 <= self.first_stage_weight <= 1:
-            raise InputError(
-                "first-stage weight is out of range",
-                wanted="0 to 1",
-                found=str(self.first_stage_weight),
-            )
+        require_share("first-stage weight", self.first_stage_weight)
 
     def weighted_first_stage(self, scores: Float32s) -> NDArray[np.float64]:
         """Return a · s_doc (n,) for first-stage scores (n,); zeros if a is 0."""

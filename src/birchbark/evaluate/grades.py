@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from birchbark.errors import InputError
+from birchbark.errors import require_at_least
 from birchbark.records import Qrels, Run
 
 
@@ -15,8 +15,7 @@ def grades_at(qrels: Qrels, run: Run, depth: int) -> dict[int | None, int]:
     follow in ascending order. Every grade in `qrels` has an entry, even if its count is 0. Raises
     InputError for a depth below 1.
     """
-    if depth < 1:
-        raise InputError("depth is out of range", wanted="1 or more", found=str(depth))
+    require_at_least("depth", depth, 1)
     counts: Counter[int | None] = Counter()
     for query_id, grades in qrels.grades.items():
         ranking = run.rankings.get(query_id)

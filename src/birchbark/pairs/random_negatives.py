@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterable
 from heapq import heapify, heapreplace
 
-from birchbark.errors import InputError
+from birchbark.errors import require_at_least
 from birchbark.records import Qrels
 
 
@@ -25,10 +25,7 @@ def random_negatives(
     The sample depends on seed, judgments and the order of `doc_ids` alone. Memory holds at most
     `count` ids per query. Raises InputError if `count` is below 1.
     """
-    if count < 1:
-        raise InputError(
-            "number of documents is out of range", wanted="1 or more", found=str(count)
-        )
+    require_at_least("number of documents", count, 1)
     generator = random.Random(seed)
     reservoirs = {query_id: _Reservoir(count, generator) for query_id in qrels.grades}
     judged_by: dict[str, list[_Reservoir]] = {}  # doc_id → reservoirs that must not sample it

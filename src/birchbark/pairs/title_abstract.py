@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from birchbark import defaults
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_share
 from birchbark.pairs.seeded_sampling import random_generator
 from birchbark.records import Document, Qrels, Query
 
@@ -59,10 +59,7 @@ class TitleChanges:
 
     def __post_init__(self) -> None:
         for change in fields(self):
-            if not 0 <= (value := getattr(self, change.name)) <= 1:
-                raise InputError(
-                    f"{change.name} is out of range", wanted="0 to 1", found=f"{value:g}"
-                )
+            require_share(change.name, getattr(self, change.name))
         if self.title_title + self.swap > 1:
             raise InputError("title_title and swap exclude each other", wanted="a sum of at most 1")
 

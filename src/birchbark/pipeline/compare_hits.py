@@ -14,7 +14,7 @@ import numpy as np
 
 from birchbark import defaults
 from birchbark.combine.pairwise import Pairwise
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_at_least
 from birchbark.pipeline.answer import Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.score_segments import SPECIAL_TOKENS, score_before
@@ -47,12 +47,7 @@ class Duo:
     max_comparisons: int | None = None
 
     def __post_init__(self) -> None:
-        if self.depth < 2:
-            raise InputError(
-                "depth of pairwise re-ranking is out of range",
-                wanted="2 or more",
-                found=str(self.depth),
-            )
+        require_at_least("depth of pairwise re-ranking", self.depth, 2)
 
     def count_comparisons(self, candidates: Iterable[int]) -> int:
         """Return the number of comparisons for a run.

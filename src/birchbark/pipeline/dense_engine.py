@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_at_least
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.index import Index
 from birchbark.pipeline.precompute import VECTORS, embedding_scorer
@@ -51,12 +51,7 @@ class VectorMatch:
     cosine: bool = True
 
     def __post_init__(self) -> None:
-        if self.count is not None and self.count < 0:
-            raise InputError(
-                "number of nearest documents is out of range",
-                wanted="0 or more",
-                found=str(self.count),
-            )
+        require_at_least("number of nearest documents", self.count, 0)
         if self.count == 0 and self.terms is None:
             raise InputError("no document would be a candidate", wanted="a count above 0, or terms")
 
@@ -135,8 +130,7 @@ class DenseEngine:
 
     def rank(self, query: str, depth: int) -> Ranking:
         """See `Engine.rank`."""
-        if depth < 1:
-            raise InputError("depth is out of range", wanted="1 or more", found=str(depth))
+        require_at_least("depth", depth, 1)
         candidates = self._nearest(query, depth)
         if not self.match.cosine:
             extra = ExtraCandidates(candidates, self.match.terms is not None)

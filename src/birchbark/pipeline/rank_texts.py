@@ -9,7 +9,7 @@ from threading import Lock
 
 from birchbark import defaults
 from birchbark.combine.aggregate import Max
-from birchbark.errors import DeadlineError, InputError
+from birchbark.errors import DeadlineError, require_at_least
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.load_rankers import RankerLoader
 from birchbark.pipeline.ranker import Ranker
@@ -77,8 +77,7 @@ def rank_texts(
         InputError: `top` is less than 1, or the query is too long for a model.
         DeadlineError: The budget does not suffice for all texts.
     """
-    if top is not None and top < 1:
-        raise InputError("top is out of range", wanted="1 or more", found=str(top))
+    require_at_least("top", top, 1)
     names = [f"{len(texts) - i:09}" for i in range(len(texts))]  # ties: the higher doc_id is first
     store = _TextStore(dict(zip(names, texts, strict=True)))
     ranker = ranker_of_texts(_default_ranker() if scorer is None else scorer)

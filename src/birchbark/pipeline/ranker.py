@@ -11,7 +11,7 @@ import numpy as np
 from birchbark import defaults
 from birchbark.combine.aggregate import Aggregation, DocumentEvidence, Top, aggregate
 from birchbark.combine.interpolate import Interpolation
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_at_least, require_share
 from birchbark.pipeline.compare_hits import Duo
 from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.records import Float32s
@@ -67,11 +67,8 @@ class Ranker:
     fast_embedding: Scorer | None = None
 
     def __post_init__(self) -> None:
-        if self.depth < 1:
-            raise InputError("depth is out of range", wanted="1 or more", found=str(self.depth))
-        if not 0 <= self.embedding_weight <= 1:
-            found = str(self.embedding_weight)
-            raise InputError("embedding weight is out of range", wanted="0 to 1", found=found)
+        require_at_least("depth", self.depth, 1)
+        require_share("embedding weight", self.embedding_weight)
         if self.embedding and self.embedding.width > 1:
             raise InputError(
                 f"{self.embedding.name} scores whole documents, not segments",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_at_least
 from birchbark.pipeline.answer import SearchStats
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.ranker_readers import RankerReaders
@@ -71,8 +71,7 @@ def _check(run: Run, queries: Sequence[Query], stages: Sequence[Ranker], top: in
             found=f"{len(unknown)} missing",
             remedy="use the queries for which the run was made",
         )
-    if top is not None and top < 1:
-        raise InputError("top is out of range", wanted="1 or more", found=str(top))
+    require_at_least("top", top, 1)
     for query in queries:
         try:
             check_query_lengths(stages, query.text)

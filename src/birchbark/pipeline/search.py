@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from birchbark import defaults
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_at_least
 from birchbark.pipeline.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.ranker import Ranker
@@ -82,8 +82,7 @@ def search_with_readers(
 
     terms: the terms of these documents, for snippets; those of the first readers by default.
     """
-    if top < 1:
-        raise InputError("top is out of range", wanted="1 or more", found=str(top))
+    require_at_least("top", top, 1)
     terms = terms or (readers[0].terms if readers else TermIndex(engine))
     snippets = Snippets(terms, query, deadline)
     if not readers:

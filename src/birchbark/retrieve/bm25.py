@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import defaults
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_share
 from birchbark.index.part import PartField
 from birchbark.index.statistics import Statistics
 from birchbark.retrieve.weighting_model import Scoring
@@ -45,8 +45,7 @@ class BM25:
     def __post_init__(self) -> None:
         if not (self.k1 >= 0 and math.isfinite(self.k1)):
             raise InputError("k1 is out of range", wanted="0 or more", found=str(self.k1))
-        if not 0 <= self.b <= 1:
-            raise InputError("b is out of range", wanted="0 to 1", found=str(self.b))
+        require_share("b", self.b)
 
     def scoring(self, weights: Mapping[str, float], statistics: Statistics) -> Scoring:
         """Return how the query `weights` scores documents, given the statistics of the field."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_at_least
 from birchbark.index.index import Index
 from birchbark.index.part import Part
 
@@ -28,10 +28,7 @@ class Match:
     minimum: int | None = 1
 
     def __post_init__(self) -> None:
-        if self.minimum is not None and self.minimum < 0:
-            raise InputError(
-                "minimum of a match is out of range", wanted="0 or more", found=str(self.minimum)
-            )
+        require_at_least("minimum of a match", self.minimum, 0)
 
 
 OR = Match(1)

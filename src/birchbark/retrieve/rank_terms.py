@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import defaults
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_at_least
 from birchbark.index.index import Index
 from birchbark.index.part import Part
 from birchbark.index.postings import best_documents
@@ -114,8 +114,7 @@ def rank(
         raise InputError(
             f"weight of term {bad[0]!r} is out of range", wanted=f"0 to {MAX_WEIGHT:g}"
         )
-    if depth < 1:
-        raise InputError("depth is out of range", wanted="1 or more", found=str(depth))
+    require_at_least("depth", depth, 1)
     scored = {
         index.field_number(name): (field_weight, model.scoring(weights, statistics[name]))
         for name, (field_weight, model) in fields.items()

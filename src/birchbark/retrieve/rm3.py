@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from birchbark import defaults
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_share
 from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS
 from birchbark.records import Ranking
@@ -38,8 +38,7 @@ class RM3:
         if self.documents < 1 or self.terms < 1:
             raise InputError("RM3 needs at least one feedback document and one expansion term")
         for name in ("original_weight", "max_df_share"):
-            if not 0 <= (value := getattr(self, name)) <= 1:
-                raise InputError(f"RM3's {name} is out of range", wanted="0 to 1", found=str(value))
+            require_share(f"RM3's {name}", getattr(self, name))
 
 
 def expand(

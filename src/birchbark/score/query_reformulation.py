@@ -12,7 +12,7 @@ from itertools import islice
 
 import numpy as np
 
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_at_least
 from birchbark.records import Query, QueryVariant, best_first
 from birchbark.score.masked_lm import MaskedLanguageModel
 
@@ -54,8 +54,7 @@ def reformulate(
     for the query and the variant; negative values become 0. Call `check_queries` first. Raises
     InputError for a count below 1.
     """
-    if count < 1:
-        raise InputError("count is out of range", wanted="1 or more", found=str(count))
+    require_at_least("count", count, 1)
     [ids] = model.tokenizer.encode([query])
     query_terms, tokens = set(terms(query)), model.tokenizer.id_to_token()
     candidates: list[tuple[float, str]] = []  # probability, text

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling, is_per_token
-from birchbark.errors import CheckpointError, InputError
+from birchbark.errors import CheckpointError, require_at_least
 from birchbark.records import Ids
 from birchbark.score.batches import BATCH_TOKENS, equal_lengths
 from birchbark.score.channel_ranges import channel_maxima
@@ -69,8 +69,7 @@ class OnnxSession:
         """
         import onnxruntime
 
-        if threads is not None and threads < 1:
-            raise InputError("threads are out of range", wanted="1 or more", found=str(threads))
+        require_at_least("number of threads", threads, 1)
         maxima = channel_maxima(checkpoint) if precision is Precision.INT8 else None
         graph, weights = build_graph(checkpoint, maxima, poolings)
         self._arithmetic = f"onnxruntime {onnxruntime.__version__} ".encode() + graph

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from birchbark.errors import InputError
+from birchbark.errors import require_at_least
 from birchbark.records import Document, Segment
 from birchbark.segment.split_long import Encode, Encoded, Spans
 
@@ -25,10 +25,7 @@ class Limit:
 
     def __post_init__(self) -> None:
         for name, value in (("segments", self.segments), ("length", self.length)):
-            if value is not None and value < 1:
-                raise InputError(
-                    f"limit of {name} is out of range", wanted="1 or more", found=str(value)
-                )
+            require_at_least(f"limit of {name}", value, 1)
 
     def apply(self, fitted: Sequence[list[Encoded]], spans: Spans) -> list[Encoded]:
         """Return the segments and chunks within the limits.

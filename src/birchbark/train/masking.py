@@ -15,7 +15,7 @@ import numpy as np
 
 from birchbark import defaults
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_share
 from birchbark.pairs.pair_table import Indices
 from birchbark.records import Ids
 from birchbark.score.masked_lm import MASKS
@@ -39,8 +39,7 @@ class Masking:
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
             raise InputError("share is out of range", wanted="above 0, below 1")
-        if self.query is not None and not 0 <= self.query <= 1:
-            raise InputError("query is out of range", wanted="0 to 1", found=f"{self.query:g}")
+        require_share("query", self.query)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
