@@ -171,6 +171,50 @@ def test_the_given_encoding_is_used(tmp_path: Path) -> None:
     assert [d.text for d in read(tmp_path, Intake(encoding="latin-1"))] == ["café", "café"]
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'<meta charset="iso-8859-1"><p>caf\xe9 \x80',
+        b"<META HTTP-EQUIV=Content-Type CONTENT='text/html; charset=latin1'><p>caf\xe9 \x80",
+        b'<?xml version="1.0" encoding="windows-1252"?>\n<html><p>caf\xe9 \x80</p></html>',
+        '<meta charset="utf-8"><p>caf\u00e9 \u20ac'.encode(),
+        '<meta charset="shift_jis"><p>caf\u00e9 \u20ac'.encode("utf-8-sig"),  # the mark is right
+        '<meta charset="utf-8"><p>caf\u00e9 \u20ac'.encode("utf-16"),
+        '<meta charset="utf-16"><p>caf\u00e9 \u20ac'.encode(),  # cannot be true
+        '<meta charset="unicode_escape"><p>caf\u00e9 \u20ac'.encode(),
+        '<meta charset="no-such"><p>caf\u00e9 \u20ac'.encode(),
+    ],
+)
+def test_html_is_read_in_the_encoding_that_it_declares(tmp_path: Path, raw: bytes) -> None:
+    """ISO-8859-1 is Windows-1252, as in browsers; impossible and unknown encodings are not used."""
+    fill(tmp_path, {"a.html": raw})
+    assert [document.text.strip() for document in read(tmp_path)] == ["caf\u00e9 \u20ac"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+@given(text=st.lists(LINE, min_size=1).map("\n".join))
+def test_a_byte_order_mark_tells_the_encoding(folder: Path, encoding: str, text: str) -> None:
+    """It takes precedence over the given encoding."""
+    for old in folder.iterdir():
+        old.unlink()
+    fill(folder, {"a.txt": text.encode(encoding)})
+    expected = [Document("a.txt", {"title": "", "text": text.removesuffix("\n")})]
+    assert read(folder, Intake(encoding="latin-1")) == expected
+
+
+def test_damage_after_a_byte_order_mark_is_told(tmp_path: Path) -> None:
+    """An odd number of bytes cannot be UTF-16."""
+    fill(tmp_path, {"a.txt": "one\ntwo".encode("utf-16") + b"x"})
+    with pytest.raises(InputError, match=r"a\.txt: wrong encoding: expected UTF-16.*position 17"):
+        read(tmp_path)
+
+
+def test_a_declaration_holds_for_markup_only(tmp_path: Path) -> None:
+    """A text about HTML declares nothing."""
+    fill(tmp_path, {"a.md": 'Write <meta charset="latin1">: caf\u00e9'})
+    assert read(tmp_path)[0].text.endswith("caf\u00e9")
+
+
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
 def test_a_bad_file_is_named_and_can_be_skipped(tmp_path: Path) -> None:
     """One damaged file does not prevent reading the others."""

@@ -7,22 +7,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import text_lines
 from birchbark.collection.markup import plain_text
+from birchbark.collection.text_file import read_text
 from birchbark.errors import InputError
 from birchbark.records import Document
 
-SUFFIXES = {".txt", ".md", ".markdown", ".rst", ".html", ".htm", ".xhtml"}
+MARKUP = {".html", ".htm", ".xhtml"}
+SUFFIXES = {".txt", ".md", ".markdown", ".rst"} | MARKUP
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*")
 
 
 def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """Yield location and Document of each text file below `path`, in order of path.
 
-    Files may be gzipped. The doc_id is the path below the folder, with white space replaced by %20,
-    since the columns of runs and qrels are separated by white space. The title of an HTML file is
-    its <title>, that of a Markdown file its first heading; plain text has no title. Hidden files
-    and files of other types are noted but not read.
+    Files may be gzipped. A byte order mark, or the encoding that an HTML file declares, takes
+    precedence over that of `intake`. The doc_id is the path below the folder, with white space
+    replaced by %20, since the columns of runs and qrels are separated by white space. The title of
+    an HTML file is its <title>, that of a Markdown file its first heading; plain text has no title.
+    Hidden files and files of other types are noted but not read.
     """
     if not path.is_dir():
         raise InputError("is a file", where=str(path), wanted="a folder")
@@ -39,7 +41,7 @@ def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
             intake.note(f"file of another type not read: {file.suffix or 'no suffix'}")
         else:
             try:
-                text = "\n".join(text_lines(file, intake.encoding))
+                text = read_text(file, intake.encoding, markup=suffix.lower() in MARKUP)
             except InputError as error:
                 intake.bad(error)
                 continue
@@ -48,7 +50,7 @@ def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
 
 
 def _fields(suffix: str, text: str) -> dict[str, str]:
-    if suffix in {".html", ".htm", ".xhtml"}:
+    if suffix in MARKUP:
         title, text = plain_text(text)
         return {"title": title, "text": text}
     if suffix in {".md", ".markdown"}:
