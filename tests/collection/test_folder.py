@@ -209,6 +209,16 @@ def test_damage_after_a_byte_order_mark_is_told(tmp_path: Path) -> None:
         read(tmp_path)
 
 
+def test_a_false_declaration_does_not_prevent_the_given_encoding(tmp_path: Path) -> None:
+    """Windows-1252 has no byte 0x81, and UTF-8 no single 0xe9: --encoding helps, as told."""
+    page = '<meta charset="{}"><p>caf\u00e9 \x81'
+    for name in ("iso-8859-1", "utf-8"):
+        fill(tmp_path, {"a.html": page.format(name).encode("latin-1")})
+        with pytest.raises(InputError, match=r"a\.html:1: wrong encoding.*--encoding latin-1"):
+            read(tmp_path)
+        assert "caf\u00e9" in read(tmp_path, Intake(encoding="latin-1"))[0].text
+
+
 def test_a_declaration_holds_for_markup_only(tmp_path: Path) -> None:
     """A text about HTML declares nothing."""
     fill(tmp_path, {"a.md": 'Write <meta charset="latin1">: caf\u00e9'})

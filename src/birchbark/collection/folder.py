@@ -20,11 +20,10 @@ _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*")
 def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """Yield location and Document of each text file below `path`, in order of path.
 
-    Files may be gzipped. A byte order mark, or the encoding that an HTML file declares, takes
-    precedence over that of `intake`. The doc_id is the path below the folder, with white space
-    replaced by %20, since the columns of runs and qrels are separated by white space. The title of
-    an HTML file is its <title>, that of a Markdown file its first heading; plain text has no title.
-    Hidden files and files of other types are noted but not read.
+    Files may be gzipped. For their encoding see `read_text`. The doc_id is the path below the
+    folder, with white space replaced by %20, since the columns of runs and qrels are separated by
+    white space. The title of an HTML file is its <title>, that of a Markdown file its first
+    heading; plain text has no title. Hidden files and files of other types are noted but not read.
     """
     if not path.is_dir():
         raise InputError("is a file", where=str(path), wanted="a folder")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import codecs
 import re
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
-from birchbark.collection.lines import decode_lines, open_decompressed
+from birchbark.collection.lines import UTF8_BOM, decode_lines, open_decompressed
 from birchbark.errors import InputError
 
 BYTE_ORDER_MARKS = {  # the first that fits; the mark of UTF-16 is the beginning of that of UTF-32
-    codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -28,21 +27,21 @@ _PROBE = bytes(range(32, 127)).replace(b"\\", b"\\n\n")  # a backslash is no esc
 def read_text(path: Path, encoding: str, *, markup: bool) -> str:
     """Return the text of a plain or gzipped file, with its lines separated by line feeds.
 
-    encoding: of files that have no byte order mark and do not declare any. markup: whether the file
-    is HTML or XML, which may declare its encoding. Raises InputError with file and line, if known,
-    for a file that cannot be read or decoded.
+    encoding: of files without a byte order mark that do not declare an encoding, or cannot be
+    decoded in the one that they declare. markup: whether the file is HTML or XML, which may declare
+    its encoding. Raises InputError with file and line, if known, for a file that cannot be read or
+    decoded.
     """
     try:
         with open_decompressed(path) as stream:
             raw = stream.read()
     except InputError as error:
         raise error.at(str(path)) from None
-    for mark, marked in BYTE_ORDER_MARKS.items():
-        if raw.startswith(mark):
-            raw, encoding = _recode(path, raw, marked), "utf-8"
-            break
-    else:
-        encoding = (declared_encoding(raw) if markup else None) or encoding
+    recoded = _by_mark(path, raw)
+    if recoded is None and markup:
+        recoded = _by_declaration(raw)
+    if recoded is not None:
+        raw, encoding = recoded, "utf-8"
     lines = [line.rstrip(b"\r") for line in raw.removesuffix(b"\n").split(b"\n")]
     return "\n".join(decode_lines(enumerate(lines, 1), path, encoding))
 
@@ -59,7 +58,7 @@ def declared_encoding(raw: bytes) -> str | None:
     return _usable(found[1].decode("ascii")) if found else None
 
 
-@cache
+@lru_cache
 def _usable(name: str) -> str | None:
     """Return the name of a codec of which ASCII is a part; None if `name` is not one."""
     try:
@@ -71,10 +70,13 @@ def _usable(name: str) -> str | None:
     return "cp1252" if codec in {"iso8859-1", "ascii"} else codec
 
 
-def _recode(path: Path, raw: bytes, encoding: str) -> bytes:
-    """Return `raw`, which begins with a byte order mark, as UTF-8 without one."""
-    if encoding == "utf-8-sig":
-        return raw.removeprefix(codecs.BOM_UTF8)
+def _by_mark(path: Path, raw: bytes) -> bytes | None:
+    """Return what follows a byte order mark as UTF-8; None without a mark."""
+    if raw.startswith(UTF8_BOM):
+        return raw.removeprefix(UTF8_BOM)
+    encoding = next((name for mark, name in BYTE_ORDER_MARKS.items() if raw.startswith(mark)), None)
+    if encoding is None:
+        return None
     try:
         return raw.decode(encoding).encode()
     except UnicodeDecodeError as error:
@@ -84,3 +86,12 @@ def _recode(path: Path, raw: bytes, encoding: str) -> bytes:
             wanted=f"{encoding.upper()}, as its byte order mark says",
             found=f"invalid bytes at position {error.start + 1} of the file",
         ) from None
+
+
+def _by_declaration(raw: bytes) -> bytes | None:
+    """Return `raw` as UTF-8; None if it declares no encoding or cannot be decoded in it."""
+    encoding = declared_encoding(raw)
+    try:
+        return raw.decode(encoding).encode() if encoding else None
+    except UnicodeDecodeError:
+        return None
