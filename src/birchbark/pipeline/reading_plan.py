@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from birchbark import defaults
-from birchbark.errors import require_at_least
+from birchbark.errors import InputError
 
 
 class Select(StrEnum):
@@ -55,7 +55,13 @@ class ReadingPlan:
 
     def __post_init__(self) -> None:
         for name in ("segments", "documents", "pairs", "embedded"):
-            require_at_least(f"number of {name} to read", getattr(self, name), 1)
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(
+                    f"number of {name} to read is out of range",
+                    wanted="1 or more, or None for all",
+                    found=str(value),
+                )
 
     def max_pairs(self, candidates: int) -> int | None:
         """Return how many pairs the scorer reads at most; None if the plan has no limit.

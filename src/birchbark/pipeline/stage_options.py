@@ -12,7 +12,7 @@ from birchbark.checkpoint.heads import parse_pooling
 from birchbark.combine.aggregate import parse_aggregation
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.pairwise import parse_pairwise
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_at_least, require_share
 from birchbark.option_rules import check_options
 from birchbark.pipeline.reading_plan import Select
 from birchbark.score.precision import Precision
@@ -85,13 +85,8 @@ class StageOptions:
         given: the options that the user has set. spell: returns an option's name as users write it.
         """
         check_options(given, {name: getattr(self, name) for name in NAMES}, spell)
-        for name, valid, wanted in (
-            ("duo_depth", self.duo_depth >= 2, "2 or more"),
-            ("embedding_weight", 0 <= self.embedding_weight <= 1, "0 to 1"),
-        ):
-            if not valid:
-                value = str(getattr(self, name))
-                raise InputError(f"{spell(name)} is out of range", wanted=wanted, found=value)
+        require_at_least(spell("duo_depth"), self.duo_depth, 2)
+        require_share(spell("embedding_weight"), self.embedding_weight)
         if "duo_depth" in given and self.duo_depth > self.depth:
             raise InputError(
                 f"{spell('duo_depth')} exceeds {spell('depth')}",
