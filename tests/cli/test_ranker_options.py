@@ -104,5 +104,5 @@ def test_threads_are_at_least_1(here: Path, threads: str) -> None:
     """Other numbers are rejected before a model is loaded."""
     with pytest.raises(SystemExit):
         search("--threads", threads)
-    with pytest.raises(InputError, match="threads are out of range"):
+    with pytest.raises(InputError, match="number of threads is out of range"):
         load_scorer(here / "model", int(threads))
