@@ -49,6 +49,7 @@ MAY_IMPORT = {
     "evaluate": set(),
     "pipeline": {
         "recently_used",
+        "collection",
         "text",
         "option_rules",
         "section",
@@ -130,6 +131,10 @@ THIRD_PARTY = {
     "isal": {"index"},
     "cbor2": {"pairs"},
     "ir_datasets": {"collection"},
+    "chardet": {"collection"},
+    "pathspec": {"collection"},
+    "pypandoc": {"collection"},
+    "pypdfium2": {"collection"},
     "tantivy": {"adapters"},
     "faiss": {"retrieve"},
     "click": {"cli"},

@@ -421,3 +421,29 @@ def test_filter(here: Path) -> None:
     assert read_run(Path("a.run")).rankings["1"].doc_ids == ("b",)
     assert "not a filter" in birchbark(*command, "--filter", "kind", status=2)[1]
     assert "no field 'id' to filter by" in birchbark(*command, "--filter", "id=a", status=2)[1]
+
+
+def test_a_folder_and_its_index_are_kept_in_step(here: Path) -> None:
+    """The index beside the folder is built at the first time; bad files are listed."""
+    (here / "notes" / "drafts").mkdir(parents=True)
+    (here / "notes" / "a.txt").write_text("A birch canoe.")
+    (here / "notes" / "drafts" / "b.md").write_text("# Bees\nBees dance.")
+    assert "indexed" in birchbark("index", "sync", "notes")[1]
+    (here / "notes" / "c.html").write_bytes(b"\0\xff\1")
+    (here / "notes" / "a.txt").unlink()
+    stderr = birchbark("index", "sync", "notes")[1]
+    assert "0 documents new, 0 changed, 1 deleted, 1 unchanged" in stderr
+    assert "c.html" in stderr
+    shown = birchbark(
+        "search", "notes.index", "bees", "--filter", "path=drafts/*", "--model", "model"
+    )[0]
+    assert "drafts/b.md" in shown
+    birchbark("index", "notes", "--to", "i", "--exclude", "drafts/", "--strict", status=2)
+    (here / "notes" / "c.html").unlink()
+    (here / "notes" / "d.py").write_text("print('canoe')")
+    birchbark("index", "notes", "--to", "i", "--exclude", "drafts/", "--include", "*.py")
+    assert "1 unchanged" in birchbark("index", "sync", "i")[1]
+    stderr = birchbark("index", "docs.jsonl", "--to", "j", "--include", "*.md", status=2)[1]
+    assert "folders of files" in stderr
+    birchbark("index", "docs.jsonl", "--to", "j")
+    assert "not built from a folder" in birchbark("index", "sync", "j", status=2)[1]

@@ -187,8 +187,8 @@ def test_an_empty_collection_is_refused(tmp_path: Path, name: str) -> None:
 
 def test_the_error_for_an_empty_folder_has_the_notes(tmp_path: Path) -> None:
     """They explain why nothing was read."""
-    (tmp_path / "a.pdf").touch()
-    with pytest.raises(InputError, match=r"no documents \(file of another type not read: \.pdf\)"):
+    (tmp_path / "a.zip").touch()
+    with pytest.raises(InputError, match=r"no documents \(file of another type not read: \.zip\)"):
         list(read_collection(str(tmp_path), Intake()))
 
 

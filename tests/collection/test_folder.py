@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.folder import SUFFIXES, read_folder
+from birchbark.collection.files.file_types import OF_SUFFIX
+from birchbark.collection.files.folder import read_folder
 from birchbark.collection.intake import Intake
 from birchbark.errors import InputError
 from birchbark.records import Document
 
+BY_PANDOC = {".docx", ".pptx", ".odt", ".rtf", ".epub", ".ipynb", ".tex", ".org"}  # slow
 LINE = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\ufeff"), max_size=6)
 
 
@@ -33,8 +36,9 @@ def fill(folder: Path, files: Mapping[str, str | bytes]) -> Path:
 
 
 def read(folder: Path, intake: Intake | None = None) -> list[Document]:
-    """Return the documents below `folder`."""
-    return [document for _, document in read_folder(folder, intake or Intake())]
+    """Return the documents below `folder`, with nothing but title and text."""
+    documents = [document for _, document in read_folder(folder, intake or Intake())]
+    return [Document(d.doc_id, {"title": d.title, "text": d.text}) for d in documents]
 
 
 @given(st.lists(LINE, min_size=1).map("\n".join))
@@ -45,18 +49,20 @@ def test_plain_text_is_unchanged(folder: Path, text: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
-@given(st.sampled_from(sorted(SUFFIXES)), st.binary())
+@given(st.sampled_from(sorted({*OF_SUFFIX, "", ".1"} - BY_PANDOC)), st.binary())
 def test_any_bytes_are_a_document_or_an_input_error(folder: Path, suffix: str, raw: bytes) -> None:
     """Each file is one document or one error, whatever its contents."""
     for old in folder.iterdir():
         old.unlink()
     fill(folder, {f"a{suffix}": raw})
-    intake = Intake(skip_bad=True)
-    assert len(read(folder, intake)) + len(intake.skipped) == 1
+    intake = Intake()
+    documents = read(folder, intake)
+    not_read = len(intake.skipped) + sum(c for n, c in intake.notes.items() if "not read" in n)
+    assert len(documents) + not_read == 1
 
 
 @given(
-    st.lists(st.sampled_from(["a.txt", "b/a.md", "b.pdf", ".c.txt", "d", ".git/x.md"]), unique=True)
+    st.lists(st.sampled_from(["a.txt", "b/a.md", "b.zip", ".c.txt", "d", ".git/x.md"]), unique=True)
 )
 def test_every_file_is_a_document_or_a_note(
     tmp_path_factory: pytest.TempPathFactory, names: list[str]
@@ -69,13 +75,15 @@ def test_every_file_is_a_document_or_a_note(
 
 def test_files_of_other_types_are_noted(tmp_path: Path) -> None:
     """Each type has its own count, and so do hidden files."""
-    files = dict.fromkeys(["a.pdf", "b.pdf", "Makefile", ".hidden.txt", ".git/a.txt", "c.txt"], "x")
+    files = dict.fromkeys(["a.zip", "b.zip", ".hidden.txt", ".git/a.txt", "README", "c.txt"], "x")
     intake = Intake()
-    assert [d.doc_id for d in read(fill(tmp_path, files), intake)] == ["c.txt"]
+    found = [d.doc_id for d in read(fill(tmp_path, {**files, "core": b"\0\1"}), intake)]
+    assert found == ["README", "c.txt"]
     assert dict(intake.notes) == {
-        "file of another type not read: .pdf": 2,
+        "file of another type not read: .zip": 2,
         "file of another type not read: no suffix": 1,
-        "hidden file not read": 2,
+        "hidden file not read": 1,
+        "hidden folder not read": 1,
     }
 
 
@@ -88,17 +96,25 @@ def test_ids_are_paths_below_the_folder_in_order(tmp_path: Path) -> None:
 
 
 def test_white_space_in_names_is_percent_encoded(tmp_path: Path) -> None:
-    """Runs and qrels are separated by white space, so no id may contain any."""
-    fill(tmp_path, dict.fromkeys(["my notes/of may.txt", "tab\there.txt", "line\nend.txt"], "x"))
+    """Runs and qrels are separated by white space; % is encoded, too, so that ids differ."""
+    names = ["my notes/of may.txt", "tab\there.txt", "line\nend.txt", "tab%09here.txt"]
+    fill(tmp_path, dict.fromkeys(names, "x"))
     ids = {document.doc_id for document in read(tmp_path)}
-    assert ids == {"my%20notes/of%20may.txt", "tab%20here.txt", "line%20end.txt"}
+    assert ids == {
+        "my%20notes/of%20may.txt",
+        "tab%09here.txt",
+        "line%0Aend.txt",
+        "tab%2509here.txt",
+    }
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
 def test_gzipped_files_are_decompressed(tmp_path: Path) -> None:
     """The suffix before .gz is the type; gzipped files of other types are noted as those types."""
     html = gzip.compress(b"<title>T</title>x")
-    fill(tmp_path, {"a.html.gz": html, "b.txt": gzip.compress(b"y"), "c.tar.gz": b"", "d.gz": b""})
+    fill(
+        tmp_path, {"a.html.gz": html, "b.txt": gzip.compress(b"y"), "c.tar.gz": b"", "d.gz": b"\0"}
+    )
     intake = Intake()
     assert read(tmp_path, intake) == [
         Document("a.html.gz", {"title": "T", "text": "x"}),
@@ -156,19 +172,39 @@ def test_byte_order_mark_and_carriage_returns_are_removed(tmp_path: Path) -> Non
     assert read(tmp_path) == [Document("a.md", {"title": "T", "text": "x\ny"})]
 
 
+def test_the_given_encoding_is_used(tmp_path: Path) -> None:
+    """It applies to all files of the folder."""
+    fill(tmp_path, {"a.txt": b"caf\xe9", "b.html": b"<p>caf\xe9"})
+    assert [d.text for d in read(tmp_path, Intake(encoding="latin-1"))] == ["café", "café"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "Die Rinde der Birke ist weiß und läßt sich leicht abschälen."),
+        ("cp1252", "It’s white — “peels easily”, people say, and it is sold for £2."),
+        ("cp1251", "Кора берёзы белая и легко отделяется от ствола."),
+        ("koi8-r", "Кора берёзы белая и легко отделяется от ствола."),
+        ("shift_jis", "白樺の樹皮は白く、簡単に剥がれます。"),
+        ("gb18030", "白桦树的树皮是白色的，很容易剥落。"),
+        ("utf-16-le", "The bark of the birch is white."),  # without a byte order mark
+    ],
+)
+def test_other_encodings_are_detected(tmp_path: Path, encoding: str, text: str) -> None:
+    """The note tells which one, since it may be wrong."""
+    fill(tmp_path, {"a.txt": text.encode(encoding), "b.txt": "weiß"})
+    intake = Intake()
+    assert [d.text for d in read(tmp_path, intake)] == [text, "weiß"]
+    assert [note.startswith("not in UTF-8; read as") for note in intake.notes] == [True]
+
+
 def test_wrong_encoding_names_file_and_line(tmp_path: Path) -> None:
     """The position is within a line, so the error names the line."""
     fill(tmp_path, {"a.txt": b"one\ntwo\ncaf\xe9\n"})
     with pytest.raises(
         InputError, match=r"a\.txt:3: wrong encoding.*0xe9 at position 4 of the line"
     ):
-        read(tmp_path)
-
-
-def test_the_given_encoding_is_used(tmp_path: Path) -> None:
-    """It applies to all files of the folder."""
-    fill(tmp_path, {"a.txt": b"caf\xe9", "b.html": b"<p>caf\xe9"})
-    assert [d.text for d in read(tmp_path, Intake(encoding="latin-1"))] == ["café", "café"]
+        read(tmp_path, Intake(skip_bad=False, encoding="ascii"))
 
 
 @pytest.mark.parametrize(
@@ -206,16 +242,14 @@ def test_damage_after_a_byte_order_mark_is_told(tmp_path: Path) -> None:
     """An odd number of bytes cannot be UTF-16."""
     fill(tmp_path, {"a.txt": "one\ntwo".encode("utf-16") + b"x"})
     with pytest.raises(InputError, match=r"a\.txt: wrong encoding: expected UTF-16.*position 17"):
-        read(tmp_path)
+        read(tmp_path, Intake(skip_bad=False))
 
 
-def test_a_false_declaration_does_not_prevent_the_given_encoding(tmp_path: Path) -> None:
-    """Windows-1252 has no byte 0x81, and UTF-8 no single 0xe9: --encoding helps, as told."""
+def test_a_false_declaration_does_not_prevent_another_encoding(tmp_path: Path) -> None:
+    """Windows-1252 has no byte 0x81, and UTF-8 no single 0xe9."""
     page = '<meta charset="{}"><p>caf\u00e9 \x81'
     for name in ("iso-8859-1", "utf-8"):
         fill(tmp_path, {"a.html": page.format(name).encode("latin-1")})
-        with pytest.raises(InputError, match=r"a\.html:1: wrong encoding.*--encoding latin-1"):
-            read(tmp_path)
         assert "caf\u00e9" in read(tmp_path, Intake(encoding="latin-1"))[0].text
 
 
@@ -226,12 +260,43 @@ def test_a_declaration_holds_for_markup_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
-def test_a_bad_file_is_named_and_can_be_skipped(tmp_path: Path) -> None:
-    """One damaged file does not prevent reading the others."""
+def test_a_bad_file_is_skipped_and_listed(tmp_path: Path) -> None:
+    """One damaged file does not prevent reading the others, unless that is asked for."""
     cut = gzip.compress(b"one\ntwo\n")[:-4]
-    fill(tmp_path, {"a.txt": "x", "b.txt": b"\xff", "c.txt.gz": cut, "d.txt": "y"})
+    fill(tmp_path, {"a.txt": "x", "b.txt": b"\0\xff\1", "c.txt.gz": cut, "d.txt": "y"})
     with pytest.raises(InputError, match=r"b\.txt.*: wrong encoding"):
-        read(tmp_path)
-    intake = Intake(skip_bad=True)
+        read(tmp_path, Intake(skip_bad=False))
+    intake = Intake()
     assert [document.doc_id for document in read(tmp_path, intake)] == ["a.txt", "d.txt"]
     assert [Path(error.where).name.split(".")[0] for error in intake.skipped] == ["b", "c"]
+
+
+def test_a_folder_that_cannot_be_read_is_listed(tmp_path: Path) -> None:
+    """Its name and the reason."""
+    fill(tmp_path, {"a.txt": "x", "b/c.txt": "y"})
+    (tmp_path / "b").chmod(0)
+    intake = Intake()
+    try:
+        documents = read(tmp_path, intake)
+    finally:
+        (tmp_path / "b").chmod(0o755)
+    if len(documents) == 2:
+        pytest.skip("this user may read everything")
+    assert [str(error) for error in intake.skipped] == [
+        f"{tmp_path / 'b'}: cannot be read: Permission denied"
+    ]
+
+
+def test_fields_about_the_file(tmp_path: Path) -> None:
+    """The path as it is, and a date in UTC."""
+    fill(tmp_path, {"my notes/a.MD": "# T\nx"})
+    os.utime(tmp_path / "my notes/a.MD", (0, 86_399))
+    assert dict(next(read_folder(tmp_path, Intake()))[1].fields) == {
+        "title": "T",
+        "text": "x",
+        "path": "my notes/a.MD",
+        "folder": "my notes",
+        "type": "markdown",
+        "modified": "1970-01-01",
+        "size": "5",
+    }

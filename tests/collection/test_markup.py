@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.markup import INLINE, plain_text
+from birchbark.collection.markup import INLINE, page_text, plain_text
 
 PIECES = st.sampled_from(
     "< > </ <p> <b> </b> <title> </title> <script> </script> <br/> <!-- --> <!DOCTYPE <? ?> & "
@@ -87,3 +87,32 @@ def test_entities_comments_and_attributes() -> None:
 def test_a_stray_end_tag_is_harmless() -> None:
     """So is a bare less-than sign."""
     assert plain_text("a</script>b</p>c < d")[1] == "a\n\nb\n\nc < d"
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<nav><ul><li>Home</ul></nav><p>one</p><footer>2026</footer>", "one"),
+        ("<p>two</p><main><nav>Contents</nav><p>one</main><p>three", "one"),
+        ("<div role=main><div>one</div></div><div role=navigation><div>x</div>y</div>z", "one"),
+        ("<div role='navigation'><div>x</div>y</div>one<div>two</div>", "one\n\ntwo"),
+        ("<p>one<button>Copy</button><select><option>a</select>", "one"),
+        ("<nav><p>one", "one"),  # not closed
+        ("<main></main><p>one", "one"),  # filled by a script
+        ("<nav>Home</nav>", "Home"),  # nothing else
+        ("<main>one</main><nav>x</nav><main>two</main>", "one\n\ntwo"),
+        ("<img role=navigation><p>one", "one"),
+    ],
+)
+def test_pages_lose_their_navigation(markup: str, text: str) -> None:
+    """By tag or role; a page never becomes empty by it."""
+    assert page_text(f"<title>T</title>{markup}") == ("T", text)
+
+
+@given(st.lists(PIECES | st.sampled_from("<nav> </nav> <main> </main>".split())).map("".join))
+def test_any_page_has_a_text_if_its_markup_has(markup: str) -> None:
+    """Only words of the markup's text are in that of the page."""
+    (title, body), (page_title, page) = plain_text(markup), page_text(markup)
+    assert page_title == title
+    assert bool(page) == bool(body)
+    assert len(page.split()) <= len(body.split())

@@ -25,7 +25,7 @@ from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.sentences import sentences
-from birchbark.serve import background_vectors
+from birchbark.serve import background_thread, background_vectors
 from birchbark.serve.app import application
 from birchbark.serve.background_vectors import OTHER_VECTORS, BackgroundVectors
 from birchbark.serve.limits import Limits
@@ -57,7 +57,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "SLICE_DOCUMENTS", 2)
     monkeypatch.setattr(background_vectors, "QUIET_SECONDS", 0.01)
     monkeypatch.setattr(background_vectors, "WATCH_SECONDS", 0.01)
-    monkeypatch.setattr(background_vectors, "MAX_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(background_thread, "MAX_RETRY_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_nothing_is_computed_while_a_request_is_active(searcher: Searcher) -> No
         return int(busy[0])
 
     vectors = background(searcher, [])
-    vectors.start(active)
+    vectors.start_beside(active)
     assert entered.wait(PATIENCE)
     assert VECTORS not in searcher.index.attachments
     busy[0] = False
@@ -133,7 +133,7 @@ def test_stopping_in_the_middle_loses_no_commit(searcher: Searcher) -> None:
             blocked.set()
         return int(blocked.is_set())
 
-    first.start(active)
+    first.start_beside(active)
     assert blocked.wait(PATIENCE)
     first.stop()
     missing = Index(searcher.directory).missing_rows()[VECTORS]
@@ -141,7 +141,7 @@ def test_stopping_in_the_middle_loses_no_commit(searcher: Searcher) -> None:
     assert find_damage(searcher.directory) == []
     messages: list[str] = []
     second = background(searcher, messages)
-    second.start(lambda: 0)
+    second.start_beside(lambda: 0)
     wait_for(lambda: complete(searcher.directory))
     wait_for(lambda: len(messages) == 2)
     second.stop()
@@ -183,7 +183,7 @@ def test_another_writer_is_waited_for(searcher: Searcher, monkeypatch: pytest.Mo
     messages: list[str] = []
     vectors = background(searcher, messages)
     with IndexWriter(searcher.directory) as writer:
-        vectors.start(lambda: 0)
+        vectors.start_beside(lambda: 0)
         wait_for(lambda: len(messages) == 2)
         assert "another process is writing" in messages[1]
         writer.add(Document("tree", {"text": "A birch tree."}))
@@ -204,7 +204,7 @@ def test_errors_do_not_end_it(searcher: Searcher, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(IndexWriter, "attach_slice", full)
     messages: list[str] = []
     vectors = background(searcher, messages)
-    vectors.start(lambda: 0)
+    vectors.start_beside(lambda: 0)
     wait_for(lambda: complete(searcher.directory))
     vectors.stop()
     reports = [message for message in messages if "no space left" in message]

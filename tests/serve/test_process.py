@@ -47,8 +47,11 @@ def test_a_folder_is_indexed_and_served(tmp_path: Path, bert: Path) -> None:
         assert (status, answer["hits"][0]["doc_id"]) == (200, "bees.txt")
         new = {"documents": [{"id": "canoe", "text": "A birch canoe."}]}
         assert ask(port, "POST", "/documents", new)[1]["added"] == 1
+    (tmp_path / "notes" / "engine.txt").write_text("An iron engine.")
     with running("notes", "--model", bert, cwd=tmp_path) as (port, _):
-        assert ask(port, "POST", "/search", {"query": "canoe"})[1]["hits"][0]["doc_id"] == "canoe"
+        for doc_id in ("canoe", "engine.txt"):
+            hits = ask(port, "POST", "/search", {"query": doc_id[:5]})[1]["hits"]
+            assert hits[0]["doc_id"] == doc_id
 
 
 def test_acknowledged_writes_survive_a_kill(tmp_path: Path, bert: Path) -> None:

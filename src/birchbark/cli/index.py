@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as replaced
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,6 +18,7 @@ from birchbark.cli.index_attach import (
     precompute_options,
 )
 from birchbark.cli.index_inspect import stats, verify
+from birchbark.cli.index_sync import sync
 from birchbark.cli.index_update import add, delete, merge
 from birchbark.cli.options import (
     BAD_RECORD_REMEDY,
@@ -27,6 +30,7 @@ from birchbark.cli.options import (
     replace_option,
     skip_bad_option,
 )
+from birchbark.errors import InputError
 
 
 class _DefaultToBuild(click.Group):
@@ -85,7 +89,21 @@ def command() -> None:
     "keywords",
     multiple=True,
     metavar="FIELD",
-    help="Document field that searches can filter by; repeat for several.",
+    help="Document field that searches can filter by; repeat for several. Folders have "
+    "path, folder, type and modified without being asked.",
+)
+@option(
+    "--include",
+    multiple=True,
+    metavar="PATTERN",
+    help="Of a folder, read only files that match this pattern, as in .gitignore: *.md, docs/**; "
+    "repeat for several.",
+)
+@option(
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Of a folder, do not read files that match this pattern; repeat for several.",
 )
 @option(
     "--forward-index",
@@ -104,9 +122,11 @@ def build(
     vocabulary: str,
     fields: tuple[str, ...],
     keywords: tuple[str, ...],
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
     forward_index: bool,
     encoding: str,
-    skip_bad: bool,
+    skip_bad: bool | None,
     replace: bool,
     tokens: str | None,
     vectors: str | None,
@@ -119,7 +139,8 @@ def build(
     jsonl   one object per line: id, title, text and any other fields; .gz too
     tsv     id TAB text, id TAB title TAB text, or id TAB url TAB title TAB text
     trec    <DOC>…</DOC>, a file or a folder of files
-    folder  .txt, .md and .html files, one document each
+    folder  text, Markdown, HTML, source code and, with pip install 'birchbark[files]', PDF, Word,
+            EPUB, manual pages and more: one document per file
     nyt     The New York Times Annotated Corpus: folders, XML files or archives
     wapo    the TREC Washington Post Collection, one object per line
     cord19  metadata.csv of CORD-19, with the full texts beside it
@@ -127,9 +148,12 @@ def build(
     """
     from birchbark.artifact import refuse_existing
     from birchbark.checkpoint.locate import load_vocabulary
-    from birchbark.collection.documents import read_collection
+    from birchbark.collection.documents import collection_format, read_collection
+    from birchbark.collection.files.folder import KEYWORDS
+    from birchbark.collection.files.folder_state import FolderSource
     from birchbark.collection.intake import Intake
     from birchbark.index.build_index import Schema, build_index
+    from birchbark.pipeline.folder_index import build_folder_index
 
     check_given_options()
     refuse_existing(directory, replace=replace)
@@ -137,9 +161,19 @@ def build(
     wordpieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
     schema = Schema(analyzer, wordpieces, _parse_fields(fields), keywords, forward_index)
     intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY)
+    is_folder = collection_format(collection, format_name) == "folder"
+    if (include or exclude) and not is_folder:
+        raise InputError("--include and --exclude apply to folders of files alone")
     with progress("indexing") as advance:
-        documents = counted(read_collection(collection, intake, format_name), advance)
-        index = build_index(documents, directory, schema, replace=replace)
+        if is_folder:
+            folder = str(Path(collection).resolve())
+            source = FolderSource(folder, include, exclude, encoding, strict=skip_bad is False)
+            schema = replaced(schema, keywords=tuple(dict.fromkeys([*KEYWORDS, *keywords])))
+            watch = partial(counted, advance=advance)
+            index = build_folder_index(source, directory, schema, intake, watch, replace=replace)
+        else:
+            documents = counted(read_collection(collection, intake, format_name), advance)
+            index = build_index(documents, directory, schema, replace=replace)
     totals = index.totals(index.fields[0])
     notify(f"indexed {len(index):,} documents, {totals.tokens:,} terms, in {directory}")
     report_intake(intake)
@@ -163,5 +197,5 @@ def _parse_fields(fields: tuple[str, ...]) -> dict[str, list[str]]:
     return {name: (parts or name).split("+") for name, _, parts in pairs}
 
 
-for subcommand in (add, delete, attach_command, detach_command, merge, verify, stats):
+for subcommand in (add, delete, sync, attach_command, detach_command, merge, verify, stats):
     command.add_command(subcommand)

@@ -30,7 +30,7 @@ from birchbark.errors import InputError
 @encoding_option("the collection's files")
 @skip_bad_option
 def add(
-    index: Path, collection: str, format_name: str | None, encoding: str, skip_bad: bool
+    index: Path, collection: str, format_name: str | None, encoding: str, skip_bad: bool | None
 ) -> None:
     """Add the documents of COLLECTION to INDEX; documents with the same id are replaced."""
     from birchbark.collection.documents import read_collection

@@ -55,7 +55,7 @@ def extend_command(
     replace: bool,
     format_name: str | None,
     encoding: str,
-    skip_bad: bool,
+    skip_bad: bool | None,
 ) -> None:
     """Write a copy of MODEL whose vocabulary includes the most frequent new words of COLLECTION.
 

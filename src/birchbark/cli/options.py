@@ -17,7 +17,7 @@ from birchbark.option_rules import NEEDS, check_options
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 PATH = click.Path(path_type=Path)
-BAD_RECORD_REMEDY = "correct it, or skip bad records with --skip-bad"
+BAD_RECORD_REMEDY = "correct it, or skip it with --skip-bad"
 STAGE_SWITCHES = {"duo"}  # can be set in a stage of --stages FILE instead
 
 
@@ -51,7 +51,10 @@ format_option = option(
     help="Format of the collection.  [default: detected from its name]",
 )
 skip_bad_option = option(
-    "--skip-bad", is_flag=True, help="Skip bad records, and report how many were skipped."
+    "--skip-bad/--strict",
+    default=None,
+    help="Skip bad records and report them, or stop at the first one.  [default: stop, but skip "
+    "files of a folder that cannot be read]",
 )
 data_option = option(
     "--data",
@@ -120,8 +123,9 @@ first_stage_options = option_group(
         "filters",
         multiple=True,
         metavar="FIELD=VALUE",
-        help="Search only documents with this value of a field, which was indexed with --keyword "
-        "FIELD; repeat to require several.",
+        help="Search only documents with this value of a field; 'path=docs/*' stands for all "
+        "values that begin with docs/. Folders have the fields path, folder, type and modified; "
+        "other fields need --keyword when they are indexed. Repeat to require several.",
     ),
     option("--rm3", is_flag=True, help="Expand queries with RM3."),
     option(

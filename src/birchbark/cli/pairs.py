@@ -120,7 +120,7 @@ def judged(
     holdout: float | None,
     seed: int,
     encoding: str,
-    skip_bad: bool,
+    skip_bad: bool | None,
 ) -> None:
     """Pair each query with the documents of COLLECTION that are judged for it.
 

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 @shared.limit_option
 @shared.all_encoding_option
 @skip_bad_option
-def triples(file: Path, output: Path, limit: int | None, encoding: str, skip_bad: bool) -> None:
+def triples(
+    file: Path, output: Path, limit: int | None, encoding: str, skip_bad: bool | None
+) -> None:
     """Make two pairs from each line of FILE: query TAB relevant text TAB irrelevant text.
 
     Ids are hashes of the texts. A pair that occurs in several lines is written several times.
@@ -75,7 +77,7 @@ def id_triples(
     format_name: str | None,
     limit: int | None,
     encoding: str,
-    skip_bad: bool,
+    skip_bad: bool | None,
 ) -> None:
     """Make two pairs from each line of FILE: query id TAB relevant id TAB irrelevant id.
 
@@ -116,7 +118,7 @@ def car(
     random_negatives: int | None,
     limit: int | None,
     seed: int,
-    skip_bad: bool,
+    skip_bad: bool | None,
 ) -> None:
     """Pair the headings of each section with the section's paragraphs from the file PARAGRAPHS.
 

@@ -102,7 +102,7 @@ def title_abstract(
     limit: int | None,
     seed: int,
     encoding: str,
-    skip_bad: bool,
+    skip_bad: bool | None,
     **probabilities: float,
 ) -> None:
     """Pair the title of each document of COLLECTION with its text, and with other texts.

@@ -41,7 +41,7 @@ def to_collection(
     crops: int | None,
     seed: int,
     encoding: str,
-    skip_bad: bool,
+    skip_bad: bool | None,
 ) -> None:
     """Write the distinct texts and queries of the pairs in FILES as a collection with judgments.
 

@@ -13,8 +13,9 @@ from typing import Any
 import click
 
 from birchbark import defaults
-from birchbark.cli.console import counted, notify, progress, report_intake
+from birchbark.cli.console import notify
 from birchbark.cli.from_options import make_rankers, matching_and_stage, stored_scores
+from birchbark.cli.index_sync import index_of, sync_and_report
 from birchbark.cli.options import (
     PATH,
     check_given_options,
@@ -65,7 +66,7 @@ limit_options = option_group(
 
 
 @click.command(
-    epilog="Example: birchbark serve notes   # a folder of text, Markdown or HTML, or an index",
+    epilog="Example: birchbark serve notes   # a folder of documents, or an index",
     short_help="Serve an index: search page and HTTP API.",
 )
 @click.argument("index", type=PATH)
@@ -126,7 +127,10 @@ def command(
     scores: Path | None,
     **choices: Any,
 ) -> None:
-    """Serve INDEX until interrupted; a folder of documents is indexed first.
+    """Serve INDEX, or a folder of documents, until interrupted.
+
+    A folder is indexed first, as FOLDER.index; its changed files are read when the service starts,
+    and every few seconds while it runs.
 
     The search page is at /, the description of the API at /openapi.json. /v1/rerank, /v2/rerank and
     /rerank are compatible with Cohere, Jina and text-embeddings-inference. Changes to the index
@@ -141,6 +145,7 @@ def command(
     from birchbark.score.dynamic_batching import dynamic_batcher
     from birchbark.score.load_scorer import load_scorer
     from birchbark.serve.app import application
+    from birchbark.serve.background_sync import BackgroundSync
     from birchbark.serve.background_vectors import BackgroundVectors
     from birchbark.serve.limits import Limits
     from birchbark.serve.server import open_socket, run
@@ -160,7 +165,7 @@ def command(
         raise InputError("no such folder", where=str(reports))
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     vector_match, stage = matching_and_stage(**first_stage_choices)
-    directory = index_for(index)
+    directory, folder = served(index)
     # Queries are embedded on the CPU, like the stored vectors, whatever the rankers' device.
     load = partial(load_scorer, threads=choices["threads"], session=dynamic_batcher())
     rankers = (
@@ -177,8 +182,14 @@ def command(
         background = None
         if fills and not no_background_vectors:
             background = BackgroundVectors.of(searcher, notify)
+        sync = BackgroundSync(directory, folder, notify) if folder else None
         service = Service(
-            searcher, compare_embedding, limits, writable=writable, background=background
+            searcher,
+            compare_embedding,
+            limits,
+            writable=writable,
+            background=background,
+            sync=sync,
         )
         with open_socket(host, port) as listening:
             address, port = listening.getsockname()[:2]
@@ -192,33 +203,24 @@ def command(
             run(application(service, key, hosts, reports), listening, max_time + 5)
 
 
-def index_for(path: Path) -> Path:
-    """Return `path` if it is an index, or else the index of the documents at `path`.
+def served(path: Path) -> tuple[Path, Path | None]:
+    """Return the index at `path`, or that of the folder at `path`, up to date, and the folder.
 
-    That index is the folder PATH.index, which is built if it does not exist.
+    The folder is None if `path` is an index, or the index was not built from a folder.
     """
-    from birchbark.collection.documents import read_collection
-    from birchbark.collection.intake import Intake
-    from birchbark.index.build_index import build_index
-    from birchbark.index.layout import is_index
+    from birchbark.collection.files.folder_state import FolderState
 
-    path = path.resolve()
-    if is_index(path):
-        return path
-    if not path.exists():
-        raise InputError("no such index or folder", where=str(path))
-    index = path.with_name(path.name + ".index")
-    if index.exists():
-        notify(f"using the existing {index}; birchbark index add {index} {path} adds new documents")
-        return index
-    intake = Intake(
-        skip_bad=False, encoding=defaults.ENCODING, remedy="see birchbark index build --help"
-    )
-    with progress("indexing") as advance:
-        build_index(counted(read_collection(str(path), intake, None), advance), index)
-    notify(f"indexed {path} in {index}")
-    report_intake(intake)
-    return index
+    index, was_built = index_of(path)
+    folder = path.resolve()
+    if index == folder:
+        return index, None
+    if FolderState.read(index) is None:
+        if not was_built:
+            notify(f"using {index}; birchbark index add {index} {path} adds new documents")
+        return index, None
+    if not was_built:
+        sync_and_report(index, folder)
+    return index, folder
 
 
 def _read_key(path: Path | None) -> str | None:

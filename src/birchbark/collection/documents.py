@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from birchbark.collection.cord19 import METADATA, read_cord19
-from birchbark.collection.folder import read_folder
+from birchbark.collection.files.folder import read_folder
 from birchbark.collection.intake import Intake
 from birchbark.collection.ir_datasets import dataset_id, read_documents
 from birchbark.collection.jsonl import read_jsonl
@@ -68,21 +68,34 @@ def read_collection(
         raise InputError("the name of the collection is empty")
     path = Path(collection)
     if dataset_id(path):
-        return _checked(read_documents(path, intake), collection, intake)
-    if collection == "pydocs" and format_name in (None, "pydocs"):
-        path, format_name = standard_library(), "pydocs"
-    name = format_name or detect_format(path)
+        return checked_documents(read_documents(path, intake), collection, intake)
+    name = collection_format(collection, format_name)
+    if collection == name == "pydocs":
+        path = standard_library()
     if name not in READERS:
         raise InputError(f"unknown format {name!r}", wanted=f"one of {', '.join(READERS)}")
     if not path.exists():
         raise InputError("no such file or folder", where=collection)
-    return _checked(READERS[name](path, intake), collection, intake)
+    return checked_documents(READERS[name](path, intake), collection, intake)
 
 
-def _checked(
+def collection_format(collection: str, format_name: str | None = None) -> str:
+    """Return the format of a collection: `format_name`, or what its path indicates.
+
+    Raises InputError if the path does not exist, or does not indicate any.
+    """
+    if format_name is None and collection == "pydocs":
+        return "pydocs"
+    return format_name or detect_format(Path(collection))
+
+
+def checked_documents(
     located: Iterable[tuple[str, Document]], collection: str, intake: Intake
 ) -> Iterator[Document]:
-    """Yield the documents that pass the checks. located: location and document of each record."""
+    """Yield the documents that pass the checks of `read_collection`.
+
+    located: the location and the document of each record. collection: its name, for errors.
+    """
     seen: set[str] = set()
     for location, document in located:
         fault = document.fault

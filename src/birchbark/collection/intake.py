@@ -15,14 +15,15 @@ class Intake:
 
     Attributes:
         skip_bad: Whether to skip bad records and collect their errors in `skipped`. If false, the
-            first bad record is raised. Default False.
+            first bad record is raised. Default None: the files of a folder that cannot be read are
+            skipped, and other bad records are raised.
         encoding: The encoding of the files. Default `utf-8`.
         remedy: Advice for errors that do not have any. Default: empty.
         skipped: The errors of the records that were skipped.
         notes: Observation → how often it occurred. These are not errors, but worth knowing.
     """
 
-    skip_bad: bool = False
+    skip_bad: bool | None = None
     encoding: str = defaults.ENCODING
     remedy: str = ""
     skipped: list[InputError] = field(default_factory=list)
@@ -30,7 +31,14 @@ class Intake:
 
     def bad(self, error: InputError) -> None:
         """Add the error of a bad record to `skipped` if bad records are skipped; else raise it."""
-        if not self.skip_bad:
+        self._skip_or_raise(error, skip=bool(self.skip_bad))
+
+    def bad_file(self, error: InputError) -> None:
+        """Do the same for a file of a folder, which is skipped unless `skip_bad` is false."""
+        self._skip_or_raise(error, skip=self.skip_bad is not False)
+
+    def _skip_or_raise(self, error: InputError, *, skip: bool) -> None:
+        if not skip:
             error.remedy = error.remedy or self.remedy
             raise error
         self.skipped.append(error)

@@ -14,6 +14,10 @@ INLINE = frozenset(
 )
 
 SOFT_BREAKS = {"br": "\n", "td": " ", "th": " "}  # all other tags separate blocks
+# Elements of pages, by tag or by ARIA role, that are not what a page is about.
+NAVIGATION = frozenset("nav navigation menu footer contentinfo banner search button select".split())
+NAV, MAIN = "navigation", "main"
+VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 
 
 class _Text(HTMLParser):
@@ -59,6 +63,37 @@ class _Text(HTMLParser):
             (self.title if self._in_title else self.body).append(data)
 
 
+class _Page(_Text):
+    """Also finds where elements with navigation, and the main element, begin and end.
+
+    Elements that are not closed are neither. Of nested ones, only the outermost counts.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, list[slice]] = {NAV: [], MAIN: []}
+        self._open: dict[str, tuple[str, int, int]] = {}  # kind → tag, start, depth of equal tags
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        super().handle_starttag(tag, attrs)
+        role = dict(attrs).get("role") or tag
+        for kind in self.found:
+            if kind in self._open:
+                opened, start, depth = self._open[kind]
+                self._open[kind] = (opened, start, depth + (tag == opened))
+            elif _kind(role) == kind and tag not in VOID:
+                self._open[kind] = (tag, len(self.body), 1)
+
+    def handle_endtag(self, tag: str) -> None:
+        super().handle_endtag(tag)
+        for kind, (opened, start, depth) in list(self._open.items()):
+            if tag == opened and depth > 1:
+                self._open[kind] = (opened, start, depth - 1)
+            elif tag == opened:
+                del self._open[kind]
+                self.found[kind].append(slice(start, len(self.body)))
+
+
 def plain_text(markup: str) -> tuple[str, str]:
     """Return the title and the text of `markup`, without tags and with entities resolved.
 
@@ -70,6 +105,27 @@ def plain_text(markup: str) -> tuple[str, str]:
     parser.feed(markup)
     parser.close()
     return " ".join("".join(parser.title).split()), _squeeze("".join(parser.body))
+
+
+def page_text(markup: str) -> tuple[str, str]:
+    """Return the title and the text of a web page, without navigation.
+
+    If the page has a main element with text, only that is returned. Otherwise as `plain_text`.
+    """
+    page = _Page()
+    page.feed(markup)
+    page.close()
+    pieces: list[str] = page.body.copy()
+    for part in page.found[NAV]:
+        pieces[part] = ["\n\n"] * (part.stop - part.start)
+    main = "".join("".join(pieces[part]) for part in page.found[MAIN])
+    text = _squeeze(main) or _squeeze("".join(pieces)) or _squeeze("".join(page.body))
+    return " ".join("".join(page.title).split()), text
+
+
+def _kind(role: str) -> str | None:
+    """Return what an element with this tag or ARIA role is: navigation, main or neither."""
+    return NAV if role in NAVIGATION else MAIN if role == MAIN else None
 
 
 def _squeeze(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -126,6 +127,21 @@ class PartField:
         """Return the postings of `term`, including deleted documents; None if it does not occur."""
         numbers = self.find([term])
         return None if numbers[0] < 0 else self.part.postings.take(numbers)[1]
+
+    def documents_with_prefix(self, prefix: str) -> NDArray[np.uint32]:
+        """Return the numbers of the documents with a term that begins with `prefix`, in any order.
+
+        Deleted documents are included.
+        """
+        terms, wanted = self.part.terms, prefix.encode("utf-8", "surrogatepass")
+        numbers = range(self.first_term, self.end_term)
+
+        def start(number: int) -> bytes:
+            return terms.raw(number)[: len(wanted)]
+
+        begin = bisect_left(numbers, wanted, key=start)
+        end = bisect_right(numbers, wanted, key=start)
+        return self.read_lists(begin, end)[1].docs
 
     def list_sizes(self) -> NDArray[np.int64]:
         """Return the number of postings of each term, including deleted documents."""

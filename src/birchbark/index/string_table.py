@@ -56,7 +56,7 @@ class StringTable:
         return len(self._offsets) - 1
 
     def __getitem__(self, number: int) -> str:
-        return str(self._raw(number), "utf-8")
+        return str(self.raw(number), "utf-8")
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over all strings in the order of their numbers."""
@@ -92,8 +92,9 @@ class StringTable:
         _search((self._bytes, self._offsets, order), limits, (data, offsets), numbers)
         return numbers
 
-    def _raw(self, number: int) -> memoryview:
-        return self._view[int(self._offsets[number]) : int(self._offsets[number + 1])]
+    def raw(self, number: int) -> bytes:
+        """Return the UTF-8 of the string with this number."""
+        return bytes(self._view[int(self._offsets[number]) : int(self._offsets[number + 1])])
 
 
 @compiled

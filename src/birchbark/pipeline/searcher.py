@@ -228,7 +228,11 @@ class Searcher:
         return self._latest().index.documents(doc_ids)
 
     def add(
-        self, documents: Iterable[Document], *, leave_out: Collection[str] = ()
+        self,
+        documents: Iterable[Document],
+        *,
+        delete: Iterable[str] = (),
+        leave_out: Collection[str] = (),
     ) -> AddedDocuments:
         """Add documents, all or none; a document with a known id replaces the existing one.
 
@@ -238,6 +242,7 @@ class Searcher:
 
         Args:
             documents: The documents to add.
+            delete: Ids of documents to delete at the same time, if they exist. Defaults to none.
             leave_out: Attachments (`tokens`, `vectors`) that are not completed, because something
                 else will do it. Defaults to none.
 
@@ -250,7 +255,9 @@ class Searcher:
             ArtifactError: Another process is writing to the index.
         """
         with self._write_lock:
-            return add_documents(self.directory, documents, self.load, leave_out=leave_out)
+            return add_documents(
+                self.directory, documents, self.load, delete=delete, leave_out=leave_out
+            )
 
     def delete(self, doc_ids: Iterable[str]) -> int:
         """Delete documents and return how many existed; the change is then on disk."""

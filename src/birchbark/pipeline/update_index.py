@@ -43,15 +43,17 @@ def add_documents(
     progress: Progress = no_progress,
     on_commit: Callable[[AddedDocuments, int], object] = lambda added, total: None,
     *,
+    delete: Iterable[str] = (),
     leave_out: Collection[str] = (),
 ) -> AddedDocuments:
-    """Add documents, all or none; then compute their attachments and build graphs.
+    """Add and delete documents, all or none; then compute attachments and build graphs.
 
     A document with a known id replaces the existing one. An attachment that already lacked other
     documents is not completed, since that may take long: `attach` does it. load: returns the scorer
     of a model by its name. on_commit: called when the documents are on disk and before attachments
-    are computed, with the counts and the total number of documents in the index. leave_out: names
-    of further attachments that are not completed. Raises InputError, and changes nothing, if a
+    are computed, with the counts and the total number of documents in the index. delete: ids of
+    documents to delete, if they exist. leave_out: names of further attachments that are not
+    completed. Raises InputError, and changes nothing, if a
     document cannot be indexed or the attachments were made by another version of their model.
     """
     with IndexWriter(directory) as writer:
@@ -65,6 +67,8 @@ def add_documents(
                 advance(1)
         new = len(writer) - before
         added = AddedDocuments(new, count - new)
+        for doc_id in delete:
+            writer.delete(doc_id)
         writer.commit()
         on_commit(added, len(writer))
         complete_attachments(writer, precomputations, progress)

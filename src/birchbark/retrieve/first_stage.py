@@ -39,7 +39,8 @@ class FirstStage:
         fields: Indexed field → weight, 0 or more. Default `{"contents": 1.0}`.
         field_models: Field → weighting model, for fields that do not use `model`. Default: empty.
         match: How many terms of the original query a candidate contains. Default `OR`.
-        filters: Keyword field → value that a candidate must have. Statistics such as document
+        filters: Keyword field → value that a candidate must have; `docs/*` stands for all values
+            that begin with `docs/`. Statistics such as document
             frequencies are still those of all documents. Default: empty.
         expansion: `RM3` settings to expand each query with terms from the first field of the best
             documents; None for no expansion. Default None.

@@ -46,7 +46,8 @@ class Selection:
     """Which documents are candidates for one query.
 
     match: how many of `terms` a candidate contains. terms: the distinct terms of the query.
-    filters: keyword field → value that a candidate must have. allowed: name of a part → which of
+    filters: keyword field → value that a candidate must have, or, before a final `*`, how its value
+    must begin. allowed: name of a part → which of
     its documents may be candidates, bool (documents,); None if all may.
     """
 
@@ -73,9 +74,11 @@ class Selection:
             others = ~self.allowed[part.name]
             excluded = others | excluded if len(excluded) else others
         for name, value in self.filters.items():
-            postings = part.fields[index.filter_number(name)].postings(value)
+            field = part.fields[index.filter_number(name)]
             others = np.ones(part.documents, bool)
-            if postings is not None:
+            if value.endswith("*"):
+                others[field.documents_with_prefix(value[:-1])] = False
+            elif (postings := field.postings(value)) is not None:
                 others[postings.docs] = False
             excluded = others | excluded if len(excluded) else others
         return excluded

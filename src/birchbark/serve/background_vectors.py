@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from threading import Event, Thread
 
-from birchbark.errors import BirchbarkError
 from birchbark.pipeline.missing_vectors import SLICE_DOCUMENTS, MissingVectors
 from birchbark.pipeline.searcher import Searcher
+from birchbark.serve.background_thread import BackgroundThread
 
 QUIET_SECONDS = 0.2  # without a request, before computing goes on
 POLL_SECONDS = 0.01  # between two looks for active requests
 WATCH_SECONDS = 1.0  # between two looks for new documents
-MAX_RETRY_SECONDS = 60.0
-REPORTED_FAILURES = 3  # in succession; fewer are normal while another process writes
 OTHER_VECTORS = "no vectors are computed: the index has those of another model or other segments"
 
 
-class _StoppedError(Exception):
-    """The service is ending."""
-
-
-class BackgroundVectors:
+class BackgroundVectors(BackgroundThread):
     """Computes the vectors that a searcher's index lacks, in a thread of its own.
 
     The thread pauses before the next batch when a request arrives. It continues with documents that
-    are added later. Errors are reported, and computing is tried again.
+    are added later.
 
     Attributes:
         missing: Number of documents that lacked vectors at the last look.
@@ -34,11 +27,10 @@ class BackgroundVectors:
 
     def __init__(self, vectors: MissingVectors, report: Callable[[str], object]) -> None:
         """report: called with messages, in the thread."""
-        self._vectors, self._report = vectors, report
+        failure = "vectors cannot be computed, but searches work"
+        super().__init__("birchbark-vectors", failure, report)
+        self._vectors = vectors
         self._active: Callable[[], int] = lambda: 0
-        self._stopping = Event()
-        self._thread = Thread(target=self._run, name="birchbark-vectors", daemon=True)
-        self._reported = ""
         self._start: float | None = None  # of computing, since all documents had vectors
         self._computed = 0  # documents, since then
         self.missing = 0
@@ -54,31 +46,14 @@ class BackgroundVectors:
         """Whether vectors of added documents are computed; false if the index has other vectors."""
         return self._vectors.documents is not None
 
-    def start(self, active: Callable[[], int]) -> None:
+    def start_beside(self, active: Callable[[], int]) -> None:
         """Start the thread. active: returns the number of active requests."""
         self._active = active
-        self._thread.start()
+        self.start()
 
-    def stop(self) -> None:
-        """End the thread, which drops the slice that it is computing, and wait for its end."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        failures = 0
-        while True:
-            try:
-                self._fill()
-                failures = 0
-                self._wait(WATCH_SECONDS)
-            except _StoppedError:
-                return
-            except (BirchbarkError, OSError) as error:
-                failures += 1
-                if failures >= REPORTED_FAILURES:
-                    self._report_once(f"vectors cannot be computed, but searches work: {error}")
-                self._stopping.wait(min(2.0 ** (failures - 1), MAX_RETRY_SECONDS))
+    def _work(self) -> float:
+        self._fill()
+        return WATCH_SECONDS
 
     def _fill(self) -> None:
         """Compute the vectors of all documents that lack them."""
@@ -114,12 +89,3 @@ class BackgroundVectors:
             elif time.monotonic() >= quiet_until:
                 return
             self._wait(POLL_SECONDS)
-
-    def _wait(self, seconds: float) -> None:
-        if self._stopping.wait(seconds):
-            raise _StoppedError
-
-    def _report_once(self, message: str) -> None:
-        if message != self._reported:
-            self._report(message)
-        self._reported = message

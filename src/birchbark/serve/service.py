@@ -25,6 +25,7 @@ from birchbark.score.bert_scorer import BertScorer
 from birchbark.score_cache.cached_scorer import uncached
 from birchbark.serve.admission import AdmissionControl, BusyError, Slot
 from birchbark.serve.answer_stream import AnswerStream, DisconnectedError
+from birchbark.serve.background_sync import BackgroundSync
 from birchbark.serve.background_vectors import BackgroundVectors
 from birchbark.serve.choose_rankers import choose_rankers
 from birchbark.serve.limits import Limits
@@ -60,7 +61,8 @@ class Service:
 
     embedding: the model for searches with `by: embedding`, loaded at the first of these; None to
     refuse them. writable: whether requests may change documents. background: computes missing
-    vectors while no request is active; None to compute none.
+    vectors while no request is active; None to compute none. sync: reads changed files of the
+    served folder; None to read none.
     """
 
     def __init__(
@@ -71,12 +73,13 @@ class Service:
         *,
         writable: bool = False,
         background: BackgroundVectors | None = None,
+        sync: BackgroundSync | None = None,
     ) -> None:
         self.searcher, self.embedding = searcher, embedding
         self.limits, self.writable = limits, writable
         self.admission = AdmissionControl(limits)
         self.metrics = Metrics(lambda: searcher.pairs_scored)
-        self._background = background
+        self._background, self._sync = background, sync
         self._scoring_pool = ThreadPoolExecutor(limits.max_concurrent, "birchbark-score")
         self._quick_pool = ThreadPoolExecutor(QUICK_THREADS, "birchbark-quick")
         self._write_pool = ThreadPoolExecutor(1, "birchbark-write")
@@ -225,20 +228,24 @@ class Service:
         return await self._submit(slot, self._quick_pool, work)
 
     def start(self) -> None:
-        """Start to compute missing vectors while no request is active."""
+        """Start to compute missing vectors while no request is active, and to watch the folder."""
         if background := self._background:
             self.metrics.watch_missing_vectors(lambda: background.missing)
-            background.start(lambda: self.admission.active)
+            background.start_beside(lambda: self.admission.active)
+        if self._sync:
+            self._sync.start_with(self.add)
 
-    def add(self, documents: Sequence[Document]) -> AddedDocuments:
-        """Add documents; vectors that are computed in the background are left to it."""
+    def add(self, documents: Sequence[Document], delete: Sequence[str] = ()) -> AddedDocuments:
+        """Add and delete documents; vectors that are computed in the background are left to it."""
         computes = self._background is not None and self._background.computes
-        return self.searcher.add(documents, leave_out=[VECTORS] if computes else ())
+        leave_out = [VECTORS] if computes else ()
+        return self.searcher.add(documents, delete=delete, leave_out=leave_out)
 
     def close(self) -> None:
         """Wait until all threads have ended."""
-        if self._background:
-            self._background.stop()
+        for thread in (self._background, self._sync):
+            if thread:
+                thread.stop()
         for pool in (self._scoring_pool, self._quick_pool, self._write_pool):
             pool.shutdown(wait=True)
 

@@ -1,0 +1,86 @@
+"""`birchbark index sync`: how is an index brought up to date with its folder?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import click
+
+from birchbark.cli.console import counted, notify, progress, report_intake
+from birchbark.cli.index_attach import report_missing_graphs, report_missing_vectors
+from birchbark.cli.options import PATH
+from birchbark.errors import InputError
+
+
+@click.command(
+    epilog="Example: birchbark index sync notes   # notes.index, built at the first time",
+    short_help="Bring an index up to date with its folder.",
+)
+@click.argument("folder", type=PATH)
+def sync(folder: Path) -> None:
+    """Add, replace and delete documents so that the index of FOLDER equals one built afresh.
+
+    The index is FOLDER.index, which is built if it does not exist; or give the path of an index
+    that was built from a folder. Only files that are new, or changed in size, time and contents,
+    are read. Files are chosen and read as when the index was built.
+    """
+    index, was_built = index_of(folder)
+    if was_built:
+        return
+    sync_and_report(index, None if index == folder.resolve() else folder.resolve())
+    report_missing_vectors(index)
+    report_missing_graphs(index)
+
+
+def index_of(path: Path) -> tuple[Path, bool]:
+    """Return `path` if it is an index, or else the index of the folder or file at `path`.
+
+    That index is PATH.index, which is built if it does not exist. Also returns whether it was.
+    """
+    from birchbark.collection.documents import collection_format, read_collection
+    from birchbark.collection.files.folder_state import FolderSource
+    from birchbark.collection.intake import Intake
+    from birchbark.index.build_index import build_index
+    from birchbark.index.layout import is_index
+    from birchbark.pipeline.folder_index import build_folder_index
+
+    path = path.resolve()
+    if is_index(path):
+        return path, False
+    if not path.exists():
+        raise InputError("no such index or folder", where=str(path))
+    index = path.with_name(path.name + ".index")
+    if index.exists():
+        return index, False
+    intake = Intake(remedy="see birchbark index build --help")
+    with progress("indexing") as advance:
+        if collection_format(str(path)) == "folder":
+            watch = partial(counted, advance=advance)
+            build_folder_index(FolderSource(str(path)), index, intake=intake, watch=watch)
+        else:
+            build_index(counted(read_collection(path, intake), advance), index)
+    notify(f"indexed {path} in {index}")
+    report_intake(intake)
+    return index, True
+
+
+def sync_and_report(index: Path, folder: Path | None = None) -> None:
+    """Bring an index up to date, and report what has changed. folder: see `sync_folder`."""
+    from birchbark.pipeline.folder_index import folder_state, sync_folder
+    from birchbark.pipeline.update_index import AddedDocuments, add_documents
+    from birchbark.records import Document
+    from birchbark.score.load_scorer import load_scorer
+
+    intake = folder_state(index).source.intake()
+
+    def change(documents: Sequence[Document], deleted: Sequence[str]) -> AddedDocuments:
+        return add_documents(index, documents, load_scorer, progress, delete=deleted)
+
+    found = sync_folder(index, change, folder, intake)
+    notify(
+        f"{found.new:,} documents new, {found.replaced:,} changed, {found.deleted:,} deleted, "
+        f"{found.unchanged:,} unchanged, in {index}"
+    )
+    report_intake(intake)

@@ -1,0 +1,96 @@
+"""Which types of files are read, and how is each recognised?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from birchbark.collection.files.file import ReadFile
+from birchbark.collection.files.mail import read_mail
+from birchbark.collection.files.pandoc import (
+    is_manual_page,
+    pandoc_installed,
+    pandoc_reader,
+    read_manual_page,
+)
+from birchbark.collection.files.pdf import pdfium_installed, read_pdf
+from birchbark.collection.files.plain import (
+    is_text,
+    read_code,
+    read_html,
+    read_markdown,
+    read_restructured_text,
+    read_text,
+)
+
+REMEDY = "pip install 'birchbark[files]'"
+_MANUAL_SECTION = re.compile(r"\.[1-9][a-z]{0,6}")  # .1, .3pm, .1ssl
+
+
+@dataclass(frozen=True, slots=True)
+class FileType:
+    """A type of files.
+
+    Attributes:
+        name: Name of the type, which searches can filter by.
+        read: Reads a file of this type.
+        installed: Whether what `read` needs is installed. Default: it needs nothing.
+        accepts: Whether the bytes of a file are of this type, where its name alone does not tell.
+    """
+
+    name: str
+    read: ReadFile
+    installed: Callable[[], bool] | None = None
+    accepts: Callable[[bytes], bool] | None = None
+
+    def missing(self) -> str:
+        """Return how to install what is missing to read this type; empty if nothing is."""
+        return "" if self.installed is None or self.installed() else REMEDY
+
+
+def _by_pandoc(name: str, format_name: str) -> FileType:
+    return FileType(name, pandoc_reader(format_name), pandoc_installed)
+
+
+TEXT = FileType("text", read_text)
+CODE = FileType("code", read_code)
+MANUAL_PAGE = FileType("manual page", read_manual_page, pandoc_installed, is_manual_page)
+NAMED_LIKE_TEXT = FileType("text", read_text, accepts=is_text)
+MARKDOWN, HTML = FileType("markdown", read_markdown), FileType("html", read_html)
+OF_SUFFIX = {
+    **dict.fromkeys((".txt", ".text"), TEXT),
+    **dict.fromkeys((".md", ".markdown"), MARKDOWN),
+    ".rst": FileType("restructuredtext", read_restructured_text),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
+    ".pdf": FileType("pdf", read_pdf, pdfium_installed),
+    ".eml": FileType("email", read_mail),
+    ".docx": _by_pandoc("word", "docx"),
+    ".pptx": _by_pandoc("powerpoint", "pptx"),
+    ".odt": _by_pandoc("opendocument", "odt"),
+    ".rtf": _by_pandoc("rtf", "rtf"),
+    ".epub": _by_pandoc("epub", "epub"),
+    ".ipynb": _by_pandoc("notebook", "ipynb"),
+    ".tex": _by_pandoc("latex", "latex"),
+    ".org": _by_pandoc("org", "org"),
+    **dict.fromkeys(
+        (
+            ".bash .c .cc .clj .cpp .cs .css .cxx .dart .el .erl .ex .exs .f90 .go .h .hh .hpp .hs "
+            ".java .jl .js .jsx .kt .lisp .lua .m .mjs .ml .mli .php .pl .pm .py .pyi .pyx .r .rb "
+            ".rs .scala .scm .sh .sql .swift .tcl .ts .tsx .v .vb .vim .vue .zig .zsh"
+        ).split(),
+        CODE,
+    ),
+}
+
+
+def file_type(path: Path) -> FileType | None:
+    """Return the type of the file that its name indicates; None if that type is not read.
+
+    The suffix before .gz counts. A name without a suffix indicates plain text, such as README.
+    """
+    suffix = (Path(path.stem) if path.suffix == ".gz" else path).suffix
+    if _MANUAL_SECTION.fullmatch(suffix):
+        return MANUAL_PAGE
+    return NAMED_LIKE_TEXT if not suffix else OF_SUFFIX.get(suffix.lower())

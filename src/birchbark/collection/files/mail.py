@@ -1,0 +1,27 @@
+"""How is an e-mail read?"""
+
+from __future__ import annotations
+
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+
+from birchbark.collection.files.file import Fields, File
+from birchbark.collection.markup import plain_text
+from birchbark.errors import InputError, first_line
+
+
+def read_mail(file: File) -> Fields:
+    """Return the subject, the text and the sender of a message (RFC 5322).
+
+    Attachments are not read. Raises InputError for a message that cannot be decoded.
+    """
+    try:
+        message = message_from_bytes(file.raw, policy=policy.default)
+        assert isinstance(message, EmailMessage)
+        body = message.get_body(("plain", "html"))
+        content = body.get_content() if body else ""
+        text = plain_text(content)[1] if body and body.get_content_subtype() == "html" else content
+        subject, sender = str(message["subject"] or ""), str(message["from"] or "")
+    except Exception as error:  # the email package raises errors of many kinds for damaged headers
+        raise InputError(f"the message cannot be decoded: {first_line(error)}") from None
+    return {"title": subject, "text": text.replace("\r\n", "\n").strip(), "authors": sender}

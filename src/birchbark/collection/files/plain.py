@@ -1,0 +1,79 @@
+"""How are title and text told apart in plain text, Markdown, reStructuredText and HTML?"""
+
+from __future__ import annotations
+
+import re
+
+from birchbark.collection.files.file import Fields, File
+from birchbark.collection.markup import page_text
+from birchbark.errors import InputError
+
+MOST_PER_LINE = 300
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*")
+_UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1*")
+
+
+def read_text(file: File) -> Fields:
+    """Return the text; it has no title."""
+    return {"title": "", "text": file.decode()}
+
+
+def read_code(file: File) -> Fields:
+    """Return source code; InputError for code that a program made shorter or generated."""
+    text = file.decode()
+    if len(text) > MOST_PER_LINE * (text.count("\n") + 1):
+        raise InputError(
+            "the lines are too long for source code that people read",
+            wanted=f"{MOST_PER_LINE} characters a line or fewer, on average",
+        )
+    return {"title": "", "text": text}
+
+
+def read_html(file: File) -> Fields:
+    """Return the <title> and the text, without navigation."""
+    title, text = page_text(file.decode(markup=True))
+    return {"title": title, "text": text}
+
+
+def read_markdown(file: File) -> Fields:
+    """Return the first heading outside fenced code as the title, and the rest as the text."""
+    lines = file.decode().split("\n")
+    fenced = False
+    for number, line in enumerate(lines):
+        fenced ^= line.lstrip().startswith(("```", "~~~"))
+        heading = _HEADING.fullmatch(line)
+        if heading and not fenced:
+            return _without(lines, number, number + 1, heading[1])
+    return {"title": "", "text": "\n".join(lines)}
+
+
+def read_restructured_text(file: File) -> Fields:
+    """Return the first underlined line as the title, and the rest as the text."""
+    lines = file.decode().split("\n")
+    for number in range(len(lines) - 1):
+        title, line = lines[number].rstrip(), lines[number + 1].rstrip()
+        is_title = title and not title[0].isspace() and not _UNDERLINE.fullmatch(title)
+        if is_title and _UNDERLINE.fullmatch(line) and len(line) >= max(len(title), 2):
+            overlined = number and lines[number - 1].rstrip() == line
+            return _without(lines, number - bool(overlined), number + 2, title)
+    return {"title": "", "text": "\n".join(lines)}
+
+
+def _without(lines: list[str], start: int, end: int, title: str) -> Fields:
+    """Return the `title` and the text of `lines` without those from `start` to `end`."""
+    return {"title": title.strip(), "text": "\n".join(lines[:start] + lines[end:]).lstrip("\n")}
+
+
+def is_text(raw: bytes) -> bool:
+    """Return whether the beginning of a file looks like text: no control characters, valid UTF-8.
+
+    For files whose name does not tell; those in other encodings are told by their suffix only.
+    """
+    start = raw[:4096]
+    try:
+        text = start.decode()
+    except UnicodeDecodeError as error:
+        if error.start < len(start) - 3:  # a character may be cut at the end
+            return False
+        text = start[: error.start].decode()
+    return all(character.isprintable() or character in "\t\n\r\f" for character in text)

@@ -1,0 +1,46 @@
+"""When does a service look for changed files of the folder that it serves? Every few seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from birchbark.pipeline.folder_index import folder_has_changed, sync_folder
+from birchbark.pipeline.update_index import AddedDocuments
+from birchbark.records import Document
+from birchbark.serve.background_thread import BackgroundThread
+
+WATCH_SECONDS = 2.0  # between two looks
+WATCH_SHARE = 20.0  # a look that takes a second is repeated after this many
+
+
+class BackgroundSync(BackgroundThread):
+    """Brings an index up to date with its folder, in a thread of its own."""
+
+    def __init__(self, index: Path, folder: Path, report: Callable[[str], object]) -> None:
+        """report: called with messages, in the thread."""
+        name, failure = "birchbark-sync", "changed files are not read, but searches work"
+        super().__init__(name, failure, report)
+        self._index, self._folder = index, folder
+        self._change: Callable[[Sequence[Document], Sequence[str]], AddedDocuments]
+
+    def start_with(
+        self, change: Callable[[Sequence[Document], Sequence[str]], AddedDocuments]
+    ) -> None:
+        """Start the thread. change: adds documents and deletes ids, all or none."""
+        self._change = change
+        self.start()
+
+    def _work(self) -> float:
+        start = time.monotonic()
+        changed = folder_has_changed(self._index, self._folder)
+        seconds = time.monotonic() - start
+        if changed:
+            found = sync_folder(self._index, self._change, self._folder)
+            if found.changed:
+                self._report(
+                    f"{self._folder}: {found.new:,} documents new, {found.replaced:,} changed, "
+                    f"{found.deleted:,} deleted"
+                )
+        return max(WATCH_SECONDS, WATCH_SHARE * seconds)

@@ -1,0 +1,182 @@
+"""Is each type of files recognised, and read with its title and without its markup?"""
+
+from __future__ import annotations
+
+import json
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from birchbark.collection.files import file_types
+from birchbark.collection.files.file_types import OF_SUFFIX, FileType, file_type
+from birchbark.collection.files.folder import read_folder
+from birchbark.collection.files.pdf import PAGE_BREAK
+from birchbark.collection.intake import Intake
+from birchbark.records import Document
+
+MARKDOWN = (
+    "---\ntitle: Birch bark\n---\n\n# Uses\n\nPeople made *baskets* of it.[^1]\n\n[^1]: A note.\n"
+)
+
+
+def read(folder: Path, name: str, contents: str | bytes) -> Document:
+    """Return the one file that is written to `folder`."""
+    raw = contents if isinstance(contents, bytes) else contents.encode()
+    (folder / name).write_bytes(raw)
+    ((_, document),) = read_folder(folder, Intake(skip_bad=False))
+    return document
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.txt", "text"),
+        ("README", "text"),
+        ("a.HTML", "html"),
+        ("a.md.gz", "markdown"),
+        ("ls.1.gz", "manual page"),
+        ("perlfunc.3pm", "manual page"),
+        ("a.py", "code"),
+        ("a.zip", None),
+        ("a.10", None),
+    ],
+)
+def test_types_by_name(name: str, expected: str | None) -> None:
+    """The suffix before .gz counts, in upper or lower case."""
+    kind = file_type(Path(name))
+    assert (kind and kind.name) == expected
+
+
+@pytest.mark.parametrize(
+    ("suffix", "to"),
+    [(".docx", "docx"), (".odt", "odt"), (".epub", "epub"), (".rtf", "rtf"), (".tex", "latex"),
+     (".org", "org"), (".pptx", "pptx"), (".ipynb", "ipynb")],
+)  # fmt: skip
+def test_what_pandoc_reads(tmp_path: Path, suffix: str, to: str) -> None:
+    """Title and text, without markup; footnotes stay."""
+    pypandoc = pytest.importorskip("pypandoc")
+    file = tmp_path / "files" / f"a{suffix}"
+    file.parent.mkdir()
+    pypandoc.convert_text(MARKDOWN, to, "markdown", outputfile=str(file), extra_args=["-s"])
+    ((_, document),) = read_folder(file.parent, Intake(skip_bad=False))
+    assert document.fields["type"] == OF_SUFFIX[suffix].name
+    assert "People made baskets of it." in document.text.replace("it.1", "it.")
+    assert "A note." in document.text or suffix in {".pptx", ".rtf"}
+    assert document.title == "Birch bark" or suffix in {".odt", ".rtf", ".ipynb", ".pptx"}
+
+
+def test_damaged_documents_are_skipped_with_a_reason(tmp_path: Path) -> None:
+    """One line each."""
+    pytest.importorskip("pypandoc")
+    pytest.importorskip("pypdfium2")
+    for name in ("a.docx", "b.pdf", "c.epub"):
+        (tmp_path / name).write_bytes(b"PK\x03\x04 no such thing")
+    intake = Intake()
+    assert not list(read_folder(tmp_path, intake))
+    assert [error.what.split(":")[0] for error in intake.skipped] == [
+        "pandoc cannot read it",
+        "the PDF cannot be read",
+        "pandoc cannot read it",
+    ]
+
+
+def test_without_the_extra_a_note_tells_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else is affected."""
+    word = FileType("word", OF_SUFFIX[".docx"].read, lambda: False)
+    monkeypatch.setitem(file_types.OF_SUFFIX, ".docx", word)
+    (tmp_path / "a.docx").touch()
+    (tmp_path / "b.txt").write_text("x")
+    intake = Intake()
+    assert [document.doc_id for _, document in read_folder(tmp_path, intake)] == ["b.txt"]
+    assert dict(intake.notes) == {"word file not read: pip install 'birchbark[files]'": 1}
+
+
+def test_pdf(tmp_path: Path) -> None:
+    """Pages are separated by form feeds, and divided words are joined."""
+    pytest.importorskip("pypdfium2")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    from matplotlib.backends.backend_pdf import PdfPages
+
+    with PdfPages(tmp_path / "a.pdf", metadata={"Title": "Birch  bark"}) as pages:
+        for text in ("The bark is white.", "It peels easily."):
+            figure = pyplot.figure()
+            figure.text(0.1, 0.5, text)
+            pages.savefig(figure)
+            pyplot.close(figure)
+    ((_, document),) = read_folder(tmp_path, Intake(skip_bad=False))
+    assert (document.title, document.fields["type"]) == ("Birch bark", "pdf")
+    assert [page.strip() for page in document.text.split(PAGE_BREAK)] == [
+        "The bark is white.",
+        "It peels easily.",
+    ]
+
+
+def test_manual_pages(tmp_path: Path) -> None:
+    """By the macros of man or mdoc; other files with a number as their suffix are not read."""
+    pytest.importorskip("pypandoc")
+    page = '.\\" comment\n.TH LS 1 2026\n.SH NAME\nls \\- list \\fIdirectory\\fR contents\n'
+    (tmp_path / "ls.1").write_text(page)
+    (tmp_path / "cat.1").write_text(
+        ".Dd May 1, 2026\n.Dt CAT 1\n.Os\n.Sh NAME\n.Nm cat\n.Nd join files\n"
+    )
+    (tmp_path / "libfoo.so.1").write_bytes(b"\x7fELF")
+    cat, ls = (document for _, document in read_folder(tmp_path, Intake(skip_bad=False)))
+    assert (ls.title, ls.text) == ("LS(1)", "NAME\n\nls - list directory contents")
+    assert "join files" in cat.text
+
+
+@pytest.mark.parametrize("html", [False, True])
+def test_mail(tmp_path: Path, html: bool) -> None:
+    """Subject, sender and text; attachments are left out."""
+    message = EmailMessage()
+    message["Subject"], message["From"] = "Größe der Körbe", "Ann <ann@example.org>"
+    message.set_content("The baskets are small.\n", cte="quoted-printable")
+    if html:
+        message.set_content("<p>The baskets<br>are small.", subtype="html")
+    message.add_attachment(b"\0\1", maintype="application", subtype="zip", filename="a.zip")
+    document = read(tmp_path, "a.eml", message.as_bytes())
+    assert document.title == "Größe der Körbe"
+    assert document.text.split() == "The baskets are small.".split()
+    assert document.fields["authors"] == "Ann <ann@example.org>"
+
+
+def test_notebooks_keep_prose_and_code(tmp_path: Path) -> None:
+    """In their order."""
+    pytest.importorskip("pypandoc")
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["Load the *bark*."]},
+        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [],
+         "source": ["load('bark')"]},
+    ]  # fmt: skip
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    text = read(tmp_path, "a.ipynb", json.dumps(notebook)).text
+    assert text.index("Load the bark.") < text.index("load('bark')")
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "rest"),
+    [
+        ("Birch bark\n==========\n\nA text.\n", "Birch bark", "A text."),
+        ("====\nBark\n====\nA text.", "Bark", "A text."),
+        (".. a comment\n\nBark\n----\nA text.", "Bark", ".. a comment\n\nA text."),
+        ("A text.\n--\nmore", "", "A text.\n--\nmore"),
+        ("====  ====\na     b\n====  ====", "", "====  ====\na     b\n====  ===="),
+        ("A text.", "", "A text."),
+    ],
+)
+def test_the_title_of_restructured_text(tmp_path: Path, text: str, title: str, rest: str) -> None:
+    """The first line that is underlined in its whole length."""
+    document = read(tmp_path, "a.rst", text)
+    assert (document.title, document.text) == (title, rest)
+
+
+def test_minified_code_is_skipped(tmp_path: Path) -> None:
+    """Code that people read has lines."""
+    (tmp_path / "a.js").write_text("f(x);\n" * 100)
+    (tmp_path / "b.js").write_text("f(x);" * 100)
+    intake = Intake()
+    assert [document.doc_id for _, document in read_folder(tmp_path, intake)] == ["a.js"]
+    assert "lines are too long" in str(intake.skipped[0])

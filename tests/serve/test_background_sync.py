@@ -1,0 +1,147 @@
+"""Does a service follow the changes of its folder while it is searched?"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from birchbark.collection.files import folder as folder_module
+from birchbark.collection.files.folder_state import FolderSource
+from birchbark.index.index import Index
+from birchbark.index.verify import find_damage
+from birchbark.pipeline.folder_index import build_folder_index, folder_has_changed
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.searcher import Searcher
+from birchbark.serve import background_sync, background_thread
+from birchbark.serve.app import application
+from birchbark.serve.background_sync import BackgroundSync
+from birchbark.serve.limits import Limits
+from birchbark.serve.service import Service
+from conftest import WordScorer
+
+PATIENCE = 30.0  # seconds
+WORDS = "birch bark river canoe bridge engine bees iron water forest".split()
+Client = tuple[TestClient, list[str]]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short waits."""
+    monkeypatch.setattr(background_sync, "WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(background_thread, "MAX_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(folder_module, "SETTLED_NS", 50_000_000)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "always.txt").write_text("A birch by the river.")
+    return tmp_path / "files"
+
+
+@pytest.fixture
+def served(folder: Path, tmp_path: Path) -> Iterator[Client]:
+    """A client of a service of the folder, and the service's messages."""
+    index, messages = tmp_path / "index", list[str]()
+    build_folder_index(FolderSource(str(folder)), index)
+    searcher, sync = (
+        Searcher(index, Ranker(WordScorer())),
+        BackgroundSync(index, folder, messages.append),
+    )
+    service = Service(searcher, None, Limits(budget=20), writable=True, sync=sync)
+    with TestClient(application(service)) as client:
+        yield client, messages
+
+
+def contents(index: Path) -> dict[str, dict[str, str]]:
+    return {document.doc_id: dict(document.fields) for document in Index(index)}
+
+
+def settle(index: Path, folder: Path) -> None:
+    """Return when the service has seen the last change."""
+    end = time.monotonic() + PATIENCE
+    while folder_has_changed(index, folder):
+        assert time.monotonic() < end, "changes are not seen"
+        time.sleep(0.02)
+
+
+def change(folder: Path, chance: random.Random) -> None:
+    """Add, change, rename, delete, move away or half write a random file."""
+    name = folder / f"{chance.choice('abcde')}/{chance.randrange(8)}.txt"
+    text = " ".join(chance.choices(WORDS, k=20))
+    name.parent.mkdir(exist_ok=True)
+    kind = chance.choice(["write", "write", "half", "rename", "delete", "folder", "damage"])
+    if kind == "write":
+        name.write_text(text)
+    elif kind == "half":
+        with name.open("w") as out:
+            out.write(text[:30])
+            out.flush()
+            time.sleep(0.02)
+            out.write(text[30:])
+    elif kind == "rename" and name.exists():
+        name.rename(name.with_name(f"{chance.randrange(8)}.txt"))
+    elif kind == "delete":
+        name.unlink(missing_ok=True)
+    elif kind == "folder" and not (folder / "moved").exists():
+        name.parent.rename(folder / "moved")
+    elif kind == "damage":
+        name.write_bytes(b"\0\xff\1" + os.urandom(10))
+
+
+def test_two_hundred_changes(served: Client, folder: Path, tmp_path: Path) -> None:
+    """The index equals one that is built afresh, and no request fails meanwhile."""
+    client, _ = served
+    chance = random.Random(7)
+    for number in range(200):
+        change(folder, chance)
+        if number % 4 == 0:
+            answer = client.post("/search", json={"query": " ".join(chance.choices(WORDS, k=2))})
+            assert answer.status_code == 200
+    settle(tmp_path / "index", folder)
+    build_folder_index(FolderSource(str(folder)), tmp_path / "afresh")
+    assert contents(tmp_path / "index") == contents(tmp_path / "afresh")
+    assert len(contents(tmp_path / "index")) > 5
+    assert find_damage(tmp_path / "index") == []
+
+
+def test_a_change_is_told_and_found(served: Client, folder: Path, tmp_path: Path) -> None:
+    """New and deleted documents; documents that were added over HTTP stay."""
+    client, messages = served
+    document = {"id": "other", "text": "An iron engine."}
+    assert client.post("/documents", json={"documents": [document]}).json()["added"] == 1
+    (folder / "bees.txt").write_text("Bees dance by the river.")
+    settle(tmp_path / "index", folder)
+    hits = client.post("/search", json={"query": "bees dance"}).json()["hits"]
+    assert hits[0]["doc_id"] == "bees.txt"
+    (folder / "bees.txt").unlink()
+    settle(tmp_path / "index", folder)
+    assert set(contents(tmp_path / "index")) == {"always.txt", "other"}
+    assert messages == [
+        f"{folder}: 1 documents new, 0 changed, 0 deleted",
+        f"{folder}: 0 documents new, 0 changed, 1 deleted",
+    ]
+
+
+def test_a_missing_folder_is_told_once(served: Client, folder: Path) -> None:
+    """Searches go on, and so does watching when it is back."""
+    client, messages = served
+    folder.rename(folder.with_name("away"))
+    end = time.monotonic() + PATIENCE
+    while not messages and time.monotonic() < end:
+        time.sleep(0.02)
+    assert client.post("/search", json={"query": "birch"}).json()["hits"]
+    time.sleep(0.1)
+    assert len(messages) == 1
+    assert "no such folder" in messages[0]
+    folder.with_name("away").rename(folder)
+    (folder / "new.txt").write_text("A new canoe.")
+    while len(messages) < 2 and time.monotonic() < end:
+        time.sleep(0.02)
+    assert "1 documents new" in messages[1]
