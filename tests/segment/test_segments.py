@@ -42,6 +42,7 @@ PARTS = st.sampled_from(
         "\x00",
         "\u2028",
         "a" * 50,
+        "    x = [a, b]\n" * 30,
     ]
 )
 TEXTS = st.lists(PARTS, max_size=30).map("".join)
@@ -126,6 +127,28 @@ def test_a_prepended_title_is_split_but_not_lost() -> None:
 def test_sentences(text: str, expected: list[str]) -> None:
     """Abbreviations, numbers, lists, wrapped lines, upper-case news."""
     assert [text[start:end] for start, end in sentence_spans(text)] == expected
+
+
+CODE = "".join(f"    values[{i}] = compute({i}, scale=2)\n" for i in range(40))
+TABLE = "".join(f"item {i}     {i * 3}.50     in stock\n" for i in range(40))
+PROSE = "a line of prose that goes on and on without an end, and is wrapped\n" * 40
+
+
+@pytest.mark.parametrize("text", [CODE, TABLE, "x" * 500 + "\n" + CODE])
+def test_code_and_tables_are_split_at_lines(text: str) -> None:
+    """Each chunk is as many lines as fit into 300 characters, or one longer line."""
+    chunks = [text[start:end] for start, end in sentence_spans(text)]
+    lines = [line.strip() for line in text.splitlines()]
+    assert [line.strip() for chunk in chunks for line in chunk.split("\n")] == lines
+    assert all(len(chunk) <= 300 or "\n" not in chunk for chunk in chunks)
+    full = [a + b for a, b in pairwise(map(len, chunks)) if a + b < 300]
+    assert len(full) <= 1
+
+
+@pytest.mark.parametrize("text", [PROSE, "    return [x]\n" * 5, CODE.replace("\n", " ")])
+def test_wrapped_prose_and_short_code_stay_whole(text: str) -> None:
+    """So does a single line, however long it is."""
+    assert len(sentence_spans(text)) == 1
 
 
 def test_the_title_is_a_sentence_of_its_own() -> None:

@@ -55,5 +55,5 @@ def segmenter_name(segmenter: Segmenter) -> str | None:
 
 
 def splitter_version(segmenter: Segmenter) -> str:
-    """Return name and version of the sentence splitter if `segmenter` uses it, otherwise ''."""
-    return f"nupunkt {version('nupunkt')}" if segmenter is sentences else ""
+    """Return the version of the sentence splitter if `segmenter` uses it, otherwise ''."""
+    return f"nupunkt {version('nupunkt')}, lines of code" if segmenter is sentences else ""

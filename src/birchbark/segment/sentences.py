@@ -2,7 +2,8 @@
 
 The library nupunkt finds the boundaries. It takes quadratic time for long runs of line breaks or
 full stops, so text is first split at blank lines and list items, then into stretches of at most
-8,000 characters.
+8,000 characters. Source code, tables and lists without full stops are no sentences: where nupunkt
+finds a long one in them, it is split into chunks of lines.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from birchbark.records import Document, Segment
 
 MAX_STRETCH = 8000  # characters that are passed to nupunkt at a time
+MAX_CHUNK = 300  # characters of lines that are not prose; a longer line stays whole
 LONG_RUN = 24  # stops in a row whose middle is replaced by hyphens
 ABBREVIATIONS = "lt col maj capt sgt cpl adm brig cmdr sen rep gov hon rev lieut mme mlle".split()
 
@@ -22,6 +24,9 @@ _BLOCK_END = re.compile(
     r"\n[^\S\n]*(?:\n[^\S\n]*)+"  # blank lines
     r"|\n(?=[ \t]{0,16}(?:[-*•]|>>>|\(?(?:\d{1,3}|[A-Za-z])[.)])[ \t])"  # a list item, a prompt
 )
+_SYMBOL = re.compile(r"""[^\w\s.,;:!?'"()-]|_""")  # rare in prose
+MAX_SYMBOLS = 0.04  # of the characters of prose other than white space
+_LAID_OUT = re.compile(r"[ \t]|\S.* {3,}\S|\S.*\t")  # a line that is indented or has columns
 _STOPS = re.compile(rf"""[.!?…)\]}}"'*]{{{LONG_RUN},}}""")
 
 
@@ -67,8 +72,33 @@ def _block_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
         spans = [span for span in (_stripped(text, *span) for span in spans) if span[0] < span[1]]
         if stop < end and len(spans) > 1:
             stop = spans.pop()[0]
-        yield from spans
+        for span in spans:
+            yield from [span] if _is_prose(text, *span) else _chunks(text, *span)
         begin = stop
+
+
+def _is_prose(text: str, start: int, end: int) -> bool:
+    """Return whether a sentence is short, a single line, or wrapped lines of prose."""
+    if end - start <= MAX_CHUNK or text.find("\n", start, end) < 0:
+        return True
+    sentence = text[start:end]
+    lines = sentence.split("\n")
+    symbols, characters = len(_SYMBOL.findall(sentence)), len("".join(sentence.split()))
+    laid_out = sum(1 for line in lines[1:] if _LAID_OUT.match(line))
+    return symbols <= MAX_SYMBOLS * characters and laid_out <= len(lines) / 2
+
+
+def _chunks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of chunks of whole lines, of at most MAX_CHUNK characters if possible."""
+    while end - start > MAX_CHUNK:
+        stop = text.rfind("\n", start + 1, start + MAX_CHUNK + 1)
+        if stop < 0:
+            stop = text.find("\n", start + MAX_CHUNK, end)
+        if stop < 0:
+            break
+        yield _stripped(text, start, stop)
+        start = _stripped(text, stop, end)[0]
+    yield start, end
 
 
 def _stretch_end(text: str, begin: int, end: int) -> int:
