@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Make pairs for a second training run: passages that a trained model finds hard, best sentences of
-# passages, and SciFact's training claims. Takes 30 minutes on two cores.
+# passages, source code as negatives, and SciFact's training claims. Takes 30 minutes on two cores.
 # Run: bash training/questions/mine.sh ../shared/data questions questions-1/model
 set -euo pipefail
-data=$1 work=$2 model=$3
+data=$1 work=$2 model=$3 here=$(dirname "$0")
 
 # Every n-th question of a set.
 every() { awk -v every="$2" 'NR % every == 0' "$work/$1.queries"; }
@@ -27,6 +27,17 @@ for name in msmarco-dev nq; do
   birchbark pairs judged "$work/pool.jsonl" --queries "$work/$name.sentences.queries" --qrels "$work/$name.qrels" \
     --run "$work/$name.run" --ranks 1-20 --negatives 6 --segments sentences --best-segments 1 \
     --scoring-model "$model" --output "$work/$name.sentences.tsv"
+done
+
+# Questions with texts that share their words and answer nothing: source code, and other questions.
+python "$here/noise.py" "$work"/{msmarco-dev,nq}.queries > "$work/noise.jsonl"
+birchbark index "$work/noise.jsonl" --to "$work/noise.index"
+cat "$work/pool.jsonl" "$work/noise.jsonl" > "$work/pool-noise.jsonl"
+for name in msmarco-dev nq; do
+  every "$name" 5 > "$work/$name.noise.queries"
+  birchbark retrieve "$work/noise.index" --queries "$work/$name.noise.queries" --depth 8 --output "$work/$name.noise.run"
+  birchbark pairs judged "$work/pool-noise.jsonl" --queries "$work/$name.noise.queries" --qrels "$work/$name.qrels" \
+    --run "$work/$name.noise.run" --ranks 1-8 --negatives 6 --output "$work/$name.noise.tsv"
 done
 
 # SciFact's training claims, without two that are also test claims.
