@@ -10,7 +10,8 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify, progress
-from birchbark.cli.options import check_given_options, index_argument, option, option_group
+from birchbark.cli.grouped_help import option_group
+from birchbark.cli.options import check_given_options, index_argument, option
 
 if TYPE_CHECKING:
     from birchbark.pipeline.precompute import Precomputation

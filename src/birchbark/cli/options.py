@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from birchbark import defaults
+from birchbark.cli.grouped_help import Decorator, option_group
 from birchbark.errors import InputError
 from birchbark.option_rules import NEEDS, check_options
 
-Command = Callable[..., Any]
-Decorator = Callable[[Command], Command]
 PATH = click.Path(path_type=Path)
 BAD_RECORD_REMEDY = "correct it, or skip it with --skip-bad"
 STAGE_SWITCHES = {"duo"}  # can be set in a stage of --stages FILE instead
@@ -24,13 +21,6 @@ STAGE_SWITCHES = {"duo"}  # can be set in a stage of --stages FILE instead
 def option(*names: str, **settings: Any) -> Decorator:
     """Return a click option whose default is shown by --help."""
     return click.option(*names, show_default=True, **settings)
-
-
-def option_group(*options: Decorator) -> Decorator:
-    """Combine several options into one decorator; --help lists them in this order."""
-    return lambda command: functools.reduce(
-        lambda c, decorate: decorate(c), reversed(options), command
-    )
 
 
 def encoding_option(files: str) -> Decorator:
@@ -85,7 +75,7 @@ query_file_options = option_group(
 )
 query_options = option_group(query_file_options, encoding_option("the query file"))
 
-first_stage_options = option_group(
+_retrieval_options = option_group(
     option(
         "--first-stage",
         "first_stage_model",
@@ -127,6 +117,9 @@ first_stage_options = option_group(
         "values that begin with docs/. Folders have the fields path, folder, type and modified; "
         "other fields need --keyword when they are indexed. Repeat to require several.",
     ),
+    title="First stage",
+)
+_expansion_options = option_group(
     option("--rm3", is_flag=True, help="Expand queries with RM3."),
     option(
         "--rm3-documents", default=defaults.RM3_DOCUMENTS, help="RM3: number of feedback documents."
@@ -142,14 +135,30 @@ first_stage_options = option_group(
         default=defaults.RM3_MAX_DF_SHARE,
         help="RM3: ignore terms that occur in more than this share of documents.",
     ),
+    title="Query expansion",
 )
+first_stage_options = option_group(_retrieval_options, _expansion_options)
 
-ranker_options = option_group(
+_model_options = option_group(
     option(
         "--model",
         default=defaults.MODEL,
         help="Model directory, a name listed by `birchbark model list`, or the id of a model "
         "downloaded with `birchbark model fetch`.",
+    ),
+    option(
+        "--embedding",
+        metavar="MODEL",
+        help="Second scorer, an embedding model, which scores all candidates and chooses what "
+        "--model reads; none for no second scorer. Fast if the index stores its vectors.  "
+        f"[default: {defaults.EMBEDDING}; none if --model is an embedding model or scores whole "
+        "documents]",
+    ),
+    option(
+        "--embedding-weight",
+        default=defaults.EMBEDDING_WEIGHT,
+        metavar="E",
+        help="Share of the embedding score in the evidence.",
     ),
     option(
         "--pooling",
@@ -160,11 +169,30 @@ ranker_options = option_group(
         "head; last layer]",
     ),
     option(
+        "--precision",
+        type=click.Choice(["auto", "fp32", "int8"]),
+        default=defaults.PRECISION,
+        help="Arithmetic of BERT. int8 is faster, with scores close to fp32 (see birchbark model "
+        "check); with --read-segments all, fp32 rescores the top segments of the "
+        f"{defaults.RESCORE_DEPTH} best documents. auto: in serve, int8 for the "
+        "default models if the processor has VNNI instructions; otherwise fp32.",
+    ),
+    option(
         "--device",
         type=click.Choice(["cpu", "cuda"]),
         default=defaults.DEVICE,
         help="Device for BERT. cuda needs torch (pip install 'birchbark[train]').",
     ),
+    threads_option,
+    option(
+        "--scores",
+        type=PATH,
+        metavar="STORE",
+        help="Folder in which BERT's scores are stored, so that none is computed twice.",
+    ),
+    title="Models",
+)
+_evidence_options = option_group(
     option(
         "--depth",
         default=defaults.RERANKING_DEPTH,
@@ -195,32 +223,9 @@ ranker_options = option_group(
         default=defaults.FIRST_STAGE_SCALE,
         help="How first-stage scores are scaled before interpolation.",
     ),
-    option(
-        "--max-segments",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Score only the first N segments of each document.  [default: all]",
-    ),
-    option(
-        "--max-length",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Truncate each segment to N tokens.  [default: no limit]",
-    ),
-    option(
-        "--embedding",
-        metavar="MODEL",
-        help="Second scorer, an embedding model, which scores all candidates and chooses what "
-        "--model reads; none for no second scorer. Fast if the index stores its vectors.  "
-        f"[default: {defaults.EMBEDDING}; none if --model is an embedding model or scores whole "
-        "documents]",
-    ),
-    option(
-        "--embedding-weight",
-        default=defaults.EMBEDDING_WEIGHT,
-        metavar="E",
-        help="Share of the embedding score in the evidence.",
-    ),
+    title="Evidence",
+)
+_reading_options = option_group(
     option(
         "--read-segments",
         metavar="N",
@@ -256,6 +261,21 @@ ranker_options = option_group(
         "cosine of the model's token embeddings.",
     ),
     option(
+        "--max-segments",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Score only the first N segments of each document.  [default: all]",
+    ),
+    option(
+        "--max-length",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Truncate each segment to N tokens.  [default: no limit]",
+    ),
+    title="How much is read",
+)
+_stage_options = option_group(
+    option(
         "--duo",
         metavar="MODEL",
         help="Model that re-ranks the best documents once more by pairwise comparison (duoBERT).",
@@ -287,23 +307,9 @@ ranker_options = option_group(
         "documents of the previous one. Keys are named like these options, which apply if a key is "
         "missing.",
     ),
-    threads_option,
-    option(
-        "--precision",
-        type=click.Choice(["auto", "fp32", "int8"]),
-        default=defaults.PRECISION,
-        help="Arithmetic of BERT. int8 is faster, with scores close to fp32 (see birchbark model "
-        "check); with --read-segments all, fp32 rescores the top segments of the "
-        f"{defaults.RESCORE_DEPTH} best documents. auto: in serve, int8 for the "
-        "default models if the processor has VNNI instructions; otherwise fp32.",
-    ),
-    option(
-        "--scores",
-        type=PATH,
-        metavar="STORE",
-        help="Folder in which BERT's scores are stored, so that none is computed twice.",
-    ),
+    title="Further re-ranking",
 )
+ranker_options = option_group(_model_options, _evidence_options, _reading_options, _stage_options)
 
 
 def given_options() -> list[str]:

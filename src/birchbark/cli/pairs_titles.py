@@ -12,12 +12,11 @@ import click
 from birchbark import defaults
 from birchbark.cli import pairs_options as shared
 from birchbark.cli.console import counted, notify, progress
+from birchbark.cli.grouped_help import Decorator, option_group
 from birchbark.cli.options import (
     BAD_RECORD_REMEDY,
-    Decorator,
     format_option,
     option,
-    option_group,
     skip_bad_option,
 )
 

@@ -17,6 +17,7 @@ from birchbark.cli.from_options import (
     make_rankers,
     stored_scores,
 )
+from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.options import (
     PATH,
     check_given_options,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    cls=GroupedCommand,
     epilog="Example: birchbark rerank articles.index --run rm3.run --queries queries.tsv "
     "--output bert.run",
     short_help="Re-rank a run with BERT.",

@@ -11,6 +11,7 @@ import click
 from birchbark import defaults
 from birchbark.cli.console import first_few, notify, progress
 from birchbark.cli.from_options import check_tag, check_writable, load_queries, open_engine
+from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.options import (
     PATH,
     check_given_options,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    cls=GroupedCommand,
     epilog="Examples: birchbark retrieve articles.index --queries q.tsv --rm3 --output rm3.run; "
     "birchbark retrieve articles.index --queries q.tsv --first-stage dense --output dense.run",
     short_help="Rank with BM25, RM3, tf-idf or vectors.",

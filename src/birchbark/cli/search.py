@@ -14,6 +14,7 @@ import click
 from birchbark import defaults
 from birchbark.cli.console import notify, progress, report_stats
 from birchbark.cli.from_options import make_rankers, open_engine, stored_scores
+from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.options import (
     check_given_options,
     first_stage_options,
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    cls=GroupedCommand,
     epilog='Example: birchbark search articles.index "why do bees dance" --top 5',
     short_help="Search, and show the evidence.",
 )
 @index_argument
-@click.argument("text")
+@click.argument("words", metavar="TEXT", nargs=-1, required=True)
 @option("--top", default=defaults.TOP, help="Number of hits to show.")
 @first_stage_options
 @ranker_options
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 @option("--json", "as_json", is_flag=True, help="Print one JSON object per hit, each on a line.")
 def command(
     index: Path,
-    text: str,
+    words: tuple[str, ...],
     top: int,
     first_stage_only: bool,
     budget: float | None,
@@ -61,6 +63,7 @@ def command(
     from birchbark.pipeline.search import search, warm_up
 
     check_given_options()
+    text = " ".join(words)  # quotation marks around a query are not needed
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     engine = open_engine(Index(index), threads=choices["threads"], **first_stage_choices)
     if not engine.index.analyzer.terms(text):

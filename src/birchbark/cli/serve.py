@@ -15,13 +15,13 @@ import click
 from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.from_options import make_rankers, matching_and_stage, stored_scores
+from birchbark.cli.grouped_help import GroupedCommand, option_group
 from birchbark.cli.index_sync import index_of, sync_and_report
 from birchbark.cli.options import (
     PATH,
     check_given_options,
     first_stage_options,
     option,
-    option_group,
     ranker_options,
     time_option,
 )
@@ -62,10 +62,12 @@ limit_options = option_group(
         default=defaults.MAX_REQUEST_BYTES,
         help="Maximum size of a request body.",
     ),
+    title="Limits",
 )
 
 
 @click.command(
+    cls=GroupedCommand,
     epilog="Example: birchbark serve notes   # a folder of documents, or an index",
     short_help="Serve an index: search page and HTTP API.",
 )
