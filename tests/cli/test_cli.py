@@ -438,6 +438,10 @@ def test_a_folder_and_its_index_are_kept_in_step(here: Path) -> None:
         "search", "notes.index", "bees", "--filter", "path=drafts/*", "--model", "model"
     )[0]
     assert "drafts/b.md" in shown
+    assert (
+        "drafts/b.md"
+        in birchbark("search", "notes.index", "bees", "dance", "--first-stage-only")[0]
+    )
     birchbark("index", "notes", "--to", "i", "--exclude", "drafts/", "--strict", status=2)
     (here / "notes" / "c.html").unlink()
     (here / "notes" / "d.py").write_text("print('canoe')")

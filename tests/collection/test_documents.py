@@ -247,3 +247,12 @@ def test_the_command_line_offers_every_format() -> None:
     build = command.commands["build"]  # type: ignore[attr-defined]
     (option,) = (p for p in build.params if p.name == "format_name")
     assert list(option.type.choices) == list(READERS)
+
+
+def test_a_folder_in_the_layout_of_beir(tmp_path: Path) -> None:
+    """Its corpus is read, not its files as documents, unless that is asked for."""
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "d1", "title": "T", "text": "x"}\n')
+    (tmp_path / "README.md").write_text("about")
+    assert [d.doc_id for d in read_collection(tmp_path)] == ["d1"]
+    assert [d.doc_id for d in read_collection(tmp_path, format_name="folder")] == ["README.md"]

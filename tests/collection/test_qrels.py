@@ -131,3 +131,13 @@ def test_codec_is_read(data: Callable[[str], Path]) -> None:
     """42 topics and 6,186 judgments."""
     qrels = read_qrels(data("checks/codec/document_ndcg.qrels"))
     assert (len(qrels.grades), len(qrels)) == (42, 6186)
+
+
+def test_judgments_of_beir(tmp_path: Path) -> None:
+    """A header and three columns, separated by tabs; errors name the line."""
+    header = "query-id\tcorpus-id\tscore\n"
+    assert read(tmp_path / "q.tsv", f"{header}1\td1\t2\n1\td2\t0\n") == Qrels(
+        {"1": {"d1": 2, "d2": 0}}
+    )
+    with pytest.raises(InputError, match=r"q\.tsv:3: .*expected 3, found 4"):
+        read(tmp_path / "q.tsv", f"{header}1\td1\t2\n1\t0\td2\t0\n")

@@ -328,3 +328,17 @@ def test_grades_of_the_first_documents() -> None:
     assert found == {"1": 0.5, "2": 0.5, "3": 0.0}
     with pytest.raises(InputError, match="depth is out of range"):
         grades_at(qrels, run, 0)
+
+
+@pytest.mark.parametrize(
+    ("of_trec_eval", "name"),
+    [("map", "AP"), ("ndcg_cut_10", "nDCG@10"), ("P_5", "P@5"), ("recip_rank", "RR")],
+)
+def test_names_of_trec_eval(of_trec_eval: str, name: str) -> None:
+    """They are other names of the same measures, and stay as they were given."""
+    qrels, run = Qrels({"1": {"a": 1, "b": 0}}), Run({"1": Ranking.of(["a", "b"], [1, 2])})
+    means = measure(qrels, run, [of_trec_eval, name]).means
+    assert list(means) == [of_trec_eval, name]
+    assert means[of_trec_eval] == means[name] > 0
+    with pytest.raises(InputError, match="unknown measure"):
+        measure(qrels, run, ["ndcg_cut"])

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     "names",
     multiple=True,
     default=defaults.MEASURES,
-    help="Measure, in the notation of ir-measures; repeat for several.",
+    help="Measure, as spelled by ir-measures (nDCG@10) or trec_eval (ndcg_cut_10); repeat for "
+    "several.",
 )
 @option("--baseline", type=PATH, help="Run to compare with.  [default: the first]")
 @option("--judged-only", is_flag=True, help="Remove unjudged documents from the rankings.")

@@ -37,7 +37,9 @@ index_argument = click.argument("index", type=PATH)
 format_option = option(
     "--format",
     "format_name",
-    type=click.Choice(["jsonl", "tsv", "trec", "folder", "pydocs", "nyt", "wapo", "cord19"]),
+    type=click.Choice(
+        ["jsonl", "tsv", "trec", "folder", "beir", "pydocs", "nyt", "wapo", "cord19"]
+    ),
     help="Format of the collection.  [default: detected from its name]",
 )
 skip_bad_option = option(

@@ -20,11 +20,20 @@ from birchbark.records import Document
 
 Reader = Callable[[Path, Intake], Iterator[tuple[str, Document]]]
 
+BEIR_CORPUS = "corpus.jsonl"
+
+
+def _read_beir(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
+    """Yield the documents of a folder in BEIR's layout, which also has queries and qrels."""
+    return read_jsonl(path / BEIR_CORPUS, intake)
+
+
 READERS: dict[str, Reader] = {
     "jsonl": read_jsonl,
     "tsv": read_tsv,
     "trec": read_trec,
     "folder": read_folder,
+    "beir": _read_beir,
     "pydocs": read_pydocs,
     "nyt": read_nyt,
     "wapo": read_wapo,
@@ -54,8 +63,8 @@ def read_collection(
         collection: A file, a folder, `ir_datasets:ID`, or `pydocs`: the docstrings of this Python's
             standard library.
         intake: What to do with bad records. Default `Intake()`: raise the first one.
-        format_name: `jsonl`, `tsv`, `trec`, `folder`, `pydocs`, `nyt`, `wapo` or `cord19`. Default
-            None: detect the format from the path.
+        format_name: `jsonl`, `tsv`, `trec`, `folder`, `beir`, `pydocs`, `nyt`, `wapo` or `cord19`.
+            Default None: detect the format from the path.
 
     Raises:
         InputError: If the collection does not exist, its format is unknown, it contains a bad
@@ -120,7 +129,7 @@ def checked_documents(
 def detect_format(path: Path) -> str:
     """Return the format that the file name of `path` indicates; InputError if there is none."""
     if path.is_dir():
-        return "folder"
+        return "beir" if (path / BEIR_CORPUS).is_file() else "folder"
     if not path.exists():
         raise InputError("no such file or folder", where=str(path))
     if path.name == METADATA:

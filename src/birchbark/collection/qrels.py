@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 
 from birchbark.collection.intake import Intake
 from birchbark.collection.ir_datasets import dataset_id, read_judgments
-from birchbark.collection.lines import parse_file
+from birchbark.collection.lines import binary_lines, parse_lines
 from birchbark.errors import InputError
 from birchbark.records import Qrels
 
+BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
 _GRADE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 
 
 def read_qrels(path: Path | str) -> Qrels:
-    """Read relevance judgments in TREC format: `query_id iteration doc_id grade`.
+    """Read judgments in the format of TREC, `query_id iteration doc_id grade`, or of BEIR.
+
+    BEIR's files have a header and three columns: `query-id corpus-id score`.
 
     Args:
         path: The file, or `ir_datasets:ID`.
@@ -27,7 +32,7 @@ def read_qrels(path: Path | str) -> Qrels:
     """
     path = Path(path)
     grades: dict[str, dict[str, int]] = {}
-    judgments = read_judgments(path) if dataset_id(path) else parse_file(path, _parse, Intake())
+    judgments = read_judgments(path) if dataset_id(path) else _read_file(path)
     for location, (query_id, doc_id, grade) in judgments:
         of_query = grades.setdefault(query_id, {})
         if of_query.setdefault(doc_id, grade) != grade:
@@ -40,6 +45,23 @@ def read_qrels(path: Path | str) -> Qrels:
     if not grades:
         raise InputError("no judgments", where=str(path))
     return Qrels(grades)
+
+
+def _read_file(path: Path) -> Iterator[tuple[str, tuple[str, str, int]]]:
+    """Yield location and query_id, doc_id and grade of each judgment."""
+    lines = binary_lines(path)
+    first = list(islice(lines, 1))
+    if first and first[0][1].split() == BEIR_HEADER:
+        return parse_lines(lines, path, _parse_beir, Intake())
+    return parse_lines(chain(first, lines), path, _parse, Intake())
+
+
+def _parse_beir(line: str) -> tuple[str, str, int]:
+    columns = line.split("\t")
+    if len(columns) != 3:
+        raise InputError("wrong number of columns", wanted="3", found=str(len(columns)))
+    query_id, doc_id, grade = (column.strip() for column in columns)
+    return query_id, doc_id, parse_grade(grade)
 
 
 def _parse(line: str) -> tuple[str, str, int]:

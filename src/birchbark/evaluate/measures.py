@@ -41,7 +41,8 @@ def measure(
 ) -> Results:
     """Evaluate `run` against `qrels`.
 
-    names: the measures, as spelled by ir-measures (AP, nDCG@20, P@20, RR@10, Bpref, …).
+    names: the measures, as spelled by ir-measures (AP, nDCG@20, P@20, RR@10, Bpref, …) or by
+    trec_eval (map, ndcg_cut_20, P_20, recip_rank, bpref, …).
     judged_only: whether unjudged documents are first removed from the rankings.
     Raises InputError for no measures, an unknown measure, one whose provider is not installed, or
     if no query in the run is judged.
@@ -109,7 +110,7 @@ def _parse(name: str) -> Any:
     import ir_measures
 
     try:
-        measure = ir_measures.parse_measure(name)
+        measure = _of_trec_eval(name) or ir_measures.parse_measure(name)
         if measure.params.get("cutoff", 1) < 1:
             raise ValueError("the cutoff must be 1 or more")
         supports: Any = ir_measures.DefaultPipeline.supports
@@ -125,6 +126,17 @@ def _parse(name: str) -> Any:
             remedy="install its provider; see https://ir-measur.es",
         )
     return measure
+
+
+def _of_trec_eval(name: str) -> Any:
+    """Return the measure that trec_eval calls `name`; None if there is not exactly one."""
+    import ir_measures
+
+    try:
+        measures = ir_measures.parse_trec_measure(name)
+    except ValueError:
+        return None
+    return measures[0] if len(measures) == 1 else None
 
 
 def _sample(ids: Mapping[str, object]) -> str:
