@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -24,22 +24,17 @@ KEYWORDS = ("path", "folder", "type", "modified")  # fields that searches can fi
 SETTLED_NS = 2_000_000_000  # a file changed later than this ago may change without a newer time
 
 
-def read_folder(
-    path: Path, intake: Intake, include: Sequence[str] = (), exclude: Sequence[str] = ()
-) -> Iterator[tuple[str, Document]]:
+def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """Yield location and Document of each file below `path` that contains text, in order of path.
 
     Files may be gzipped. The doc_id is the path below the folder, with white space and % replaced
     as in URLs, since the columns of runs and qrels are separated by white space. Besides `title`,
     `text` and what its type has, a Document has the fields `path`, below the folder; `folder`, the
     part of it before the file's name; `type`, a name in `file_types`; `modified`, a date such as
-    2026-11-24, in UTC; and `size`, in bytes. Files that are hidden, excluded or of other types are
-    noted but not read.
-
-    include, exclude: patterns, see `walk`.
+    2026-11-24, in UTC; and `size`, in bytes. Files that are hidden, ignored (see `walk`) or of
+    other types are noted but not read.
     """
-    source = FolderSource(str(path), tuple(include), tuple(exclude))
-    yield from FolderChanges(source, intake).documents()
+    yield from FolderChanges(FolderSource(str(path)), intake).documents()
 
 
 class FolderChanges:
