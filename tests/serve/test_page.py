@@ -127,6 +127,13 @@ def replace_answers(page: Any, *changes: dict[str, Any], done: bool = True) -> N
     page.route("**/search/stream", changed)
 
 
+def wait_for_score(page: Any, text: str) -> None:
+    """Wait until the explanation of the first hit's rank, which is closed, begins with `text`."""
+    page.wait_for_function(
+        "text => document.querySelector('#hits .parts p')?.textContent === text", arg=text
+    )
+
+
 def ask(page: Any, query: str) -> None:
     page.fill("#query", query)
     page.keyboard.press("Enter")
@@ -138,7 +145,10 @@ def test_hits_have_evidence_in_context(page: Any) -> None:
     page.wait_for_selector("#hits mark")
     page.wait_for_selector("#status:has-text('ranked by')")
     assert page.locator("#hits li").count() == 3
-    assert "= first stage" in page.text_content("#hits .parts >> nth=0")
+    assert page.locator("#hits .evidence p.best").count() == 3
+    assert page.locator("#hits .parts >> nth=0").is_hidden()
+    page.click("#hits .why summary >> nth=0")
+    assert "= first stage" in page.inner_text("#hits .parts >> nth=0")
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
@@ -162,7 +172,7 @@ def test_snippets_are_replaced_by_evidence(desk: Any) -> None:
     desk.wait_for_selector("#hits .evidence strong")
     assert desk.text_content("#hits .evidence strong >> nth=0") == "birch"
     assert len(desk.text_content("#hits .evidence >> nth=0")) < 450
-    assert "not read" in desk.text_content("#hits .parts >> nth=0")
+    assert "Not read" in desk.inner_text("#hits .why >> nth=0")
     assert desk.locator("#hits mark").count() == 0
     replace_answers(desk, first, {"hits": hits})
     ask(desk, "birch river")
@@ -191,12 +201,12 @@ def test_sliders_change_the_ranking(page: Any) -> None:
     ask(page, "birch river")
     page.wait_for_selector("#hits mark")
     page.click("#weights summary")
-    before = page.text_content("#hits .parts span:nth-child(2) >> nth=0")
+    before = page.text_content("#hits .parts p >> nth=0")
     slide = "e => { e.value = 1; e.dispatchEvent(new Event('input')); }"
     page.eval_on_selector("#a", slide)
-    page.wait_for_selector("#hits li:first-child .parts span:text-is('1.000')")
+    wait_for_score(page, "Score 100 = first stage 100")
     page.click("#reset")
-    page.wait_for_selector(f"#hits li:first-child .parts span:text-is('{before}')")
+    wait_for_score(page, before)
 
 
 def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
@@ -207,9 +217,9 @@ def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     page.keyboard.press("End")
-    page.wait_for_selector("#hits li:first-child .parts span:text-is('1.000')")
+    wait_for_score(page, "Score 100 = first stage 100")
     page.keyboard.press("Home")
-    page.wait_for_selector("#hits li:first-child .parts span:not(:text-is('1.000'))")
+    page.wait_for_selector("#hits li:first-child .parts p:has-text('evidence')", state="attached")
     page.keyboard.press("Tab")
     count = page.locator("#segment-weights input").count()
     page.keyboard.press("ArrowRight")
@@ -354,13 +364,48 @@ def test_keyboard_control_of_a_document(page: Any) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector("dialog[open] .segment")
     assert page.text_content("#reader-title") == opened
-    page.keyboard.press("Tab")
+    for _ in range(3):  # past Previous and Next, if there are several good segments
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('.segment')"):
+            break
     page.keyboard.press("Enter")
     page.wait_for_selector("#attention:not([hidden]) .lines line", state="attached")
     assert page.locator("#attention .map button").count() > 1
     page.keyboard.press("Escape")
     assert page.locator("dialog[open]").count() == 0
     assert page.evaluate("document.activeElement.textContent") == opened
+
+
+def test_a_document_opens_at_its_best_segment(desk: Any) -> None:
+    """Next and Previous lead through the best segments, in document order."""
+    ask(desk, "birch river")
+    desk.wait_for_selector("#status:has-text('ranked by')")
+    scored = {"scores": [0.2, 0.9, 0.0, 0.5]}
+    sentence = "A birch stands by the river and does not move. " * 40
+
+    def document(route: Any) -> None:
+        plain = {"doc_id": "d", "title": "", "fields": {}, "contents": sentence * 4}
+        evidence = [
+            {"start": n * len(sentence), "end": (n + 1) * len(sentence), "text": sentence}
+            | {"before": "", "after": "", "marks": [], "score": score, "weight": 1.0}
+            for n, score in enumerate(scored["scores"])
+        ]
+        segments = evidence if "query=" in route.request.url else None
+        route.fulfill(status=200, json={**plain, "segments": segments})
+
+    desk.route("**/documents/*", document)
+    desk.click("#hits .title >> nth=0")
+    desk.wait_for_selector("#steps:not([hidden])")
+    current = "Number(document.querySelector('.segment.current').dataset.score)"
+    assert desk.inner_text("#steps output") == "2 of 3"  # a score of 0 is no stop
+    assert desk.evaluate(current) == 0.9
+    assert desk.evaluate("document.getElementById('reader').scrollTop") > 100
+    desk.click("#steps .next")
+    assert desk.evaluate(current) == 0.5
+    desk.click("#steps .next")
+    assert desk.evaluate(current) == 0.2
+    desk.click("#steps .previous")
+    assert desk.evaluate(current) == 0.5
 
 
 def test_rankings_side_by_side(page: Any) -> None:
@@ -458,4 +503,4 @@ def test_settings_are_loaded_again_after_an_error(page: Any, address: str) -> No
     assert page.locator("#error").is_hidden()
     page.click("#weights summary")
     page.eval_on_selector("#a", "e => { e.value = 1; e.dispatchEvent(new Event('input')); }")
-    page.wait_for_selector("#hits li:first-child .parts span:text-is('1.000')")
+    wait_for_score(page, "Score 100 = first stage 100")

@@ -131,6 +131,10 @@ class HitResponse(BaseModel):
         "plan or for lack of time; such a hit has no evidence."
     )
     lead: str = Field(description="The beginning of the document's text.")
+    source: dict[str, str] = Field(
+        description="Those fields of the document that tell where it is from: path, type and "
+        "modified of a file; authors, journal, year, publish_time and doi of an article."
+    )
     segments: list[EvidenceResponse] = Field(description="Largest contribution first.")
     snippet: SegmentResponse | None = Field(
         description="For a hit without evidence, the segment that fits the query best by the "

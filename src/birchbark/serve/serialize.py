@@ -18,6 +18,8 @@ from birchbark.serve.schemas import (
 )
 
 CONTEXT = 160  # characters on each side of a segment
+SOURCE_FIELDS = "path type modified authors journal year publish_time doi".split()
+MAX_SOURCE = 300  # characters of such a field
 LEAD = 300  # characters from the beginning of a document's text
 
 
@@ -47,9 +49,16 @@ def serialize_hit(hit: Hit) -> HitResponse:
         compared=hit.compared,
         scored=hit.scored,
         lead=hit.document.text[:LEAD],
+        source=_source(hit.document),
         segments=[_serialize_evidence(contents, evidence) for evidence in hit.segments],
         snippet=_serialize_segment(contents, shown.segment, shown.marks) if shown else None,
     )
+
+
+def _source(document: Document) -> dict[str, str]:
+    """Return the fields that tell where a document is from."""
+    known = ((name, document.fields.get(name, "")) for name in SOURCE_FIELDS)
+    return {name: value[:MAX_SOURCE] for name, value in known if value}
 
 
 def serialize_document(

@@ -1,6 +1,6 @@
 // How are elements created? Text becomes text nodes, never HTML.
 
-const MAX_TITLE = 80;  // characters of a document without a title
+const MAX_TITLE = 80;  // characters
 
 export function element(name, attributes = {}, ...children) {
   const node = document.createElement(name);
@@ -23,7 +23,8 @@ export const formatScore = x => {
 };
 export const title = hit => hit.title || beginning(hit.lead.trim()) || hit.doc_id;
 
-function beginning(text) {
+// The first line of a text, or its beginning.
+export function beginning(text) {
   const line = text.split("\n", 1)[0].trim();
   if (line.length <= MAX_TITLE) return line;
   const end = line.lastIndexOf(" ", MAX_TITLE);

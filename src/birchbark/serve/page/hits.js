@@ -1,6 +1,6 @@
 // How are hits drawn, and how do they move when the ranking changes?
 
-import { element, formatScore, title, visuallyHidden } from "./dom.js";
+import { beginning, element, formatScore, title, visuallyHidden } from "./dom.js";
 import { evidence, snippet } from "./passages.js";
 
 const NOT_IN_FIRST_STAGE = "not among the first stage’s best";
@@ -54,8 +54,8 @@ function drawHits(list, answer, firstStageRanks, open) {
 
 function createItem(hit, open) {
   const item = element("li", { "data-id": hit.doc_id }, element("div", { class: "rank" }), element("div", {},
-    element("button", { type: "button", class: "title", onclick: () => open(item.hit) }),
-    element("div", { class: "parts" }), element("p", { class: "evidence" })));
+    element("button", { type: "button", class: "title", onclick: () => open(item.hit) }), element("p", { class: "source" }),
+    element("div", { class: "evidence" }), element("details", { class: "why" }, element("summary"), element("div", { class: "parts" }))));
   return item;
 }
 
@@ -66,8 +66,10 @@ function update(item, hit, rank, firstStageRanks, maxScore) {
   const heading = item.querySelector(".title"), text = title(hit);
   if (heading.textContent !== text) heading.textContent = text;
   item.querySelector(".rank").replaceChildren(String(rank), rankChange(firstStageRanks.get(hit.doc_id), rank));
-  item.querySelector(".parts").replaceChildren(...scoreParts(hit, maxScore));
-  item.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit.segments) : snippet(hit.snippet)));
+  item.querySelector(".source").replaceChildren(...source(hit));
+  item.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit) : snippet(hit.snippet)));
+  item.querySelector("summary").replaceChildren(bar(hit, maxScore), hit.scored ? "Why this rank?" : "Why this rank? Not read");
+  item.querySelector(".parts").replaceChildren(...explanation(hit));
   return item;
 }
 
@@ -80,11 +82,26 @@ function rankChange(oldRank, rank) {
   return element("span", { class: `moved ${direction}`, title: label }, element("span", { "aria-hidden": "true" }, `${sign} ${Math.abs(change)}`), visuallyHidden(label));
 }
 
-function scoreParts(hit, maxScore) {
-  const parts = [["first-stage", "first stage", hit.first_stage], ["embedding", "embedding", hit.embedding], ["evidence-part", "evidence", hit.evidence]]
-    .filter(([, , value]) => value > 0);
-  const sum = `${formatScore(hit.score)}${parts.length > 1 ? " = " + parts.map(([, name, value]) => `${name} ${formatScore(value)}`).join(" + ") : ""}`;
-  const bar = element("span", { class: "bar", "aria-hidden": "true" },
-    ...parts.map(([kind, , value]) => element("i", { class: kind, width: `${100 * value / maxScore}%` })));
-  return [bar, element("span", {}, hit.scored ? sum : `${sum}; not read`), ...(hit.title || hit.lead ? [element("span", { class: "id" }, hit.doc_id)] : [])];
+const PARTS = [["first-stage", "first stage", "first_stage"], ["embedding", "embedding", "embedding"], ["evidence-part", "evidence", "evidence"]];
+const partsOf = hit => PARTS.map(([kind, name, key]) => [kind, name, hit[key]]).filter(([, , value]) => value > 0);
+
+function bar(hit, maxScore) {
+  return element("span", { class: "bar", "aria-hidden": "true" },
+    ...partsOf(hit).map(([kind, , value]) => element("i", { class: kind, width: `${100 * value / maxScore}%` })));
+}
+
+// The sum that is the score, on a scale of 0 to 100, and what each segment contributes to the evidence.
+function explanation(hit) {
+  const percent = value => String(Math.round(100 * value));
+  const parts = partsOf(hit).map(([kind, name, value]) => element("span", {}, element("span", { class: `key ${kind}`, "aria-hidden": "true" }), `${name} ${percent(value)}`));
+  const sum = element("p", {}, `Score ${percent(hit.score)}`, ...parts.flatMap((part, index) => [index ? " + " : " = ", part]), hit.scored ? "" : "; not read by the model");
+  const rows = hit.segments.map(segment => element("p", { class: "segment-score" }, `${percent(segment.score)} × ${formatScore(segment.weight)}: `, beginning(segment.text.trim())));
+  return [sum, ...(rows.length ? [element("p", {}, "Probability of relevance × weight, for each segment:"), ...rows] : [])];
+}
+
+// Where a document is from: its path, or its id, and what is known of its publication.
+function source(hit) {
+  const { path, type, modified, authors, journal, year, publish_time: published, doi } = hit.source;
+  const place = path ? path.split("/").join(" › ") : hit.title || hit.lead ? hit.doc_id : "";
+  return [place, authors, journal, year ?? published, doi, type, modified].filter(Boolean).map(text => element("span", {}, text));
 }

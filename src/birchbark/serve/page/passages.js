@@ -9,27 +9,24 @@ const BEFORE_MARK = 120;  // characters of a long snippet before its first mark
 
 const context = text => element("span", { class: "context" }, text);
 
-// The best segments in document order, with the text between them if it is short.
-export function evidence(all) {
-  const segments = all.slice(0, MAX_SEGMENTS), more = all.length - segments.length;
-  const nodes = [];
-  let end = null, after = "";
-  for (const segment of segments.toSorted((a, b) => a.start - b.start)) {
-    const before = Array.from(segment.before), gap = end === null ? Infinity : segment.start - end;
-    if (gap <= before.length) nodes.push(context(before.slice(before.length - Math.max(0, gap)).join("")));
-    else nodes.push(context(((end === null ? "" : shortenEnd(after)) + shortenStart(segment.before)).replace("… … ", "… ")));
-    nodes.push(element("mark", { share: segment.score, title: `probability of relevance ${formatScore(segment.score)}, weight ${formatScore(segment.weight)}` },
-      ...withTerms(segment), element("small", { "aria-hidden": "true" }, ` ${formatScore(segment.score)} × ${formatScore(segment.weight)}`),
-      visuallyHidden(` (relevance ${formatScore(segment.score)}) `)));
-    [end, after] = [segment.end, segment.after];
-  }
-  const rest = more ? [element("small", {}, `and ${more} more segment${more > 1 ? "s" : ""}`)] : [];
-  return [...nodes, context(shortenEnd(after)), ...rest];
+// The best segment in its context, and up to two further ones, largest contribution first.
+export function evidence(hit) {
+  const others = hit.segments.filter(segment => segment.end > hit.title.length);  // the title is above them already
+  const [best, ...further] = (others.length ? others : hit.segments).slice(0, MAX_SEGMENTS);
+  return [
+    element("p", { class: "best" }, context(shortenStart(best.before)), marked(best), context(shortenEnd(best.after))),
+    ...further.map(segment => element("p", {}, marked(segment))),
+  ];
 }
+
+const marked = segment => element("mark", {}, ...withTerms(segment), visuallyHidden(` (relevance ${formatScore(segment.score)}) `));
 
 // segment: null if the document has no text.
 export function snippet(segment) {
-  if (!segment) return [];
+  return segment ? [element("p", {}, ...snippetNodes(segment))] : [];
+}
+
+function snippetNodes(segment) {
   const whole = Array.from(segment.text), first = segment.marks[0]?.[0] ?? 0;
   if (whole.length <= MAX_SNIPPET) return [context(shortenStart(segment.before)), ...withTerms(segment), context(shortenEnd(segment.after))];
   const begin = first < MAX_SNIPPET / 2 ? 0 : Math.min(first, whole.indexOf(" ", first - BEFORE_MARK) + 1);
