@@ -1,7 +1,7 @@
 """How does a training process keep the memory of one step for the next one?
 
-By default, glibc returns large blocks to the operating system when they are freed, which clears
-each page again when it is next used. Every step of training allocates the same gigabytes.
+By default, glibc returns large blocks to the operating system when they are freed, which clears each
+page again when it is next used. Every step of training allocates the same gigabytes.
 """
 
 from __future__ import annotations
