@@ -25,7 +25,6 @@ from birchbark.train.initialise import open_network
 from birchbark.train.loop import Learner
 from birchbark.train.masked_lm import MaskedLearner
 from birchbark.train.masking import Masker
-from birchbark.train.memory import keep_freed_memory
 from birchbark.train.sampler import Sampler
 from birchbark.train.teacher_scores import TeacherScores, with_teacher_targets
 from birchbark.train.training_folder import (
@@ -79,7 +78,6 @@ def train(
     TrainingError for a full disk, too little GPU memory or a damaged state.
     """
     check_device(device)
-    keep_freed_memory()
     base = _open_base(training)
     lineage = lineage_of(base, training.base)
     tokenizer = CheckpointTokenizer(base)
