@@ -33,6 +33,10 @@ def read(folder: Path, name: str, contents: str | bytes) -> Document:
     [
         ("a.txt", "text"),
         ("README", "text"),
+        ("README.Debian", "text"),
+        ("NEWS.Debian.gz", "text"),
+        ("a.Debian", None),
+        ("README.md", "markdown"),
         ("a.HTML", "html"),
         ("a.md.gz", "markdown"),
         ("ls.1.gz", "manual page"),
