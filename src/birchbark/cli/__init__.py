@@ -75,7 +75,11 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("birchbark: interrupted; no partial output was kept", err=True)
+        click.echo(
+            "birchbark: interrupted; no partial output was kept. Training, studies and scores "
+            "(--scores) resume with the same command.",
+            err=True,
+        )
         sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()
