@@ -142,6 +142,9 @@ def test_mail(tmp_path: Path, html: bool) -> None:
         message.set_content("<p>The baskets<br>are small.", subtype="html")
     message.add_attachment(b"\0\1", maintype="application", subtype="zip", filename="a.zip")
     document = read(tmp_path, "a.eml", message.as_bytes())
+    intake = Intake()
+    list(read_folder(tmp_path, intake))
+    assert dict(intake.notes) == {"attachment of an e-mail not read": 1}
     assert document.title == "Größe der Körbe"
     assert document.text.split() == "The baskets are small.".split()
     assert document.fields["authors"] == "Ann <ann@example.org>"

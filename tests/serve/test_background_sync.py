@@ -145,3 +145,11 @@ def test_a_missing_folder_is_told_once(served: Client, folder: Path) -> None:
     while len(messages) < 2 and time.monotonic() < end:
         time.sleep(0.02)
     assert "1 documents new" in messages[1]
+
+
+def test_skipped_files_are_told(served: Client, folder: Path, tmp_path: Path) -> None:
+    """With their name and the reason, though nobody asked for a sync."""
+    _, messages = served
+    (folder / "bad.txt").write_bytes(b"\0\xff\1")
+    settle(tmp_path / "index", folder)
+    assert any("bad.txt" in message and "wrong encoding" in message for message in messages)

@@ -164,7 +164,7 @@ def build(
     intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY)
     is_folder = collection_format(collection, format_name) == "folder"
     if (include or exclude) and not is_folder:
-        raise InputError("--include and --exclude apply to folders of files alone")
+        raise InputError("--include and --exclude apply only to folders of files")
     with progress("indexing") as advance:
         if is_folder:
             folder = str(Path(collection).resolve())

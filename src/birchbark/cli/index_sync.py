@@ -15,7 +15,7 @@ from birchbark.errors import InputError
 
 
 @click.command(
-    epilog="Example: birchbark index sync notes   # notes.index, built at the first time",
+    epilog="Example: birchbark index sync notes   # notes.index, built the first time",
     short_help="Bring an index up to date with its folder.",
 )
 @click.argument("folder", type=PATH)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-from birchbark.pipeline.folder_index import folder_has_changed, sync_folder
-from birchbark.pipeline.update_index import AddedDocuments
-from birchbark.records import Document
+from birchbark.pipeline.folder_index import (
+    Change,
+    folder_has_changed,
+    folder_state,
+    sync_folder,
+)
 from birchbark.serve.background_thread import BackgroundThread
 
 WATCH_SECONDS = 2.0  # between two looks
@@ -23,11 +26,9 @@ class BackgroundSync(BackgroundThread):
         name, failure = "birchbark-sync", "changed files are not read, but searches work"
         super().__init__(name, failure, report)
         self._index, self._folder = index, folder
-        self._change: Callable[[Sequence[Document], Sequence[str]], AddedDocuments]
+        self._change: Change
 
-    def start_with(
-        self, change: Callable[[Sequence[Document], Sequence[str]], AddedDocuments]
-    ) -> None:
+    def start_with(self, change: Change) -> None:
         """Start the thread. change: adds documents and deletes ids, all or none."""
         self._change = change
         self.start()
@@ -37,7 +38,10 @@ class BackgroundSync(BackgroundThread):
         changed = folder_has_changed(self._index, self._folder)
         seconds = time.monotonic() - start
         if changed:
-            found = sync_folder(self._index, self._change, self._folder)
+            intake = folder_state(self._index).source.intake()
+            found = sync_folder(self._index, self._change, self._folder, intake)
+            for error in intake.skipped:
+                self._report_once(f"skipped {error}")
             if found.changed:
                 self._report(
                     f"{self._folder}: {found.new:,} documents new, {found.replaced:,} changed, "

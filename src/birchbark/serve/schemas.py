@@ -89,7 +89,9 @@ class SearchRequest(StrictRequest):
         None, gt=0, allow_inf_nan=False, description="Milliseconds that the search may take."
     )
     filters: dict[str, LimitedText] = Field(
-        default_factory=dict, description="Values that fields of all hits must have."
+        default_factory=dict,
+        description="Values that fields of all hits must have; docs/* stands for all values that "
+        "begin with docs/.",
     )
 
 

@@ -13,7 +13,7 @@ from birchbark.errors import InputError, first_line
 def read_mail(file: File) -> Fields:
     """Return the subject, the text and the sender of a message (RFC 5322).
 
-    Attachments are not read. Raises InputError for a message that cannot be decoded.
+    Attachments are noted but not read. Raises InputError for a message that cannot be decoded.
     """
     try:
         message = message_from_bytes(file.raw, policy=policy.default)
@@ -21,6 +21,8 @@ def read_mail(file: File) -> Fields:
         body = message.get_body(("plain", "html"))
         content = body.get_content() if body else ""
         text = plain_text(content)[1] if body and body.get_content_subtype() == "html" else content
+        for _ in message.iter_attachments():
+            file.intake.note("attachment of an e-mail not read")
         subject, sender = str(message["subject"] or ""), str(message["from"] or "")
     except Exception as error:  # the email package raises errors of many kinds for damaged headers
         raise InputError(f"the message cannot be decoded: {first_line(error)}") from None
