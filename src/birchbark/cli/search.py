@@ -25,8 +25,6 @@ from birchbark.cli.options import (
 )
 from birchbark.option_rules import FIRST_STAGE_OPTIONS
 
-LEAST_SECONDS = 1e-9  # for a search whose budget was spent on loading
-
 if TYPE_CHECKING:
     from birchbark.pipeline.answer import Answer, Hit
     from birchbark.pipeline.ranker import Ranker
@@ -63,6 +61,7 @@ def command(
     """Search INDEX for TEXT: first with BM25, then with BERT on the segments of the candidates."""
     started = time.perf_counter()
     from birchbark.index.index import Index
+    from birchbark.pipeline.deadline import NO_TIME
     from birchbark.pipeline.search import search, warm_up
 
     check_given_options()
@@ -83,7 +82,7 @@ def command(
                 if budget is not None:
                     warm_up(engine, rankers, text)
                 loaded_at = time.perf_counter()
-                remaining = budget and max(budget - (loaded_at - started), LEAST_SECONDS)
+                remaining = budget and max(budget - (loaded_at - started), NO_TIME)
                 answer = search(engine, text, rankers, top, remaining)
                 seconds = time.perf_counter() - loaded_at
         advance(1)

@@ -17,6 +17,8 @@ RESERVE = 0.05  # share of the budget reserved for the work after scoring
 
 Clock = Callable[[], float]
 
+NO_TIME = 1e-9  # seconds: a search uses stored vectors but reads no segment
+
 
 class Deadline:
     """A deadline for scoring, with an estimate of how many tokens can be scored before it.

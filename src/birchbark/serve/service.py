@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from birchbark.checkpoint.heads import Classifier
 from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
 from birchbark.pipeline.answer import Answer
+from birchbark.pipeline.deadline import NO_TIME
 from birchbark.pipeline.precompute import VECTORS
 from birchbark.pipeline.rank_texts import RankedText, rank_texts
 from birchbark.pipeline.search import OnProgress
@@ -41,7 +42,6 @@ SCORING_SHARE = 0.85  # of a budget; the rest is for serialising and sending the
 FULL_TIME_SHARE = 0.9  # of the maximum time: a request that had this share would fail again
 MAX_QUEUE_SECONDS = 0.25  # a search waits for a thread this long, or for its budget if longer
 MAX_WAIT_SHARE = 0.5  # of a budget, to wait for a scoring slot or, without one, for a thread
-NO_TIME = 1e-9  # seconds: a search uses stored vectors but reads no segment
 
 
 class NotFoundError(BirchbarkError):
