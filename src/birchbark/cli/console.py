@@ -37,11 +37,14 @@ def notify(text: str) -> None:
 def progress(label: str, total: int | None = None) -> Iterator[Advance]:
     """Show a progress bar, and yield the function that advances it.
 
-    Nothing is shown if standard error is not a terminal. total: number of steps, None if unknown.
+    If standard error is not a terminal, lines are written at intervals. total: number of steps, None
+    if unknown.
     """
     _notify_of_compilation()
     if not sys.stderr.isatty():
-        yield lambda steps, *, total=None, label=None: None
+        from birchbark.cli.progress_lines import ProgressLines
+
+        yield ProgressLines(label, total, notify)
         return
     from rich.console import Console
     from rich.progress import (
