@@ -204,7 +204,7 @@ def test_sliders_change_the_ranking(page: Any) -> None:
     before = page.text_content("#hits .parts p >> nth=0")
     slide = "e => { e.value = 1; e.dispatchEvent(new Event('input')); }"
     page.eval_on_selector("#a", slide)
-    wait_for_score(page, "Score 100 = first stage 100")
+    wait_for_score(page, "Score 100 of 100 = first stage 100")
     page.click("#reset")
     wait_for_score(page, before)
 
@@ -217,7 +217,7 @@ def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     page.keyboard.press("End")
-    wait_for_score(page, "Score 100 = first stage 100")
+    wait_for_score(page, "Score 100 of 100 = first stage 100")
     page.keyboard.press("Home")
     page.wait_for_selector("#hits li:first-child .parts p:has-text('evidence')", state="attached")
     page.keyboard.press("Tab")
@@ -239,7 +239,7 @@ def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
         page.keyboard.press("Home")
     page.focus("button[data-view=compare]")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#compare .lists > div:nth-child(3)")
+    page.wait_for_selector("#compare path", state="attached")
     page.focus("#compare .title")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
@@ -260,27 +260,58 @@ def test_rank_changes_are_shown(desk: Any) -> None:
     assert texts[2] == "not among the first stage’s best"
 
 
-def test_incomplete_answers_can_be_retried(desk: Any) -> None:
-    """A button to retry appears after a timeout, under load and after a broken connection."""
+def test_incomplete_answers_are_completed(desk: Any) -> None:
+    """The page searches again by itself while that reads more; the user can stop it."""
     in_time = "#status:text-matches('^Read [0-9]+ of [0-9]+ sentences')"
     early = {"exact": False, "pairs": 4, "embedded": 3, "planned": 9}
-    replace_answers(desk, early)
-    ask(desk, "birch river")
-    desk.wait_for_selector("#status:has-text('Not complete: 1 of at most 9 planned sentences')")
-    desk.unroute("**/search/stream")
     late = {**early, "timings_ms": {"waited": 0, "first_stage": 9, "total": 1700}}
     replace_answers(desk, late)
-    ask(desk, "birch  river")
+    ask(desk, "birch river")  # nothing more is read the second time
     desk.wait_for_selector("#status:has-text('Time was up: 1 of at most 9 planned sentences')")
+    desk.wait_for_selector("#status button:text-is('Read the rest')")
+    assert desk.locator("#stop").is_hidden()
     desk.unroute("**/search/stream")
     desk.click("#status button:text-is('Read the rest')")
     desk.wait_for_selector(in_time)
+    replace_answers(desk, *({**early, "pairs": 4 + n} for n in range(3)))
+    first = desk.expect_response("**/search/stream")
+    with first:
+        ask(desk, "birch  river")
+    desk.unroute("**/search/stream")
+    desk.wait_for_selector(in_time)
+
+
+def test_reading_on_can_be_stopped(desk: Any) -> None:
+    """Stop keeps what was read, and offers to go on."""
+    ask(desk, "birch river")
+    desk.wait_for_selector("#status:has-text('ranked by')")
+    read = []
+
+    def more(route: Any) -> None:
+        last = json.loads(route.fetch().text().split("\n\n")[-3].partition("data:")[2])
+        read.append(1)
+        answer = {**last, "exact": False, "pairs": 3 + len(read), "embedded": 3, "planned": 99}
+        body = f"event: answer\ndata: {json.dumps(answer)}\n\nevent: done\ndata: {{}}\n\n"
+        route.fulfill(status=200, content_type="text/event-stream", body=body)
+
+    desk.route("**/search/stream", more)
+    ask(desk, "birch  river")
+    desk.wait_for_selector("#stop:not([hidden])")
+    desk.click("#stop")
+    desk.wait_for_selector("#status button:text-is('Read the rest')")
+    searches = len(read)
+    desk.wait_for_timeout(300)
+    assert len(read) <= searches + 1
+
+
+def test_errors_can_be_retried(desk: Any) -> None:
+    """A button to search again appears under load and after a broken connection."""
     replace_answers(desk, {"exact": False, "scored": 0, "pairs": 0, "embedded": 0})
     ask(desk, "birch  river")
-    desk.wait_for_selector("#status:has-text('No time to read with')")
+    desk.wait_for_selector("#status:has-text('The service is overloaded')")
     desk.unroute("**/search/stream")
-    desk.click("#status button:text-is('Read the sentences')")
-    desk.wait_for_selector(in_time)
+    desk.click("#status button:text-is('Try again')")
+    desk.wait_for_selector("#status:text-matches('^Read [0-9]+ of [0-9]+ sentences')")
     replace_answers(desk, {"scored": 0}, done=False)
     ask(desk, "birch river")
     desk.wait_for_selector("#error:has-text('ended before the answer')")
@@ -289,6 +320,43 @@ def test_incomplete_answers_can_be_retried(desk: Any) -> None:
     desk.route("**/search/stream", lambda route: route.abort())
     ask(desk, "birch  river")
     desk.wait_for_selector("#error:has-text('Is it running?')")
+    desk.unroute("**/search/stream")
+    desk.click("#error button")
+    desk.wait_for_selector("#hits mark")
+    assert desk.locator("#error").is_hidden()
+
+
+def test_likely_misspellings_are_offered_corrected(desk: Any) -> None:
+    ask(desk, "brich rivver")
+    desk.wait_for_selector("#suggestion a:text-is('birch river')")
+    desk.click("#suggestion a")
+    desk.wait_for_selector("#hits mark")
+    assert desk.input_value("#query") == "birch river"
+    assert desk.locator("#suggestion").is_hidden()
+
+
+def test_the_front_page_tells_what_is_searched(desk: Any) -> None:
+    """Its examples are queries."""
+    assert desk.text_content("#collection") == "index"
+    assert "documents, last changed on" in desk.text_content("#about")
+
+    def with_examples(route: Any) -> None:
+        route.fulfill(json={**route.fetch().json(), "examples": ["birch river", "canoe"]})
+
+    desk.route("**/about", with_examples)
+    desk.reload()
+    desk.click("#examples a:text-is('birch river')")
+    desk.wait_for_selector("#hits li")
+
+
+def test_the_api_is_described_on_a_page(desk: Any, address: str) -> None:
+    """Each request has an example that can be run; the key is still known."""
+    desk.goto(address + "docs")
+    desk.wait_for_selector("#routes details")
+    examples = desk.locator("#routes pre").all_text_contents()
+    assert f"curl '{address}search?q=return+a+parcel'" in examples
+    assert all(example.startswith("curl ") for example in examples)
+    assert len(examples) > 10
 
 
 def test_the_front_page_shows_no_progress_when_loaded(desk: Any) -> None:
@@ -331,8 +399,8 @@ def test_controls_have_accessible_names(desk: Any) -> None:
     assert nameless() == []
     desk.click("#hits .title")
     desk.wait_for_selector("dialog[open] .segment")
-    desk.click("dialog .segment >> nth=0")
-    desk.wait_for_selector("#attention:not([hidden]) .lines line", state="attached")
+    desk.click("#advanced summary")
+    desk.wait_for_selector("#attention .lines line", state="attached")
     assert nameless() == []
     desk.keyboard.press("Escape")
     desk.click("button[data-view=compare]")
@@ -364,13 +432,14 @@ def test_keyboard_control_of_a_document(page: Any) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector("dialog[open] .segment")
     assert page.text_content("#reader-title") == opened
-    for _ in range(3):  # past Previous and Next, if there are several good segments
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.matches('.segment')"):
-            break
+    page.wait_for_selector("#advanced:not([hidden])")
+    page.focus("#advanced summary")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#attention:not([hidden]) .lines line", state="attached")
+    page.wait_for_selector("#attention .lines line", state="attached")
     assert page.locator("#attention .map button").count() > 1
+    page.focus("#contents .segment:last-of-type")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#contents .segment:last-of-type[aria-pressed=true]")
     page.keyboard.press("Escape")
     assert page.locator("dialog[open]").count() == 0
     assert page.evaluate("document.activeElement.textContent") == opened
@@ -408,12 +477,13 @@ def test_a_document_opens_at_its_best_segment(desk: Any) -> None:
     assert desk.evaluate(current) == 0.5
 
 
-def test_rankings_side_by_side(page: Any) -> None:
-    """Three rankings are connected by lines; the URL holds the view."""
+def test_rankings_are_compared(page: Any) -> None:
+    """Three rankings are connected by lines, and the changes told; the URL holds the view."""
     ask(page, "birch river")
     page.wait_for_selector("#hits mark")
     page.click("button[data-view=compare]")
     page.wait_for_selector("#compare .lists > div:nth-child(3)")
+    page.wait_for_selector("#changes:has-text('3 of 3 documents are in both; Kendall’s τ')")
     assert page.locator("#compare path").count() == 6
     assert "view=compare" in page.url
     page.go_back()
@@ -430,13 +500,13 @@ def test_texts_are_never_html(page: Any) -> None:
     page.wait_for_selector("dialog[open] .segment")
     assert page.locator("#contents .segment").last.text_content().startswith("𝔸𝔹 end.")
     assert page.locator("#contents img, #contents i").count() == 0
-    page.click("#contents .segment >> nth=0")
-    page.wait_for_selector("#attention:not([hidden]) .lines line", state="attached")
+    page.click("#advanced summary")
+    page.wait_for_selector("#attention .lines line", state="attached")
     page.keyboard.press("Escape")
     page.wait_for_function("document.activeElement.matches('.title')")
     assert page.title() == "zebra – Birchbark"
     page.click("button[data-view=compare]")
-    page.wait_for_selector("#compare .lists > div:nth-child(3)")
+    page.wait_for_selector("#compare .lists > div:nth-child(3) .title")
     assert page.text_content("#compare .title").startswith("<b>zebra</b> <script>")
     assert page.locator("#compare b, #compare img, #compare script").count() == 0
     page.click("button[data-view=results]")
@@ -465,7 +535,7 @@ def test_hits_do_not_move_while_pressed(page: Any) -> None:
     draw = """async () => {
       const { showHits } = await import("/page/hits.js");
       const hits = [...document.querySelectorAll("#hits li")].map(one => one.hit).reverse();
-      showHits(document.getElementById("hits"), { hits }, new Map(), () => {});
+      showHits(document.getElementById("hits"), { hits }, {}, new Map(), () => {});
     }"""
     page.hover("#hits .title >> nth=0")
     page.mouse.down()
@@ -503,4 +573,4 @@ def test_settings_are_loaded_again_after_an_error(page: Any, address: str) -> No
     assert page.locator("#error").is_hidden()
     page.click("#weights summary")
     page.eval_on_selector("#a", "e => { e.value = 1; e.dispatchEvent(new Event('input')); }")
-    wait_for_score(page, "Score 100 = first stage 100")
+    wait_for_score(page, "Score 100 of 100 = first stage 100")

@@ -46,13 +46,12 @@ for path in "$data"/qa/*/; do
 done
 
 # The sentence of each passage that is nearest to the question.
-for name in msmarco-dev nq; do
-  [ -e "$work/$name.sentences.tsv" ] && continue
-  every "$name" 3 > "$work/$name.sentences.queries"
-  birchbark pairs judged "$work/pool.jsonl" --queries "$work/$name.sentences.queries" --qrels "$work/$name.qrels" \
-    --run "$work/$name.run" --ranks 1-25 --negatives 8 --segments sentences --best-segments 1 \
-    --scoring-model birchbark-embedding-l6 --output "$work/$name.sentences.tsv"
-done
+if [ ! -e "$work/msmarco-dev.sentences.tsv" ]; then
+  every msmarco-dev 3 > "$work/sentences.queries"
+  birchbark pairs judged "$work/pool.jsonl" --queries "$work/sentences.queries" --qrels "$work/msmarco-dev.qrels" \
+    --run "$work/msmarco-dev.run" --ranks 1-25 --negatives 8 --segments sentences --best-segments 1 \
+    --scoring-model birchbark-embedding-l6 --output "$work/msmarco-dev.sentences.tsv"
+fi
 
 # Questions with texts that share their words and answer nothing: source code, and other questions.
 if [ ! -e "$work/nq.noise.tsv" ]; then

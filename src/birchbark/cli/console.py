@@ -37,8 +37,8 @@ def notify(text: str) -> None:
 def progress(label: str, total: int | None = None) -> Iterator[Advance]:
     """Show a progress bar, and yield the function that advances it.
 
-    If standard error is not a terminal, lines are written at intervals. total: number of steps, None
-    if unknown.
+    If standard error is not a terminal, lines are written at intervals. total: number of steps,
+    None if unknown.
     """
     _notify_of_compilation()
     if not sys.stderr.isatty():

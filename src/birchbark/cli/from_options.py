@@ -80,6 +80,7 @@ def first_stage(
     """Return the FirstStage that the options describe."""
     from birchbark.retrieve.bm25 import BM25
     from birchbark.retrieve.first_stage import FirstStage
+    from birchbark.retrieve.match import parse_filters
     from birchbark.retrieve.rm3 import RM3
     from birchbark.retrieve.tfidf import TfIdf
 
@@ -125,17 +126,6 @@ def parse_field_bm25(fields: tuple[str, ...]) -> dict[str, WeightingModel]:
             raise InputError("not a field's k1 and b", found=field, wanted="NAME=K1/B") from None
         models[name] = BM25(k1, b)
     return models
-
-
-def parse_filters(filters: tuple[str, ...]) -> dict[str, str]:
-    """Parse options FIELD=VALUE into field → value."""
-    values = {}
-    for text in filters:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise InputError("not a filter", found=text, wanted="FIELD=VALUE")
-        values[name] = value
-    return values
 
 
 def make_rankers(

@@ -134,12 +134,12 @@ def command(
     A folder is indexed first, as FOLDER.index; its changed files are read when the service starts,
     and every few seconds while it runs.
 
-    The search page is at /, the description of the API at /openapi.json. /v1/rerank, /v2/rerank and
-    /rerank are compatible with Cohere, Jina and text-embeddings-inference. Changes to the index
-    take effect immediately. --filter applies only to searches: any document can be fetched by its
-    id. --scores stores all scores on disk and in memory; without it, the most recently used 100 MB
-    of scores are cached in memory. While no request is active, vectors of the documents' segments
-    are computed and stored in INDEX, which makes later searches faster.
+    The search page is at /, the description of the API at /docs and /openapi.json. /v1/rerank,
+    /v2/rerank and /rerank are compatible with Cohere, Jina and text-embeddings-inference. Changes
+    to the index take effect immediately. --filter applies only to searches: any document can be
+    fetched by its id. --scores stores all scores on disk and in memory; without it, the most
+    recently used 100 MB of scores are cached in memory. While no request is active, vectors of the
+    documents' segments are computed and stored in INDEX, which makes later searches faster.
     """
     _check_installed()
     from birchbark.checkpoint.locate import locate
@@ -150,6 +150,7 @@ def command(
     from birchbark.serve.background_sync import BackgroundSync
     from birchbark.serve.background_vectors import BackgroundVectors
     from birchbark.serve.limits import Limits
+    from birchbark.serve.original_files import OriginalFiles
     from birchbark.serve.server import open_socket, run
     from birchbark.serve.service import Service
 
@@ -192,6 +193,7 @@ def command(
             writable=writable,
             background=background,
             sync=sync,
+            files=OriginalFiles(directory, folder),
         )
         with open_socket(host, port) as listening:
             address, port = listening.getsockname()[:2]

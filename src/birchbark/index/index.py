@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cached_property, reduce
 from operator import add
 from pathlib import Path
@@ -117,7 +118,18 @@ class Index:
     @property
     def fields(self) -> tuple[str, ...]:
         """The names of the fields that can be searched."""
-        return tuple(f for f in self._manifest.fields if f not in self._manifest.keywords)
+        return tuple(f for f in self._manifest.fields if f not in self.keywords)
+
+    @property
+    def changed(self) -> datetime:
+        """When the index was last changed, in UTC."""
+        _, modified = self._manifest_id or (0, 0)
+        return datetime.fromtimestamp(modified // 1_000_000_000, UTC)
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """The names of the fields that searches can filter by."""
+        return self._manifest.keywords
 
     def field_number(self, field: str) -> int:
         """Return the position of `field` in each part's `fields`.
@@ -137,8 +149,8 @@ class Index:
 
         Raises InputError if it is not a keyword field.
         """
-        known = ", ".join(self._manifest.keywords)
-        if field not in self._manifest.keywords:
+        known = ", ".join(self.keywords)
+        if field not in self.keywords:
             raise InputError(
                 f"no field {field!r} to filter by",
                 where=str(self.directory),

@@ -10,7 +10,7 @@ import numpy as np
 
 from birchbark import defaults
 from birchbark.combine.aggregate import Aggregation, DocumentEvidence, Top, aggregate
-from birchbark.combine.interpolate import Interpolation
+from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError, require_at_least, require_share
 from birchbark.pipeline.compare_hits import Duo
 from birchbark.pipeline.reading_plan import ReadingPlan
@@ -105,6 +105,14 @@ class Ranker:
             if self.scorer.width > 1
             else self.aggregation.max_evidence(segments)
         )
+
+    @property
+    def max_score(self) -> float | None:
+        """The highest score that a document can have; None if first-stage scores have no limit."""
+        a = self.interpolation.first_stage_weight
+        if self.interpolation.scale is Scale.RAW and a:
+            return None
+        return a + (1 - a) * self.max_evidence()
 
     @property
     def scorers(self) -> list[Scorer]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from types import EllipsisType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from birchbark import defaults
 from birchbark.combine.aggregate import Mean
@@ -15,9 +15,10 @@ from birchbark.errors import ArtifactError, DeadlineError, InputError
 from birchbark.index.index import Index
 from birchbark.index.layout import is_index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.answer import Answer, Hit
+from birchbark.pipeline.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch
+from birchbark.pipeline.facets import Facet, count_facets
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.ranker_readers import RankerReaders, ReaderCaches
@@ -30,12 +31,22 @@ from birchbark.pipeline.update_index import AddedDocuments, add_documents
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
+from birchbark.retrieve.spelling import correct_query
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 from birchbark.score_cache.cached_scorer import CachedScorer, cached
 from birchbark.score_cache.memory_cache import MemoryCache
+
+SHOWN_SEGMENTS = 256  # of a document that is opened; reading them takes about half a second
+
+
+class DocumentEvidence(NamedTuple):
+    """A document with the scores of its segments, and how much of it was scored."""
+
+    hit: Hit
+    stats: SearchStats
 
 
 class LoadModel(Protocol):
@@ -55,12 +66,13 @@ def _memory_cache(scorer: Scorer) -> MemoryCache:
     return MemoryCache(scorer.width)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Snapshot:
     """The index as of one commit, with its engine and the document readers opened so far.
 
     tokens, caches: what the readers remember, the latter by scoring key; also that of earlier
-    snapshots with the same documents.
+    snapshots with the same documents. nearest: the engine for searches by vectors alone, opened at
+    the first of these.
     """
 
     index: Index
@@ -69,6 +81,7 @@ class _Snapshot:
     tokens: KnownTokens
     caches: dict[tuple[object, ...], ReaderCaches]
     readers: list[RankerReaders] = field(default_factory=list)
+    nearest: DenseEngine | None = None
 
 
 class Searcher:
@@ -150,6 +163,7 @@ class Searcher:
         *,
         rankers: Ranker | Sequence[Ranker] | EllipsisType | None = ...,
         filters: Mapping[str, str] | None = None,
+        nearest: bool = False,
         on_progress: OnProgress = lambda answer: None,
     ) -> Answer:
         """Return the best hits for a query, best first; see `birchbark.search`.
@@ -163,6 +177,8 @@ class Searcher:
                 cached documents and scores are used again. Defaults to `...`: `Searcher.rankers`.
             filters: Values that fields of all hits must have, in addition to the filters of the
                 first stage. Defaults to None: no further filters.
+            nearest: Whether the candidates are the documents whose stored vectors are nearest to
+                the query's, instead of those that match its terms. Defaults to False.
             on_progress: Called after the first stage and whenever documents were scored, with a
                 function that returns the answer so far. Does nothing by default.
 
@@ -170,7 +186,7 @@ class Searcher:
             The hits, and how much was scored to find them.
 
         Raises:
-            InputError: As in `birchbark.search`.
+            InputError: As in `birchbark.search`; `nearest`, and the index has no vectors.
             ArtifactError: The index was replaced by one that does not fit this searcher.
         """
         deadline = deadline_for(budget)
@@ -180,11 +196,30 @@ class Searcher:
         else:
             stages = [rankers] if isinstance(rankers, Ranker) else rankers or ()
         readers = [self._readers(snapshot, ranker) for ranker in stages]
-        engine = snapshot.engine.filtered(filters) if filters else snapshot.engine
+        engine = self._nearest(snapshot) if nearest else snapshot.engine
+        if filters:
+            engine = engine.filtered(filters)
         terms = snapshot.terms
         return search_with_readers(
             engine, query, readers, top, deadline, terms=terms, on_progress=on_progress
         )
+
+    def facets(self, query: str, filters: Mapping[str, str] | None = None) -> list[Facet]:
+        """Count the values of keyword fields among a search's candidates.
+
+        The fields are those that divide the candidates (see `count_facets`).
+
+        Raises InputError for a filter by a field that is not a keyword field.
+        """
+        snapshot = self._latest()
+        engine = snapshot.engine.filtered(filters) if filters else snapshot.engine
+        depth = max((ranker.depth for ranker in self.rankers), default=defaults.RERANKING_DEPTH)
+        candidates = engine.rank(query, depth).doc_ids
+        return count_facets(engine.documents(candidates), snapshot.index.keywords)
+
+    def correct(self, query: str) -> str | None:
+        """Return the query without its likely misspellings, None if none seems misspelt."""
+        return correct_query(self._latest().index, query)
 
     def evidence(
         self,
@@ -193,10 +228,12 @@ class Searcher:
         budget: float | None = None,
         *,
         on_batch: Callable[[], object] = lambda: None,
-    ) -> Hit:
-        """Return a document with the scores of all its segments, computed by the first ranker.
+    ) -> DocumentEvidence:
+        """Return a document with the scores of its segments, computed by the first ranker.
 
-        All segments have the same weight; the segment with the highest score comes first.
+        All segments have the same weight; the segment with the highest score comes first. Of a
+        document with more than 256 segments, the 256 that contain most of the query's terms are
+        scored.
 
         Args:
             doc_id: The document's id.
@@ -206,7 +243,8 @@ class Searcher:
                 nothing by default.
 
         Returns:
-            The document as a hit; its `score` is the mean of the segment scores.
+            The document as a hit, whose `score` is the mean of the segment scores, and how much of
+            the document was scored.
 
         Raises:
             InputError: The document is unknown, the query is too long, or there is no ranker.
@@ -214,14 +252,13 @@ class Searcher:
         """
         if not self.rankers:
             raise InputError("no model to score the document", remedy="Searcher(index, model)")
-        ranker = replace(
-            self.rankers[0], aggregation=Mean(), embedding=None, plan=ReadingPlan(), duo=None
-        )
+        plan = ReadingPlan(segments=SHOWN_SEGMENTS)
+        ranker = replace(self.rankers[0], aggregation=Mean(), embedding=None, plan=plan, duo=None)
         readers = self._readers(self._latest(), ranker)
         scoring = score_documents(readers, query, [doc_id], Deadline(budget, on_batch=on_batch))
         if not scoring.stats.exact:
             raise DeadlineError("time does not suffice for the document", where=doc_id)
-        return scoring.hits()[0]
+        return DocumentEvidence(scoring.hits()[0], scoring.stats)
 
     def documents(self, doc_ids: Sequence[str]) -> list[Document]:
         """Return the documents with these ids, in the same order; InputError for an unknown id."""
@@ -318,6 +355,12 @@ class Searcher:
         same = before is not None and before.index.same_documents(index)
         tokens, caches = (before.tokens, before.caches) if before and same else (KnownTokens(), {})
         return _Snapshot(index, engine, TermIndex(engine, tokens), tokens, caches)
+
+    def _nearest(self, snapshot: _Snapshot) -> DenseEngine:
+        if snapshot.nearest is None:
+            match = VectorMatch()
+            snapshot.nearest = DenseEngine(snapshot.index, self.load, match, self._first_stage)
+        return snapshot.nearest
 
     def _readers(self, snapshot: _Snapshot, ranker: Ranker) -> RankerReaders:
         """Return the readers for this ranker; rankers with equal scoring keys share them."""

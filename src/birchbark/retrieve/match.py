@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -82,6 +82,17 @@ class Selection:
                 others[postings.docs] = False
             excluded = others | excluded if len(excluded) else others
         return excluded
+
+
+def parse_filters(filters: Iterable[str]) -> dict[str, str]:
+    """Parse texts of the form FIELD=VALUE into field → value; InputError for another form."""
+    values = {}
+    for text in filters:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise InputError("not a filter", found=text, wanted="FIELD=VALUE")
+        values[name] = value
+    return values
 
 
 def parse_match(text: str) -> Match:

@@ -31,13 +31,13 @@ def choose_rankers(
     ]  # set by the client
     if request.by == "first_stage" and given:
         raise InputError(f"{given[0]} requires BERT", found="by: first_stage")
-    if request.by == "embedding":
+    if request.by in ("embedding", "nearest"):
         if embedding is None or not rankers:
             raise InputError(
                 "this service has no embedding model", remedy="birchbark serve --compare-embedding"
             )
         if "first_stage_weight" in given:
-            raise InputError("first_stage_weight requires BERT", found="by: embedding")
+            raise InputError("first_stage_weight requires BERT", found=f"by: {request.by}")
         return lambda: [_adjust(_embedding_ranker(searcher, embedding), request)]
     if request.by == "first_stage" or not rankers:
         return None

@@ -15,7 +15,7 @@ from birchbark.serve.admission import BusyError
 from birchbark.serve.error_responses import error_message, error_response
 from birchbark.serve.service import Service
 
-PUBLIC_PATHS = ("/", "/healthz", "/readyz", "/reports")  # /reports redirects to /reports/
+PUBLIC_PATHS = ("/", "/docs", "/healthz", "/readyz", "/reports")  # /reports redirects to /reports/
 PUBLIC_FOLDER = "/page/"  # the page's files, which reveal nothing about documents
 BODY_SECONDS = 20.0  # maximum time to receive a request's body
 CONTENT_SECURITY_POLICY = (
@@ -106,7 +106,7 @@ class ServiceMiddleware:
         if not self._authorized(scope["path"], headers):
             response = error_response(401, "a key is required", remedy="Authorization: Bearer KEY")
             basic = 'Basic realm="Birchbark: any name, the key as password"'
-            challenge = basic if _is_report(scope["path"]) else "Bearer"
+            challenge = basic if _is_link(scope["path"]) else "Bearer"
             response.headers["WWW-Authenticate"] = challenge
             return response
         limit = self.service.limits.max_request_bytes
@@ -125,14 +125,17 @@ class ServiceMiddleware:
             return True
         scheme, _, credentials = headers.get("authorization", "").partition(" ")
         key = credentials.strip().encode("latin-1")
-        if scheme.lower() == "basic" and _is_report(path):
+        if scheme.lower() == "basic" and _is_link(path):
             scheme, key = "bearer", _password(key)
         return hmac.compare_digest(key, self._key) and scheme.lower() == "bearer"
 
 
-def _is_report(path: str) -> bool:
-    """Whether the path is opened by a link, which carries no token; browsers need a password."""
-    return path.startswith("/reports/")  # browsers send the password to this folder only
+def _is_link(path: str) -> bool:
+    """Whether the path is opened by a link, which carries no token; browsers need a password.
+
+    Browsers send the password to these folders only.
+    """
+    return path.startswith(("/reports/", "/files/"))
 
 
 def _password(credentials: bytes) -> bytes:

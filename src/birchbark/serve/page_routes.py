@@ -13,6 +13,8 @@ from fastapi import APIRouter
 from starlette.responses import RedirectResponse, Response
 
 from birchbark.combine.aggregate import Top
+from birchbark.pipeline.example_queries import example_queries
+from birchbark.pipeline.precompute import VECTORS
 from birchbark.serve.service import NotFoundError, Service
 from birchbark.show.attention import attention_script
 from birchbark.show.draw_plot import colours
@@ -39,6 +41,10 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
     async def page() -> Response:
         return _file_response("index.html", page_files["index.html"])
 
+    @routes.get("/docs")
+    async def docs() -> Response:
+        return _file_response("docs.html", page_files["docs.html"])
+
     @routes.get("/page/{name}")
     async def page_file(name: str) -> Response:
         if name not in page_files:
@@ -51,7 +57,7 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
         first = rankers[0] if rankers else None
         aggregation = first.aggregation if first and first.scorer.width == 1 else None
         return {
-            "documents": await service.run_quick(lambda: len(service.searcher.index)),
+            **await service.run_quick(lambda: _describe_collection(service)),
             "first_stage": service.searcher.first_stage_name,
             "model": service.model,
             "kinds": list(dict.fromkeys(ranker.scorer.kind for ranker in rankers)),
@@ -100,6 +106,20 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
         return Response(text, media_type="text/html", headers={"content-security-policy": policy})
 
     return routes
+
+
+def _describe_collection(service: Service) -> dict[str, Any]:
+    """Return what the front page tells of the index and its documents."""
+    searcher = service.searcher
+    index = searcher.index
+    return {
+        "name": searcher.directory.resolve().name.removesuffix(".index"),
+        "documents": len(index),
+        "changed": index.changed.isoformat(),
+        "examples": example_queries(index),
+        "files": service.files.exist,
+        "vectors": VECTORS in index.attachments,
+    }
 
 
 def _file_response(name: str, text: str) -> Response:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 
 from birchbark import defaults
 from birchbark.records import DOC_ID_NAMES, TEXT_NAMES
+from birchbark.retrieve.match import parse_filters
 from birchbark.serve.limits import (
     MAX_DEPTH,
     MAX_DOCUMENTS,
@@ -24,7 +25,13 @@ from birchbark.serve.limits import (
 QueryText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
 LimitedText = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARACTERS)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-RankedBy = Literal["bert", "embedding", "first_stage"]
+RankedBy = Literal["bert", "embedding", "first_stage", "nearest"]
+RANKED_BY = (
+    "How hits are ranked: by BERT, mixed with the first stage; by an embedding model alone, over "
+    "the same candidates; by the first stage alone; or by the embedding's stored vectors, over all "
+    "documents."
+)
+MAX_FILTERS = 20
 ID_SCHEMA = {
     "type": ["string", "integer", "null"],
     "minLength": 1,
@@ -69,8 +76,7 @@ class SearchRequest(StrictRequest):
     top: int = Field(defaults.TOP, ge=1, le=MAX_HITS, description="Number of hits to return.")
     by: RankedBy = Field(
         "bert",
-        description="How hits are ranked: by BERT, interpolated with first-stage scores; by an "
-        "embedding model alone, over the same candidates; or by the first stage alone.",
+        description=RANKED_BY,
     )
     depth: int | None = Field(
         None, ge=1, le=MAX_DEPTH, description="Number of candidates to re-rank."
@@ -93,6 +99,27 @@ class SearchRequest(StrictRequest):
         description="Values that fields of all hits must have; docs/* stands for all values that "
         "begin with docs/.",
     )
+
+
+class SearchParameters(StrictRequest):
+    """A search as a URL. Missing parameters default to the service's settings."""
+
+    q: QueryText = Field(description="The query.")
+    top: int = Field(defaults.TOP, ge=1, le=MAX_HITS, description="Number of hits to return.")
+    by: RankedBy = Field("bert", description=RANKED_BY)
+    budget_ms: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="Milliseconds that the search may take."
+    )
+    filter: list[LimitedText] = Field(
+        default_factory=list,
+        max_length=MAX_FILTERS,
+        description="FIELD=VALUE that all hits must have; repeat for several.",
+    )
+
+    def as_request(self) -> SearchRequest:
+        """Return the same search as a request; InputError for a malformed filter."""
+        settings = self.model_dump(include={"top", "by", "budget_ms"})
+        return SearchRequest(query=self.q, filters=parse_filters(self.filter), **settings)
 
 
 class SegmentResponse(BaseModel):
@@ -144,6 +171,31 @@ class HitResponse(BaseModel):
     )
 
 
+class FacetResponse(BaseModel):
+    """A field that divides the candidates of a search."""
+
+    field: str
+    values: list[tuple[str, int]] = Field(
+        description="Each value as it is used in `filters`, and the number of candidates that have "
+        "it, most frequent first."
+    )
+
+
+class FacetsResponse(BaseModel):
+    """What a search could be narrowed to."""
+
+    facets: list[FacetResponse]
+
+
+class SpellingResponse(BaseModel):
+    """What a query may have meant."""
+
+    correction: str | None = Field(
+        description="The query without its likely misspellings, by the words of the documents; "
+        "null if none seems misspelt."
+    )
+
+
 class Timings(BaseModel):
     """Milliseconds since the request arrived.
 
@@ -161,6 +213,9 @@ class SearchResponse(BaseModel):
 
     query: str
     hits: list[HitResponse]
+    max_score: float | None = Field(
+        description="The highest score that a hit can have; null if there is no limit."
+    )
     exact: bool = Field(
         description="Whether the hits are the same as without a time budget; false if time or "
         "capacity did not suffice for everything that the reading plan asks for."
@@ -194,13 +249,23 @@ class SearchResponse(BaseModel):
 
 
 class DocumentResponse(BaseModel):
-    """A document; for a query, with the score of each of its segments."""
+    """A document; for a query, with the scores of its segments."""
 
     doc_id: str
     title: str
     fields: dict[str, str]
     contents: str = Field(description="Title and text; offsets refer to it.")
-    segments: list[EvidenceResponse] | None = None
+    segments: list[EvidenceResponse] | None = Field(
+        None,
+        description="The scored segments, in the order of the document; of a long document, the "
+        "256 that contain most of the query's terms.",
+    )
+    segment_count: int | None = Field(
+        None, description="Number of segments from which these were chosen."
+    )
+    unsplit_characters: int | None = Field(
+        None, description="Number of characters of a very long document that are in none of these."
+    )
 
 
 class DocumentsRequest(StrictRequest):

@@ -5,7 +5,7 @@ The docstrings of the routes appear in /openapi.json.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -14,16 +14,23 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from birchbark.errors import BirchbarkError, InputError
 from birchbark.records import Document
+from birchbark.retrieve.match import parse_filters
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.error_responses import ERROR_STATUSES, error_message
 from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
 from birchbark.serve.metrics import CONTENT_TYPE
+from birchbark.serve.original_files import send_file
 from birchbark.serve.schemas import (
+    MAX_FILTERS,
     AttentionRequest,
     DocumentResponse,
     DocumentsRequest,
+    FacetResponse,
+    FacetsResponse,
+    SearchParameters,
     SearchRequest,
     SearchResponse,
+    SpellingResponse,
     WriteResponse,
 )
 from birchbark.serve.service import NotFoundError, Service
@@ -33,6 +40,10 @@ STREAM_ERRORS: dict[int | str, dict[str, Any]] = {  # before a stream starts, er
     status: {"content": {"application/json": {"schema": ERROR_SCHEMA}}} for status in ERROR_STATUSES
 }
 DocId = Annotated[str, Path(max_length=MAX_ID_CHARACTERS)]
+RequiredQuery = Annotated[str, Query(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
+Filters = Annotated[
+    Sequence[str], Query(max_length=MAX_FILTERS, description="FIELD=VALUE; repeat for several.")
+]
 OptionalQuery = Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
 
 
@@ -44,6 +55,28 @@ def search_routes(service: Service) -> APIRouter:
     async def search(body: SearchRequest, request: Request) -> SearchResponse:
         """Return the best hits with their evidence, and whether their ranking is exact."""
         return await cancel_on_disconnect(request, service.search(body))
+
+    @routes.get("/search", tags=["search"])
+    async def search_url(
+        parameters: Annotated[SearchParameters, Query()], request: Request
+    ) -> SearchResponse:
+        """Return what POST /search returns, for a search in the URL."""
+        return await cancel_on_disconnect(request, service.search(parameters.as_request()))
+
+    @routes.get("/facets", tags=["search"])
+    async def facets(query: RequiredQuery, filter: Filters = ()) -> FacetsResponse:
+        """Count the values of fields among the candidates of a search."""
+        filters = parse_filters(filter)
+        found = await service.run_quick(lambda: service.searcher.facets(query, filters))
+        return FacetsResponse(
+            facets=[FacetResponse(field=f.field, values=list(f.values)) for f in found]
+        )
+
+    @routes.get("/spelling", tags=["search"])
+    async def spelling(query: RequiredQuery) -> SpellingResponse:
+        """Return the query without its likely misspellings."""
+        correction = await service.run_quick(lambda: service.searcher.correct(query))
+        return SpellingResponse(correction=correction)
 
     @routes.post(
         "/search/stream",
@@ -69,8 +102,16 @@ def search_routes(service: Service) -> APIRouter:
     async def document(
         doc_id: DocId, request: Request, query: OptionalQuery = None
     ) -> DocumentResponse:
-        """Return a document; with a query, also all of its segments with their scores."""
+        """Return a document; with a query, also its segments with their scores."""
         return await cancel_on_disconnect(request, service.document(doc_id, query))
+
+    @routes.get("/files/{doc_id:path}", tags=["documents"], response_class=Response)
+    def original_file(doc_id: DocId) -> Response:  # not async: reads the disk in a thread
+        """Return the file that a document of a served folder was read from."""
+        path = service.files.find(doc_id)
+        if path is None or service.searcher.index.find(doc_id) is None:
+            raise NotFoundError("no such file")
+        return send_file(path)
 
     @routes.post("/documents", tags=["documents"])
     async def add(body: DocumentsRequest) -> WriteResponse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from birchbark.pipeline.answer import Answer, Evidence, Hit
+from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_summary import reading_summary
 from birchbark.records import Document, Segment
@@ -30,6 +30,7 @@ def serialize_answer(
     return SearchResponse(
         query=query,
         hits=[serialize_hit(hit) for hit in answer.hits],
+        max_score=rankers[0].max_score if len(rankers) == 1 else None,
         exact=answer.stats.exact,
         timings_ms=timings,
         **reading_summary(answer.stats, rankers),
@@ -62,9 +63,14 @@ def _source(document: Document) -> dict[str, str]:
 
 
 def serialize_document(
-    document: Document, segments: Sequence[Evidence] | None = None
+    document: Document,
+    segments: Sequence[Evidence] | None = None,
+    stats: SearchStats | None = None,
 ) -> DocumentResponse:
-    """Convert a document, with its segments (if any) in document order and without context."""
+    """Convert a document, with its segments (if any) in document order and without context.
+
+    stats: how much of it was scored.
+    """
     contents = document.contents
     ordered = None if segments is None else sorted(segments, key=lambda e: e.segment.start)
     return DocumentResponse(
@@ -75,6 +81,8 @@ def serialize_document(
         segments=None
         if ordered is None
         else [_serialize_evidence(contents, evidence, context=0) for evidence in ordered],
+        segment_count=stats.segments if stats else None,
+        unsplit_characters=stats.unsplit_characters if stats else None,
     )
 
 

@@ -31,6 +31,7 @@ from birchbark.serve.background_vectors import BackgroundVectors
 from birchbark.serve.choose_rankers import choose_rankers
 from birchbark.serve.limits import Limits
 from birchbark.serve.metrics import Metrics
+from birchbark.serve.original_files import OriginalFiles
 from birchbark.serve.schemas import DocumentResponse, SearchRequest, SearchResponse
 from birchbark.serve.serialize import serialize_document
 from birchbark.show.attention import attention_data
@@ -62,7 +63,7 @@ class Service:
     embedding: the model for searches with `by: embedding`, loaded at the first of these; None to
     refuse them. writable: whether requests may change documents. background: computes missing
     vectors while no request is active; None to compute none. sync: reads changed files of the
-    served folder; None to read none.
+    served folder; None to read none. files: the documents' files, if they come from a folder.
     """
 
     def __init__(
@@ -74,9 +75,11 @@ class Service:
         writable: bool = False,
         background: BackgroundVectors | None = None,
         sync: BackgroundSync | None = None,
+        files: OriginalFiles | None = None,
     ) -> None:
         self.searcher, self.embedding = searcher, embedding
         self.limits, self.writable = limits, writable
+        self.files = files or OriginalFiles(searcher.directory)
         self.admission = AdmissionControl(limits)
         self.metrics = Metrics(lambda: searcher.pairs_scored)
         self._background, self._sync = background, sync
@@ -121,7 +124,13 @@ class Service:
             if time.monotonic() > start + max(budget, MAX_QUEUE_SECONDS):
                 raise self.admission.busy_error()
             stream.rankers = rankers() if rankers else ()
-            run = partial(self.searcher.search, request.query, request.top, filters=request.filters)
+            run = partial(
+                self.searcher.search,
+                request.query,
+                request.top,
+                filters=request.filters,
+                nearest=request.by == "nearest",
+            )
             waited = time.monotonic() - start
             if stream.rankers and not slot.may_score and waited > MAX_WAIT_SHARE * budget:
                 return run(rankers=()).as_unscored()  # even stored vectors would take too long
@@ -136,7 +145,7 @@ class Service:
             self.metrics.count_search(answer)
 
     async def document(self, doc_id: str, query: str | None) -> DocumentResponse:
-        """Return a document; with a query, also all of its segments with their scores.
+        """Return a document; with a query, also its segments with their scores.
 
         Raises NotFoundError for an unknown document, and what `_run_scoring` raises.
         """
@@ -157,8 +166,8 @@ class Service:
 
         def score(remaining: float, on_batch: Callable[[], None]) -> DocumentResponse:
             check()
-            hit = self.searcher.evidence(doc_id, query, remaining, on_batch=on_batch)
-            return serialize_document(hit.document, hit.segments)
+            hit, stats = self.searcher.evidence(doc_id, query, remaining, on_batch=on_batch)
+            return serialize_document(hit.document, hit.segments, stats)
 
         return await self._run_scoring(score)
 

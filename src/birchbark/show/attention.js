@@ -92,9 +92,25 @@ function drawAttention(data, root) {
       }
     });
   }
+  // The head whose query tokens attend most to the text, and the reverse: a beginning that says something.
+  function mostTelling() {
+    let best = { layer: 0, head: -1, share: 0 };
+    data.layers.forEach(({ heads, rows }, layer) => {
+      for (let head = 0; head < heads && rows > 1; head++) {
+        let share = 0;
+        for (let r = 0; r < rows; r++)
+          for (let c = 0; c < n; c++)
+            if ((data.sides[r] === "query" && data.sides[c] === "text") || (data.sides[r] === "text" && data.sides[c] === "query")) share += shares[layer][(head * rows + r) * n + c];
+        if (share > best.share) best = { layer, head, share };
+      }
+    });
+    return best;
+  }
   const heads = Array.from({ length: data.layers[0].heads }, (_, h) => h);
   choices("layers", "layer", data.layers.map((_, l) => l + 1), "layer", data.layers.map((_, l) => l));
   choices("heads", "head", ["all", ...heads.map(h => h + 1)], "head", [-1, ...heads]);
+  const { layer, head } = mostTelling();
+  Object.assign(state, { layer, head });
   thumbnails();
   draw();
 }

@@ -2,6 +2,7 @@
 
 import { beginning, element, formatScore, title, visuallyHidden } from "./dom.js";
 import { evidence, snippet } from "./passages.js";
+import { source } from "./source.js";
 
 const NOT_IN_FIRST_STAGE = "not among the first stage’s best";
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
@@ -15,10 +16,10 @@ for (const kind of ["pointerup", "pointercancel", "contextmenu", "dragend", "blu
   draw?.();
 }));
 
-// firstStageRanks: doc_id → rank. open: called with the hit that the user selects.
-export function showHits(list, answer, firstStageRanks, open) {
-  if (pressed) pendingDraw = () => drawHits(list, answer, firstStageRanks, open);
-  else drawHits(list, answer, firstStageRanks, open);
+// about: the service's settings. firstStageRanks: doc_id → rank. open: called with the hit that the user selects.
+export function showHits(list, answer, about, firstStageRanks, open) {
+  if (pressed) pendingDraw = () => drawHits(list, answer, about, firstStageRanks, open);
+  else drawHits(list, answer, about, firstStageRanks, open);
 }
 
 export function clearHits(list) {
@@ -27,11 +28,11 @@ export function clearHits(list) {
 }
 
 // Items of documents already in the list are updated in place, so that focus and selections persist.
-function drawHits(list, answer, firstStageRanks, open) {
+function drawHits(list, answer, about, firstStageRanks, open) {
   const focused = document.activeElement, existing = new Map([...list.children].map(item => [item.dataset.id, item]));
   const oldTops = new Map([...existing].map(([id, item]) => [id, item.getBoundingClientRect().top]));
-  const maxScore = Math.max(...answer.hits.map(hit => hit.score), 1e-9);
-  const items = answer.hits.map((hit, index) => update(existing.get(hit.doc_id) ?? createItem(hit, open), hit, index + 1, firstStageRanks, maxScore));
+  const maxScore = answer.max_score ?? Math.max(...answer.hits.map(hit => hit.score), 1e-9);
+  const items = answer.hits.map((hit, index) => update(existing.get(hit.doc_id) ?? createItem(hit, open), hit, index + 1, about, firstStageRanks, maxScore));
   let next = list.firstElementChild;
   for (const item of items) {
     if (item === next) next = next.nextElementSibling;
@@ -59,17 +60,17 @@ function createItem(hit, open) {
   return item;
 }
 
-function update(item, hit, rank, firstStageRanks, maxScore) {
+function update(item, hit, rank, about, firstStageRanks, maxScore) {
   const content = JSON.stringify([hit, rank, firstStageRanks.get(hit.doc_id), maxScore]);
   if (item.content === content) return item;
   [item.content, item.hit, item.className] = [content, hit, hit.scored ? "" : "unscored"];
   const heading = item.querySelector(".title"), text = title(hit);
   if (heading.textContent !== text) heading.textContent = text;
   item.querySelector(".rank").replaceChildren(String(rank), rankChange(firstStageRanks.get(hit.doc_id), rank));
-  item.querySelector(".source").replaceChildren(...source(hit));
+  item.querySelector(".source").replaceChildren(...source(hit, about));
   item.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit) : snippet(hit.snippet)));
   item.querySelector("summary").replaceChildren(bar(hit, maxScore), hit.scored ? "Why this rank?" : "Why this rank? Not read");
-  item.querySelector(".parts").replaceChildren(...explanation(hit));
+  item.querySelector(".parts").replaceChildren(...explanation(hit, maxScore));
   return item;
 }
 
@@ -90,18 +91,11 @@ function bar(hit, maxScore) {
     ...partsOf(hit).map(([kind, , value]) => element("i", { class: kind, width: `${100 * value / maxScore}%` })));
 }
 
-// The sum that is the score, on a scale of 0 to 100, and what each segment contributes to the evidence.
-function explanation(hit) {
-  const percent = value => String(Math.round(100 * value));
+// The sum that is the score, where 100 is the most that a document can have, and what each segment contributes.
+function explanation(hit, maxScore) {
+  const percent = value => String(Math.round(100 * value / maxScore));
   const parts = partsOf(hit).map(([kind, name, value]) => element("span", {}, element("span", { class: `key ${kind}`, "aria-hidden": "true" }), `${name} ${percent(value)}`));
-  const sum = element("p", {}, `Score ${percent(hit.score)}`, ...parts.flatMap((part, index) => [index ? " + " : " = ", part]), hit.scored ? "" : "; not read by the model");
-  const rows = hit.segments.map(segment => element("p", { class: "segment-score" }, `${percent(segment.score)} × ${formatScore(segment.weight)}: `, beginning(segment.text.trim())));
-  return [sum, ...(rows.length ? [element("p", {}, "Probability of relevance × weight, for each segment:"), ...rows] : [])];
-}
-
-// Where a document is from: its path, or its id, and what is known of its publication.
-function source(hit) {
-  const { path, type, modified, authors, journal, year, publish_time: published, doi } = hit.source;
-  const place = path ? path.split("/").join(" › ") : hit.title || hit.lead ? hit.doc_id : "";
-  return [place, authors, journal, year ?? published, doi, type, modified].filter(Boolean).map(text => element("span", {}, text));
+  const sum = element("p", {}, `Score ${percent(hit.score)} of 100`, ...parts.flatMap((part, index) => [index ? " + " : " = ", part]), hit.scored ? "" : "; not read by the model");
+  const rows = hit.segments.map(segment => element("p", { class: "segment-score" }, `${percent(segment.score * segment.weight)} (probability of relevance ${formatScore(segment.score)}): `, beginning(segment.text.trim())));
+  return [sum, ...(rows.length ? [element("p", {}, "The evidence, by segment:"), ...rows] : [])];
 }

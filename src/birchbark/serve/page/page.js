@@ -1,18 +1,20 @@
-// How does the page react to queries, sliders, changes of view, and the keyboard?
+// How does the page react to queries, filters, sliders, changes of view, and the keyboard?
 
-import { getJson, postJson, searchStream } from "./api.js";
-import { clearRankings, drawLines, showRankings } from "./compare.js";
+import { getJson, searchStream } from "./api.js";
+import { clearRankings, drawLines, showChanges, showColumns, showRanking } from "./compare.js";
 import { element } from "./dom.js";
+import { clearFilters, loadFilters } from "./filters.js";
 import { clearHits, showHits } from "./hits.js";
-import { readDocument } from "./reader.js";
+import { closeDocument, openDocument, readDocument } from "./reader.js";
 import { describe, NO_RESULTS, rankers } from "./status.js";
+import { welcome } from "./welcome.js";
 
 const byId = name => document.getElementById(name);
-const queryField = byId("query"), status = byId("status"), announcement = byId("announcement"), progress = byId("progress"), error = byId("error");
-const state = { query: "", view: "results", about: null, controller: null, weightsChanged: false, firstStageRanks: new Map() };
+const queryField = byId("query"), status = byId("status"), announcement = byId("announcement"), progress = byId("progress"), error = byId("error"), stop = byId("stop");
+const state = { query: "", filters: {}, view: "results", about: null, controller: null, weightsChanged: false, firstStageRanks: new Map(), last: null };
 const SLIDER_DELAY = 60;  // milliseconds from a slider's last movement to the search
 const WAITING_DELAY = 400;  // milliseconds until the page shows that it is waiting
-const COMPARE_BUDGET = 10_000;  // milliseconds per ranking in the side-by-side view
+const COMPARE_BUDGET = 10_000;  // milliseconds per ranking in the comparison
 const TOP = 10;
 
 function chosenWeights() {
@@ -21,24 +23,25 @@ function chosenWeights() {
   return { first_stage_weight: Number(byId("a").value), ...(state.about.weights ? { weights } : {}) };
 }
 
-const open = hit => readDocument(hit, state.query, state.about);
+const request = by => ({ query: state.query, by, top: TOP, filters: state.filters, ...(by === "bert" ? chosenWeights() : {}) });
+const open = hit => { state.opened = hit; writeUrl({ doc: hit.doc_id }); };
 
 // Runs `work` and shows its errors; the next run aborts it. Shows `waiting` while it takes long.
 async function run(work, waiting = "Searching…") {
   state.controller?.abort();
   const controller = state.controller = new AbortController();
-  error.hidden = true;
+  error.hidden = stop.hidden = true;
   const timer = setTimeout(() => { showText(waiting); progress.hidden = false; progress.removeAttribute("value"); }, WAITING_DELAY);
   try {
     await work(controller.signal, () => clearTimeout(timer));
   } catch (reason) {
     if (reason.name === "AbortError") return;
     showText("");
-    error.textContent = reason.message;
+    error.querySelector("span").textContent = reason.message;
     error.hidden = false;
   } finally {
     clearTimeout(timer);
-    if (state.controller === controller) progress.hidden = true;
+    if (state.controller === controller) progress.hidden = stop.hidden = true;
   }
 }
 
@@ -49,7 +52,7 @@ async function loadAbout(signal) {
   state.about = about;
   byId("reports").hidden = !about.reports;
   byId("weights").hidden = !about.model || about.stages > 1;
-  byId("about").textContent = `${about.documents.toLocaleString("en")} documents, ranked by ${rankers(about)}.`;
+  welcome(about, rankers(about));
   if (about.model && about.stages === 1) resetWeights();
 }
 
@@ -57,42 +60,98 @@ async function loadAbout(signal) {
 function search({ newQuery }) {
   if (!state.query) return;
   byId("welcome").hidden = true;
-  if (newQuery) { clearHits(byId("hits")); clearRankings(byId("compare")); }
-  if (state.view === "compare") { compare(); return; }
+  if (newQuery) { clearHits(byId("hits")); clearFilters(byId("filters")); clearRankings(byId("compare")); byId("suggestion").hidden = true; }
   run(async (signal, started) => {
     await loadAbout(signal);
-    const query = state.query;
-    let answer, first = true, shown = false;
-    for await (answer of searchStream({ query, top: TOP, ...chosenWeights() }, signal)) {
-      started();
-      if (newQuery && first) state.firstStageRanks = new Map(answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
-      if (newQuery || answer.scored || !answer.hits.length) { showHits(byId("hits"), answer, state.firstStageRanks, open); shown = true; }
-      showStatus(answer, newQuery && first);
-      first = false;
-    }
-    if (shown || answer.exact) { showStatus(answer, true, true); return; }
-    showText("The service is overloaded; the results have not changed.");
-    offerRetry("Try again");
+    if (state.view === "compare") await compare(signal, started);
+    else await searchUntilComplete(signal, started, newQuery);
   });
 }
 
-function compare() {
-  run(async (signal, started) => {
-    await loadAbout(signal);
-    const { embedding, model, kinds, mixes_embedding: mixed } = state.about, columns = [["First stage", "first_stage"]];
-    if (embedding) columns.push(["Embedding", "embedding"]);
-    if (model) columns.push([mixed ? `Both and ${kinds.join(", ")}` : `With ${kinds.join(", ")}`, "bert"]);
-    const query = state.query, rankings = [];
-    for (const [name, by] of columns) {
-      const request = { query, by, top: TOP, ...(by === "bert" ? chosenWeights() : {}) };
-      const answer = await postJson("/search", { ...request, budget_ms: COMPARE_BUDGET }, signal);
-      rankings.push([answer.exact ? name : `${name} (incomplete)`, answer]);
-      showRankings(byId("compare"), rankings, open);
-    }
+// Goes on by itself while the page is visible, until everything is read that the plan asks for.
+async function searchUntilComplete(signal, started, newQuery) {
+  let answer = await searchOnce(signal, started, newQuery);
+  if (newQuery) { suggest(signal); loadFilters(byId("filters"), state, signal, narrow); }
+  if (!answer.hits.length && state.about.vectors && newQuery) { await showNearest(signal); return; }
+  for (let before = -1; !answer.exact && answer.hits.length && answer.pairs > before;) {
+    before = answer.pairs;
+    await visible(signal);
+    stop.hidden = false;
+    answer = await searchOnce(signal, started, false);
+  }
+}
+
+// Shows the answers of one search, and returns the last one.
+async function searchOnce(signal, started, newQuery) {
+  let answer, first = true, shown = false;
+  for await (answer of searchStream(request("bert"), signal)) {
     started();
-    const found = rankings[0][1].hits.length;
-    showText(found ? "" : NO_RESULTS, "", found ? `${rankings.length} rankings side by side.` : NO_RESULTS);
-  });
+    if (newQuery && first) state.firstStageRanks = new Map(answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
+    if (newQuery || answer.scored || !answer.hits.length) { showHits(byId("hits"), answer, state.about, state.firstStageRanks, open); shown = true; }
+    showStatus(answer, newQuery && first);
+    first = false;
+  }
+  state.last = answer;
+  if (shown || answer.exact) showStatus(answer, true, true);
+  else { showText("The service is overloaded; the results have not changed."); offerRetry("Try again"); }
+  return answer;
+}
+
+async function visible(signal) {
+  if (document.visibilityState === "visible") return;
+  await new Promise(resolve => document.addEventListener("visibilitychange", resolve, { once: true, signal }));
+}
+
+stop.addEventListener("click", () => {
+  state.controller?.abort();
+  stop.hidden = progress.hidden = true;
+  showStatus(state.last, true, true);
+  queryField.focus();
+});
+
+// No document has any of the query's words: shows those that are nearest in meaning.
+async function showNearest(signal) {
+  for await (const answer of searchStream(request("nearest"), signal)) {
+    state.firstStageRanks = new Map(answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
+    showHits(byId("hits"), answer, state.about, state.firstStageRanks, open);
+    showText(answer.hits.length ? "No document has these words. These are nearest in meaning:" : NO_RESULTS);
+  }
+}
+
+async function suggest(signal) {
+  const { correction } = await getJson(`/spelling?query=${encodeURIComponent(state.query)}`, signal).catch(() => ({}));
+  if (!correction) return;
+  const link = element("a", { href: `#${parameters({ q: correction })}` }, correction);
+  byId("suggestion").replaceChildren("Did you mean ", link, "?");
+  byId("suggestion").hidden = false;
+}
+
+function narrow(field, value) {
+  const { [field]: _, ...others } = state.filters;
+  state.filters = value ? { ...others, [field]: value } : others;
+  writeUrl();
+}
+
+// All rankings at once, each in its column as it comes.
+async function compare(signal, started) {
+  const { embedding, model, kinds, mixes_embedding: mixed } = state.about, columns = [["First stage", "first_stage"]];
+  if (embedding) columns.push(["Embedding", "embedding"]);
+  if (model) columns.push([mixed ? `Both and ${kinds.join(", ")}` : `With ${kinds.join(", ")}`, "bert"]);
+  const section = byId("compare"), names = columns.map(([name]) => name);
+  showColumns(section, names, TOP);
+  showText("Ranking…");
+  const rankings = await Promise.all(columns.map(async ([name, by], column) => {
+    let answer;
+    for await (answer of searchStream({ ...request(by), budget_ms: COMPARE_BUDGET }, signal)) {
+      started();
+      showRanking(section, column, name, answer, open, state.about.unit);
+    }
+    showRanking(section, column, name, answer, open, state.about.unit, true);
+    return [name, answer];
+  }));
+  const found = rankings[0][1].hits.length;
+  showText(found ? "" : NO_RESULTS, "", found ? `${rankings.length} rankings compared.` : NO_RESULTS);
+  showChanges(section, rankings);
 }
 
 // spoken: what screen readers announce; null for nothing.
@@ -153,16 +212,26 @@ function setView(name) {
   byId("compare").hidden = name !== "compare";
 }
 
-// The URL's fragment holds query and view, so that results can be linked and the back button works.
+// The URL's fragment holds query, filters, view and opened document, so that all can be linked and
+// the back button works.
 function readUrl() {
-  const parameters = new URLSearchParams(location.hash.slice(1));
-  setView(parameters.get("view") === "compare" ? "compare" : "results");
-  queryField.value = state.query = (parameters.get("q") ?? "").trim();
+  const given = new URLSearchParams(location.hash.slice(1)), doc = given.get("doc");
+  given.delete("doc");
+  if (given.toString() !== state.shown) showSearch(given);
+  state.shown = given.toString();
+  if (!doc) closeDocument();
+  else if (openDocument() !== doc) showDocument(state.opened?.doc_id === doc ? state.opened : { doc_id: doc, title: "", lead: "" });
+}
+
+function showSearch(given) {
+  setView(given.get("view") === "compare" ? "compare" : "results");
+  queryField.value = state.query = (given.get("q") ?? "").trim();
+  state.filters = Object.fromEntries(given.getAll("filter").map(text => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)]));
   document.title = state.query ? `${state.query} – Birchbark` : "Birchbark";
   if (state.query) { search({ newQuery: true }); return; }
   state.controller?.abort();
   showText("");
-  byId("results").hidden = byId("compare").hidden = true;
+  byId("results").hidden = byId("compare").hidden = byId("suggestion").hidden = true;
   byId("welcome").hidden = false;
   run(async (signal, started) => {
     await loadAbout(signal);
@@ -171,13 +240,24 @@ function readUrl() {
   }, "Connecting…");
 }
 
-function writeUrl() {
-  const parameters = new URLSearchParams({ q: queryField.value.trim(), ...(state.view === "compare" ? { view: "compare" } : {}) });
-  if (location.hash.slice(1) === parameters.toString()) readUrl();
-  else location.hash = parameters;
+const showDocument = hit => readDocument(hit, state.query, () => state.about, () => writeUrl());
+
+function parameters({ q = queryField.value.trim(), filters = state.filters, doc } = {}) {
+  const given = new URLSearchParams({ q });
+  for (const [field, value] of Object.entries(filters)) given.append("filter", `${field}=${value}`);
+  if (state.view === "compare") given.set("view", "compare");
+  if (doc) given.set("doc", doc);
+  return given;
 }
 
-byId("search-form").addEventListener("submit", event => { event.preventDefault(); writeUrl(); });
+function writeUrl(changes) {
+  const given = parameters(changes);
+  if (location.hash.slice(1) !== given.toString()) location.hash = given;
+  else { state.shown = null; readUrl(); }
+}
+
+byId("search-form").addEventListener("submit", event => { event.preventDefault(); writeUrl({ filters: queryField.value.trim() === state.query ? state.filters : {} }); });
+error.querySelector("button").addEventListener("click", () => { state.shown = null; readUrl(); });
 for (const button of document.querySelectorAll(".view")) button.addEventListener("click", () => { setView(button.dataset.view); writeUrl(); });
 for (const name of ["a", "n"]) byId(name).addEventListener("input", onWeightInput);
 byId("reset").addEventListener("click", () => { resetWeights(); search({ newQuery: false }); });

@@ -2,39 +2,57 @@
 
 import { getJson, postJson } from "./api.js";
 import { element, formatScore, visuallyHidden } from "./dom.js";
+import { source } from "./source.js";
 
 const dialog = document.getElementById("reader"), contents = document.getElementById("contents");
-const note = document.getElementById("reader-note"), attention = document.getElementById("attention");
+const note = document.getElementById("reader-note"), sourceNote = document.getElementById("reader-source");
+const advanced = document.getElementById("advanced"), attention = document.getElementById("attention");
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
-const steps = document.getElementById("steps");
+const steps = document.getElementById("steps"), strip = document.getElementById("strip");
 const SHARES = [1, 0.6, 0.4];  // the tint of the best segments, so that they stand out however close the scores are
 const STOPS = 5;  // best segments that Next and Previous lead to
 const BEHIND = 0.2;  // of the highest score; segments below are no stops
-let controller = null, opener = null, stops = [], stop = 0;
+let controller = null, opener = null, stops = [], stop = 0, onClose = null, attend = null;
 
-// about: the service's settings, from /about; null until they are loaded.
-export async function readDocument(hit, query, about) {
+// The id of the document that is shown; null for none.
+export const openDocument = () => dialog.open ? opener.docId : null;
+
+export function closeDocument() {
+  if (dialog.open) dialog.close();
+}
+
+// about: returns the service's settings, from /about; null until they are loaded. closed: called when the user closes the document.
+export async function readDocument(hit, query, about, closed) {
   controller?.abort();
   controller = new AbortController();
   const active = document.activeElement;  // not every browser focuses a clicked button
   opener = { element: active.matches(".title") ? active : null, docId: hit.doc_id };
+  onClose = closed;
   const { signal } = controller, path = `/documents/${encodeURIComponent(hit.doc_id)}`;
   document.getElementById("reader-title").textContent = hit.title || hit.doc_id;
   note.textContent = "Opening…";
   contents.replaceChildren();
-  attention.hidden = steps.hidden = true;
+  sourceNote.replaceChildren();
+  advanced.open = false;
+  advanced.hidden = steps.hidden = true;
   if (!dialog.open) dialog.showModal();
   try {
     const plain = await getJson(path, signal);
+    document.getElementById("reader-title").textContent = plain.title || hit.doc_id;
     contents.textContent = plain.contents;
-    note.textContent = query && about?.model ? "Scoring…" : "";
-    if (!query || !about?.model) return;
+    contents.classList.toggle("code", plain.fields.type === "code");
+    const settings = about() ?? await getJson("/about", signal);
+    sourceNote.replaceChildren(...source({ ...plain, source: plain.fields }, settings));
+    note.textContent = query && settings.model ? "Scoring…" : "";
+    if (!query || !settings.model) return;
     const scored = await getJson(`${path}?query=${encodeURIComponent(query)}`, signal);
     const best = Math.max(0, ...scored.segments.map(segment => segment.score));
-    showSegments(scored, about.attention && query, signal);
+    showSegments(scored, settings.attention && query, signal);
     showSteps(best);
+    advanced.hidden = !settings.attention || !scored.segments.length;
+    const of = scored.segment_count > scored.segments.length || scored.unsplit_characters ? ` of ${scored.unsplit_characters ? "many" : scored.segment_count.toLocaleString("en")}` : "";
     note.textContent = scored.segments.length
-      ? `${scored.segments.length} segments; the highest score is ${formatScore(best)}.${about.attention ? " Select a segment to see the model’s attention." : ""}`
+      ? `${scored.segments.length}${of} segments read${of ? ", those with most of the query’s words" : ""}; the highest score is ${formatScore(best)}.`
       : "This document has no text.";
   } catch (error) {
     if (error.name !== "AbortError") note.textContent = error.message;
@@ -52,23 +70,25 @@ function showSegments(scored, query, signal) {
     const start = Math.max(position, segment.start);
     if (start >= segment.end) continue;
     nodes.push(between(position, start));
-    const select = event => showAttention(event.currentTarget, segment, query, signal);
-    const button = query ? {
-      role: "button", tabindex: "0", "aria-pressed": "false", onclick: select,
-      onkeydown: event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); select(event); } },
-    } : {};
     nodes.push(element("span", {
-      class: "segment", share: SHARES[ranks.get(segment)] ?? 0.12 * segment.score, "data-rank": ranks.get(segment), "data-score": segment.score, title: `probability of relevance ${formatScore(segment.score)}`, ...button,
+      class: "segment", share: SHARES[ranks.get(segment)] ?? 0.12 * segment.score, "data-rank": ranks.get(segment), "data-score": segment.score, title: `probability of relevance ${formatScore(segment.score)}`,
     }, between(start, segment.end), visuallyHidden(` (relevance ${formatScore(segment.score)}) `)));
     position = segment.end;
   }
   contents.replaceChildren(...nodes, between(position, characters.length));
+  attend = query ? selected => showAttention(selected, selected.textContent.replace(/ \(relevance [^)]*\) $/, ""), query, signal) : null;
 }
 
 // Next and Previous lead through the best segments, in document order; the best one is shown first.
 function showSteps(best) {
   stops = [...contents.querySelectorAll(".segment")].filter(one => Number(one.dataset.rank) < STOPS && Number(one.dataset.score) >= BEHIND * best);
   steps.hidden = stops.length < 2;
+  const top = contents.getBoundingClientRect().top, height = contents.scrollHeight || 1;
+  strip.replaceChildren(...stops.map((one, number) => {
+    const tick = element("i", { onclick: () => goTo(number) });
+    tick.style.left = `${100 * (one.getBoundingClientRect().top - top) / height}%`;
+    return tick;
+  }));
   goTo(stops.findIndex(one => one.dataset.rank === "0"), "auto");
 }
 
@@ -77,22 +97,37 @@ function goTo(number, behavior = reducedMotion.matches ? "auto" : "smooth") {
   stop = number;
   stops[number].scrollIntoView({ block: "center", behavior });
   for (const one of stops) one.classList.toggle("current", one === stops[number]);
+  [...strip.children].forEach((tick, index) => tick.classList.toggle("current", index === number));
   steps.querySelector("output").textContent = `${number + 1} of ${stops.length}`;
 }
 
 for (const [name, change] of [["previous", -1], ["next", 1]])
   steps.querySelector(`.${name}`).addEventListener("click", () => goTo((stop + change + stops.length) % stops.length));
 
-async function showAttention(selected, segment, query, signal) {
+// While the attention is shown, segments can be selected.
+advanced.addEventListener("toggle", () => {
+  for (const one of contents.querySelectorAll(".segment")) {
+    if (advanced.open) { one.setAttribute("role", "button"); one.tabIndex = 0; }
+    else for (const name of ["role", "tabindex", "aria-pressed"]) one.removeAttribute(name);
+  }
+  if (advanced.open) attend?.(stops[stop] ?? contents.querySelector(".segment"));
+});
+for (const kind of ["click", "keydown"]) contents.addEventListener(kind, event => {
+  const selected = event.target.closest(".segment[role]");
+  if (!selected || (kind === "keydown" && event.key !== "Enter" && event.key !== " ")) return;
+  event.preventDefault();
+  attend?.(selected);
+});
+
+async function showAttention(selected, text, query, signal) {
   for (const other of contents.querySelectorAll(".segment")) other.setAttribute("aria-pressed", other === selected);
   note.textContent = "Computing attention…";
   try {
-    const data = await postJson("/attention", { query, text: segment.text }, signal);
-    attention.hidden = false;
-    attention.querySelector("blockquote").textContent = segment.text;
+    const data = await postJson("/attention", { query, text }, signal);
+    attention.querySelector("blockquote").textContent = text;
     window.drawAttention(data, attention);
     note.textContent = `Probability of relevance ${formatScore(data.score)}.`;
-    attention.scrollIntoView({ block: "start", behavior: reducedMotion.matches ? "auto" : "smooth" });
+    advanced.scrollIntoView({ block: "start", behavior: reducedMotion.matches ? "auto" : "smooth" });
   } catch (error) {
     if (error.name !== "AbortError") note.textContent = error.message;
   }
@@ -103,4 +138,5 @@ dialog.addEventListener("close", () => {
   // The hits may have been redrawn meanwhile.
   const redrawn = `main section:not([hidden]) li[data-id="${CSS.escape(opener.docId)}"] .title`;
   (opener.element?.isConnected ? opener.element : document.querySelector(redrawn))?.focus();
+  onClose?.();
 });

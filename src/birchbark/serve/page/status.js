@@ -3,7 +3,7 @@
 const LATE = 0.7;  // of the time budget; an earlier answer is not complete because a document or the embedding had used its share
 const count = number => number.toLocaleString("en");
 const list = names => names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names.join("");
-const model = name => name.replace(/, (int8)\b/, " ($1)").replace(/ cross-encoder$/, "");
+export const modelName = name => name.replace(/, (int8)\b/, " ($1)").replace(/ cross-encoder$/, "");
 export const NO_RESULTS = "No document matches this query. Try fewer or different words.";
 
 function duration(ms) {
@@ -18,7 +18,7 @@ export function describe(answer, about, final) {
   if (!hits.length) return { text: NO_RESULTS, notes: "" };
   if (!final) return { text: `First results after ${duration(times.first_stage)}; ${read ? `${count(read)} ${unit} read` : "reading"}…`, notes: "" };
   if (!models.length) return { text: `Ranked by ${firstStage(about)} in ${time}.`, notes: "" };
-  const readers = list(models.map(model)), ranked = `ranked by ${rankedBy(answer, about, read)}`, notes = notesOn(answer, unit);
+  const readers = list(models.map(modelName)), ranked = `ranked by ${rankedBy(answer, about, read)}`, notes = notesOn(answer, unit);
   if (exact && read) return { text: `Read ${count(read)} of ${count(answer.segments)} ${unit} in ${time} with ${readers}; ${ranked}.`, notes };
   if (exact) return { text: `Compared the vectors of ${count(answer.by_vectors)} documents in ${time}; ${ranked}.`, notes: "" };
   const planned = answer.planned === null || read > answer.planned ? "" : ` of at most ${count(answer.planned)} planned`;

@@ -1,0 +1,34 @@
+"""Which queries could a newcomer begin with? Titles of a few documents."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from birchbark.index.index import Index
+
+LOOKED_AT = 60  # documents, evenly spaced over the index
+SHORTEST, LONGEST = 3, 9  # words of a title that reads like a query
+
+
+def example_queries(index: Index, count: int = 3) -> list[str]:
+    """Return up to `count` different titles of three to nine words, mostly of letters."""
+    examples: list[str] = []
+    for document in index.documents(_spread(index)):
+        title = " ".join(document.title.split())
+        words = title.split()
+        readable = sum(word.strip(".,:;!?()'\"").isalpha() for word in words) >= 0.8 * len(words)
+        if SHORTEST <= len(words) <= LONGEST and readable and title not in examples:
+            examples.append(title)
+    step = max(1, len(examples) // count)
+    return examples[::step][:count]
+
+
+def _spread(index: Index) -> list[str]:
+    """Return the ids of documents from all over the index."""
+    doc_ids: list[str] = []
+    for part in index.parts:
+        live = part.live_numbers()
+        share = max(1, round(LOOKED_AT * len(live) / max(1, len(index))))
+        chosen = np.linspace(0, len(live) - 1, min(share, len(live))).astype(int)
+        doc_ids += part.doc_ids.take(live[chosen])
+    return doc_ids[:LOOKED_AT]

@@ -1,0 +1,100 @@
+"""What may a query have meant whose words are in no document? Similar words that are in some."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from birchbark.index.index import Index
+from birchbark.index.part import PartField
+from birchbark.text.words import words
+
+SHORTEST = 4  # letters of a word that may be corrected
+LONG = 6  # letters of a word in which two may be wrong
+RARER = 50  # a word that occurs is a misspelling if a similar one is in this many times as many
+SEEN_DOCUMENTS = 3  # that are read to learn how a term is written
+
+
+def correct_query(index: Index, query: str) -> str | None:
+    """Return the query with each word that seems misspelt replaced by a similar one.
+
+    These are words that occur in no document, or for which there is a similar one in fifty times as
+    many. A similar word differs by one inserted, deleted, changed or transposed letter, in words of
+    six letters or more by two. Of several, the one with the fewest differences that is in most
+    documents is taken. Words with digits, short words, and words without a similar one stay.
+
+    Returns None if nothing was replaced.
+    """
+    corrected, at = [], 0
+    for word in words(query):
+        begin = query.index(word, at)
+        corrected += [query[at:begin], _correct_word(index, word)]
+        at = begin + len(word)
+    text = "".join([*corrected, query[at:]])
+    return text if text != query else None
+
+
+def _correct_word(index: Index, word: str) -> str:
+    terms = index.analyzer.terms(word)
+    if len(terms) != 1 or not word.isalpha() or len(word) < SHORTEST:
+        return word
+    best = [term for field in index.fields if (term := _similar_term(index, terms[0], field))]
+    return _as_written(index, best[0], word) if best else word
+
+
+def _similar_term(index: Index, term: str, field: str) -> str | None:
+    """Return the nearest term of a field, of equally near ones the most frequent.
+
+    None if there is none, or if `term` itself is not much rarer.
+    """
+    from rapidfuzz import process
+    from rapidfuzz.distance import OSA
+
+    number, allowed = index.field_number(field), 2 if len(term) >= LONG else 1
+    distances: dict[str, float] = {}
+    for part in index.parts:
+        with part.reporting_damage():
+            known = part.fields[number].terms()
+        found = process.extract(term, known, scorer=OSA.distance, score_cutoff=allowed, limit=None)
+        distances |= {similar: distance for similar, distance, _ in found if similar.isalpha()}
+    frequencies = index.document_frequencies(list(distances), field)
+    least = RARER * frequencies.pop(term, 0)
+    frequent = {similar: df for similar, df in frequencies.items() if df >= least}
+    nearness = {similar: (-distances[similar], df, similar) for similar, df in frequent.items()}
+    return max(nearness, key=lambda similar: nearness[similar], default=None)
+
+
+def _as_written(index: Index, term: str, instead_of: str) -> str:
+    """Return how documents write a term, which may be a stem.
+
+    Of several spellings, the nearest to `instead_of` is taken, which is returned if there is none.
+    """
+    from rapidfuzz.distance import OSA
+
+    spellings: Counter[str] = Counter()
+    for document in index.documents(_documents_with(index, term)):
+        text = " ".join(document.fields.values())
+        spellings.update(w.lower() for w in words(text) if index.analyzer.terms(w) == [term])
+    lower = instead_of.lower()
+    nearness = {word: (-OSA.distance(word, lower), n, word) for word, n in spellings.items()}
+    return max(nearness, key=lambda word: nearness[word], default=instead_of)
+
+
+def _documents_with(index: Index, term: str) -> list[str]:
+    """Return the ids of a few documents that contain a term."""
+    ids: list[str] = []
+    for part in index.parts:
+        for field in _searched(part.fields, index):
+            postings = field.postings(term)
+            if postings is None:
+                continue
+            docs = postings.docs.astype(np.int64)
+            live = docs if part.deleted is None else docs[~part.deleted[docs]]
+            ids += part.doc_ids.take(live[:SEEN_DOCUMENTS])
+    return ids[:SEEN_DOCUMENTS]
+
+
+def _searched(fields: Sequence[PartField], index: Index) -> list[PartField]:
+    return [fields[index.field_number(name)] for name in index.fields]

@@ -1,0 +1,16 @@
+// What is shown before the first search? What is searched, by what, and examples.
+
+import { element } from "./dom.js";
+import { modelName } from "./status.js";
+
+const byId = name => document.getElementById(name);
+
+// about: the service's settings, from /about. rankers: what ranks, in words.
+export function welcome(about, rankers) {
+  byId("collection").textContent = about.name;
+  const changed = new Date(about.changed).toLocaleDateString("en", { day: "numeric", month: "long", year: "numeric" });
+  byId("about").textContent = `${about.documents.toLocaleString("en")} documents, last changed on ${changed}; ranked by ${rankers}${about.model ? ` (${[about.embedding, about.model && modelName(about.model)].filter(Boolean).join(", ")})` : ""}.`;
+  const links = about.examples.map(text => element("a", { href: `#${new URLSearchParams({ q: text })}` }, text));
+  byId("examples").hidden = !links.length;
+  byId("examples").replaceChildren("For example: ", ...links.flatMap((link, index) => [index ? " · " : "", link]));
+}
