@@ -17,19 +17,24 @@ from served import client, index_directory
 from birchbark import defaults
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
+from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
+from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.load_rankers import with_score_caches
+from birchbark.pipeline.precompute import precompute_vectors
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
-from birchbark.records import Float32s, Ids
+from birchbark.records import Document, Float32s, Ids
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
+from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision, fastest_precision
+from birchbark.segment.sentences import sentences
 from birchbark.serve.app import application
 from birchbark.serve.limits import MAX_HITS, MAX_QUERY_CHARACTERS, Limits
 from birchbark.serve.service import Service
-from conftest import WordScorer
+from conftest import WordScorer, write_bert
 
 __all__ = ["client", "index_directory"]
 QUERY = "birch river iron"
@@ -323,15 +328,17 @@ def test_models_are_loaded_once_by_the_given_function(index_directory: Path) -> 
 
 
 def test_openapi_describes_every_route(client: Any) -> None:
-    """/openapi.json is the only description; no page loads scripts from another server."""
+    """So does /docs, which loads scripts from no other server."""
     service = client()
     described = service.get("/openapi.json").json()
     assert set(described["paths"]) == {
-        "/search", "/search/stream", "/documents", "/documents/{doc_id}", "/attention",
+        "/search", "/search/stream", "/facets", "/spelling", "/files/{doc_id}",
+        "/documents", "/documents/{doc_id}", "/attention",
         "/healthz", "/readyz", "/metrics", "/v1/rerank", "/v2/rerank", "/rerank",
     }  # fmt: skip
     assert service.get("/readyz").json() == {"status": "ready"}
-    assert service.get("/docs").status_code == 404
+    page = service.get("/docs").text
+    assert re.findall(r'(?:src|href)="(.)', page) == ["/"] * page.count('="/')
 
 
 def test_without_a_model_the_first_stage_ranks(client: Any) -> None:
@@ -386,3 +393,62 @@ def test_a_deleted_index_gets_503_without_its_path(index_directory: Path, client
     assert str(index_directory.parent) not in answer.text
     assert service.get("/readyz").status_code == 503
     assert service.get("/healthz").status_code == 200
+
+
+def test_a_search_in_the_url(client: Any) -> None:
+    """It answers as POST does, and names a wrong parameter."""
+    service = client()
+    posted = service.post(
+        "/search", json={"query": QUERY, "top": 2, "filters": {"kind": "water"}, "by": "embedding"}
+    ).json()
+    got = service.get(f"/search?q={QUERY}&top=2&filter=kind=water&by=embedding").json()
+    assert (ids(got), got["query"]) == (ids(posted), QUERY)
+    for url, message in [
+        ("/search", "q: Field required"),
+        ("/search?q=a&tpo=1", "tpo: Extra inputs are not permitted"),
+        ("/search?q=a&filter=kind", "not a filter"),
+    ]:
+        refused = service.get(url)
+        assert (refused.status_code, message in refused.json()["message"]) == (422, True)
+
+
+def test_facets_and_spelling(client: Any) -> None:
+    service = client()
+    facets = service.get(f"/facets?query={QUERY}").json()["facets"]
+    assert facets == [{"field": "kind", "values": [["land", 2], ["water", 2]]}]
+    narrowed = service.get(f"/facets?query={QUERY}&filter=kind=water").json()
+    assert narrowed == {"facets": []}
+    assert service.get("/facets?query=a&filter=colour=red").status_code == 422
+    assert service.get("/spelling?query=brich rivver").json() == {"correction": "birch river"}
+    assert service.get("/spelling?query=birch").json() == {"correction": None}
+
+
+def test_the_nearest_by_vectors_need_no_common_word(index_directory: Path, tmp_path: Path) -> None:
+    """Without vectors the request is refused, with the remedy."""
+    directory = str(write_bert(tmp_path / "bert"))
+    searcher = Searcher(index_directory, Ranker(WordScorer()))
+    with TestClient(application(Service(searcher, directory))) as service:
+        request = {"query": "zzzz", "by": "nearest"}
+        refused = service.post("/search", json=request)
+        assert refused.status_code == 422
+        assert "birchbark index attach" in refused.json()["remedy"]
+        with IndexWriter(index_directory) as writer:
+            precompute_vectors(load_scorer(directory), sentences, directory).attach(writer)
+        answer = service.post("/search", json=request).json()
+        assert len(answer["hits"]) == 5
+        assert answer["exact"]
+        scores = [hit["score"] for hit in answer["hits"]]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_long_documents_are_read_where_they_have_the_words(tmp_path: Path) -> None:
+    """At most 256 segments; the answer tells of how many."""
+    text = "Moss grows. " * 400 + "A birch by the river. " + "Moss grows. " * 400
+    build_index([Document("long", {"text": text})], tmp_path / "index")
+    searcher = Searcher(tmp_path / "index", Ranker(WordScorer()))
+    with TestClient(application(Service(searcher))) as service:
+        answer = service.get("/documents/long?query=birch river").json()
+    assert len(answer["segments"]) == 256
+    assert answer["segment_count"] == 801
+    best = max(answer["segments"], key=lambda segment: segment["score"])
+    assert best["text"] == "A birch by the river."

@@ -1,0 +1,45 @@
+"""Which fields divide the candidates of a search, and which queries does an index suggest?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from birchbark.index.build_index import build_index
+from birchbark.pipeline.example_queries import example_queries
+from birchbark.pipeline.facets import Facet, count_facets
+from birchbark.records import Document
+
+FILES = [
+    ("a", "text", "2025-03-01"),
+    ("b", "html", "2025-11-30"),
+    ("c", "html", "2026-01-02"),
+    ("d", "", "soon"),
+]
+DOCUMENTS = [
+    Document(name, {"path": name, "type": kind, "modified": date, "language": "en"})
+    for name, kind, date in FILES
+]
+
+
+def test_values_are_counted() -> None:
+    """Dates by year; fields with one value, or with a different one each, are no facets."""
+    assert count_facets(DOCUMENTS, ("path", "type", "modified", "language", "absent")) == [
+        Facet("type", (("html", 2), ("text", 1))),
+        Facet("modified", (("2025*", 2), ("2026*", 1), ("soon", 1))),
+    ]
+
+
+def test_no_documents() -> None:
+    assert count_facets([], ("type",)) == []
+
+
+def test_examples_are_titles_that_read_like_queries(tmp_path: Path) -> None:
+    titles = ["Short", "How birch bark is made", "x = 3; y = 4", "How birch bark is made"]
+    titles += ["Rivers of the north", "1 2 3 4", "A word " * 9, "Iron bridges", "Bees and flowers"]
+    documents = [
+        Document(str(n), {"title": title, "text": "a text"}) for n, title in enumerate(titles)
+    ]
+    index = build_index(documents, tmp_path / "index")
+    expected = ["How birch bark is made", "Rivers of the north", "Bees and flowers"]
+    assert example_queries(index) == expected
+    assert example_queries(index, 2) == expected[:2]

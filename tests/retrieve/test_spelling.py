@@ -1,0 +1,60 @@
+"""Are likely misspellings corrected by the words of the documents, and other words left alone?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from birchbark.index.build_index import Schema, build_index
+from birchbark.index.index import Index
+from birchbark.index.writer import IndexWriter
+from birchbark.records import Document
+from birchbark.retrieve.spelling import correct_query
+
+TEXTS = [
+    "The libraries receive signals.",
+    "Signals cross the river, and the libraries answer.",
+    "A library keeps packages in 2024.",
+    *(f"Package number {n} is installed here." for n in range(60)),
+    "One numbre.",
+]
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Index:
+    documents = [Document(str(n), {"text": text}) for n, text in enumerate(TEXTS)]
+    return build_index(documents, tmp_path / "index")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("libary", "library"),  # an omitted letter
+        ("what are libararies?", "what are libraries?"),  # an added one; the rest stays
+        ("Recieve signals", "receive signals"),  # transposed
+        ("pakkages", "packages"),  # the spelling that is nearest, of the same stem
+        ("a numbre", "a number"),  # occurs, but in a fiftieth of the documents
+        ("receive signals", None),
+        ("rivet", "river"),
+        ("rivtx", None),  # two letters wrong of five
+        ("2023 xyzzy", None),  # numbers, and what resembles nothing
+        ("", None),
+    ],
+)
+def test_corrections(words: Index, query: str, expected: str | None) -> None:
+    assert correct_query(words, query) == expected
+
+
+def test_words_of_deleted_documents_are_not_suggested(words: Index) -> None:
+    with IndexWriter(words.directory) as writer:
+        writer.delete("2")
+    changed = Index(words.directory)
+    assert correct_query(changed, "kepes packages") is None
+    assert correct_query(words, "kepes packages") == "keeps packages"
+
+
+def test_an_analyzer_without_stems(tmp_path: Path) -> None:
+    documents = [Document(str(n), {"text": text}) for n, text in enumerate(TEXTS)]
+    index = build_index(documents, tmp_path / "plain", Schema(analyzer="plain"))
+    assert correct_query(index, "libary") == "library"

@@ -1,0 +1,105 @@
+"""Can the files of a served folder be opened, and no others?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from birchbark.collection.files.folder_state import FolderSource
+from birchbark.pipeline.folder_index import build_folder_index, sync_folder
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.searcher import Searcher
+from birchbark.records import Document
+from birchbark.serve.app import application
+from birchbark.serve.service import Service
+from conftest import WordScorer
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    files = {
+        "größe.txt": b"A birch by the river.",
+        "page.html": b"<title>Page</title><p>An iron bridge.</p><script>alert(1)</script>",
+        "sub/code.py": b"import birch  # a comment on rivers",
+        ".hidden.txt": b"A secret.",
+        "empty.txt": b"",
+    }
+    for name, content in files.items():
+        path = tmp_path / "files" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (tmp_path / "outside.txt").write_text("Not of the folder.")
+    build_folder_index(FolderSource(str(tmp_path / "files")), tmp_path / "index")
+    return tmp_path / "files"
+
+
+@pytest.fixture
+def service(folder: Path) -> Iterator[TestClient]:
+    searcher = Searcher(folder.parent / "index", Ranker(WordScorer()))
+    with TestClient(application(Service(searcher, writable=True), "secret")) as client:
+        client.headers["authorization"] = "Bearer secret"
+        yield client
+
+
+def test_files_are_shown_harmlessly(folder: Path, service: TestClient) -> None:
+    """Pages run no scripts, code is plain text, and names survive."""
+    text = service.get("/files/größe.txt")
+    assert text.content == (folder / "größe.txt").read_bytes()
+    assert "gr%C3%B6%C3%9Fe.txt" in text.headers["content-disposition"]
+    page = service.get("/files/page.html")
+    assert page.headers["content-type"].startswith("text/html")
+    assert page.headers["content-security-policy"].startswith("sandbox;")
+    code = service.get("/files/sub/code.py")
+    assert code.headers["content-type"].startswith("text/plain")
+    assert service.get("/about").json()["files"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../outside.txt", "%2e%2e/outside.txt", ".hidden.txt", "", "sub", "/etc/passwd"],
+)
+def test_other_files_are_not_found(service: TestClient, name: str) -> None:
+    response = service.get(f"/files/{name}")
+    assert response.status_code == 404
+    assert "root" not in response.text
+
+
+def test_documents_that_are_no_files_have_none(folder: Path, service: TestClient) -> None:
+    """Not even if they claim a path."""
+    added = {"documents": [{"id": "claim", "text": "A text.", "path": "../outside.txt"}]}
+    assert service.post("/documents", json=added).status_code == 200
+    assert service.get("/documents/claim").status_code == 200
+    assert service.get("/files/claim").status_code == 404
+
+
+def test_changes_of_the_folder_are_followed(folder: Path, service: TestClient) -> None:
+    """A new file can be opened as soon as it is a document, a deleted one no longer."""
+    (folder / "new.txt").write_text("A new birch.")
+    (folder / "page.html").unlink()
+    assert service.get("/files/new.txt").status_code == 404
+    assert service.get("/files/page.html").status_code == 404
+    searcher = Searcher(folder.parent / "index", ())
+
+    def change(documents: list[Document], deleted: list[str]) -> object:
+        return searcher.add(documents, delete=deleted)
+
+    sync_folder(folder.parent / "index", change)
+    assert service.get("/files/new.txt").text == "A new birch."
+
+
+def test_links_carry_the_key_as_a_password(service: TestClient) -> None:
+    del service.headers["authorization"]
+    refused = service.get("/files/page.html")
+    assert refused.status_code == 401
+    assert refused.headers["www-authenticate"].startswith("Basic")
+    assert service.get("/files/page.html", auth=("", "secret")).status_code == 200
+
+
+def test_an_index_of_no_folder_has_no_files(index: Path, tmp_path: Path) -> None:
+    searcher = Searcher(index.directory, ())
+    with TestClient(application(Service(searcher))) as client:
+        assert client.get("/files/canoe").status_code == 404
+        assert not client.get("/about").json()["files"]
