@@ -122,3 +122,13 @@ def test_documents_that_follow_a_ranking_have_lower_scores() -> None:
         assert (np.diff(longer.scores[len(scores) - 1 :]) < 0).all()
         assert longer.head(len(scores)) == ranking
         assert ranking.followed_by([]) is ranking
+
+
+def test_rankings_from_pairs() -> None:
+    """In any order, as pairs or as a mapping; a document that occurs twice is an error."""
+    expected = Ranking.of(["a", "b", "c"], [0.1, 0.9, 0.5])
+    assert Ranking.from_pairs([("a", 0.1), ("c", 0.5), ("b", 0.9)]) == expected
+    assert Ranking.from_pairs({"c": 0.5, "b": 0.9, "a": 0.1}) == expected
+    assert Ranking.from_pairs(iter([("a", 0.1), ("b", 0.9)]), depth=1).doc_ids == ("b",)
+    with pytest.raises(InputError, match="ranked twice"):
+        Ranking.from_pairs([("a", 1.0), ("a", 2.0)])

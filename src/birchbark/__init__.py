@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats, Snippet
     from birchbark.pipeline.compare_hits import Duo
     from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch
-    from birchbark.pipeline.rank_texts import RankedText, rank_texts
+    from birchbark.pipeline.rank_texts import RankedText, rank
     from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.reading_plan import ReadingPlan, Select
     from birchbark.pipeline.rerank import rerank
@@ -74,7 +74,7 @@ _HOME = {
     "VectorMatch": "pipeline.dense_engine",
     "Duo": "pipeline.compare_hits",
     "RankedText": "pipeline.rank_texts",
-    "rank_texts": "pipeline.rank_texts",
+    "rank": "pipeline.rank_texts",
     "Ranker": "pipeline.ranker",
     "ReadingPlan": "pipeline.reading_plan",
     "Select": "pipeline.reading_plan",
@@ -150,9 +150,9 @@ __all__ = [
     "load_duo_scorer",
     "load_scorer",
     "measure",
+    "rank",
     "rank_queries",
     "rank_query",
-    "rank_texts",
     "read_collection",
     "read_qrels",
     "read_queries",

@@ -10,7 +10,7 @@ that evaluation sees the order that is printed.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -264,6 +264,22 @@ class Ranking:
         values = values[order]
         values.flags.writeable = False
         return cls(tuple(doc_ids[i] for i in order), values)
+
+    @classmethod
+    def from_pairs(
+        cls, pairs: Iterable[tuple[str, float]] | Mapping[str, float], depth: int | None = None
+    ) -> Ranking:
+        """Rank documents given as pairs, such as `[("d1", 0.7), ("d2", 0.9)]`; see `Ranking.of`.
+
+        Args:
+            pairs: doc_id and score of each document, in any order; or doc_id → score.
+            depth: Number of best documents to include. Default: all.
+
+        Raises:
+            InputError: As in `Ranking.of`.
+        """
+        listed = list(pairs.items() if isinstance(pairs, Mapping) else pairs)
+        return cls.of([doc_id for doc_id, _ in listed], [score for _, score in listed], depth)
 
     def head(self, depth: int) -> Ranking:
         """Return the ranking cut to its best documents.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from birchbark.index.build_index import build_index
-from birchbark.pipeline.rank_texts import rank_texts
+from birchbark.pipeline.rank_texts import rank
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.retrieve.engine import IndexEngine
@@ -25,7 +25,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(bert: Path) -> list[tuple[int, float]]:
-    return [(text.index, text.score) for text in rank_texts(QUERY, TEXTS, load_scorer(bert))]
+    return [(text.index, text.score) for text in rank(QUERY, TEXTS, load_scorer(bert))]
 
 
 def test_langchain(bert: Path, expected: list[tuple[int, float]]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from served import running
 
 from birchbark.index.build_index import build_index
-from birchbark.pipeline.rank_texts import rank_texts
+from birchbark.pipeline.rank_texts import rank
 from birchbark.pipeline.searcher import Searcher
 from conftest import DOCUMENTS, write_bert
 
@@ -36,7 +36,7 @@ def address(bert: Path) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def expected(address: str, bert: Path) -> list[tuple[int, float]]:
     ranker = Searcher(bert.parent / "index", bert).rankers[0]
-    return [(text.index, text.score) for text in rank_texts(QUERY, TEXTS, ranker)]
+    return [(text.index, text.score) for text in rank(QUERY, TEXTS, ranker)]
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ from birchbark.pipeline import update_index
 from birchbark.pipeline.answer import Answer
 from birchbark.pipeline.dense_engine import VectorMatch
 from birchbark.pipeline.precompute import VECTORS, precompute_vectors
-from birchbark.pipeline.rank_texts import _load_default_ranker, rank_texts
+from birchbark.pipeline.rank_texts import _load_default_ranker, rank
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.search import search
@@ -251,21 +251,26 @@ def test_rank_texts() -> None:
     """A text is scored by its best chunk, ties keep the input order, and no text is left out."""
     scorer = WordScorer()
     texts = ["iron", "bees dance", "", "bees dance", "the bees . " * 40 + "dance"]
-    ranked = rank_texts("bees dance", texts, scorer)
+    ranked = rank("bees dance", texts, scorer)
     assert sorted(text.index for text in ranked) == [0, 1, 2, 3, 4]
     assert [text.index for text in ranked if texts[text.index] == "bees dance"] == [1, 3]
     assert [text.score for text in ranked] == sorted((text.score for text in ranked), reverse=True)
+    assert [text.text for text in ranked] == [texts[text.index] for text in ranked]
+    parts = {text.index: text.evidence for text in ranked}
+    assert (parts[1], parts[2]) == ("bees dance", "")
+    assert parts[4] in texts[4]
+    assert len(parts[4]) < len(texts[4])
     alone = scorer.score("bees dance", scorer.encode(["bees dance"]))[0]
     assert next(text.score for text in ranked if text.index == 1) == alone
-    assert rank_texts("bees dance", texts, scorer, 2) == ranked[:2]
-    assert rank_texts("bees dance", [], scorer) == []
+    assert rank("bees dance", texts, scorer, 2) == ranked[:2]
+    assert rank("bees dance", [], scorer) == []
     with pytest.raises(InputError, match="top"):
-        rank_texts("bees", texts, scorer, 0)
+        rank("bees", texts, scorer, 0)
     with pytest.raises(DeadlineError, match="0 of 5 scored"):
-        rank_texts("bees", texts, scorer, budget=1e-9)
+        rank("bees", texts, scorer, budget=1e-9)
 
 
-def test_rank_texts_loads_the_default_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rank_loads_the_default_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a scorer the default model ranks; concurrent first calls load it once."""
     loaded: list[Scorer] = []
 
@@ -278,22 +283,22 @@ def test_rank_texts_loads_the_default_model_once(monkeypatch: pytest.MonkeyPatch
     _load_default_ranker.cache_clear()
     texts = ["iron", "bees dance"]
     with ThreadPoolExecutor(4) as pool:
-        rankings = [pool.submit(rank_texts, "bees dance", texts) for _ in range(4)]
+        rankings = [pool.submit(rank, "bees dance", texts) for _ in range(4)]
     _load_default_ranker.cache_clear()
     assert len(loaded) == (3 if has_vnni() else 2)  # the cross-encoder, the embedding, its int8
-    expected = rank_texts("bees dance", texts, WordScorer())
+    expected = rank("bees dance", texts, WordScorer())
     assert all(ranking.result() == expected for ranking in rankings)
 
 
-def test_rank_texts_in_threads(tmp_path: Path) -> None:
+def test_rank_in_threads(tmp_path: Path) -> None:
     """Many threads can share one scorer."""
     directory = write_bert(tmp_path / "bert", labels=1)
     shared, alone = load_scorer(directory, session=dynamic_batcher()), load_scorer(directory)
     texts = [document.contents for document in DOCUMENTS]
     with ThreadPoolExecutor(6) as pool:
-        rankings = [pool.submit(rank_texts, query, texts, shared) for query in QUERIES * 5]
+        rankings = [pool.submit(rank, query, texts, shared) for query in QUERIES * 5]
     for query, ranking in zip(QUERIES * 5, rankings, strict=True):
-        assert ranking.result() == rank_texts(query, texts, alone)
+        assert ranking.result() == rank(query, texts, alone)
 
 
 def test_the_docstring_example_runs(

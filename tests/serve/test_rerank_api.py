@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from served import client, index_directory
 
-from birchbark.pipeline.rank_texts import rank_texts
+from birchbark.pipeline.rank_texts import rank
 from birchbark.serve.limits import Limits
 from conftest import WordScorer
 
 __all__ = ["client", "index_directory"]
 TEXTS = ["iron", "bees dance", "a birch", "the bees"]
-EXPECTED = [(text.index, text.score) for text in rank_texts("bees dance", TEXTS, WordScorer())]
+EXPECTED = [(text.index, text.score) for text in rank("bees dance", TEXTS, WordScorer())]
 
 
 @pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank"])

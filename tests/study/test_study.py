@@ -336,14 +336,18 @@ def test_missing_inputs_are_named(root: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_list_of_recipes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The list shows ready recipes, missing data, and recipes that cannot be read."""
+    """One line each, with what is missing; files on request; and recipes that cannot be read."""
     (root.parent / "bad.toml").write_text("kind = 3")
     (root / "tiny/q.tsv").unlink()
     arguments = ["study", "list", str(root.parent)]
     shown = CliRunner().invoke(group, [*arguments, "--data", str(root)]).stdout
-    assert "bad.toml  cannot be read" in shown
-    assert re.search(r"fields\.toml  fields  1 missing\n.*\n  here     tiny/docs", shown)
-    assert "missing  tiny/q.tsv" in shown
+    assert re.search(r"^bad +cannot be read", shown, re.MULTILINE)
+    assert re.search(r"^fields +.*\(lacks tiny/q\.tsv\)$", shown, re.MULTILINE)
+    assert len(shown.splitlines()) == len(list(root.parent.glob("*.toml")))
+    arguments.append("--files")
+    shown = CliRunner().invoke(group, [*arguments, "--data", str(root)]).stdout
+    assert re.search(r"^ +here +tiny/docs", shown, re.MULTILINE)
+    assert re.search(r"^ +missing +tiny/q\.tsv$", shown, re.MULTILINE)
     monkeypatch.chdir(root.parent)
     monkeypatch.delenv("BIRCHBARK_DATA", raising=False)
     assert "no data root" in CliRunner().invoke(group, arguments).stderr

@@ -8,7 +8,7 @@ from typing import Any
 from haystack import Document, component, default_from_dict, default_to_dict
 
 from birchbark import defaults
-from birchbark.pipeline.rank_texts import rank_texts
+from birchbark.pipeline.rank_texts import rank
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
@@ -59,5 +59,5 @@ class BirchbarkRanker:
         assert self._scorer
         texts = [document.content or "" for document in documents]
         top = self.top_k if top_k is None else top_k
-        ranked = rank_texts(query, texts, self._scorer, top)
+        ranked = rank(query, texts, self._scorer, top)
         return {"documents": [replace(documents[text.index], score=text.score) for text in ranked]}

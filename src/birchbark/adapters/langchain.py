@@ -10,7 +10,7 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from birchbark import defaults
-from birchbark.pipeline.rank_texts import rank_texts
+from birchbark.pipeline.rank_texts import rank
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
@@ -43,7 +43,7 @@ class BirchbarkRerank(BaseDocumentCompressor):
         """See LangChain. Long documents are split into chunks, not truncated."""
         texts = [document.page_content for document in documents]
         ranked = []
-        for text in rank_texts(query, texts, self._scorer, self.top_n):
+        for text in rank(query, texts, self._scorer, self.top_n):
             document = documents[text.index]
             metadata = {**document.metadata, "relevance_score": text.score}
             ranked.append(document.model_copy(update={"metadata": metadata}))

@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr
 
 from birchbark import defaults
 from birchbark.errors import InputError
-from birchbark.pipeline.rank_texts import rank_texts
+from birchbark.pipeline.rank_texts import rank
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
@@ -48,5 +48,5 @@ class BirchbarkRerank(BaseNodePostprocessor):
         if query_bundle is None:
             raise InputError("nodes cannot be re-ranked without a query", wanted="a query bundle")
         texts = [node.node.get_content(metadata_mode=MetadataMode.EMBED) for node in nodes]
-        ranked = rank_texts(query_bundle.query_str, texts, self._scorer, self.top_n)
+        ranked = rank(query_bundle.query_str, texts, self._scorer, self.top_n)
         return [NodeWithScore(node=nodes[text.index].node, score=text.score) for text in ranked]

@@ -83,13 +83,14 @@ def run(
 
 @command.command(
     "list",
-    epilog="Example: birchbark study list studies",
+    epilog="Example: birchbark study list; with files: birchbark study list --files studies",
     short_help="List recipes and what they need.",
 )
 @click.argument("folder", type=PATH, required=False)
 @data_option
-def list_recipes(folder: Path | None, data: Path | None) -> None:
-    """List the recipes in FOLDER (by default, studies), and the data and models that each needs."""
+@option("--files", is_flag=True, help="Also list all files and models that each recipe needs.")
+def list_recipes(folder: Path | None, data: Path | None, files: bool) -> None:
+    """List the recipes in FOLDER (by default, studies), and what each of them lacks."""
     from birchbark.collection.data_files import DATA_VARIABLE, find_data_root
     from birchbark.experiments.recipe_file import read_recipe
 
@@ -103,25 +104,30 @@ def list_recipes(folder: Path | None, data: Path | None) -> None:
     root = find_data_root(data)
     unknown = f"no data root: set one with --data DIR or {DATA_VARIABLE}"
     notify(f"data root: {root}" if root else unknown)
-    for path in sorted(folder.glob("*.toml")):
+    paths = sorted(folder.glob("*.toml"))
+    width = max((len(path.stem) for path in paths), default=0)
+    for path in paths:
         try:
-            _print_recipe(read_recipe(path), root)
+            _print_recipe(read_recipe(path), root, width, with_files=files)
         except InputError as fault:
-            click.echo(f"{path}  cannot be read\n  {fault}")
+            click.echo(f"{path.stem:{width}}  cannot be read: {fault}")
 
 
-def _print_recipe(recipe: Recipe, root: Path | None) -> None:
-    """Print a recipe, and each file and model that it needs."""
+def _print_recipe(recipe: Recipe, root: Path | None, width: int, *, with_files: bool) -> None:
+    """Print a recipe in one line, and, on request, each file and model that it needs.
+
+    width: of the column of names.
+    """
     from birchbark.collection.data_files import missing_files
 
     missing = missing_files(recipe.files, root)
     available = {file: file not in missing for file in recipe.files}
     available |= {model: _is_available(model) for model in recipe.experiment.models}
-    count = list(available.values()).count(False)
-    state = f"{count} missing" if count else "ready"
-    click.echo(f"{recipe.path}  {recipe.kind}  {state}\n  {recipe.title}")
-    for name, here in available.items():
-        click.echo(f"  {'here   ' if here else 'missing'}  {name}")
+    lacking = [name for name, here in available.items() if not here]
+    state = f"  (lacks {', '.join(lacking)})" if lacking else ""
+    click.echo(f"{recipe.path.stem:{width}}  {recipe.title}{state}")
+    for name, here in available.items() if with_files else ():
+        click.echo(f"{'':{width}}  {'here   ' if here else 'missing'}  {name}")
 
 
 def _is_available(model: str) -> bool:

@@ -34,13 +34,18 @@ class RankedText:
     Attributes:
         index: The text's position in the input, from 0.
         score: Its score, a probability of relevance from 0 to 1 for most models.
+        text: The text.
+        evidence: The part of the text that has this score, which is the whole of a short text;
+            empty if the model read nothing of it.
     """
 
     index: int
     score: float
+    text: str
+    evidence: str
 
 
-def rank_texts(
+def rank(
     query: str,
     texts: Sequence[str],
     scorer: Scorer | Ranker | None = None,
@@ -71,7 +76,7 @@ def rank_texts(
             nothing by default.
 
     Returns:
-        The best texts, each with its position in the input and its score.
+        The best texts, each with its position in the input, its score and its best part.
 
     Raises:
         InputError: `top` is less than 1, or the query is too long for a model.
@@ -90,11 +95,20 @@ def rank_texts(
             remedy="fewer texts, or more time",
         )
     indexes = {name: i for i, name in enumerate(names)}
-    return [RankedText(indexes[name], score) for name, score in scoring.best()][:top]
+    best = {hit.document.doc_id: hit.segments[:1] for hit in scoring.hits(top)}
+    return [
+        RankedText(
+            indexes[name],
+            score,
+            texts[indexes[name]],
+            best[name][0].segment.text if best[name] else "",
+        )
+        for name, score in scoring.best().head(len(best))
+    ]
 
 
 def ranker_of_texts(models: Scorer | Ranker) -> Ranker:
-    """Return the ranker that `rank_texts` uses with these models."""
+    """Return the ranker that `rank` uses with these models."""
     if not isinstance(models, Ranker):
         return Ranker(models, whole, Max())
     if models.scorer.width > 1:

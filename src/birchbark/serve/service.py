@@ -16,7 +16,7 @@ from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, Input
 from birchbark.pipeline.answer import Answer
 from birchbark.pipeline.deadline import NO_TIME
 from birchbark.pipeline.precompute import VECTORS
-from birchbark.pipeline.rank_texts import RankedText, rank_texts
+from birchbark.pipeline.rank_texts import RankedText, rank
 from birchbark.pipeline.search import OnProgress
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.update_index import AddedDocuments
@@ -185,7 +185,7 @@ class Service:
         ranker = self.searcher.rankers[0]
 
         def score(remaining: float, on_batch: Callable[[], None]) -> tuple[list[RankedText], int]:
-            ranked = rank_texts(query, texts, ranker, budget=remaining, on_batch=on_batch)
+            ranked = rank(query, texts, ranker, budget=remaining, on_batch=on_batch)
             tokens = ranker.scorer.encode([query, *texts]) if count_tokens else []
             return ranked, sum(map(len, tokens))
 
