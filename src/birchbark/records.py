@@ -105,6 +105,16 @@ class Document:
         return "\n".join(part for part in (self.title, self.text) if part)
 
 
+def page_number(contents: str, offset: int) -> int | None:
+    """Return the page, from 1, of a character of a text with form feeds between its pages.
+
+    Returns None for a text without form feeds.
+    """
+    if "\f" not in contents:
+        return None
+    return contents.count("\f", 0, offset) + 1
+
+
 def take_id(values: dict[str, Any], names: tuple[str, ...]) -> str:
     """Remove the id from `values` and return it: the first of `names` that is not None.
 

@@ -154,3 +154,24 @@ def test_attachments_are_completed_from_any_folder(
     monkeypatch.chdir(here / "elsewhere")
     birchbark("index", "add", "../i", "../rest.jsonl")
     assert Index(here / "i").missing_rows() == {}
+
+
+def test_pages_of_the_evidence_are_told(here: Path) -> None:
+    """A document with form feeds, such as one from a PDF, has pages."""
+    pages = "A steam engine.\n\fBees dance.\n\fA birch canoe."
+    Path("paged.jsonl").write_text(json.dumps({"id": "report", "text": pages}))
+    birchbark("index", "paged.jsonl", "--to", "paged")
+    shown = birchbark("search", "paged", "birch canoe", "--model", "model")[0]
+    assert "p. 3: A birch canoe." in shown
+    (line,) = birchbark("search", "paged", "birch", "--model", "model", "--json")[0].splitlines()
+    found = {one["text"]: one["page"] for one in json.loads(line)["segments"]}
+    assert found["A birch canoe."] == 3
+    birchbark("index", "docs.jsonl", "--to", "i")
+    assert "p. 1" not in birchbark("search", "i", "birch", "--model", "model")[0]
+
+
+def test_a_misspelt_query_without_hits(here: Path) -> None:
+    birchbark("index", "docs.jsonl", "--to", "i")
+    command = ("search", "i", "--model", "model")
+    assert "did you mean: birch river" in birchbark(*command, "brich rivver")[1]
+    assert birchbark(*command, "zzzzzzzz")[1].splitlines()[0] == "no document matches"

@@ -24,8 +24,10 @@ from birchbark.cli.options import (
     time_option,
 )
 from birchbark.option_rules import FIRST_STAGE_OPTIONS
+from birchbark.records import page_number
 
 if TYPE_CHECKING:
+    from birchbark.index.index import Index
     from birchbark.pipeline.answer import Answer, Hit
     from birchbark.pipeline.ranker import Ranker
     from birchbark.records import Segment
@@ -87,6 +89,8 @@ def command(
                 seconds = time.perf_counter() - loaded_at
         advance(1)
     _print_hits(answer, rankers, as_json)
+    if not answer.hits:
+        notify(_no_hits(engine.index, text))
     if not first_stage_only:
         report_stats(answer.stats, engine.index, rankers, seconds)
 
@@ -99,14 +103,22 @@ def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> Non
         of_answer = {"exact": answer.stats.exact, "stats": reading_summary(answer.stats, rankers)}
         for hit in answer.hits:
             click.echo(json.dumps(_json_object(hit) | of_answer, ensure_ascii=False))
-    elif answer.hits:
-        show_hits(answer.hits)
     else:
-        notify("no document matches")
+        show_hits(answer.hits)
+
+
+def _no_hits(index: Index, query: str) -> str:
+    from birchbark.retrieve.spelling import correct_query
+
+    correction = correct_query(index, query)
+    return (
+        f"no document matches; did you mean: {correction}" if correction else "no document matches"
+    )
 
 
 def _json_object(hit: Hit) -> dict[str, Any]:
     """Return what --json prints for a hit."""
+    contents, shown = hit.document.contents, hit.snippet
     return {
         "doc_id": hit.document.doc_id,
         "title": hit.document.title,
@@ -117,13 +129,17 @@ def _json_object(hit: Hit) -> dict[str, Any]:
         "compared": hit.compared,
         "scored": hit.scored,
         "segments": [
-            _segment_object(evidence.segment, evidence.marks)
+            _segment_object(contents, evidence.segment, evidence.marks)
             | {"score": evidence.score, "weight": evidence.weight}
             for evidence in hit.segments
         ],
-        "snippet": _segment_object(hit.snippet.segment, hit.snippet.marks) if hit.snippet else None,
+        "snippet": _segment_object(contents, shown.segment, shown.marks) if shown else None,
     }
 
 
-def _segment_object(segment: Segment, marks: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    return {"start": segment.start, "end": segment.end, "text": segment.text, "marks": marks}
+def _segment_object(
+    contents: str, segment: Segment, marks: Sequence[tuple[int, int]]
+) -> dict[str, Any]:
+    page = page_number(contents, segment.start)
+    place = {"start": segment.start, "end": segment.end, "page": page}
+    return {**place, "text": segment.text, "marks": marks}

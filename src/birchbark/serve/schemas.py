@@ -128,6 +128,9 @@ class SegmentResponse(BaseModel):
     start: int = Field(description="Offset of the segment in the document's contents.")
     end: int = Field(description="Offset of the character after the segment.")
     text: str
+    page: int | None = Field(
+        description="Number of the page, from 1; null if the document has no pages."
+    )
     before: str = Field(description="A short context before the segment.")
     after: str = Field(description="A short context after the segment.")
     marks: list[tuple[int, int]] = Field(

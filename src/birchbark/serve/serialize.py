@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_summary import reading_summary
-from birchbark.records import Document, Segment
+from birchbark.records import Document, Segment, page_number
 from birchbark.serve.schemas import (
     DocumentResponse,
     EvidenceResponse,
@@ -100,6 +100,7 @@ def _serialize_segment(
         start=segment.start,
         end=segment.end,
         text=segment.text,
+        page=page_number(contents, segment.start),
         before=contents[max(0, segment.start - context) : segment.start],
         after=contents[segment.end : segment.end + context],
         marks=list(marks),

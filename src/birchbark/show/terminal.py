@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from birchbark.records import page_number
+
 if TYPE_CHECKING:
     from birchbark.evaluate.measures import Results
     from birchbark.evaluate.significance import Difference
@@ -105,8 +107,12 @@ def show_hits(hits: Sequence[Hit]) -> None:
         out.print(_heading(rank, hit))
         if hit.document.title:
             out.print(Text(f"    {hit.document.title}"), no_wrap=True, overflow="ellipsis")
+        contents = hit.document.contents
         for evidence in hit.segments[:MAX_SEGMENTS]:
-            out.print(_evidence_line(evidence, out.width), no_wrap=True, overflow="ellipsis")
+            line = _evidence_line(
+                evidence, page_number(contents, evidence.segment.start), out.width
+            )
+            out.print(line, no_wrap=True, overflow="ellipsis")
         if more := len(hit.segments[MAX_SEGMENTS:]):
             out.print(Text(f"    and {more} more", style="dim"))
         if hit.snippet:
@@ -134,9 +140,11 @@ def _heading(rank: int, hit: Hit) -> Text:
     return heading
 
 
-def _evidence_line(evidence: Evidence, width: int) -> Text:
+def _evidence_line(evidence: Evidence, page: int | None, width: int) -> Text:
     line = Text(f"    {evidence.score:.3f} × {evidence.weight:.2f}  ")
     line.stylize("green")
+    if page is not None:
+        line.append(f"p. {page}: ", "dim")
     return line + _passage(evidence.segment.text, evidence.marks, width - len(line))
 
 

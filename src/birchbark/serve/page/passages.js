@@ -14,11 +14,12 @@ export function evidence(hit) {
   const others = hit.segments.filter(segment => segment.end > hit.title.length);  // the title is above them already
   const [best, ...further] = (others.length ? others : hit.segments).slice(0, MAX_SEGMENTS);
   return [
-    element("p", { class: "best" }, context(shortenStart(best.before)), marked(best), context(shortenEnd(best.after))),
-    ...further.map(segment => element("p", {}, marked(segment))),
+    element("p", { class: "best" }, context(shortenStart(best.before)), marked(best), context(shortenEnd(best.after)), page(best)),
+    ...further.map(segment => element("p", {}, marked(segment), page(segment))),
   ];
 }
 
+const page = segment => segment.page === null ? "" : element("span", { class: "page" }, ` page ${segment.page}`);
 const marked = segment => element("mark", {}, ...withTerms(segment), visuallyHidden(` (relevance ${formatScore(segment.score)}) `));
 
 // segment: null if the document has no text.

@@ -71,7 +71,7 @@ function showSegments(scored, query, signal) {
     if (start >= segment.end) continue;
     nodes.push(between(position, start));
     nodes.push(element("span", {
-      class: "segment", share: SHARES[ranks.get(segment)] ?? 0.12 * segment.score, "data-rank": ranks.get(segment), "data-score": segment.score, title: `probability of relevance ${formatScore(segment.score)}`,
+      class: "segment", share: SHARES[ranks.get(segment)] ?? 0.12 * segment.score, "data-rank": ranks.get(segment), "data-score": segment.score, title: `probability of relevance ${formatScore(segment.score)}${segment.page === null ? "" : `, page ${segment.page}`}`,
     }, between(start, segment.end), visuallyHidden(` (relevance ${formatScore(segment.score)}) `)));
     position = segment.end;
   }
