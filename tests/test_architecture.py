@@ -142,6 +142,7 @@ THIRD_PARTY = {
     "ir_datasets": {"collection"},
     "chardet": {"collection"},
     "pathspec": {"collection"},
+    "py3langid": {"collection"},
     "pypandoc": {"collection"},
     "pypdfium2": {"collection"},
     "tantivy": {"adapters"},

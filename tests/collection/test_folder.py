@@ -300,3 +300,22 @@ def test_fields_about_the_file(tmp_path: Path) -> None:
         "modified": "1970-01-01",
         "size": "5",
     }
+
+
+def test_the_language_is_recognised(tmp_path: Path) -> None:
+    """Of texts with a few words; not of source code."""
+    pytest.importorskip("py3langid")
+    texts = {
+        "de.txt": "Das Kanu aus Birkenrinde gleitet den Fluss hinunter, an der Brücke vorbei.",
+        "en.txt": "The birch bark canoe glides down the river, past the old bridge of the village.",
+        "short.txt": "A canoe.",
+        "code.py": "canoe = 1  # The birch bark canoe glides down the river, past the bridge.\n",
+        "zh.txt": "桦树皮独木舟顺着河流漂流而下，经过村庄的老桥，没有人注意到它，河水很平静，" * 3,
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    documents = {d.doc_id: d for _, d in read_folder(tmp_path, Intake())}
+    languages = {name: document.fields.get("language") for name, document in documents.items()}
+    assert languages == {
+        "de.txt": "de", "en.txt": "en", "zh.txt": "zh", "short.txt": None, "code.py": None,
+    }  # fmt: skip

@@ -90,7 +90,7 @@ def command() -> None:
     multiple=True,
     metavar="FIELD",
     help="Document field that searches can filter by; repeat for several. Folders have "
-    "path, folder, type and modified without being asked.",
+    "path, folder, type, language and modified without being asked.",
 )
 @option(
     "--include",

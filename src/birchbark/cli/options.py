@@ -116,8 +116,8 @@ _retrieval_options = option_group(
         multiple=True,
         metavar="FIELD=VALUE",
         help="Search only documents with this value of a field; 'path=docs/*' stands for all "
-        "values that begin with docs/. Folders have the fields path, folder, type and modified; "
-        "other fields need --keyword when they are indexed. Repeat to require several.",
+        "values that begin with docs/. Folders have the fields path, folder, type, language and "
+        "modified; other fields need --keyword when they are indexed. Repeat to require several.",
     ),
     title="First stage",
 )

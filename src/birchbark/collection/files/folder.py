@@ -14,13 +14,14 @@ from time import time_ns
 from birchbark.collection.files.file import File
 from birchbark.collection.files.file_types import FileType, file_type
 from birchbark.collection.files.folder_state import FileState, FolderSource
+from birchbark.collection.files.language import language_of
 from birchbark.collection.files.walk import walk
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import open_decompressed
 from birchbark.errors import InputError
 from birchbark.records import Document
 
-KEYWORDS = ("path", "folder", "type", "modified")  # fields that searches can filter by
+KEYWORDS = ("path", "folder", "type", "language", "modified")  # fields that searches can filter by
 SETTLED_NS = 2_000_000_000  # a file changed later than this ago may change without a newer time
 
 
@@ -30,9 +31,9 @@ def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     Files may be gzipped. The doc_id is the path below the folder, with white space and % replaced
     as in URLs, since the columns of runs and qrels are separated by white space. Besides `title`,
     `text` and what its type has, a Document has the fields `path`, below the folder; `folder`, the
-    part of it before the file's name; `type`, a name in `file_types`; `modified`, a date such as
-    2026-11-24, in UTC; and `size`, in bytes. Files that are hidden, ignored (see `walk`) or of
-    other types are noted but not read.
+    part of it before the file's name; `type`, a name in `file_types`; `language`, a code such as
+    `en`, if it was recognised; `modified`, a date such as 2026-11-24, in UTC; and `size`, in bytes.
+    Files that are hidden, ignored (see `walk`) or of other types are noted but not read.
     """
     yield from FolderChanges(FolderSource(str(path)), intake).documents()
 
@@ -158,7 +159,9 @@ def _document(file: File, path: Path, status: stat_result, kind: FileType) -> Do
         return None
     fields = kind.read(file)
     name = path.as_posix()
+    language = "" if kind.name == "code" else language_of(fields.get("text", ""))
     about = {
+        **({"language": language} if language else {}),
         "path": name,
         "folder": path.parent.as_posix(),
         "type": kind.name,
