@@ -226,3 +226,23 @@ def test_names_that_are_not_unicode_are_listed(folder: Path, tmp_path: Path) -> 
     assert "not valid Unicode" in str(intake.skipped[0])
     assert sync(tmp_path / "index") == SyncedFolder(0, 0, 0, 3)
     assert not folder_has_changed(tmp_path / "index", folder)
+
+
+def test_another_folder_is_refused(index: Path, folder: Path, tmp_path: Path) -> None:
+    """An index is not emptied because it bears the name of another folder."""
+    write(tmp_path / "other" / "x.txt", "Another text.")
+    before = documents(index)
+    with pytest.raises(InputError, match="was built from another folder") as refused:
+        sync(index, tmp_path / "other")
+    assert refused.value.found == str(folder)
+    assert documents(index) == before
+    (tmp_path / "link").symlink_to(folder)
+    assert not sync(index, tmp_path / "link").changed
+
+
+def test_documents_without_text_are_noted(index: Path, folder: Path) -> None:
+    """As when an index is built."""
+    write(folder / "empty.html", "<p></p>")
+    intake = Intake(None)
+    sync_folder(index, lambda documents, deleted: AddedDocuments(len(documents), 0), None, intake)
+    assert intake.notes["document without text"] == 1

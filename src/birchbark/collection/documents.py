@@ -100,11 +100,16 @@ def collection_format(collection: str, format_name: str | None = None) -> str:
 
 
 def checked_documents(
-    located: Iterable[tuple[str, Document]], collection: str, intake: Intake
+    located: Iterable[tuple[str, Document]],
+    collection: str,
+    intake: Intake,
+    *,
+    needed: bool = True,
 ) -> Iterator[Document]:
     """Yield the documents that pass the checks of `read_collection`.
 
     located: the location and the document of each record. collection: its name, for errors.
+    needed: whether it is an error if there are none.
     """
     seen: set[str] = set()
     for location, document in located:
@@ -118,7 +123,7 @@ def checked_documents(
             if not document.contents.strip():
                 intake.note("document without text")
             yield document
-    if not seen:
+    if needed and not seen:
         raise InputError(
             "no documents",
             where=collection,

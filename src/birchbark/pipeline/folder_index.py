@@ -74,9 +74,18 @@ def sync_folder(
     documents, and for a bad file that the intake does not skip; nothing has changed then.
     """
     state = folder_state(directory)
+    if folder and _is_other_folder(folder, Path(state.source.folder)):
+        raise InputError(
+            "the index was built from another folder",
+            where=str(directory),
+            wanted=str(folder),
+            found=state.source.folder,
+            remedy="name the index, or build one of this folder: birchbark index FOLDER --to INDEX",
+        )
     source = replace(state.source, folder=str(folder)) if folder else state.source
-    changes = FolderChanges(source, intake or source.intake(), state.files)
-    documents = [document for _, document in changes.documents()]
+    intake = intake or source.intake()
+    changes = FolderChanges(source, intake, state.files)
+    documents = list(checked_documents(changes.documents(), source.folder, intake, needed=False))
     if not documents and not changes.unchanged:
         raise InputError(
             "no documents in the folder, so that all would be deleted from the index",
@@ -89,6 +98,11 @@ def sync_folder(
         added = change(documents, deleted)
     FolderState(source, changes.files).write(directory)
     return SyncedFolder(added.new, added.replaced, len(deleted), changes.unchanged)
+
+
+def _is_other_folder(folder: Path, indexed: Path) -> bool:
+    """Whether `folder` is not the indexed one, which has not been moved: it is still there."""
+    return indexed.is_dir() and not (folder.is_dir() and folder.samefile(indexed))
 
 
 def folder_has_changed(directory: Path, folder: Path) -> bool:
