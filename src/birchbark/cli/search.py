@@ -73,7 +73,7 @@ def command(
     if not engine.index.analyzer.terms(text):
         notify("the query has no terms: it holds only punctuation, stop words or the like")
     rankers: Sequence[Ranker] = ()
-    with progress("searching") as advance:
+    with progress("searching"):
         if first_stage_only:
             answer = search(engine, text, None, top)
         else:
@@ -87,7 +87,6 @@ def command(
                 remaining = budget and max(budget - (loaded_at - started), NO_TIME)
                 answer = search(engine, text, rankers, top, remaining)
                 seconds = time.perf_counter() - loaded_at
-        advance(1)
     _print_hits(answer, rankers, as_json)
     if not answer.hits:
         notify(_no_hits(engine.index, text))
