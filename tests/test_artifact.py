@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from birchbark.artifact import fingerprint, new_directory, new_file, read_json, write_json
+from birchbark.artifact import fingerprint, lock, new_directory, new_file, read_json, write_json
 from birchbark.errors import ArtifactError, InputError
 
 
@@ -121,3 +121,17 @@ def test_modes_follow_the_umask(tmp_path: Path) -> None:
         os.umask(old)
     assert (tmp_path / "f").stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "d").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_lock_follows_no_link_and_truncates_nothing(tmp_path: Path) -> None:
+    (tmp_path / "own.txt").write_text("mine")
+    (tmp_path / "write.lock").symlink_to(tmp_path / "own.txt")
+    with pytest.raises(OSError):
+        lock(tmp_path / "write.lock", "index")
+    lock(tmp_path / "own.txt", "index").close()
+    assert (tmp_path / "own.txt").read_text() == "mine"
+    held = lock(tmp_path / "new.lock", "index")
+    with pytest.raises(ArtifactError, match="another process"):
+        lock(tmp_path / "new.lock", "index")
+    held.close()
+    lock(tmp_path / "new.lock", "index").close()

@@ -135,11 +135,15 @@ def _umask() -> int:
 def lock(path: Path, kind: str, wait: float = 0) -> IO[str]:
     """Lock the file at `path` until the returned file is closed or the process ends.
 
+    The file is made if it does not exist. What it contains stays, and a symbolic link is not
+    followed, since it may name a file of another kind.
+
     kind: noun for what the lock protects, for the error message. wait: seconds to wait for another
     process that holds the lock. Raises ArtifactError if it holds the lock even then, and OSError if
-    the file cannot be written.
+    the file cannot be written or is a link.
     """
-    file, end = path.open("w"), time.monotonic() + wait
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    file, end = os.fdopen(handle, "r+"), time.monotonic() + wait
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -16,6 +16,7 @@ BirchbarkError             every expected error; the command line prints it and 
 
 from __future__ import annotations
 
+import errno
 from typing import Self
 
 MAX_QUOTED = 200  # characters quoted of other libraries' messages
@@ -65,6 +66,22 @@ class BirchbarkError(Exception):
         )
         message = ": ".join(part for part in (self.where, self.what, contrast) if part)
         return f"{message} ({self.remedy})" if self.remedy else message
+
+
+# What the operating system refuses for lack of something, not because of what a file contains.
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ESTALE, errno.EAGAIN}
+_REFUSED = {errno.EACCES, errno.EPERM}
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether an error in reading stored files can come from damage to them.
+
+    A full or read-only disk, too many open files, missing permissions and a failing device say
+    nothing about what the files contain.
+    """
+    refusals = FULL | _EXHAUSTED | _REFUSED
+    return not (isinstance(error, OSError) and error.errno in refusals)
 
 
 def first_line(error: BaseException) -> str:

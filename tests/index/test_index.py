@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -328,3 +331,25 @@ def test_records_are_indexed_as_documents(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no text"):
         build_index([{"id": "d3"}], tmp_path / "j")
     assert not (tmp_path / "j").exists()
+
+
+def test_too_few_descriptors_are_no_damage(tmp_path: Path) -> None:
+    """The system's own error is raised, with the name of the file."""
+    build_index(DOCUMENTS, tmp_path / "index")
+    script = f"""
+import resource
+from birchbark.index.index import Index
+Index({str(tmp_path / "index")!r})  # loads what is loaded at the first use
+resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
+kept = []
+try:
+    while True:
+        kept.append(Index({str(tmp_path / "index")!r}))
+except OSError as error:
+    print(error.errno, error.filename)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ran.stderr == ""
+    number, name = ran.stdout.split()
+    assert int(number) == errno.EMFILE
+    assert name.startswith(str(tmp_path / "index"))

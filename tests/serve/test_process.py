@@ -182,6 +182,7 @@ def test_start_errors(tmp_path: Path, bert: Path, monkeypatch: pytest.MonkeyPatc
         ),
         (("index", "--key-file", "empty.key"), "empty.key: contains no key"),
         (("index", "--key-file", "odd.key"), "an API key must be a single word"),
+        (("index", "--host", "0.0.0.0", "--writable"), "could change documents"),
         (("index", "--budget", "1m"), "not a time"),
         (("index", "--budget", "1h"), "not a time"),
         (("index", "--budget", "60s"), "the default budget exceeds the maximum time"),

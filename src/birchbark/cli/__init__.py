@@ -7,9 +7,11 @@ to the library's arguments.
 
 from __future__ import annotations
 
+import resource
 import signal
 import sys
 import warnings
+from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -61,10 +63,18 @@ def group() -> None:
     """Rank documents with BERT and show the evidence."""
 
 
+def _allow_open_files() -> None:
+    """Allow as many open files as the system lets this user; an index may have many parts."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def main() -> None:
     """Run the command line; print each expected error as one line on standard error."""
     for name in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.default_int_handler)  # same clean-up as for Ctrl-C
+    _allow_open_files()
     warnings.showwarning = lambda message, *_, **__: click.echo(f"note: {message}", err=True)
     try:
         group.main(standalone_mode=False)

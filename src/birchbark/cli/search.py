@@ -24,7 +24,6 @@ from birchbark.cli.options import (
     time_option,
 )
 from birchbark.option_rules import FIRST_STAGE_OPTIONS
-from birchbark.records import page_number
 
 if TYPE_CHECKING:
     from birchbark.index.index import Index
@@ -139,6 +138,8 @@ def _json_object(hit: Hit) -> dict[str, Any]:
 def _segment_object(
     contents: str, segment: Segment, marks: Sequence[tuple[int, int]]
 ) -> dict[str, Any]:
+    from birchbark.records import page_number
+
     page = page_number(contents, segment.start)
     place = {"start": segment.start, "end": segment.end, "page": page}
     return {**place, "text": segment.text, "marks": marks}

@@ -8,6 +8,7 @@ from functools import partial
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
+from platform import node
 from typing import Any
 
 import click
@@ -84,8 +85,9 @@ limit_options = option_group(
     "allowed_hosts",
     multiple=True,
     metavar="HOST",
-    help="Host name that requests may use; repeat for several.  [default: any; only loopback names "
-    "on a loopback address]",
+    help="Host name that requests may use; repeat for several. IP addresses are always accepted.  "
+    "[default: those of --host and of this machine; with a key, on an address that is not a "
+    "loopback address, any]",
 )
 @option(
     "--key-file",
@@ -94,6 +96,11 @@ limit_options = option_group(
     f"[default: ${KEY_VARIABLE}, else no key]",
 )
 @option("--writable", is_flag=True, help="Allow requests to add and delete documents.")
+@option(
+    "--insecure",
+    is_flag=True,
+    help="Allow --writable without a key on an address that other machines can reach.",
+)
 @limit_options
 @option(
     "--compare-embedding",
@@ -117,6 +124,7 @@ def command(
     allowed_hosts: tuple[str, ...],
     key_file: Path | None,
     writable: bool,
+    insecure: bool,
     default_budget: float,
     max_time: float,
     max_concurrent: int | None,
@@ -164,6 +172,12 @@ def command(
     if max_concurrent:
         limits = replace(limits, max_concurrent=max_concurrent)
     key = _read_key(key_file)
+    if writable and key is None and not insecure and not _is_loopback(host):
+        raise InputError(
+            "anyone who can reach this address could change documents",
+            found=f"--writable --host {host} without a key",
+            remedy="--key-file FILE; or --insecure, if only trusted people can reach it",
+        )
     if reports is not None and not reports.is_dir():
         raise InputError("no such folder", where=str(reports))
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
@@ -198,7 +212,9 @@ def command(
         with open_socket(host, port) as listening:
             address, port = listening.getsockname()[:2]
             loopback = ip_address(address).is_loopback
-            hosts = allowed_hosts or ((_in_url(host), *LOOPBACK) if loopback else ())
+            hosts = allowed_hosts or (_in_url(host), *LOOPBACK, node())
+            if key is not None and not loopback and not allowed_hosts:
+                hosts = ()  # without the key, another site's page can do nothing
             if not loopback and key is None:
                 actions = "search and change documents" if writable else "search"
                 notify(f"note: anyone who can reach this address can {actions}; see --key-file")
@@ -225,6 +241,14 @@ def served(path: Path) -> tuple[Path, Path | None]:
     if not was_built:
         sync_and_report(index, folder)
     return index, folder
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the host; False for a name other than localhost."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _read_key(path: Path | None) -> str | None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from tokenize import TokenError
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+# The head of a .npy file, version 1. numpy reads it by evaluating it as a Python expression, which
+# can fail when several threads do so (before Python 3.11.8).
+_MAGIC = b"\x93NUMPY\x01\x00"
+_HEADER = re.compile(
+    rb"\{'descr': '(?P<dtype>[<|>][a-zA-Z]\d{1,3})', 'fortran_order': (?P<fortran>True|False), "
+    rb"'shape': \((?P<shape>(?:\d{1,18},? ?)*)\), \} *\n"
+)
 
 
 def save_array(path: Path, values: NDArray[Any]) -> None:
@@ -19,21 +29,44 @@ def save_array(path: Path, values: NDArray[Any]) -> None:
         np.save(SimpleNamespace(write=out.write), values)
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Add the file's name to errors of the operating system that lack it."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
+
+
 def map_array(path: Path) -> NDArray[Any]:
     """Memory-map the .npy file at `path` and return it as a plain ndarray.
 
     Raises OSError if the file cannot be read, ValueError if it is damaged.
     """
-    try:
-        return np.asarray(np.lib.format.open_memmap(path, mode="r"))
-    except (SyntaxError, TokenError, TypeError) as error:  # the header is a Python dict
-        raise ValueError(f"{path.name} has no valid header: {error}") from error
+    with path.open("rb") as file:
+        start = file.read(len(_MAGIC) + 2)
+        if start[: len(_MAGIC)] != _MAGIC:
+            raise ValueError(f"{path.name} is no array")
+        size = int.from_bytes(start[len(_MAGIC) :], "little")
+        header = _HEADER.fullmatch(file.read(size))
+    if not header:
+        raise ValueError(f"{path.name} has no valid header")
+    shape = tuple(int(length) for length in header["shape"].split(b",") if length.strip())
+    dtype, offset = np.dtype(header["dtype"].decode()), len(start) + size
+    if (found := path.stat().st_size) != (right := offset + dtype.itemsize * math.prod(shape)):
+        raise ValueError(f"{path.name}: {right} bytes expected, found {found}")
+    order: Literal["F", "C"] = "F" if header["fortran"] == b"True" else "C"
+    with naming(path):
+        return np.asarray(np.memmap(path, dtype, "r", offset, shape, order))
 
 
 def map_raw(path: Path, dtype: Any) -> NDArray[Any]:
     """Memory-map a file of numbers without a header; return it as a plain, read-only ndarray."""
     empty = path.stat().st_size == 0  # an empty file cannot be mapped
-    values = np.asarray(np.zeros(0, dtype) if empty else np.memmap(path, dtype, "r"))
+    with naming(path):
+        values = np.asarray(np.zeros(0, dtype) if empty else np.memmap(path, dtype, "r"))
     values.flags.writeable = False
     return values
 

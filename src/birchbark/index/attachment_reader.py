@@ -16,7 +16,7 @@ import numpy as np
 from isal.isal_zlib import crc32
 from numpy.typing import NDArray
 
-from birchbark.errors import ArtifactError, InputError
+from birchbark.errors import ArtifactError, InputError, is_damage
 from birchbark.index.arrays import map_array, map_raw
 from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry, RowForm, Rows
 from birchbark.index.part import Part, locate_documents
@@ -48,6 +48,8 @@ def reporting_damage(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, IndexError) as error:
+        if not is_damage(error):
+            raise
         raise ArtifactError(
             f"damaged attachment: {error}", where=str(folder), remedy=REMEDY
         ) from error

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.errors import ArtifactError
+from birchbark.errors import ArtifactError, is_damage
 from birchbark.index.arrays import map_array, map_raw
 from birchbark.index.layout import PartEntry
 from birchbark.index.postings import frequencies, unpack
@@ -207,6 +207,8 @@ class Part:
         try:
             yield
         except (OSError, ValueError, IndexError) as error:
+            if not is_damage(error):
+                raise
             raise ArtifactError(
                 f"damaged index: {error}",
                 where=str(self.path),
@@ -274,5 +276,5 @@ def locate_documents(
 
 def _mask(path: Path, documents: int) -> NDArray[np.bool_]:
     mask: NDArray[np.bool_] = np.zeros(documents, bool)
-    mask[np.load(path)] = True
+    mask[map_array(path)] = True
     return mask

@@ -15,7 +15,7 @@ import numpy as np
 
 from birchbark.artifact import TEMPORARY, fingerprint, flush, lock
 from birchbark.errors import ArtifactError, InputError
-from birchbark.index.arrays import save_array
+from birchbark.index.arrays import map_array, save_array
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.attachment_slices import Slice, store_slice
 from birchbark.index.attachment_updates import (
@@ -287,13 +287,13 @@ class IndexWriter:
             return entry
         folder = self.directory / entry.name
         if entry.deleted:
-            numbers = numbers.union(np.load(folder / entry.deleted).tolist())
+            numbers = numbers.union(map_array(folder / entry.deleted).tolist())
         path = folder / f"deleted-{self._manifest.generation + 1:06}.npy"
         deleted = np.array(sorted(numbers), np.uint32)
         save_array(path, deleted)
         flush(path)
         flush(folder)
-        lengths = np.load(folder / "lengths.npy")
+        lengths = map_array(folder / "lengths.npy")
         lengths[:, deleted] = 0
         totals = tuple(map(field_totals, lengths))
         return replace(entry, fields=totals, deleted=path.name, deleted_checksum=fingerprint(path))
@@ -326,7 +326,7 @@ class IndexWriter:
         self._remove_unused_files()
 
     def _count_live(self, entry: PartEntry) -> int:
-        deleted = np.load(self.directory / entry.name / entry.deleted) if entry.deleted else ()
+        deleted = map_array(self.directory / entry.name / entry.deleted) if entry.deleted else ()
         return entry.documents - len(deleted)
 
     def _merge(self, group: Iterable[PartEntry]) -> None:

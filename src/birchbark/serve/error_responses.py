@@ -9,12 +9,19 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
+from birchbark.errors import (
+    FULL,
+    ArtifactError,
+    BirchbarkError,
+    DeadlineError,
+    InputError,
+    is_damage,
+)
 from birchbark.serve.admission import RETRY_AFTER, BusyError
 from birchbark.serve.service import DisabledError, NotFoundError, TooLargeError
 
 LOG = logging.getLogger("birchbark.serve")
-ERROR_STATUSES = (400, 401, 403, 404, 408, 413, 421, 422, 503)
+ERROR_STATUSES = (400, 401, 403, 404, 408, 413, 421, 422, 503, 507)
 MAX_FAULTS = 5  # listed per request
 
 STATUS: dict[type[BirchbarkError], int] = {
@@ -44,6 +51,7 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(BirchbarkError, _birchbark_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(OSError, _system_error)
     app.add_exception_handler(Exception, _unexpected_error)
 
 
@@ -83,6 +91,16 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     response = error_response(error.status_code, str(error.detail))
     response.headers.update(error.headers or {})
     return response
+
+
+async def _system_error(request: Request, error: Exception) -> JSONResponse:
+    """Report what the operating system refuses: 507 on a full or read-only disk, else 503."""
+    assert isinstance(error, OSError)
+    if is_damage(error):
+        return await _unexpected_error(request, error)
+    LOG.error("%s %s: %s", request.method, request.url.path, error)
+    status = 507 if error.errno in FULL else 503
+    return error_response(status, f"the service's machine refuses: {error.strerror}")
 
 
 async def _unexpected_error(request: Request, error: Exception) -> JSONResponse:

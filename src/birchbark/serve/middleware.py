@@ -7,6 +7,7 @@ import base64
 import hmac
 import time
 from collections.abc import Collection
+from ipaddress import ip_address
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -101,8 +102,8 @@ class ServiceMiddleware:
     def _rejection(self, scope: Scope) -> ASGIApp | None:
         """Return the error response to a rejected request; None if the request is accepted."""
         headers = Headers(scope=scope)
-        if self._hosts and _host(headers.get("host", "")) not in self._hosts:
-            return error_response(421, "unknown host name")
+        if self._hosts and not self._is_known(_host(headers.get("host", ""))):
+            return error_response(421, "unknown host name", remedy="birchbark serve --allowed-host")
         if not self._authorized(scope["path"], headers):
             response = error_response(401, "a key is required", remedy="Authorization: Bearer KEY")
             basic = 'Basic realm="Birchbark: any name, the key as password"'
@@ -119,6 +120,16 @@ class ServiceMiddleware:
         except BusyError as error:
             return error_response(503, error_message(error))
         return None
+
+    def _is_known(self, host: str) -> bool:
+        """Whether requests may use this host name; an address cannot be an attacker's name."""
+        if host in self._hosts:
+            return True
+        try:
+            ip_address(host.strip("[]"))
+        except ValueError:
+            return False
+        return True
 
     def _authorized(self, path: str, headers: Headers) -> bool:
         if self._key is None or path in PUBLIC_PATHS or path.startswith(PUBLIC_FOLDER):
