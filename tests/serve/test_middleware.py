@@ -188,3 +188,31 @@ def test_scripts_never_write_html(client: Any, name: str) -> None:
         "Function(",
     ):
         assert word not in text
+
+
+def test_hostile_reports_harm_nothing(client: Any, tmp_path: Path) -> None:
+    """Thousands of scripts, another encoding, and links out of the folder."""
+    pages = {
+        "good": b"<p>x</p><script>one()</script><script>two()</script>",
+        "many": b"<script>" * 60_000,
+        "closed": b"<script></script>" * 60_000,
+        "latin": "<p>Größe</p>".encode("latin-1"),
+    }
+    for name, content in pages.items():
+        (tmp_path / "studies" / name).mkdir(parents=True)
+        (tmp_path / "studies" / name / "report.html").write_bytes(content)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "report.html").write_text("secret")
+    (tmp_path / "studies" / "link").symlink_to(tmp_path / "outside")
+    (tmp_path / "studies" / "good" / "page.html").symlink_to(tmp_path / "outside" / "report.html")
+    service = client(reports=tmp_path / "studies")
+    policies = {}
+    for name, content in pages.items():
+        response = service.get(f"/reports/{name}/")
+        assert (response.status_code, response.content) == (200, content)
+        policies[name] = response.headers["content-security-policy"]
+    assert policies["good"].count("'sha256-") == 2
+    assert all("script-src 'none';" in policies[name] for name in ("many", "closed", "latin"))
+    for path in ("/reports/link/", "/reports/good/page.html", "/reports/../outside/"):
+        response = service.get(path)
+        assert (response.status_code, "secret" in response.text) == (404, False)
