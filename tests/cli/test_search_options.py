@@ -175,3 +175,16 @@ def test_a_misspelt_query_without_hits(here: Path) -> None:
     command = ("search", "i", "--model", "model")
     assert "did you mean: birch river" in birchbark(*command, "brich rivver")[1]
     assert birchbark(*command, "zzzzzzzz")[1].splitlines()[0] == "no document matches"
+
+
+def test_control_characters_of_documents_are_not_printed(here: Path) -> None:
+    """Neither in hits nor in messages; the JSON output escapes them."""
+    hostile = "\x1b]0;owned\x07 \x1b[31m birch \x9b2J canoe\x7f"
+    record = {"id": "a\x1bb", "title": hostile, "text": f"A {hostile}. {hostile}"}
+    Path("hostile.jsonl").write_text(json.dumps(record))
+    birchbark("index", "hostile.jsonl", "--to", "hostile")
+    for options in (("--model", "model"), ("--first-stage-only",)):
+        out, messages = birchbark("search", "hostile", "birch", *options)[:2]
+        assert "birch" in out
+        assert not set(out + messages) & set("\x1b\x07\x9b\x7f")
+    assert "\x1b" not in birchbark("search", "no\x1bwhere", "birch", status=2)[1]

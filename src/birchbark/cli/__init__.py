@@ -18,6 +18,7 @@ import click
 
 from birchbark._version import __version__
 from birchbark.errors import BirchbarkError
+from birchbark.show.printable import printable
 
 COMMAND_NAMES = (
     "demo",
@@ -79,7 +80,7 @@ def main() -> None:
     try:
         group.main(standalone_mode=False)
     except BirchbarkError as error:
-        click.echo(f"birchbark: {error}", err=True)
+        click.echo(f"birchbark: {printable(str(error))}", err=True)
         sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()

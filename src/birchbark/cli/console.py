@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
 
+from birchbark.show.printable import printable
+
 if TYPE_CHECKING:
     from birchbark.collection.intake import Intake
     from birchbark.index.index import Index
@@ -29,8 +31,8 @@ class Advance(Protocol):
 
 
 def notify(text: str) -> None:
-    """Print a message on standard error."""
-    click.echo(text, err=True)
+    """Print a message on standard error, without control characters."""
+    click.echo(printable(text), err=True)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from birchbark.records import page_number
+from birchbark.show.printable import printable
 
 if TYPE_CHECKING:
     from birchbark.evaluate.measures import Results
@@ -46,7 +47,7 @@ def show_results(
         cells = [
             _cell(result.means[name], difference[name] if difference else None) for name in names
         ]
-        table.add_row(Text(result.tag), *cells)
+        table.add_row(Text(printable(result.tag)), *cells)
     out = console(24 + 27 * len(names))
     out.print(table, crop=False)
     compared = [d for d in differences if d]
@@ -75,7 +76,7 @@ def show_grades(
     for grade in counts[0]:
         table.add_column("unjudged" if grade is None else f"grade {grade}", justify="right")
     for tag, counts_of_run in zip(tags, counts, strict=True):
-        table.add_row(Text(tag), *(f"{count:,}" for count in counts_of_run.values()))
+        table.add_row(Text(printable(tag)), *(f"{count:,}" for count in counts_of_run.values()))
     out = console()
     out.print()
     out.print(table, crop=False)
@@ -106,7 +107,7 @@ def show_hits(hits: Sequence[Hit]) -> None:
     for rank, hit in enumerate(hits, 1):
         out.print(_heading(rank, hit))
         if hit.document.title:
-            out.print(Text(f"    {hit.document.title}"), no_wrap=True, overflow="ellipsis")
+            out.print(Text(f"    {_line(hit.document.title)}"), no_wrap=True, overflow="ellipsis")
         contents = hit.document.contents
         for evidence in hit.segments[:MAX_SEGMENTS]:
             line = _evidence_line(
@@ -123,7 +124,7 @@ def show_hits(hits: Sequence[Hit]) -> None:
 def _heading(rank: int, hit: Hit) -> Text:
     """Return the rank, id and score of a hit, with the components of the score."""
     heading = Text(f"{rank:>2}. ", style="bold")
-    heading.append(hit.document.doc_id, style="bold cyan")
+    heading.append(_line(hit.document.doc_id), style="bold cyan")
     heading.append(f"  {hit.score:.3f}", style="bold")
     if hit.segments or hit.embedding:
         parts = {
@@ -155,13 +156,18 @@ def _passage(text: str, marks: Sequence[tuple[int, int]], width: int) -> Text:
     """
     line, done, first = Text(), 0, None
     for start, end in [*marks, (len(text), len(text))]:
-        line.append(_WHITE_SPACE.sub(" ", text[done:start]))
-        line.append(_WHITE_SPACE.sub(" ", text[start:end]), style="bold")
+        line.append(_line(text[done:start]))
+        line.append(_line(text[start:end]), style="bold")
         done, first = end, len(line) if first is None else first
     if first is None or not marks or first <= width:
         return line
     begin = line.plain.find(" ", first - (marks[0][1] - marks[0][0]) - BEFORE_TERM) + 1
     return Text("… ") + line[begin:]
+
+
+def _line(text: str) -> str:
+    """Return a text on one line, without control characters."""
+    return printable(_WHITE_SPACE.sub(" ", text))
 
 
 def show_study(tables: Sequence[StudyTable]) -> None:
