@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from typing import TypeVar
+
+from birchbark.errors import InputError
 
 IGNORED = {"script", "style", "template", "noscript"}
 INLINE = frozenset(
@@ -18,6 +21,9 @@ SOFT_BREAKS = {"br": "\n", "td": " ", "th": " "}  # all other tags separate bloc
 NAVIGATION = frozenset("nav navigation menu footer contentinfo banner search button select".split())
 NAV, MAIN = "navigation", "main"
 VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+
+
+Parser = TypeVar("Parser", bound=HTMLParser)
 
 
 class _Text(HTMLParser):
@@ -94,6 +100,16 @@ class _Page(_Text):
                 self.found[kind].append(slice(start, len(self.body)))
 
 
+def _read(parser: Parser, markup: str) -> Parser:
+    """Have the parser read the markup, and return it."""
+    try:
+        parser.feed(markup)
+        parser.close()
+    except ValueError as error:  # such as a numeric entity with thousands of digits
+        raise InputError(f"the markup cannot be read: {error}") from None
+    return parser
+
+
 def plain_text(markup: str) -> tuple[str, str]:
     """Return the title and the text of `markup`, without tags and with entities resolved.
 
@@ -101,9 +117,7 @@ def plain_text(markup: str) -> tuple[str, str]:
     rows) are separated by a blank line. Line breaks are preserved; other runs of white space are
     replaced by one space.
     """
-    parser = _Text()
-    parser.feed(markup)
-    parser.close()
+    parser = _read(_Text(), markup)
     return " ".join("".join(parser.title).split()), _squeeze("".join(parser.body))
 
 
@@ -112,9 +126,7 @@ def page_text(markup: str) -> tuple[str, str]:
 
     If the page has a main element with text, only that is returned. Otherwise as `plain_text`.
     """
-    page = _Page()
-    page.feed(markup)
-    page.close()
+    page = _read(_Page(), markup)
     pieces: list[str] = page.body.copy()
     for part in page.found[NAV]:
         pieces[part] = ["\n\n"] * (part.stop - part.start)

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from birchbark.artifact import files_in
+from birchbark.collection.elements import attribute, elements, first_element
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import decode, open_decompressed
 from birchbark.collection.markup import plain_text
@@ -25,11 +26,7 @@ from birchbark.errors import InputError
 from birchbark.records import Document
 
 ARCHIVES = (".tgz", ".tar.gz", ".tar")
-
-_ID = re.compile(r"<doc-id\b[^>]*\bid-string\s*=\s*[\"']([^\"']*)[\"']")
-_HEADLINE = re.compile(r"<hl1\b[^>]*>(.*?)</hl1\s*>", re.S)
-_ABSTRACT = re.compile(r"<abstract\b[^>]*>(.*?)</abstract\s*>", re.S)
-_BODY = re.compile(r"<block\b[^>]*\bclass\s*=\s*[\"']full_text[\"'][^>]*>(.*?)</block\s*>", re.S)
+_ID = re.compile(r"<doc-id(\s[^<>]*)>")
 
 
 def read_nyt(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
@@ -83,10 +80,13 @@ def _members(path: Path, intake: Intake) -> Iterator[tuple[str, bytes]]:
 def parse_article(nitf: str) -> Document:
     """Return the Document in the NITF of one article."""
     number = _ID.search(nitf)
-    if number is None or not number[1]:
+    doc_id = attribute(number[1], "id-string") if number else None
+    if not doc_id:
         raise InputError("article has no id", wanted='<doc-id id-string="…"/>')
-    headline, abstract = _HEADLINE.search(nitf), _ABSTRACT.search(nitf)
-    parts = [match[1] for match in (abstract, *_BODY.finditer(nitf)) if match]
-    title = " ".join(plain_text(headline[1])[1].split()) if headline else ""
+    headline, abstract = first_element(nitf, "hl1"), first_element(nitf, "abstract")
+    blocks = elements(nitf, "block")
+    full = (block for block in blocks if attribute(block.attributes, "class") == "full_text")
+    parts = [part.inner for part in (abstract, *full) if part]
+    title = " ".join(plain_text(headline.inner)[1].split()) if headline else ""
     text = "\n\n".join(filter(None, (plain_text(part)[1] for part in parts)))
-    return Document(number[1], {"title": title, "text": text})
+    return Document(doc_id, {"title": title, "text": text})

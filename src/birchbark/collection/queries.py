@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from pathlib import Path
 
 from birchbark import defaults
 from birchbark.collection import ir_datasets
+from birchbark.collection.elements import attribute, elements
 from birchbark.collection.intake import Intake
 from birchbark.collection.ir_datasets import dataset_id
 from birchbark.collection.jsonl import json_object
@@ -22,8 +24,7 @@ TEXT_NAMES = ("text", "query", "title", "question")
 _TAGS = {"query": "title", "title": "title", "desc": "description", "narr": "narrative"}
 _CLASSIC = re.compile(r"<(num|title|query|desc|narr|querytime|querytweettime)>", re.I)
 _LABEL = re.compile(r"^\s*(?:number|topic|description|narrative)\s*:", re.I)
-_XML_TOPIC = re.compile(r"<topic\s[^>]*number\s*=\s*[\"']([^\"']+)[\"'][^>]*>(.*?)</topic>", re.S)
-_XML_FIELD = re.compile(r"<(\w+)>(.*?)</\1>", re.S)
+_FIELD_START, _FIELD_END = re.compile(r"<(\w+)>"), re.compile(r"</(\w+)>")
 
 
 def read_queries(
@@ -104,7 +105,11 @@ def _topics(
     lines: list[tuple[int, bytes]], path: Path, fields: tuple[str, ...], encoding: str
 ) -> list[tuple[str, Query]]:
     text = "\n".join(decode_lines(lines, path, encoding))
-    parts = [(m[1], _xml_parts(m[2])) for m in _XML_TOPIC.finditer(text)] or _classic_parts(text)
+    parts = [
+        (number, _xml_parts(topic.inner))
+        for topic in elements(text, "topic")
+        if (number := attribute(topic.attributes, "number"))
+    ] or _classic_parts(text)
     located = []
     for number, texts in parts:
         location = f"{path}, topic {number or '?'}"
@@ -121,7 +126,18 @@ def _topics(
 
 
 def _xml_parts(body: str) -> dict[str, str]:
-    parts = {tag.lower(): _clean(text) for tag, text in _XML_FIELD.findall(body)}
+    ends: dict[str, list[re.Match[str]]] = {}
+    for end in _FIELD_END.finditer(body):
+        ends.setdefault(end[1], []).append(end)
+    parts, position = {}, 0
+    for start in _FIELD_START.finditer(body):
+        if start.start() < position:
+            continue  # inside another field
+        of_tag = ends.get(start[1], [])
+        first = bisect_left(of_tag, start.end(), key=lambda end: end.start())
+        if first < len(of_tag):
+            parts[start[1].lower()] = _clean(body[start.end() : of_tag[first].start()])
+            position = of_tag[first].end()
     return parts if "title" in parts else {"title": parts.get("query", ""), **parts}
 
 

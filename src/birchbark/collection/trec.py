@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from birchbark.artifact import files_in
+from birchbark.collection.elements import Element, elements, first_element
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import binary_lines, decode, open_decompressed
 from birchbark.collection.markup import plain_text
@@ -16,12 +16,6 @@ from birchbark.records import Document
 TITLE_TAGS = ("HEADLINE", "TITLE", "HEAD", "HL", "TTL", "TI", "H3")
 DOC_TAG, BLOCK_SIZE = b"<doc", 1 << 20
 TEXT_TAGS = ("LP", "LEADPARA", "TEXT", "GRAPHIC")
-
-_DOCNO = re.compile(r"<DOCNO>\s*(.*?)\s*</DOCNO>", re.S | re.I)
-_ELEMENT = {
-    tag: re.compile(rf"<{tag}(?:\s[^>]*)?>(.*?)</{tag}\s*>", re.S | re.I)
-    for tag in (*TITLE_TAGS, *TEXT_TAGS)
-}
 
 
 def read_trec(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
@@ -104,25 +98,27 @@ def _stray(raw: bytes) -> InputError:
 
 def parse_document(sgml: str) -> Document:
     """Return the Document in the text between <DOC> and </DOC>."""
-    number = _DOCNO.search(sgml)
-    if number is None or not number[1]:
+    number = first_element(sgml, "DOCNO", any_case=True)
+    doc_id = number.inner.strip() if number else ""
+    if number is None or not doc_id:
         raise InputError("document has no number", wanted="<DOCNO>…</DOCNO>")
-    title_match = next((m for tag in TITLE_TAGS if (m := _ELEMENT[tag].search(sgml))), None)
-    texts = _outermost(m for tag in TEXT_TAGS for m in _ELEMENT[tag].finditer(sgml))
+    titles = (first_element(sgml, tag, any_case=True) for tag in TITLE_TAGS)
+    title = next((element for element in titles if element), None)
+    texts = _outermost(e for tag in TEXT_TAGS for e in elements(sgml, tag, any_case=True))
     if texts:
-        body = "\n\n".join(match[1] for match in texts)
+        body = "\n\n".join(element.inner for element in texts)
     else:
-        body = _DOCNO.sub("", sgml)
-        if title_match:
-            body = body.replace(title_match[0], "")
-    title = " ".join(plain_text(title_match[1])[1].split()) if title_match else ""
-    return Document(number[1], {"title": title, "text": plain_text(body)[1]})
+        left_out = _outermost(filter(None, (*elements(sgml, "DOCNO", any_case=True), title)))
+        edges = [0, *(edge for e in left_out for edge in (e.start, e.end)), len(sgml)]
+        body = "".join(sgml[i:j] for i, j in zip(edges[::2], edges[1::2], strict=True))
+    name = " ".join(plain_text(title.inner)[1].split()) if title else ""
+    return Document(doc_id, {"title": name, "text": plain_text(body)[1]})
 
 
-def _outermost(matches: Iterable[re.Match[str]]) -> list[re.Match[str]]:
-    """Return the matches in order, leaving out each that lies inside another."""
-    outer: list[re.Match[str]] = []
-    for match in sorted(matches, key=lambda m: (m.start(), -m.end())):
-        if not outer or match.start() >= outer[-1].end():
-            outer.append(match)
+def _outermost(found: Iterable[Element]) -> list[Element]:
+    """Return the elements in order, leaving out each that lies inside another."""
+    outer: list[Element] = []
+    for element in sorted(found, key=lambda e: (e.start, -e.end)):
+        if not outer or element.start >= outer[-1].end:
+            outer.append(element)
     return outer
