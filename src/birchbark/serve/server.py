@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import resource
 import socket
@@ -148,15 +149,11 @@ def open_socket(host: str, port: int) -> socket.socket:
 
 
 def _connection_limit() -> int:
-    """Return how many connections the limit on open files allows, after raising it if possible."""
-    files = MAX_CONNECTIONS + OTHER_FILES
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY:
+    """Return how many connections the limit on open files, which `cli` has raised, allows."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
         return MAX_CONNECTIONS
-    if soft < files:
-        soft = files if hard == resource.RLIM_INFINITY else min(files, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return max(1, min(MAX_CONNECTIONS, soft - OTHER_FILES))
+    return max(1, min(MAX_CONNECTIONS, allowed - OTHER_FILES))
 
 
 def run(application: Any, listening: socket.socket, grace: float) -> None:
@@ -177,5 +174,11 @@ def run(application: Any, listening: socket.socket, grace: float) -> None:
         timeout_keep_alive=10,
         timeout_graceful_shutdown=math.ceil(grace),
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_no_second_signal)
     with suppress(KeyboardInterrupt):  # uvicorn raises the signal again at the end
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def _is_no_second_signal(record: logging.LogRecord) -> bool:
+    """Whether a message is other than that a second Ctrl-C has ended what was still running."""
+    return "CancelledError" not in record.getMessage()
