@@ -116,3 +116,33 @@ def test_any_page_has_a_text_if_its_markup_has(markup: str) -> None:
     assert page_title == title
     assert bool(page) == bool(body)
     assert len(page.split()) <= len(body.split())
+
+
+OPEN = ("<a", "<a ", "<a b='", '<a "', "</a", "<!--", "<!-- -", "<!", "<![CDATA[", "<![", "<?")
+OTHER = (
+    "<",
+    "<a<b>",
+    "<script>",
+    "<script></",
+    "<title>",
+    "&",
+    "&#",
+    "&lt",
+    "]]>",
+    "-->",
+    '<a b="x"\'',
+)
+
+
+@pytest.mark.parametrize("flood", [*OPEN, *OTHER])
+def test_floods_end_soon(flood: str) -> None:
+    """Their length squared would be minutes; what comes before them is read."""
+    for read in (plain_text, page_text):
+        assert read(f"<p>before</p>{flood * 200_000}")[1].startswith("before")
+
+
+def test_less_than_signs_are_text() -> None:
+    """Also within scripts and quoted attributes, which stay what they are."""
+    markup = "<p>if a < b</p><script>if (a<b) x('<p>')</script><img alt='a<b'>c <!-- <b> < --> d<"
+    assert plain_text(markup)[1] == "if a < b\n\nc d<"
+    assert plain_text("<p title=\"it's < that\">x</p><p don't>y</p>")[1] == "x\n\ny"

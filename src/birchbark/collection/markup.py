@@ -23,6 +23,8 @@ NAV, MAIN = "navigation", "main"
 VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 
 
+LONG = (("<!--", "-->"), ("<![CDATA[", "]]>"))  # what may contain tags, and where it ends
+_TAG = re.compile(r"""<[^<>"']*+(?:(?:"[^"]*+"|'[^']*+'|["'])[^<>"']*+)*+>""")
 Parser = TypeVar("Parser", bound=HTMLParser)
 
 
@@ -100,10 +102,34 @@ class _Page(_Text):
                 self.found[kind].append(slice(start, len(self.body)))
 
 
+def _without_open_tags(markup: str) -> str:
+    """Return the markup with each < that begins neither a tag nor a comment written as &lt;.
+
+    html.parser reads such a character as text, too, but looks for its end first: a flood of them
+    would take time that grows with the square of its length.
+    """
+    pieces, position = list[str](), 0
+    last_end = {end: markup.rfind(end) for _, end in LONG}
+    while (start := markup.find("<", position)) >= 0:
+        pieces.append(markup[position:start])
+        begin, end = next((pair for pair in LONG if markup.startswith(pair[0], start)), ("<", ""))
+        tag = None if end else _TAG.match(markup, start)
+        if end and last_end[end] >= start + len(begin):
+            position = markup.index(end, start + len(begin)) + len(end)
+        elif tag:
+            position = tag.end()
+        else:
+            position = start + 1
+            pieces.append("&lt;")
+            continue
+        pieces.append(markup[start:position])
+    return "".join([*pieces, markup[position:]])
+
+
 def _read(parser: Parser, markup: str) -> Parser:
     """Have the parser read the markup, and return it."""
     try:
-        parser.feed(markup)
+        parser.feed(_without_open_tags(markup))
         parser.close()
     except ValueError as error:  # such as a numeric entity with thousands of digits
         raise InputError(f"the markup cannot be read: {error}") from None
