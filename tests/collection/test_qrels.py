@@ -141,3 +141,11 @@ def test_judgments_of_beir(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match=r"q\.tsv:3: .*expected 3, found 4"):
         read(tmp_path / "q.tsv", f"{header}1\td1\t2\n1\t0\td2\t0\n")
+
+
+@pytest.mark.parametrize("grade", ["10001", "-10001", "999999999"])
+def test_huge_grades_are_refused(file: Path, grade: str) -> None:
+    """Measures would need memory in proportion to them."""
+    with pytest.raises(InputError, match="grade is out of range: expected at most 10,000"):
+        read(file, f"q 0 d {grade}\n")
+    assert read(file, "q 0 d 10000\n").grades["q"]["d"] == 10_000

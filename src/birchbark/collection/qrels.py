@@ -14,6 +14,7 @@ from birchbark.errors import InputError
 from birchbark.records import Qrels
 
 BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
+MAX_GRADE = 10_000
 _GRADE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 
 
@@ -73,7 +74,9 @@ def _parse(line: str) -> tuple[str, str, int]:
 
 
 def parse_grade(grade: str) -> int:
-    """Parse a grade; InputError unless it is a whole number of at most nine digits."""
+    """Parse a grade; InputError unless it is a whole number from −MAX_GRADE to MAX_GRADE."""
     if not _GRADE.fullmatch(grade):
         raise InputError("grade is not an integer", found=repr(grade))
-    return int(grade)
+    if abs(value := int(grade)) > MAX_GRADE:  # measures need memory in proportion to it
+        raise InputError("grade is out of range", wanted=f"at most {MAX_GRADE:,}", found=grade)
+    return value

@@ -62,7 +62,7 @@ def _parse(line: str) -> tuple[str, str, float, str]:
         number = float(score)
     except ValueError:
         number = None
-    if number is None or "_" in score:  # Python reads 1_0 as 10
+    if number is None or "_" in score or not score.isascii():  # Python reads 1_0 and ３ as well
         raise InputError("score is not a number", found=repr(score))
     if not abs(number) < TOO_LARGE:
         raise InputError("score is not finite in single precision", found=repr(score))
