@@ -126,6 +126,7 @@ def test_other_numbers_of_fields_show_the_format(tmp_path: Path, line: str, foun
         "1,5",
         "0x10",
         "1_0",
+        "３",
     ],
 )
 def test_a_score_is_a_number(tmp_path: Path, score: str) -> None:

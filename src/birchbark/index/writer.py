@@ -293,7 +293,7 @@ class IndexWriter:
         save_array(path, deleted)
         flush(path)
         flush(folder)
-        lengths = map_array(folder / "lengths.npy")
+        lengths = map_array(folder / "lengths.npy").copy()
         lengths[:, deleted] = 0
         totals = tuple(map(field_totals, lengths))
         return replace(entry, fields=totals, deleted=path.name, deleted_checksum=fingerprint(path))

@@ -120,16 +120,15 @@ def search_routes(service: Service) -> APIRouter:
         for document in documents:
             if len(document.doc_id) > MAX_ID_CHARACTERS:
                 raise InputError("id is too long", wanted=f"at most {MAX_ID_CHARACTERS} characters")
-        added = await service.write(lambda: service.add(documents))
-        return WriteResponse(added=added.new, replaced=added.replaced)
+        return await service.write(documents)
 
     @routes.delete("/documents/{doc_id:path}", tags=["documents"])
     async def delete(doc_id: DocId) -> WriteResponse:
         """Delete a document. When the response arrives, the deletion is on disk."""
-        deleted = await service.write(lambda: service.searcher.delete([doc_id]))
-        if not deleted:
+        written = await service.write(delete=[doc_id])
+        if not written.deleted:
             raise NotFoundError("no such document")
-        return WriteResponse(deleted=deleted)
+        return written
 
     @routes.post("/attention", tags=["search"])
     async def attention(body: AttentionRequest, request: Request) -> dict[str, Any]:

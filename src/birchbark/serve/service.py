@@ -32,12 +32,17 @@ from birchbark.serve.choose_rankers import choose_rankers
 from birchbark.serve.limits import Limits
 from birchbark.serve.metrics import Metrics
 from birchbark.serve.original_files import OriginalFiles
-from birchbark.serve.schemas import DocumentResponse, SearchRequest, SearchResponse
+from birchbark.serve.schemas import (
+    DocumentResponse,
+    SearchRequest,
+    SearchResponse,
+    WriteResponse,
+)
 from birchbark.serve.serialize import serialize_document
+from birchbark.serve.write_queue import WriteQueue
 from birchbark.show.attention import attention_data
 
 T = TypeVar("T")
-MAX_WAITING_WRITES = 16
 QUICK_THREADS = 4  # for requests that do not score
 SCORING_SHARE = 0.85  # of a budget; the rest is for serialising and sending the answer
 FULL_TIME_SHARE = 0.9  # of the maximum time: a request that had this share would fail again
@@ -85,8 +90,8 @@ class Service:
         self._background, self._sync = background, sync
         self._scoring_pool = ThreadPoolExecutor(limits.max_concurrent, "birchbark-score")
         self._quick_pool = ThreadPoolExecutor(QUICK_THREADS, "birchbark-quick")
-        self._write_pool = ThreadPoolExecutor(1, "birchbark-write")
-        self._writes = 0
+        self._writes = WriteQueue(self.add, lambda doc_id: searcher.index.find(doc_id) is not None)
+        self._active_writes = 0
         self._attention_lock = Lock()
         self._attention: AttentionReader | None = None
 
@@ -216,20 +221,25 @@ class Service:
 
         return await self._run_scoring(read)
 
-    async def write(self, change: Callable[[], T]) -> T:
-        """Return the result of `change`, which writes to disk; writes run one after another.
+    async def write(
+        self, documents: Sequence[Document] = (), delete: Sequence[str] = ()
+    ) -> WriteResponse:
+        """Add and delete documents, all or none, and return how many.
 
-        Raises DisabledError if the service is not writable, and BusyError if too many writes wait.
+        Raises DisabledError if the service is not writable, and BusyError if too many writes wait
+        or the commit has not begun within the maximum time; nothing has changed then.
         """
         if not self.writable:
             raise DisabledError("documents cannot be changed", remedy="birchbark serve --writable")
-        if self._writes >= MAX_WAITING_WRITES:
-            raise BusyError("too many writes at once", found=f"{self._writes} waiting")
-        self._writes += 1
+        written = self._writes.submit(documents, delete)
+        self._active_writes += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._write_pool, change)
+            await asyncio.wait([asyncio.wrap_future(written)], timeout=self.limits.max_time)
+            if written.cancel():
+                raise BusyError("the write could not begin in time")
+            return await asyncio.wrap_future(written)
         finally:
-            self._writes -= 1
+            self._active_writes -= 1
 
     async def run_quick(self, work: Callable[[], T]) -> T:
         """Return the result of `work`, which does not score."""
@@ -255,7 +265,8 @@ class Service:
         for thread in (self._background, self._sync):
             if thread:
                 thread.stop()
-        for pool in (self._scoring_pool, self._quick_pool, self._write_pool):
+        self._writes.close()
+        for pool in (self._scoring_pool, self._quick_pool):
             pool.shutdown(wait=True)
 
     async def _run_scoring(self, work: Callable[[float, Callable[[], None]], T]) -> T:
@@ -284,7 +295,7 @@ class Service:
                 slot, self._scoring_pool, lambda: work(end - time.monotonic(), check_connection)
             )
         except DeadlineError as late:
-            if not (had_full_time and slot.exclusive) or self._writes:
+            if not (had_full_time and slot.exclusive) or self._active_writes:
                 raise
             wanted = f"what can be scored in {max_time:g} s"
             raise TooLargeError(late.what, found=late.found, wanted=wanted) from None
