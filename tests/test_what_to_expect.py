@@ -23,12 +23,12 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.by_name import parse_segmenter
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "studies" / "results" / "default-model" / "results.json"
-SHOWN = ("BM25", "first stage", "BM25+RM3", "embedding", "cross-encoder", "cross-encoder, alone")
+RESULTS = ROOT / "studies" / "results" / "default-search" / "results.json"
+SHOWN = ("first stage", "BM25+RM3", "embedding", "cross-encoder", "cross-encoder, alone", "default")
 
 
 def measured(collection: str, name: str) -> Mapping[str, float]:
-    """Map each row of the study of the default model to its mean of one measure."""
+    """Map each row of the study of the default search to its mean of one measure."""
     table = json.loads(RESULTS.read_text())["tables"][0]
     column = [column["name"] for column in table["columns"]].index(name)
     group = next(group for group in table["groups"] if group["name"] == collection)

@@ -105,7 +105,7 @@ def list_recipes(folder: Path | None, data: Path | None, files: bool) -> None:
     unknown = f"no data root: set one with --data DIR or {DATA_VARIABLE}"
     notify(f"data root: {root}" if root else unknown)
     paths = sorted(folder.glob("*.toml"))
-    width = max((len(path.stem) for path in paths), default=0)
+    width = max([0, *(len(path.stem) for path in paths)])
     for path in paths:
         try:
             _print_recipe(read_recipe(path), root, width, with_files=files)
