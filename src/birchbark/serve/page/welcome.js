@@ -9,7 +9,8 @@ const byId = name => document.getElementById(name);
 export function welcome(about, rankers) {
   byId("collection").textContent = about.name;
   const changed = new Date(about.changed).toLocaleDateString("en", { day: "numeric", month: "long", year: "numeric" });
-  byId("about").textContent = `${about.documents.toLocaleString("en")} documents, last changed on ${changed}; ranked by ${rankers}${about.model ? ` (${[about.embedding, about.model && modelName(about.model)].filter(Boolean).join(", ")})` : ""}.`;
+  const models = about.model ? [about.embedding, modelName(about.model)].filter(Boolean) : [];
+  byId("about").textContent = `${about.documents.toLocaleString("en")} documents, last changed on ${changed}; ranked by ${rankers}${models.length ? `, with ${models.join(" and ")}` : ""}.`;
   const links = about.examples.map(text => element("a", { href: `#${new URLSearchParams({ q: text })}` }, text));
   byId("examples").hidden = !links.length;
   byId("examples").replaceChildren("For example: ", ...links.flatMap((link, index) => [index ? " · " : "", link]));
