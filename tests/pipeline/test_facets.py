@@ -29,6 +29,12 @@ def test_values_are_counted() -> None:
     ]
 
 
+def test_values_that_are_left_out_are_counted() -> None:
+    many = [Document(str(n), {"type": f"t{max(0, n - 1):02}"}) for n in range(16)]
+    (facet,) = count_facets(many, ("type",))
+    assert (len(facet.values), facet.values[0], facet.others) == (12, ("t00", 2), 3)
+
+
 def test_no_documents() -> None:
     assert count_facets([], ("type",)) == []
 

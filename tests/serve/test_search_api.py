@@ -415,7 +415,7 @@ def test_a_search_in_the_url(client: Any) -> None:
 def test_facets_and_spelling(client: Any) -> None:
     service = client()
     facets = service.get(f"/facets?query={QUERY}").json()["facets"]
-    assert facets == [{"field": "kind", "values": [["land", 2], ["water", 2]]}]
+    assert facets == [{"field": "kind", "values": [["land", 2], ["water", 2]], "others": 0}]
     narrowed = service.get(f"/facets?query={QUERY}&filter=kind=water").json()
     assert narrowed == {"facets": []}
     assert service.get("/facets?query=a&filter=colour=red").status_code == 422

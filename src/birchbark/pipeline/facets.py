@@ -20,11 +20,13 @@ class Facet:
     Attributes:
         field: The name of the field.
         values: Filter and count, most frequent first. The filter is a value, or, for dates, a year
-            and `*`, so that it selects all dates of the year.
+            and `*`, so that it selects all dates of the year. At most twelve.
+        others: Number of further values, which fewer documents have.
     """
 
     field: str
     values: tuple[tuple[str, int], ...]
+    others: int = 0
 
 
 def count_facets(documents: Sequence[Document], keywords: Iterable[str]) -> list[Facet]:
@@ -35,8 +37,15 @@ def count_facets(documents: Sequence[Document], keywords: Iterable[str]) -> list
     facets = []
     for field in keywords:
         present = [value for d in documents if (value := d.fields.get(field, ""))]
-        counts = Counter(DATE.sub(r"\1*", v, count=1)[:5] if DATE.match(v) else v for v in present)
+        counts = Counter(map(_as_filter, present))
         if len(counts) > 1 and max(counts.values()) > 1:
             ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-            facets.append(Facet(field, tuple(ordered[:MAX_VALUES])))
+            shown = tuple(ordered[:MAX_VALUES])
+            facets.append(Facet(field, shown, len(ordered) - len(shown)))
     return facets
+
+
+def _as_filter(value: str) -> str:
+    """Return the filter that selects a value, or the year of a date."""
+    date = DATE.match(value)
+    return f"{date[1]}*" if date else value

@@ -39,7 +39,7 @@ from birchbark.score.scorer import Scorer
 from birchbark.score_cache.cached_scorer import CachedScorer, cached
 from birchbark.score_cache.memory_cache import MemoryCache
 
-SHOWN_SEGMENTS = 256  # of a document that is opened; reading them takes about half a second
+SHOWN_SEGMENTS = 256  # of a document that is opened
 
 
 class DocumentEvidence(NamedTuple):

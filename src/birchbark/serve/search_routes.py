@@ -6,6 +6,7 @@ The docstrings of the routes appear in /openapi.json.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -68,9 +69,7 @@ def search_routes(service: Service) -> APIRouter:
         """Count the values of fields among the candidates of a search."""
         filters = parse_filters(filter)
         found = await service.run_quick(lambda: service.searcher.facets(query, filters))
-        return FacetsResponse(
-            facets=[FacetResponse(field=f.field, values=list(f.values)) for f in found]
-        )
+        return FacetsResponse(facets=[FacetResponse(**asdict(f)) for f in found])
 
     @routes.get("/spelling", tags=["search"])
     async def spelling(query: RequiredQuery) -> SpellingResponse:

@@ -1,5 +1,7 @@
 // How does the page send requests to the service? With the key, if one is required.
 
+import { element } from "./dom.js";
+
 const KEY = "birchbark-key";
 
 export class ServiceError extends Error {
@@ -36,10 +38,22 @@ async function errorMessage(response) {
   }
 }
 
+function keyDialog() {
+  const dialog = element("dialog", { id: "key-dialog", "aria-labelledby": "key-title" }, element("form", { method: "dialog" },
+    element("h2", { id: "key-title" }, "This service requires a key"),
+    element("p", { id: "wrong-key", role: "alert", hidden: "" }, "Wrong key."),
+    element("label", { for: "key" }, "Key"),
+    element("input", { id: "key", type: "password", autocomplete: "off" }),
+    element("p", { class: "note" }, "The key is stored until this tab is closed."),
+    element("button", { value: "given" }, "Continue")));
+  document.body.append(dialog);
+  return dialog;
+}
+
 let pendingKey = null;  // concurrent requests share one dialog
 function askForKey(wrongKey) {
   pendingKey ??= new Promise((resolve, reject) => {
-    const dialog = document.getElementById("key-dialog"), field = document.getElementById("key");
+    const dialog = document.getElementById("key-dialog") ?? keyDialog(), field = document.getElementById("key");
     field.value = dialog.returnValue = "";
     document.getElementById("wrong-key").hidden = !wrongKey;
     dialog.addEventListener("close", () => {

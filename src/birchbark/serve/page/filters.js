@@ -16,16 +16,17 @@ export async function loadFilters(group, { query, filters: chosen }, signal, nar
   const given = new URLSearchParams({ query });
   for (const [field, value] of Object.entries(chosen)) given.append("filter", `${field}=${value}`);
   const { facets } = await getJson(`/facets?${given}`, signal).catch(() => ({ facets: [] }));
-  const values = new Map(facets.map(facet => [facet.field, facet.values]));
+  const values = new Map(facets.map(facet => [facet.field, facet]));
   const fields = new Set([...Object.keys(chosen), ...values.keys()]);
-  group.replaceChildren(...[...fields].map(field => choice(field, chosen[field], values.get(field) ?? [], narrow)));
+  group.replaceChildren(...[...fields].map(field => choice(field, chosen[field], values.get(field) ?? { values: [], others: 0 }, narrow)));
   group.hidden = !fields.size;
 }
 
-function choice(field, current, values, narrow) {
+function choice(field, current, { values, others }, narrow) {
   const options = values.filter(([value]) => value !== current).map(([value, count]) => element("option", { value }, `${readable(value)} (${count})`));
   const any = element("option", { value: "" }, "any");
   const select = element("select", { onchange: event => narrow(field, event.target.value) }, any,
-    ...(current ? [element("option", { value: current, selected: "" }, readable(current))] : []), ...options);
+    ...(current ? [element("option", { value: current, selected: "" }, readable(current))] : []), ...options,
+    ...(others ? [element("option", { disabled: "" }, `and ${others} more`)] : []));
   return element("label", {}, `${capitalised(field)} `, select);
 }
