@@ -26,6 +26,7 @@ MEDIA_TYPES = {
     "svg": "image/svg+xml",
 }
 REPORT = "report.html"
+EXAMPLES = "example queries"  # what Index.derived calls them; no field has a blank in its name
 SCRIPT, SCRIPT_END, MAX_SCRIPTS = b"<script>", b"</script>", 20
 
 
@@ -113,11 +114,14 @@ def _describe_collection(service: Service) -> dict[str, Any]:
     """Return what the front page tells of the index and its documents."""
     searcher = service.searcher
     index = searcher.index
+    examples = index.derived.get(EXAMPLES)
+    if examples is None:  # reads documents, which may be long, once per snapshot
+        examples = index.derived[EXAMPLES] = example_queries(index)
     return {
         "name": searcher.directory.resolve().name.removesuffix(".index"),
         "documents": len(index),
         "changed": index.changed.isoformat(),
-        "examples": example_queries(index),
+        "examples": examples,
         "files": service.files.exist,
         "vectors": VECTORS in index.attachments,
     }
