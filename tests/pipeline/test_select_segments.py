@@ -105,8 +105,7 @@ def test_segments_are_chosen_by_the_embedding(
     assert [len(ids) for ids in selected.encoded.token_ids] == [
         len(segment.text.split()) for segment in selected.segments
     ]
-    document = Document("d0", {"text": text})
-    snippet = chosen.snippet(0, document)
+    (snippet,) = chosen.snippets([0])
     assert (snippet.segment if snippet else None) == (segments[order[0]] if segments else None)
 
 

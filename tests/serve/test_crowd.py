@@ -23,7 +23,7 @@ from birchbark.serve.answer_stream import AnswerStream, DisconnectedError
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.limits import Limits
 from birchbark.serve.schemas import SearchRequest
-from birchbark.serve.service import MAX_QUEUE_SECONDS, QUICK_THREADS
+from birchbark.serve.service import MAX_QUEUE_SECONDS, QUICK_THREADS, SCORING_SHARE
 from conftest import WordScorer
 
 __all__ = ["client", "index_directory"]
@@ -71,6 +71,29 @@ def test_admission_grants_slots_then_none_then_refuses() -> None:
         assert [slot.may_score for slot in again] == [True, True, False]
 
     asyncio.run(crowd())
+
+
+def test_a_crowd_shares_the_time(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more requests than slots each search gets its share of a budget, else most of it."""
+    service = client(Ranker(WordScorer()), Limits(budget=10, max_concurrent=2))
+    inner = service.app.service
+    budgets: list[float] = []
+    search = inner.searcher.search
+
+    def record(query: str, top: int, budget: float, **options: Any) -> Answer:
+        budgets.append(budget)
+        answer: Answer = search(query, top, budget, **options)
+        return answer
+
+    monkeypatch.setattr(inner.searcher, "search", record)
+    for others in (0, 1, 7):
+        inner.admission.active += others
+        assert service.post("/search", json={"query": "birch"}).status_code == 200
+        inner.admission.active -= others
+    alone, with_one, with_seven = budgets
+    assert 8 < with_one <= SCORING_SHARE * 10
+    assert 8 < alone <= SCORING_SHARE * 10
+    assert with_seven == pytest.approx(SCORING_SHARE * 10 * 2 / 8)
 
 
 def test_a_request_that_waited_too_long_goes_on_without_scoring() -> None:

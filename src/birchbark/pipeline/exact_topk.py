@@ -73,7 +73,7 @@ class TopKScoring:
             query,
             readers.terms,
             self._scoring,
-            embedding,
+            stored,  # as `embedding`, but knows the segments of stored vectors
             readers.token_embeddings() if ranker.plan.select is Select.TOKENS else None,
         )
         self._store = readers.main
@@ -143,7 +143,9 @@ class TopKScoring:
         positions = [self._positions[doc_id] for doc_id in scored]
         segments = self._segments(positions)
         hits = [self._scores.hit(position, *segments[position]) for position in positions]
-        return [*hits, *map(self._unread_hit, self._store.documents(rest))]
+        unread = [self._positions[doc_id] for doc_id in rest]
+        documents, snippets = self._store.documents(rest), self._choice.snippets(unread)
+        return [*hits, *map(self._scores.unread_hit, unread, documents, snippets)]
 
     @property
     def stats(self) -> SearchStats:
@@ -367,9 +369,3 @@ class TopKScoring:
                 document, segments = found[position]
                 found[position] = document, [segments[i] for i in reading.known]
         return found
-
-    def _unread_hit(self, document: Document) -> Hit:
-        """Return the hit of a document of which the main scorer has read nothing."""
-        position = self._positions[document.doc_id]
-        snippet = self._choice.snippet(position, document)
-        return self._scores.unread_hit(position, document, snippet)

@@ -21,7 +21,7 @@ from birchbark.pipeline.document_reader import BATCH_SIZE, EncodedDocument
 from birchbark.pipeline.score_segments import SegmentScoring
 from birchbark.pipeline.split_for_query import WHOLE_DOCUMENT, SplitForQuery
 from birchbark.pipeline.term_overlap import TermIndex, TermOverlap
-from birchbark.records import Document, Float32s, Segment, best_first
+from birchbark.records import Float32s, Segment, best_first
 from birchbark.score.token_embeddings import TokenEmbeddings
 from birchbark.segment.split_long import Encoded
 
@@ -166,14 +166,15 @@ class SegmentChoice:
         ready = {position: chosen[position] for position in positions if position in chosen}
         return self._select(self._main, ready, segments, deadline)
 
-    def snippet(self, position: int, document: Document) -> Snippet | None:
-        """Return the segment that fits the query best by the embedding; None if it read nothing."""
-        if position in self._whole and self._embedding and len(self._whole[position]):
-            _, segments = next(self._embedding.segments([document.doc_id]))
-            return self._overlap.snippet(segments[int(np.argmax(self._whole[position]))])
-        if self._partly.get(position):
-            return self._overlap.snippet(self._partly[position][0])
-        return None
+    def snippets(self, positions: Sequence[int]) -> list[Snippet | None]:
+        """Return each document's best segment by the embedding; None if it has read nothing."""
+        best = {i: chosen[0] for i in positions if (chosen := self._partly.get(i))}
+        whole = [i for i in positions if len(self._whole.get(i, ()))]
+        if whole and self._embedding:
+            known = self._embedding.segments([self._doc_ids[i] for i in whole])
+            for position, (_, segments) in zip(whole, known, strict=True):
+                best[position] = segments[int(np.argmax(self._whole[position]))]
+        return [self._overlap.snippet(best[i]) if i in best else None for i in positions]
 
     def _split(
         self,

@@ -21,7 +21,7 @@ class AdmissionControl:
 
     At most `max_concurrent` requests score at a time. Further requests wait for a scoring slot, or
     continue without one if the estimated wait is too long. Requests beyond `max_requests` are
-    refused. All calls must come from one event loop.
+    refused. All calls but `fair_share` must come from one event loop.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -44,6 +44,13 @@ class AdmissionControl:
             found=f"{self.active} being answered",
             remedy=f"try again in {RETRY_AFTER} s",
         )
+
+    def fair_share(self, seconds: float) -> float:
+        """Return how long each of the active requests may score if all are to end within `seconds`.
+
+        This is `seconds` itself while there are no more requests than scoring slots.
+        """
+        return seconds * min(1.0, self._max_concurrent / max(1, self.active))
 
     async def acquire(self, max_wait: float | None) -> Slot:
         """Admit a request; the caller must release its slot by `Slot.release`.

@@ -47,7 +47,8 @@ QUICK_THREADS = 4  # for requests that do not score
 SCORING_SHARE = 0.85  # of a budget; the rest is for serialising and sending the answer
 FULL_TIME_SHARE = 0.9  # of the maximum time: a request that had this share would fail again
 MAX_QUEUE_SECONDS = 0.25  # a search waits for a thread this long, or for its budget if longer
-MAX_WAIT_SHARE = 0.5  # of a budget, to wait for a scoring slot or, without one, for a thread
+MAX_WAIT_SHARE = 0.7  # of a budget, to wait for a scoring slot
+VECTORS_SHARE = 0.8  # of a budget: after it even stored vectors would take too long
 
 
 class NotFoundError(BirchbarkError):
@@ -137,9 +138,12 @@ class Service:
                 nearest=request.by == "nearest",
             )
             waited = time.monotonic() - start
-            if stream.rankers and not slot.may_score and waited > MAX_WAIT_SHARE * budget:
-                return run(rankers=()).as_unscored()  # even stored vectors would take too long
-            remaining = SCORING_SHARE * budget - waited if slot.may_score else 0.0
+            if stream.rankers and waited > VECTORS_SHARE * budget:
+                return run(rankers=()).as_unscored()
+            remaining = 0.0
+            if slot.may_score:
+                usable = SCORING_SHARE * budget
+                remaining = min(usable - waited, self.admission.fair_share(usable))
             return run(max(remaining, NO_TIME), rankers=stream.rankers, on_progress=on_progress)
 
         pool = self._scoring_pool if slot.may_score else self._quick_pool
