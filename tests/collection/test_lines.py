@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.collection import lines
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import UTF8_BOM, binary_lines, decode, parse_file
 from birchbark.errors import InputError
@@ -20,7 +21,9 @@ from birchbark.errors import InputError
 # Until gzipped files are closed (test_files_are_closed), their warnings are no test's business.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 
-LINES = st.lists(st.binary(max_size=8).filter(lambda b: not re.search(rb"[\r\n]", b)), min_size=1)
+LINES = st.lists(
+    st.binary(max_size=8).filter(lambda b: not re.search(rb"[\r\n]|^\xef\xbb\xbf", b)), min_size=1
+)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +94,33 @@ def test_gzip_is_detected_from_its_bytes(tmp_path: Path, name: str) -> None:
     assert list(binary_lines(tmp_path / name)) == [(1, b"a"), (2, b"b")]
 
 
+def test_bare_carriage_returns_are_refused(file: Path) -> None:
+    """They would make one line of all; beside line feeds they are part of a text."""
+    file.write_bytes(b"one\rtwo\rthree\r")
+    with pytest.raises(InputError, match=r":1: lines end in carriage returns.*line feeds.*tr "):
+        list(binary_lines(file))
+    file.write_bytes(b"one\r\ntw\ro\r\n")
+    assert list(binary_lines(file)) == [(1, b"one"), (2, b"tw\ro")]
+    file.write_bytes(b"one\r")
+    assert list(binary_lines(file)) == [(1, b"one")]
+
+
+def test_joined_files_may_have_several_byte_order_marks(file: Path) -> None:
+    """No line begins with one; within a line it is an ordinary character."""
+    file.write_bytes(UTF8_BOM + b"one\n" + UTF8_BOM + b"two" + UTF8_BOM + b"\n")
+    assert list(binary_lines(file)) == [(1, b"one"), (2, b"two" + UTF8_BOM)]
+
+
+def test_the_length_of_a_line_is_limited(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small file that unpacks to gigabytes does not fill the memory."""
+    monkeypatch.setattr(lines, "MAX_LINE", 1000)
+    file.write_bytes(gzip.compress(b"short\n" + bytes(1_000_000)))
+    with pytest.raises(InputError, match=r":2: a line is too long: expected at most 1,000 bytes"):
+        list(binary_lines(file))
+    file.write_bytes(b"x" * 999 + b"\n" + b"y" * 999)
+    assert [len(line) for _, line in binary_lines(file)] == [999, 999]
+
+
 def test_gzip_in_several_members_is_one_file(tmp_path: Path) -> None:
     """Concatenated files, and bgzip's blocks, are read to the end."""
     (tmp_path / "c").write_bytes(gzip.compress(b"a\nb") + gzip.compress(b"c\n"))
@@ -130,12 +160,6 @@ def test_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:
     line = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\rh".encode()
     (tmp_path / "c").write_bytes(line + b"\n")
     assert list(binary_lines(tmp_path / "c")) == [(1, line)]
-
-
-def test_a_byte_order_mark_is_removed_at_the_start_only(tmp_path: Path) -> None:
-    """Elsewhere it is an ordinary character."""
-    (tmp_path / "c").write_bytes(UTF8_BOM + b"a\n" + UTF8_BOM + b"b\n")
-    assert list(binary_lines(tmp_path / "c")) == [(1, b"a"), (2, UTF8_BOM + b"b")]
 
 
 def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:

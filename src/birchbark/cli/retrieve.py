@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from birchbark.cli.options import (
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
+    from birchbark.index.index import Index
     from birchbark.pipeline.dense_engine import DenseEngine
     from birchbark.records import Query, Ranking
     from birchbark.retrieve.engine import IndexEngine
@@ -72,6 +74,7 @@ def command(
     check_writable(report)
     topics = load_queries(queries, topic_fields, encoding)
     engine = open_engine(Index(index), **first_stage_choices)
+    _check_ids(engine.index)
     if isinstance(engine, IndexEngine):
         rankings, lines = _rank_by_terms(engine, topics, depth, weighted, bool(report))
     elif weighted:
@@ -87,6 +90,16 @@ def command(
     notify(f"ranked {sum(map(len, run.rankings.values())):,} documents for {len(topics):,} queries")
     if empty:
         notify(f"  note: queries that matched nothing: {len(empty)} ({first_few(empty)})")
+
+
+def _check_ids(index: Index) -> None:
+    """Raise InputError if an id in the index cannot be written to a run."""
+    from birchbark.collection.runs import invalid_id
+
+    for part in index.parts:
+        bad = part.doc_ids.first_match(re.compile(r"\s"))
+        if bad is not None and part.find(bad) is not None:
+            raise invalid_id(bad, str(index.directory))
 
 
 def _rank_by_terms(

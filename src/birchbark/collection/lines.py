@@ -16,6 +16,7 @@ from birchbark.errors import InputError
 
 GZIP_MAGIC, COMPRESS_MAGIC = b"\x1f\x8b", b"\x1f\x9d"
 UTF8_BOM = b"\xef\xbb\xbf"
+MAX_LINE = 100_000_000  # bytes; also ends the reading of a small file that unpacks to gigabytes
 
 T = TypeVar("T")
 
@@ -51,13 +52,29 @@ def _decompressed(raw: io.BufferedReader) -> AbstractContextManager[io.BufferedR
 
 
 def binary_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the number (from 1) and the bytes of each line, without its line break."""
+    """Yield the number (from 1) and the bytes of each line, without its line break.
+
+    A line may begin with a byte order mark, as the first one of each of several files that were
+    joined. Raises InputError for a line of over MAX_LINE bytes, and for a file whose only line
+    breaks are carriage returns.
+    """
     number = 0
     try:
         with open_decompressed(path) as stream:
-            for number, line in enumerate(stream, 1):
-                bare = line.removeprefix(UTF8_BOM) if number == 1 else line
-                yield number, bare.rstrip(b"\r\n")
+            while line := stream.readline(MAX_LINE):
+                ended = line.endswith(b"\n")
+                if number == 0 and not ended and b"\r" in line.rstrip(b"\r"):
+                    raise InputError(
+                        "lines end in carriage returns alone",
+                        wanted="line feeds",
+                        remedy="convert them: tr '\\r' '\\n' < FILE",
+                    )
+                if len(line) == MAX_LINE and not ended:
+                    raise InputError(
+                        "a line is too long", wanted=f"at most {MAX_LINE:,} bytes", found="more"
+                    )
+                number += 1
+                yield number, line.removeprefix(UTF8_BOM).rstrip(b"\r\n")
     except InputError as error:
         error.at(f"{path}:{number + 1}")
         raise

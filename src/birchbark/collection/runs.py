@@ -87,16 +87,21 @@ def write_run(run: Run, path: Path | str) -> None:
         for query_id, ranking in run.rankings.items():
             bad = next((s for s in (query_id, run.tag, *ranking.doc_ids) if not _is_valid(s)), None)
             if bad is not None:
-                raise InputError(
-                    f"run files cannot contain {bad!r}",
-                    where=str(path),
-                    wanted="ids and tags without white space or lone surrogates",
-                )
+                raise invalid_id(bad, str(path))
             scores = ranking.scores.astype(str).tolist()
             out.writelines(
                 f"{query_id} Q0 {doc_id} {rank} {score} {run.tag}\n"
                 for rank, (doc_id, score) in enumerate(zip(ranking.doc_ids, scores, strict=True), 1)
             )
+
+
+def invalid_id(found: str, where: str) -> InputError:
+    """Return the error for an id or tag that cannot be a column of a run."""
+    return InputError(
+        f"run files cannot contain {found!r}",
+        where=where,
+        wanted="ids and tags without white space or lone surrogates",
+    )
 
 
 def _is_valid(text: str) -> bool:

@@ -7,6 +7,7 @@ files are memory-mapped, so nothing is read before it is needed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -68,6 +69,17 @@ class StringTable:
         starts, ends = self._offsets[positions].tolist(), self._offsets[positions + 1].tolist()
         view = self._view
         return [str(view[a:b], "utf-8") for a, b in zip(starts, ends, strict=True)]
+
+    def first_match(self, pattern: re.Pattern[str]) -> str | None:
+        """Return the first string in which `pattern` matches; None if there is none.
+
+        All strings are searched at once, end to end, so no match may be longer than a character.
+        """
+        match = pattern.search(text := str(self._view, "utf-8"))
+        if match is None:
+            return None
+        position = len(text[: match.start()].encode())
+        return self[int(np.searchsorted(self._offsets, position, side="right")) - 1]
 
     def find(self, string: str) -> int | None:
         """Return the number of `string`, the last one if it is repeated; None if it is missing."""
