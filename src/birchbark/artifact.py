@@ -17,7 +17,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -194,6 +194,15 @@ def read_json(path: Path, kind: str) -> Any:
         raise ArtifactError(f"damaged {kind}: nested too deeply", where=str(path)) from None
     except ValueError as broken:  # bad JSON, bad UTF-8, or a number with thousands of digits
         raise ArtifactError(f"damaged {kind}: {broken}", where=str(path)) from broken
+
+
+def discard(path: Path) -> None:
+    """Delete a file, a link or a folder that is no longer needed, as far as that is possible."""
+    with suppress(OSError):
+        if path.is_symlink() or not path.is_dir():
+            path.unlink()
+        else:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def fingerprint(*paths: Path) -> str:

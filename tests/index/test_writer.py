@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -234,6 +235,59 @@ def test_damage_is_located(tmp_path: Path) -> None:
         assert ("deletions" if "deleted" in file.name else "part-") in line
         file.write_bytes(intact)
     assert find_damage(tmp_path / "i") == []
+
+
+def test_a_renamed_file_is_located(tmp_path: Path) -> None:
+    """Its contents alone would have the right checksum."""
+    build_index(DOCUMENTS, tmp_path / "i")
+    (file,) = (tmp_path / "i").glob("part-*/lengths.npy")
+    file.rename(file.with_name("lengths2.npy"))
+    (line,) = find_damage(tmp_path / "i")
+    assert "lengths.npy" in line
+
+
+@pytest.mark.parametrize("name", ["../other", "part-1/..", "/tmp", "part-000001-000\n", ""])
+def test_a_manifest_names_no_folder_elsewhere(tmp_path: Path, name: str) -> None:
+    """Otherwise a writer might delete it."""
+    build_index(DOCUMENTS, tmp_path / "i")
+    manifest = Manifest.read(tmp_path / "i")
+    replace(manifest, parts=(replace(manifest.parts[0], name=name),)).write(tmp_path / "i")
+    for open_index in (Index, IndexWriter):
+        with pytest.raises(ArtifactError, match="is not the name of a part"):
+            open_index(tmp_path / "i")
+
+
+def test_leftovers_do_not_block_a_writer(tmp_path: Path) -> None:
+    """Files, folders and links are removed, but not what a link leads to."""
+    build_index(DOCUMENTS, tmp_path / "i")
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "file").write_text("x")
+    (part,) = (tmp_path / "i").glob("part-*")
+    leftovers = [tmp_path / "i" / name for name in ("part-9", "part-99-0", ".tmp-a", ".tmp-b")]
+    leftovers += [part / "deleted-9.npy", part / "attached-vectors-9", part / "attached-x-9"]
+    for path in leftovers[::2]:
+        path.symlink_to(kept)
+    leftovers[1].mkdir()
+    (leftovers[1] / "texts").write_text("y")
+    leftovers[3].mkdir()
+    leftovers[5].write_text("z")
+    with IndexWriter(tmp_path / "i") as writer:
+        writer.add(Document("new", {"text": "new"}))
+    assert not any(os.path.lexists(path) for path in leftovers)
+    assert (kept / "file").exists()
+    assert find_damage(tmp_path / "i") == []
+
+
+def test_a_part_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    """In a sentence that says what to do."""
+    build_index(DOCUMENTS, tmp_path / "i")
+    (part,) = (tmp_path / "i").glob("part-*")
+    part.rename(tmp_path / "part")
+    part.symlink_to(tmp_path / "part")
+    with pytest.raises(ArtifactError, match=r"part-.*is a symbolic link.*move the folder"):
+        Index(tmp_path / "i")
+    assert len(find_damage(tmp_path / "i")) == 1
 
 
 def test_only_the_last_update_of_a_document_is_found(tmp_path: Path) -> None:

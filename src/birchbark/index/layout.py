@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -43,6 +44,10 @@ WITH_ATTACHMENTS = 3  # the version of an index with attachments; others are sti
 MANIFEST = "manifest.json"
 VOCABULARY = "vocab.txt"
 CONTENTS = defaults.INDEXED_FIELD
+# The names of files and folders in a manifest, which never lead out of the index.
+PART = re.compile(r"part-[0-9]+(-[0-9]+)?")
+DELETED = re.compile(r"(deleted-[0-9]+\.npy)?")
+ATTACHED = re.compile(r"attached-[a-z0-9_-]+-[0-9]+")
 DEFAULT_FIELDS = {CONTENTS: defaults.INDEXED_FIELD_PARTS}
 
 
@@ -175,7 +180,7 @@ class Manifest:
             raise ArtifactError("damaged manifest: its checksum is wrong", where=str(directory))
         try:
             return cls._from(values)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ArtifactError(f"damaged manifest: {error!r}", where=str(directory)) from error
 
     @classmethod
@@ -199,7 +204,13 @@ def _part_entry(values: dict[str, Any]) -> PartEntry:
         name: tuple(map(RowFolderEntry.read, entries))
         for name, entries in values.get("attached", {}).items()
     }
-    return PartEntry(**values | {"fields": fields, "attached": attached})
+    entry = PartEntry(**values | {"fields": fields, "attached": attached})
+    names = [(PART, entry.name), (DELETED, entry.deleted)]
+    names += [(ATTACHED, rows.name) for entries in attached.values() for rows in entries]
+    for pattern, name in names:
+        if not pattern.fullmatch(name):
+            raise ValueError(f"{name!r} is not the name of a part or of its files")
+    return entry
 
 
 def _checksum(values: dict[str, Any]) -> str:

@@ -189,6 +189,12 @@ class Part:
         self.documents = entry.documents
         self.totals = entry.fields
         self.path = path
+        if path.is_symlink():
+            raise ArtifactError(
+                "a part of the index is a symbolic link",
+                where=str(path),
+                remedy="move the folder that it leads to into the index",
+            )
         with self.reporting_damage():
             self.deleted = _mask(path / entry.deleted, entry.documents) if entry.deleted else None
             self.doc_ids = StringTable(path / "doc_ids")

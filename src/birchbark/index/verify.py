@@ -11,6 +11,7 @@ from birchbark.index.attachment_reader import RowFolder
 from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry
 from birchbark.index.attachment_writer import folder_checksum
 from birchbark.index.layout import VOCABULARY, Manifest, PartEntry
+from birchbark.index.part import Part
 from birchbark.index.part_builder import part_checksum
 
 
@@ -30,7 +31,7 @@ def find_damage(
         lines.append(f"{vocabulary}: its checksum is wrong")
     for entry in manifest.parts:
         part = Path(directory) / entry.name
-        lines += _verify_part(part, entry)
+        lines += _verify_part(part, entry) or _open_part(part, entry, manifest.forward)
         for name, schema in manifest.attachments.items():
             for rows in entry.attached.get(name, ()):
                 lines += _verify_rows(part / rows.name, rows, schema)
@@ -50,6 +51,15 @@ def _verify_part(part: Path, entry: PartEntry) -> list[str]:
         if not deleted.exists() or fingerprint(deleted) != entry.deleted_checksum:
             lines.append(f"{deleted}: the checksum of the list of deletions is wrong")
     return lines
+
+
+def _open_part(part: Path, entry: PartEntry, forward: bool) -> list[str]:
+    """Check names and lengths, which the checksums of contents do not cover."""
+    try:
+        Part(part.parent, entry, forward)
+    except ArtifactError as error:
+        return [f"{part}: {error.what}"]
+    return []
 
 
 def _verify_rows(folder: Path, entry: RowFolderEntry, schema: AttachmentSchema) -> list[str]:

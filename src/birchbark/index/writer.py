@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from birchbark.artifact import TEMPORARY, fingerprint, flush, lock
+from birchbark.artifact import TEMPORARY, discard, fingerprint, flush, lock
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.arrays import map_array, save_array
 from birchbark.index.attachment_schema import AttachmentSchema
@@ -359,20 +358,13 @@ class IndexWriter:
         """Delete files that the manifest does not name: replaced files or leftovers of a crash."""
         parts = {entry.name: entry for entry in self._manifest.parts}
         for path in self.directory.iterdir():
-            entry = parts.get(path.name)
-            if entry:
-                for old in path.glob("deleted-*"):
-                    if old.name != entry.deleted:
-                        old.unlink()
+            if entry := parts.get(path.name):
                 folders = {rows.name for entries in entry.attached.values() for rows in entries}
-                for old in path.glob("attached-*"):
-                    if old.name not in folders:
-                        shutil.rmtree(old)
-            elif path.name.startswith("part-"):
-                shutil.rmtree(path)
-            elif path.name.startswith(TEMPORARY):
-                with suppress(FileNotFoundError):
-                    path.unlink()
+                for old in (*path.glob("deleted-*"), *path.glob("attached-*")):
+                    if old.name != entry.deleted and old.name not in folders:
+                        discard(old)
+            elif path.name.startswith(("part-", TEMPORARY)):
+                discard(path)
 
 
 def as_document(document: Document | Mapping[str, Any]) -> Document:
