@@ -50,6 +50,8 @@ class Section:
             return tomllib.loads(path.read_text("utf-8"))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             raise InputError("no such file", where=str(path), wanted="a TOML file") from None
+        except RecursionError:
+            raise InputError("not a TOML file: too deeply nested", where=str(path)) from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
             raise InputError(f"not a TOML file: {broken}", where=str(path)) from None
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.collection import lines
 from birchbark.collection.files.file_types import OF_SUFFIX
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.intake import Intake
@@ -269,6 +270,18 @@ def test_a_bad_file_is_skipped_and_listed(tmp_path: Path) -> None:
     intake = Intake()
     assert [document.doc_id for document in read(tmp_path, intake)] == ["a.txt", "d.txt"]
     assert [Path(error.where).name.split(".")[0] for error in intake.skipped] == ["b", "c"]
+
+
+def test_a_file_that_unpacks_to_too_much_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No more of it is unpacked than the limit."""
+    monkeypatch.setattr(lines, "MAX_FILE", 1000)
+    zeros = gzip.compress(bytes(1_000_000))
+    fill(tmp_path, {"a.txt.gz": zeros, "b.txt": "y" * 1000, "c.txt": "z" * 1001})
+    intake = Intake()
+    assert [document.doc_id for document in read(tmp_path, intake)] == ["b.txt"]
+    assert [error.wanted for error in intake.skipped] == 2 * ["at most 1,000 bytes, unpacked"]
 
 
 def test_a_folder_that_cannot_be_read_is_listed(tmp_path: Path) -> None:

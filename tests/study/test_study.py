@@ -260,6 +260,7 @@ FAULTS = [
     ("seed = 3", "seed = true", r"seed: wrong type: expected an integer, found True"),
     ("seed = 3", "seed = -1", r"seed: out of range: expected 0 or more"),
     ("seed = 3", "seed = ", r"fields\.toml: not a TOML file"),
+    ("seed = 3", "seed = " + 9999 * "[", r"fields\.toml: not a TOML file: too deeply nested"),
     ('kind = "fields"', 'kind = "feelds"', r"kind: unknown kind 'feelds'.* one of analyzers, b"),
     ("k1 = 1.2", 'k1 = "1.2"', r"bm25\.k1: wrong type: expected a number, found '1\.2'"),
     ("b = 0.75", "b = 2", r"bm25: b is out of range"),

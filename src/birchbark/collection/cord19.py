@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import decode, open_decompressed
+from birchbark.collection.lines import decode, open_decompressed, read_decompressed
 from birchbark.errors import InputError
 from birchbark.records import Document
 
@@ -141,8 +141,7 @@ def _paragraphs(file: Path) -> Iterator[str]:
     """Yield the paragraphs of a full text."""
     wanted = '{"body_text": [{"text": "…"}, …], …}'
     try:
-        with open_decompressed(file) as stream:
-            content: Any = json.load(stream)
+        content: Any = json.loads(read_decompressed(file))
     except (ValueError, RecursionError) as error:
         raise InputError(f"broken JSON: {error}", where=str(file)) from None
     paragraphs = content.get("body_text") if isinstance(content, Mapping) else None

@@ -16,7 +16,8 @@ from birchbark.errors import InputError
 
 GZIP_MAGIC, COMPRESS_MAGIC = b"\x1f\x8b", b"\x1f\x9d"
 UTF8_BOM = b"\xef\xbb\xbf"
-MAX_LINE = 100_000_000  # bytes; also ends the reading of a small file that unpacks to gigabytes
+MAX_LINE = 100_000_000  # bytes; limits also end the reading of small files that unpack to gigabytes
+MAX_FILE = 250_000_000  # bytes of a file that is one document
 
 T = TypeVar("T")
 
@@ -38,6 +39,16 @@ def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
         raise InputError("is a folder", where=str(path), wanted="a file") from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
+
+
+def read_decompressed(path: Path) -> bytes:
+    """Return the bytes of a file, without compression; InputError if they exceed MAX_FILE."""
+    with open_decompressed(path) as stream:
+        content = stream.read(MAX_FILE + 1)
+    if len(content) > MAX_FILE:
+        wanted = f"at most {MAX_FILE:,} bytes, unpacked"
+        raise InputError("the file is too large for one document", where=str(path), wanted=wanted)
+    return content
 
 
 def _decompressed(raw: io.BufferedReader) -> AbstractContextManager[io.BufferedReader]:

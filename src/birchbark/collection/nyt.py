@@ -20,7 +20,7 @@ from pathlib import Path
 from birchbark.artifact import files_in
 from birchbark.collection.elements import attribute, elements, first_element
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import decode, open_decompressed
+from birchbark.collection.lines import decode, read_decompressed
 from birchbark.collection.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Document
@@ -57,8 +57,7 @@ def _articles(file: Path, intake: Intake) -> Iterator[tuple[str, bytes]]:
     if name.endswith(ARCHIVES):
         yield from _members(file, intake)
     elif name.endswith(".xml"):
-        with open_decompressed(file) as stream:
-            yield str(file), stream.read()
+        yield str(file), read_decompressed(file)
     else:
         intake.note(f"file of another type not read: {file.suffix or 'no suffix'}")
 

@@ -17,7 +17,7 @@ from birchbark.collection.files.folder_state import FileState, FolderSource
 from birchbark.collection.files.language import language_of
 from birchbark.collection.files.walk import walk
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import open_decompressed
+from birchbark.collection.lines import read_decompressed
 from birchbark.errors import InputError
 from birchbark.records import Document
 
@@ -79,7 +79,7 @@ class FolderChanges:
             state = FileState(size, modified, modified < now - SETTLED_NS)
             location = Path(self.source.folder, path)
             try:
-                raw = _read(location)
+                raw = read_decompressed(location)
                 state = replace(state, digest=blake2b(raw, digest_size=16).hexdigest())
                 if known and known.doc_id and _same_document(known, state):
                     self._keep(path, replace(state, doc_id=known.doc_id))
@@ -139,11 +139,6 @@ def _same_document(first: FileState, second: FileState) -> bool:
 
 def _date(modified: int) -> str:
     return datetime.fromtimestamp(modified // 1_000_000_000, UTC).date().isoformat()
-
-
-def _read(file: Path) -> bytes:
-    with open_decompressed(file) as stream:
-        return stream.read()
 
 
 def _document(file: File, path: Path, status: stat_result, kind: FileType) -> Document | None:
