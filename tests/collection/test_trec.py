@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import UTF8_BOM
-from birchbark.collection.lines import GZIP_MAGIC
+from birchbark.collection.lines import GZIP_MAGIC, UTF8_BOM
 from birchbark.collection.trec import TITLE_TAGS, parse_document, read_trec
 from birchbark.errors import InputError
 from birchbark.records import Document
