@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -337,6 +339,34 @@ def test_a_tokeniser_with_a_changed_value(bert: Bert, seed: int) -> None:
             assert np.isfinite(load(directory))
         except CheckpointError as refused:
             assert str(directory) in str(refused)
+
+
+@pytest.mark.parametrize(
+    "pattern", [{"String": "a"}, {"Regex": "a|e"}, {"Regex": ""}], ids=["text", "regex", "empty"]
+)
+def test_a_normaliser_that_would_fill_the_memory(bert: Bert, pattern: Any) -> None:
+    """Each of many replacements doubles the text; a few are harmless."""
+    path = tokenised(bert(labels=1))
+    replacement = {"type": "Replace", "pattern": pattern, "content": "aa"}
+    changed(path, normalizer={"type": "Sequence", "normalizers": [replacement] * 50})
+    with pytest.raises(
+        CheckpointError, match=r"tokenizer\.json: the normaliser makes texts too lo"
+    ):
+        load(path.parent)
+    nested = {"type": "Sequence", "normalizers": [replacement] * 2}
+    changed(path, normalizer={"type": "Sequence", "normalizers": [nested]})
+    load(path.parent)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "1_Pooling/config.json"])
+def test_a_named_pipe_is_not_read(bert: Bert, name: str) -> None:
+    """Reading it would wait for ever."""
+    path = bert(labels=1) / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    with pytest.raises(CheckpointError, match=f"{re.escape(str(path))}: neither a file nor a fol"):
+        load(path.parents[name.count("/")])
 
 
 def test_half_a_surrogate_pair_is_an_input_error(bert: Bert) -> None:

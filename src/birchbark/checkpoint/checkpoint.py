@@ -55,6 +55,7 @@ class Checkpoint:
         no supported head.
         """
         root = Path(directory)
+        _check_files(root)
         modules = read_modules(root)
         home = root / modules.get("Transformer", "")
         values = read_object(home / "config.json")
@@ -140,6 +141,13 @@ def find_family(config: Mapping[str, Any], root: Path) -> Family:
             "unsupported architecture", where=str(root), wanted=" or ".join(FAMILIES), found=name
         )
     return FAMILIES[name]
+
+
+def _check_files(root: Path) -> None:
+    """Raise CheckpointError for a named pipe or a device, which could be read without an end."""
+    for path in (*root.glob("*"), *root.glob("*/*")):
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise CheckpointError("neither a file nor a folder", where=str(path))
 
 
 def _check_layers(

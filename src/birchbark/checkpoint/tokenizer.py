@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from birchbark.records import Ids
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
+MAX_GROWTH = 1000  # times its length that a normaliser may make a text
 MAX_UNUSED_ROWS = 1000  # embedding rows may lack a token: so many, or 2 % of all if that is more
 
 
@@ -268,6 +270,7 @@ def _load(checkpoint: Checkpoint) -> Tokenizer:
     settings = _settings(checkpoint)
     with _convert_errors(str(checkpoint.directory)):
         if complete.exists():
+            _check_growth(read_object(complete).get("normalizer"), complete)
             return Tokenizer.from_file(str(complete))
         if wordpieces.exists() and not checkpoint.family.offset:
             case = {
@@ -283,6 +286,30 @@ def _load(checkpoint: Checkpoint) -> Tokenizer:
         wanted="tokenizer.json, or vocab.txt of WordPieces, or vocab.json and merges.txt",
         remedy="save_pretrained of transformers' fast tokeniser writes tokenizer.json",
     )
+
+
+def _check_growth(normaliser: Any, path: Path) -> None:
+    """Raise CheckpointError if replacements could fill the memory, as forty times "a" by "aa"."""
+    if (growth := _growth(normaliser)) > MAX_GROWTH:
+        raise CheckpointError(
+            "the normaliser makes texts too long",
+            where=str(path),
+            wanted=f"at most {MAX_GROWTH:,} times their length",
+            found=f"{growth:.3g} times",
+        )
+
+
+def _growth(normaliser: Any) -> float:
+    """Return how many times longer the replacements of a normaliser can make a text, at most."""
+    if not isinstance(normaliser, dict):
+        return 1.0
+    if isinstance(members := normaliser.get("normalizers"), list):
+        return math.prod(map(_growth, members))
+    pattern, content = normaliser.get("pattern"), normaliser.get("content")
+    if not isinstance(pattern, dict) or not isinstance(content, str):
+        return 1.0
+    literal = pattern.get("String")  # a regular expression may match nothing, before each character
+    return max(1.0, len(content) / max(1, len(literal)) if literal else len(content) + 1)
 
 
 def _byte_level(vocabulary: str, merges: str, add_prefix_space: bool) -> Tokenizer:
