@@ -321,6 +321,24 @@ def test_a_full_disk_does_not_stop_the_ranking(tmp_path: Path) -> None:
     assert scored(tmp_path, "q", TEXTS[:30]) == 25
 
 
+def test_a_disk_without_a_free_byte_does_not_stop_the_ranking(tmp_path: Path) -> None:
+    """Not even the header of a new file can be written; the next run stores all scores."""
+    inner = Counting()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+        with (
+            pytest.warns(UserWarning, match="no longer stored: File too large"),
+            ScoreStore(tmp_path, inner) as store,
+        ):
+            scores = score_texts(CachedScorer(inner, store), "q", TEXTS[:20])
+            assert store.unsaved == 20
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert scores.tobytes() == score_texts(Counting(), "q", TEXTS[:20]).tobytes()
+    assert scored(tmp_path, "q", TEXTS[:20]) == 20
+
+
 def test_pruning_deletes_the_scores_of_one_scorer(tmp_path: Path) -> None:
     """Given by the start of its identifier; a name of none or of several deletes nothing."""
     for fingerprint in ("one", "two"):

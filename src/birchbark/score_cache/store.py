@@ -74,7 +74,10 @@ class ScoreStore:
                 if locked_by is None:
                     stack.enter_context(locked(self._path.parent))
                 if not self._path.exists():
-                    header.write(self._path.parent)
+                    try:
+                        header.write(self._path.parent)
+                    except OSError as full:
+                        self._stop_writing(full)
             if self._path.exists():
                 self._open(write, stack)
             self._resources = stack.pop_all()
