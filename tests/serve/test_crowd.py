@@ -346,6 +346,28 @@ def test_scoring_ends_after_a_disconnect(client: Any) -> None:
     assert asyncio.run(leave(service.rerank("birch", texts))) < 6
 
 
+def test_a_failed_write_is_reported_once(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To its client, and not to the event loop as well."""
+    service, unheard = client(writable=True).app.service, []
+
+    def fill(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(service.searcher, "add", fill)
+
+    async def write() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda loop, context: unheard.append(context))
+        with pytest.raises(OSError, match="No space left"):
+            await service.write([Document("new", {"text": "new"})])
+        gc.collect()
+        await asyncio.sleep(0.01)
+
+    asyncio.run(write())
+    gc.collect()
+    assert not unheard
+
+
 def test_too_long_a_wait_for_a_thread_gets_503(client: Any) -> None:
     """Searches of the first stage alone have a time limit as well."""
     service = client()

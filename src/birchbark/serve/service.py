@@ -238,10 +238,11 @@ class Service:
         written = self._writes.submit(documents, delete)
         self._active_writes += 1
         try:
-            await asyncio.wait([asyncio.wrap_future(written)], timeout=self.limits.max_time)
+            response = asyncio.wrap_future(written)
+            await asyncio.wait([response], timeout=self.limits.max_time)
             if written.cancel():
                 raise BusyError("the write could not begin in time")
-            return await asyncio.wrap_future(written)
+            return await response
         finally:
             self._active_writes -= 1
 
