@@ -358,10 +358,10 @@ def test_a_failed_write_is_reported_once(client: Any, monkeypatch: pytest.Monkey
     async def write() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda loop, context: unheard.append(context))
-        with pytest.raises(OSError, match="No space left"):
-            await service.write([Document("new", {"text": "new"})])
-        gc.collect()
-        await asyncio.sleep(0.01)
+        for _ in range(2):  # the thread that writes remembers the last one
+            with pytest.raises(OSError, match="No space left"):
+                await service.write([Document("new", {"text": "new"})])
+            gc.collect()
 
     asyncio.run(write())
     gc.collect()
