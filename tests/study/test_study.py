@@ -243,6 +243,15 @@ def test_judged_queries_without_text(root: Path) -> None:
     assert "note: Tiny: 1 judged queries have no text and count as 0" in steps
 
 
+def test_names_cannot_break_the_readme(root: Path) -> None:
+    """They neither end a table's cell or line nor begin HTML."""
+    path = root.parent / "fields.toml"
+    path.write_text(path.read_text().replace('name = "Tiny"', 'name = "a|b\\n# <b>c"'))
+    folder = root.parent / "out"
+    run_study(read_recipe(path), root, folder)
+    assert "| a&#124;b # &lt;b>c |" in (folder / "README.md").read_text()
+
+
 def test_only_a_study_is_replaced(root: Path) -> None:
     """A study is replaced if requested; any other folder never is."""
     recipe = read_recipe(root.parent / "fields.toml")
@@ -261,6 +270,7 @@ FAULTS = [
     ("seed = 3", "seed = -1", r"seed: out of range: expected 0 or more"),
     ("seed = 3", "seed = ", r"fields\.toml: not a TOML file"),
     ("seed = 3", "seed = " + 9999 * "[", r"fields\.toml: not a TOML file: too deeply nested"),
+    ('name = "Tiny"', 'name = "/"', r"collections: the runs of two coll.*letters and digits"),
     ('kind = "fields"', 'kind = "feelds"', r"kind: unknown kind 'feelds'.* one of analyzers, b"),
     ("k1 = 1.2", 'k1 = "1.2"', r"bm25\.k1: wrong type: expected a number, found '1\.2'"),
     ("b = 0.75", "b = 2", r"bm25: b is out of range"),

@@ -21,6 +21,7 @@ from birchbark.retrieve.bm25 import BM25
 from birchbark.section import Section, with_settings
 from birchbark.study.collections import CollectionFiles
 from birchbark.study.first_stages import read_bm25
+from birchbark.study.outcome import run_file_name
 from birchbark.study.published import read_published
 from birchbark.study.recipe import Experiment, Recipe
 
@@ -107,5 +108,13 @@ def _collections(top: Section) -> tuple[CollectionFiles, ...]:
     if len(set(names)) < len(names):
         raise InputError(
             "two collections share a name", where=top.where("collections"), found=", ".join(names)
+        )
+    files = [run_file_name(name) for name in names]
+    if len(set(files)) < len(files) or not all(files):
+        raise InputError(
+            "the runs of two collections would share a file name, or one would have none",
+            where=top.where("collections"),
+            found=", ".join(names),
+            remedy="use letters and digits in their names",
         )
     return tuple(collections)
