@@ -102,6 +102,14 @@ def test_large_bodies_are_rejected(client: Any) -> None:
     assert service.post("/search", json=SEARCH).status_code == 200
 
 
+def test_requests_with_two_lengths_are_rejected(client: Any) -> None:
+    """A proxy in front might take what follows for another request."""
+    service = client()
+    both = {"content-length": "17", "transfer-encoding": "chunked"}
+    answer = service.post("/search", content=b'{"query":"birch"}', headers=both)
+    assert (answer.status_code, answer.headers["connection"]) == (400, "close")
+
+
 def test_security_headers(client: Any) -> None:
     """All answers have them, including errors."""
     service = client()

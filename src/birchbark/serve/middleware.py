@@ -104,6 +104,11 @@ class ServiceMiddleware:
         headers = Headers(scope=scope)
         if self._hosts and not self._is_known(_host(headers.get("host", ""))):
             return error_response(421, "unknown host name", remedy="birchbark serve --allowed-host")
+        if "transfer-encoding" in headers and "content-length" in headers:
+            # A proxy in front may read another length than this server (request smuggling).
+            response = error_response(400, "the request has two lengths", wanted="one of them")
+            response.headers["connection"] = "close"
+            return response
         if not self._authorized(scope["path"], headers):
             response = error_response(401, "a key is required", remedy="Authorization: Bearer KEY")
             basic = 'Basic realm="Birchbark: any name, the key as password"'
