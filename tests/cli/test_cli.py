@@ -296,7 +296,7 @@ def test_an_index_changes_and_is_checked(here: Path) -> None:
     birchbark("index", "build", "docs.jsonl", "--to", "i")
     Path("more.tsv").write_text("bees\tBees sleep.\nwasps\tWasps sting.\n")
     assert (
-        "added 1 documents and replaced 1; 6 in i" in birchbark("index", "add", "i", "more.tsv")[1]
+        "added 1 document and replaced 1; 6 in i" in birchbark("index", "add", "i", "more.tsv")[1]
     )
     stderr = birchbark("index", "delete", "i", "canoe", "nessie", status=2)[1]
     assert "no document nessie (nothing was deleted)" in stderr

@@ -204,7 +204,7 @@ def test_holdout_separates_queries(here: Path) -> None:
     held_out = list(read_pairs(Path("p.held.tsv"), Intake(), highest=9))
     assert {p.query_id for p in training} & {p.query_id for p in held_out} == set()
     assert sorted(map(repr, training + held_out)) == sorted(map(repr, whole))
-    assert len(re.findall(r"^wrote 2 pairs of 1 queries to p(\.held)?\.tsv", stderr, re.M)) == 2
+    assert len(re.findall(r"^wrote 2 pairs of 1 query to p(\.held)?\.tsv", stderr, re.M)) == 2
 
 
 def test_queries_without_relevant_documents_are_reported(here: Path) -> None:
@@ -270,7 +270,7 @@ def test_document_without_text(here: Path) -> None:
     for segments in ("whole", "sentences", "windows"):
         pairs, stderr = make(*JUDGED, "--segments", segments, "--skip-bad")
         assert {p.doc_id for p in pairs} == {"canoe", "forest", "engine", "bees"}
-        assert "skipped 1 bad records" in stderr
+        assert "skipped 1 bad record" in stderr
 
 
 def test_stream_with_holdout(here: Path) -> None:
@@ -292,7 +292,7 @@ def test_triples(here: Path) -> None:
         ("a b", "good one", 1),
         ("a b", "bad two", 0),
     ]
-    assert "wrote 4 pairs of 1 queries to p.tsv: 2 relevant, 2.0 words on average" in stderr
+    assert "wrote 4 pairs of 1 query to p.tsv: 2 relevant, 2.0 words on average" in stderr
     assert make("triples", "t.tsv", "--limit", "2")[0] == pairs[:2]
     Path("t.tsv").write_text("q\ta\tb\nq\tb\ta\n")
     assert "pair 3: document" in error_of("triples", "t.tsv")

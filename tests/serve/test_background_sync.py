@@ -124,7 +124,7 @@ def test_a_change_is_told_and_found(served: Client, folder: Path, tmp_path: Path
     settle(tmp_path / "index", folder)
     assert set(contents(tmp_path / "index")) == {"always.txt", "other"}
     assert messages == [
-        f"{folder}: 1 documents new, 0 changed, 0 deleted",
+        f"{folder}: 1 document new, 0 changed, 0 deleted",
         f"{folder}: 0 documents new, 0 changed, 1 deleted",
     ]
 
@@ -144,7 +144,7 @@ def test_a_missing_folder_is_told_once(served: Client, folder: Path) -> None:
     (folder / "new.txt").write_text("A new canoe.")
     while len(messages) < 2 and time.monotonic() < end:
         time.sleep(0.02)
-    assert "1 documents new" in messages[1]
+    assert "1 document new" in messages[1]
 
 
 def test_skipped_files_are_told(served: Client, folder: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
 
+from birchbark.show.many import many
 from birchbark.show.printable import printable
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def report_intake(intake: Intake) -> None:
     for note, times in intake.notes.most_common():
         notify(f"  note: {note} ({times} times)" if times > 1 else f"  note: {note}")
     if intake.skipped:
-        notify(f"  skipped {len(intake.skipped)} bad records:")
+        notify(f"  skipped {many(len(intake.skipped), 'bad record')}:")
         for error in intake.skipped[:SHOWN_RECORDS]:
             notify(f"    {error}")
         if (more := len(intake.skipped) - SHOWN_RECORDS) > 0:
@@ -118,14 +119,16 @@ def report_stats(
         duration = "" if seconds is None else f" in {seconds:.2f} s"
         notify(f"{time_was_up}{_reading(stats, rankers)}{duration}")
     if stats.by_vectors:
-        notify(f"used the stored vectors of {stats.by_vectors:,} documents")
+        notify(f"used the stored vectors of {many(stats.by_vectors, 'document')}")
     elif "vectors" in index.attachments and stats.candidates and not _lacks_vectors(index):
         notify("note: stored vectors not used: they are of another model or other segments")
     if stats.unsplit_characters:
         characters = f"{stats.unsplit_characters:,} characters of long documents"
         notify(f"left out: {characters}, in passages with fewer terms of the query")
     if stats.truncated_tokens:
-        tokens = f"{stats.truncated_tokens:,} tokens of {stats.truncated_documents:,} documents"
+        tokens = (
+            f"{stats.truncated_tokens:,} tokens of {many(stats.truncated_documents, 'document')}"
+        )
         notify(f"not scored, because of --max-segments or --max-length: {tokens}")
     if stats.truncated_compared:
         tokens = f"{stats.truncated_compared:,} tokens"

@@ -12,6 +12,7 @@ from birchbark.cli.console import counted, notify, progress
 from birchbark.cli.evaluate import compare_to_first
 from birchbark.cli.options import PATH, option
 from birchbark.errors import InputError
+from birchbark.show.many import many
 
 SHOWN_QUERY = "q55"
 DEPTH = 50
@@ -56,9 +57,8 @@ def command(directory: Path, model: str) -> None:
     with progress("indexing") as advance:
         documents = counted(read_collection("pydocs", Intake()), advance)
         index = build_index(documents, directory / "index", replace=True)
-    notify(
-        f"Indexed {len(index):,} documents of this Python's standard library: {directory / 'index'}"
-    )
+    indexed = f"{many(len(index), 'document')} of this Python's standard library"
+    notify(f"Indexed {indexed}: {directory / 'index'}")
 
     queries, qrels = pydocs_queries(), pydocs_qrels()
     with progress("BM25, RM3", 2 * len(queries)) as advance:

@@ -14,6 +14,7 @@ from birchbark.cli.console import notify
 from birchbark.cli.options import given_options, spell_option
 from birchbark.errors import BirchbarkError, InputError
 from birchbark.option_rules import NEEDS
+from birchbark.show.many import many
 
 if TYPE_CHECKING:
     from birchbark.index.index import Index
@@ -195,7 +196,7 @@ def stored_scores(rankers: Sequence[Ranker], store: Path | None) -> Iterator[Seq
     computed = sum(scorer.misses for scorer in cached.scorers)
     reused = sum(scorer.hits for scorer in cached.scorers)
     failed = f", {unsaved:,} not stored" if unsaved else ""
-    notify(f"{computed:,} pairs scored, {reused:,} reused{failed}; scores in {store}")
+    notify(f"{many(computed, 'pair')} scored, {reused:,} reused{failed}; scores in {store}")
 
 
 def check_tag(tag: str | None) -> None:

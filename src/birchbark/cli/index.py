@@ -31,6 +31,7 @@ from birchbark.cli.options import (
     skip_bad_option,
 )
 from birchbark.errors import InputError
+from birchbark.show.many import many
 
 
 class _DefaultToBuild(click.Group):
@@ -176,7 +177,7 @@ def build(
             documents = counted(read_collection(collection, intake, format_name), advance)
             index = build_index(documents, directory, schema, replace=replace)
     totals = index.totals(index.fields[0])
-    notify(f"indexed {len(index):,} documents, {totals.tokens:,} terms, in {directory}")
+    notify(f"indexed {many(len(index), 'document')}, {many(totals.tokens, 'term')}, in {directory}")
     report_intake(intake)
     if precomputations:
         attach_and_report(directory, precomputations)

@@ -12,6 +12,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify, progress
 from birchbark.cli.grouped_help import option_group
 from birchbark.cli.options import check_given_options, index_argument, option
+from birchbark.show.many import many
 
 if TYPE_CHECKING:
     from birchbark.pipeline.precompute import Precomputation
@@ -86,8 +87,8 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
     names = " and ".join(precomputation.name for precomputation in precomputations)
     with IndexWriter(index) as writer:
         notify(
-            f"computing {names} of {len(writer):,} documents; {index} can be searched meanwhile, "
-            "and `birchbark index attach` resumes if interrupted"
+            f"computing {names} of {many(len(writer), 'document')}; {index} can be searched "
+            "meanwhile, and `birchbark index attach` resumes if interrupted"
         )
         attach(writer, precomputations, progress)
         build_missing_graphs(writer, progress)
@@ -110,7 +111,9 @@ def report_missing_vectors(index: Path) -> None:
         return
     missing, empty = documents_without_vectors(opened)
     if missing:
-        notify(f"note: no vectors yet for {missing:,} documents: birchbark index attach {index}")
+        notify(
+            f"note: no vectors yet for {many(missing, 'document')}: birchbark index attach {index}"
+        )
     if empty:
         notify(
             f"note: no vectors for {empty:,} documents, which have no text or over "

@@ -12,6 +12,7 @@ from birchbark.cli.console import counted, notify, progress, report_intake
 from birchbark.cli.index_attach import report_missing_graphs, report_missing_vectors
 from birchbark.cli.options import PATH
 from birchbark.errors import InputError
+from birchbark.show.many import many
 
 
 @click.command(
@@ -80,7 +81,7 @@ def sync_and_report(index: Path, folder: Path | None = None) -> None:
 
     found = sync_folder(index, change, folder, intake)
     notify(
-        f"{found.new:,} documents new, {found.replaced:,} changed, {found.deleted:,} deleted, "
-        f"{found.unchanged:,} unchanged, in {index}"
+        f"{many(found.new, 'document')} new, {found.replaced:,} changed, "
+        f"{found.deleted:,} deleted, {found.unchanged:,} unchanged, in {index}"
     )
     report_intake(intake)

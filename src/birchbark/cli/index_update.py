@@ -18,6 +18,7 @@ from birchbark.cli.options import (
     skip_bad_option,
 )
 from birchbark.errors import InputError
+from birchbark.show.many import many
 
 
 @click.command(
@@ -42,7 +43,8 @@ def add(
 
     def report(added: AddedDocuments, total: int) -> None:
         notify(
-            f"added {added.new:,} documents and replaced {added.replaced:,}; {total:,} in {index}"
+            f"added {many(added.new, 'document')} and replaced {added.replaced:,}; "
+            f"{total:,} in {index}"
         )
         report_intake(intake)
 
@@ -75,7 +77,7 @@ def delete(index: Path, doc_ids: tuple[str, ...], ids: Path | None) -> None:
                     f"no document {doc_id}", where=str(index), remedy="nothing was deleted"
                 )
         remaining = len(writer)
-    notify(f"deleted {len(all_ids):,} documents; {remaining:,} in {index}")
+    notify(f"deleted {many(len(all_ids), 'document')}; {remaining:,} in {index}")
 
 
 @click.command(
@@ -90,6 +92,6 @@ def merge(index: Path) -> None:
 
     with IndexWriter(index) as writer:
         writer.merge()
-        notify(f"{len(writer):,} documents in one part in {index}")
+        notify(f"{many(len(writer), 'document')} in one part in {index}")
         build_missing_graphs(writer, progress)
     report_missing_graphs(index)

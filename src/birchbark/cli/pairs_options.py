@@ -14,6 +14,7 @@ from birchbark.cli.console import counted, first_few, notify, progress, report_i
 from birchbark.cli.from_options import check_writable
 from birchbark.cli.options import PATH, encoding_option, option
 from birchbark.errors import InputError
+from birchbark.show.many import many
 
 if TYPE_CHECKING:
     from birchbark.collection.intake import Intake
@@ -82,7 +83,8 @@ def report_sample(
     short = sum(len(doc_ids) < count for doc_ids in doc_ids_of.values()) if count else 0
     fewer = f"; fewer than {count:,} for {short:,} of them" if short else ""
     total = sum(map(len, doc_ids_of.values()))
-    notify(f"{verb} {total:,} documents from {source} for {len(doc_ids_of):,} queries{fewer}")
+    documents, queries = many(total, "document"), many(len(doc_ids_of), "query")
+    notify(f"{verb} {documents} from {source} for {queries}{fewer}")
 
 
 def write_and_report(
@@ -106,7 +108,7 @@ def write_and_report(
         )
     for stats, path in zip(all_stats, (output, held_out), strict=False):
         notify(
-            f"wrote {stats.pairs:,} pairs of {len(stats.queries):,} queries to {path}: "
+            f"wrote {many(stats.pairs, 'pair')} of {many(len(stats.queries), 'query')} to {path}: "
             f"{stats.relevant:,} relevant, {stats.words / stats.pairs:.1f} words on average"
         )
         _report_queries(sorted(stats.queries - stats.answered), "have no relevant pair")

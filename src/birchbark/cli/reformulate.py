@@ -10,6 +10,7 @@ from birchbark import defaults
 from birchbark.cli.console import first_few, notify, progress
 from birchbark.cli.from_options import check_writable, load_queries
 from birchbark.cli.options import PATH, index_argument, option, query_options
+from birchbark.show.many import many
 
 
 @click.command(
@@ -82,7 +83,7 @@ def command(
     if report:
         with new_file(report) as out:
             out.writelines(report_lines)
-    notify(f"{len(report_lines):,} variants of {len(topics):,} queries")
+    notify(f"{many(len(report_lines), 'variant')} of {many(len(topics), 'query')}")
     if incomplete:
         few = first_few(incomplete)
         notify(f"  note: {len(incomplete)} queries have fewer than {count} variants: {few}")

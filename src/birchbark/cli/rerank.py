@@ -27,6 +27,7 @@ from birchbark.cli.options import (
     ranker_options,
 )
 from birchbark.errors import InputError
+from birchbark.show.many import many
 
 if TYPE_CHECKING:
     from birchbark.pipeline.answer import SearchStats
@@ -103,7 +104,7 @@ def command(
     stats = sum(stats_of_query.values(), SearchStats())
     documents = sum(len(ranking.head(rankers[0].depth)) for ranking in run.rankings.values())
     notify(
-        f"re-ranked {documents:,} documents for {len(run.rankings):,} queries "
+        f"re-ranked {many(documents, 'document')} for {many(len(run.rankings), 'query')} "
         f"with {', then '.join(_model_names(rankers))}: {stats.pairs:,} query–segment pairs"
         + (f", {stats.comparisons:,} comparisons" if stats.comparisons else "")
     )

@@ -22,6 +22,7 @@ from birchbark.cli.options import (
     query_options,
 )
 from birchbark.errors import InputError
+from birchbark.show.many import many
 
 if TYPE_CHECKING:
     from birchbark.index.index import Index
@@ -87,7 +88,8 @@ def command(
         with new_file(report) as out:
             out.writelines(lines)
     empty = [query_id for query_id, ranking in run.rankings.items() if not len(ranking)]
-    notify(f"ranked {sum(map(len, run.rankings.values())):,} documents for {len(topics):,} queries")
+    documents = sum(map(len, run.rankings.values()))
+    notify(f"ranked {many(documents, 'document')} for {many(len(topics), 'query')}")
     if empty:
         notify(f"  note: queries that matched nothing: {len(empty)} ({first_few(empty)})")
 

@@ -8,6 +8,7 @@ import click
 
 from birchbark.cli.console import notify
 from birchbark.cli.options import PATH, option
+from birchbark.show.many import many
 
 
 @click.command(
@@ -32,9 +33,11 @@ def command(store: Path, pruned: tuple[str, ...]) -> None:
 
     for name in pruned:
         deleted = prune(store, name)
-        notify(f"deleted {deleted.pairs:,} pairs of {deleted.identifier}, {deleted.header.name}")
+        notify(
+            f"deleted {many(deleted.pairs, 'pair')} of {deleted.identifier}, {deleted.header.name}"
+        )
     remaining = entries(store)
     click.echo("scorer\tpairs\tbytes\tname")
     for entry in remaining:
         click.echo(f"{entry.identifier}\t{entry.pairs:,}\t{entry.bytes:,}\t{entry.header.name}")
-    notify(f"{sum(entry.pairs for entry in remaining):,} pairs in {store}")
+    notify(f"{many(sum(entry.pairs for entry in remaining), 'pair')} in {store}")

@@ -28,6 +28,7 @@ from birchbark.cli.options import (
 )
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.option_rules import FIRST_STAGE_OPTIONS
+from birchbark.show.many import many
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 KEY_VARIABLE = "BIRCHBARK_API_KEY"
@@ -219,7 +220,7 @@ def command(
                 actions = "search and change documents" if writable else "search"
                 notify(f"note: anyone who can reach this address can {actions}; see --key-file")
             url = f"http://{_in_url(host)}:{port}/"
-            notify(f"{len(searcher.index):,} documents at {url}  (stop with Ctrl-C)")
+            notify(f"{many(len(searcher.index), 'document')} at {url}  (stop with Ctrl-C)")
             run(application(service, key, hosts, reports), listening, max_time + 5)
 
 

@@ -138,7 +138,7 @@ class Service:
                 nearest=request.by == "nearest",
             )
             waited = time.monotonic() - start
-            if stream.rankers and waited > VECTORS_SHARE * budget:
+            if stream.rankers and not slot.may_score and waited > VECTORS_SHARE * budget:
                 return run(rankers=()).as_unscored()
             remaining = 0.0
             if slot.may_score:
