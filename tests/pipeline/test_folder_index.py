@@ -117,8 +117,13 @@ def test_unchanged_files_are_not_read(
     """Only files with another size or time are; with the same contents they are not replaced."""
     write(folder / "a.txt", "The text of a.txt.", 2)
     read: list[str] = []
-    real = folder_module._read
-    monkeypatch.setattr(folder_module, "_read", lambda file: read.append(file.name) or real(file))
+    real = folder_module.read_decompressed
+
+    def record(file: Path) -> bytes:
+        read.append(file.name)
+        return real(file)
+
+    monkeypatch.setattr(folder_module, "read_decompressed", record)
     assert sync(index) == SyncedFolder(0, 0, 0, 3)
     assert read == ["a.txt"]
     assert sync(index) == SyncedFolder(0, 0, 0, 3)

@@ -97,9 +97,7 @@ def test_stored_vectors_rank_when_there_is_no_time(with_vectors: Ranker, client:
         assert all(hit["embedding"] and hit["snippet"] for hit in answer["hits"])
 
 
-def test_the_first_stage_answers_what_waited_too_long(
-    with_vectors: Ranker, client: Any
-) -> None:
+def test_the_first_stage_answers_what_waited_too_long(with_vectors: Ranker, client: Any) -> None:
     """Under load even stored vectors take too long; the answer is not exact."""
     service = client(with_vectors)
     inner, go = service.app.service, Event()

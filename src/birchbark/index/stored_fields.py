@@ -16,7 +16,7 @@ import numpy as np
 from isal import isal_zlib
 
 from birchbark.errors import ArtifactError
-from birchbark.index.arrays import map_array, naming, save_array
+from birchbark.index.arrays import map_array, map_bytes, save_array
 
 BLOCK_BYTES = 16 * 1024
 LEVEL = 2  # on a scale of 0 to 3; level 1 is no faster and compresses less
@@ -67,12 +67,9 @@ class StoredFieldReader:
         self._path = path.with_suffix(".blocks")
         starts = map_array(path.with_suffix(".starts.npy"))
         self._offsets, self._first = starts[:, 0].tolist(), starts[:, 1].tolist()
-        size = self._path.stat().st_size
-        if self._offsets[-1] != size:
+        self._bytes = memoryview(map_bytes(self._path))
+        if self._offsets[-1] != len(self._bytes):
             raise ValueError(f"{self._path.name} does not have the length that its offsets imply")
-        empty = size == 0
-        with naming(self._path):
-            self._bytes = memoryview(b"" if empty else np.memmap(self._path, np.uint8, "r"))  # type: ignore[arg-type]
 
     def take(self, numbers: Iterable[int]) -> dict[int, dict[str, str]]:
         """Return document number → fields for `numbers`; each block is decompressed once."""

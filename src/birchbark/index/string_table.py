@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from birchbark.index.arrays import map_array, map_raw, save_array, smallest_uint
+from birchbark.index.arrays import map_array, map_bytes, save_array, smallest_uint
 from birchbark.index.compiled import compiled
 
 
@@ -45,10 +45,10 @@ class StringTable:
     def __init__(self, path: Path) -> None:
         """Map the table that `write_strings` wrote under the name `path`."""
         data = _sibling(path, ".bytes")
-        self._bytes = map_raw(data, np.uint8)
-        self._view = memoryview(self._bytes)  # type: ignore[arg-type]
+        self._view = memoryview(map_bytes(data))
+        self._bytes = np.frombuffer(self._view, np.uint8)
         self._offsets = map_array(_sibling(path, ".offsets.npy"))
-        if int(self._offsets[-1]) != data.stat().st_size:
+        if int(self._offsets[-1]) != len(self._view):
             raise ValueError(f"{data.name} does not have the length that its offsets imply")
         order = _sibling(path, ".order.npy")
         self._order = map_array(order) if order.exists() else None
