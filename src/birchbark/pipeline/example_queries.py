@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from birchbark.index.index import Index
@@ -11,13 +13,16 @@ SHORTEST, LONGEST = 3, 9  # words of a title that reads like a query
 
 
 def example_queries(index: Index, count: int = 3) -> list[str]:
-    """Return up to `count` different titles of three to nine words, mostly of letters."""
-    examples: list[str] = []
-    for document in index.documents(_spread(index)):
-        title = " ".join(document.title.split())
+    """Return up to `count` titles of three to nine words, mostly of letters.
+
+    A title that several documents share says little about any of them.
+    """
+    titles = Counter(" ".join(d.title.split()) for d in index.documents(_spread(index)))
+    examples = []
+    for title, documents in titles.items():
         words = title.split()
         readable = sum(word.strip(".,:;!?()'\"").isalpha() for word in words) >= 0.8 * len(words)
-        if SHORTEST <= len(words) <= LONGEST and readable and title not in examples:
+        if documents == 1 and SHORTEST <= len(words) <= LONGEST and readable:
             examples.append(title)
     step = max(1, len(examples) // count)
     return examples[::step][:count]

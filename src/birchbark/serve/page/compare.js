@@ -2,6 +2,7 @@
 
 import { element, title, visuallyHidden } from "./dom.js";
 
+const FEWEST_COMMON = 5;  // documents in both rankings, for a correlation that says something
 const SVG = "http://www.w3.org/2000/svg";
 
 // Shows the columns with empty rows, before any ranking is known.
@@ -57,7 +58,7 @@ function changes(before, after) {
   const common = after.map((hit, index) => ({ hit, from: old.get(hit.doc_id), to: index + 1 })).filter(({ from }) => from);
   const moved = common.toSorted((a, b) => Math.abs(b.from - b.to) - Math.abs(a.from - a.to))[0];
   const sentences = [`${common.length} of ${after.length} documents are in both`];
-  if (common.length > 1) sentences.push(`Kendall’s τ of these is ${kendall(common).toFixed(2).replace("-", "−").replace(/^(−?)0\./, "$1.")} (1: the same order, −1: reversed)`);
+  if (common.length >= FEWEST_COMMON) sentences.push(`Kendall’s τ of these is ${kendall(common).toFixed(2).replace("-", "−").replace(/^(−?)0\./, "$1.")} (1: the same order, −1: reversed)`);
   if (moved && moved.from !== moved.to) sentences.push(`“${title(moved.hit)}” moved most, from ${moved.from} to ${moved.to}`);
   if (!old.has(after[0].doc_id)) sentences.push(`the new first, “${title(after[0])}”, was not among the first ${before.length}`);
   return `${sentences.join("; ")}.`;

@@ -4,7 +4,6 @@ import { beginning, element, formatScore, title, visuallyHidden } from "./dom.js
 import { evidence, snippet } from "./passages.js";
 import { source } from "./source.js";
 
-const NOT_IN_FIRST_STAGE = "not among the first stage’s best";
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 let pressed = false, pendingDraw = null;  // hits are not moved while one is being pressed
@@ -66,7 +65,7 @@ function update(item, hit, rank, about, firstStageRanks, maxScore) {
   [item.content, item.hit, item.className] = [content, hit, hit.scored ? "" : "unscored"];
   const heading = item.querySelector(".title"), text = title(hit);
   if (heading.textContent !== text) heading.textContent = text;
-  item.querySelector(".rank").replaceChildren(String(rank), rankChange(firstStageRanks.get(hit.doc_id), rank));
+  item.querySelector(".rank").replaceChildren(String(rank), rankChange(firstStageRanks.get(hit.doc_id), rank, firstStageRanks.size));
   item.querySelector(".source").replaceChildren(...source(hit, about));
   item.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit) : snippet(hit.snippet)));
   item.querySelector("summary").replaceChildren(bar(hit, maxScore), hit.scored ? "Why this rank?" : "Why this rank? Not read");
@@ -74,8 +73,13 @@ function update(item, hit, rank, about, firstStageRanks, maxScore) {
   return item;
 }
 
-function rankChange(oldRank, rank) {
-  if (oldRank === undefined) return element("span", { class: "moved up", title: NOT_IN_FIRST_STAGE }, element("span", { "aria-hidden": "true" }, "new"), visuallyHidden(NOT_IN_FIRST_STAGE));
+// shown: how many documents of the first stage's ranking are known.
+function rankChange(oldRank, rank, shown) {
+  if (oldRank === undefined) {
+    if (rank > shown) return "";
+    const label = `up from below place ${shown} of the first stage's ranking`;
+    return element("span", { class: "moved up", title: label }, element("span", { "aria-hidden": "true" }, `▲ ${shown}+`), visuallyHidden(label));
+  }
   const change = oldRank - rank;
   if (!change) return "";
   const [sign, direction] = change > 0 ? ["▲", "up"] : ["▼", "down"];
@@ -93,9 +97,12 @@ function bar(hit, maxScore) {
 
 // The sum that is the score, where 100 is the most that a document can have, and what each segment contributes.
 function explanation(hit, maxScore) {
-  const percent = value => String(Math.round(100 * value / maxScore));
-  const parts = partsOf(hit).map(([kind, name, value]) => element("span", {}, element("span", { class: `key ${kind}`, "aria-hidden": "true" }), `${name} ${percent(value)}`));
+  const percent = value => Math.round(100 * value / maxScore);
+  const named = partsOf(hit).map(([kind, name, value]) => ({ kind, name, points: percent(value) }));
+  const largest = named.toSorted((a, b) => b.points - a.points)[0];
+  if (largest) largest.points += percent(hit.score) - named.reduce((sum, { points }) => sum + points, 0);  // so that the rounded parts add up
+  const parts = named.map(({ kind, name, points }) => element("span", {}, element("span", { class: `key ${kind}`, "aria-hidden": "true" }), `${name} ${points}`));
   const sum = element("p", {}, `Score ${percent(hit.score)} of 100`, ...parts.flatMap((part, index) => [index ? " + " : " = ", part]), hit.scored ? "" : "; not read by the model");
-  const rows = hit.segments.map(segment => element("p", { class: "segment-score" }, `${percent(segment.score * segment.weight)} (probability of relevance ${formatScore(segment.score)}): `, beginning(segment.text.trim())));
+  const rows = hit.segments.map(segment => element("p", { class: "segment-score" }, `${percent(segment.score * segment.weight)} from a probability of relevance of ${formatScore(segment.score)}: `, beginning(segment.text.trim())));
   return [sum, ...(rows.length ? [element("p", {}, "The evidence, by segment:"), ...rows] : [])];
 }

@@ -6,16 +6,16 @@ import { element } from "./dom.js";
 import { clearFilters, loadFilters } from "./filters.js";
 import { clearHits, showHits } from "./hits.js";
 import { closeDocument, openDocument, readDocument } from "./reader.js";
-import { describe, NO_RESULTS, rankers } from "./status.js";
+import { counted, describe, firstStage, NO_RESULTS, rankers } from "./status.js";
 import { welcome } from "./welcome.js";
 
 const byId = name => document.getElementById(name);
-const queryField = byId("query"), status = byId("status"), announcement = byId("announcement"), progress = byId("progress"), error = byId("error"), stop = byId("stop");
-const state = { query: "", filters: {}, view: "results", about: null, controller: null, weightsChanged: false, firstStageRanks: new Map(), last: null };
+const TOP = 10, MOST = 100;  // results at first, and at most
+const queryField = byId("query"), status = byId("status"), announcement = byId("announcement"), progress = byId("progress"), error = byId("error"), stop = byId("stop"), more = byId("more");
+const state = { query: "", filters: {}, view: "results", about: null, controller: null, weightsChanged: false, firstStageRanks: new Map(), last: null, top: TOP };
 const SLIDER_DELAY = 60;  // milliseconds from a slider's last movement to the search
 const WAITING_DELAY = 400;  // milliseconds until the page shows that it is waiting
 const COMPARE_BUDGET = 10_000;  // milliseconds per ranking in the comparison
-const TOP = 10;
 
 function chosenWeights() {
   if (!state.weightsChanged) return {};
@@ -23,7 +23,7 @@ function chosenWeights() {
   return { first_stage_weight: Number(byId("a").value), ...(state.about.weights ? { weights } : {}) };
 }
 
-const request = by => ({ query: state.query, by, top: TOP, filters: state.filters, ...(by === "bert" ? chosenWeights() : {}) });
+const request = by => ({ query: state.query, by, top: state.top, filters: state.filters, ...(by === "bert" ? chosenWeights() : {}) });
 const open = hit => { state.opened = hit; writeUrl({ doc: hit.doc_id }); };
 
 // Runs `work` and shows its errors; the next run aborts it. Shows `waiting` while it takes long.
@@ -60,7 +60,7 @@ async function loadAbout(signal) {
 function search({ newQuery }) {
   if (!state.query) return;
   byId("welcome").hidden = true;
-  if (newQuery) { clearHits(byId("hits")); clearFilters(byId("filters")); clearRankings(byId("compare")); byId("suggestion").hidden = true; }
+  if (newQuery) { state.top = TOP; more.hidden = true; clearHits(byId("hits")); clearFilters(byId("filters")); clearRankings(byId("compare")); byId("suggestion").hidden = true; }
   run(async (signal, started) => {
     await loadAbout(signal);
     if (state.view === "compare") await compare(signal, started);
@@ -92,10 +92,16 @@ async function searchOnce(signal, started, newQuery) {
     first = false;
   }
   state.last = answer;
+  more.hidden = answer.hits.length < state.top || state.top >= MOST;
   if (shown || answer.exact) showStatus(answer, true, true);
   else { showText("The service is overloaded; the results have not changed."); offerRetry("Try again"); }
   return answer;
 }
+
+more.addEventListener("click", () => {
+  state.top = Math.min(state.top + TOP, MOST);
+  search({ newQuery: false });
+});
 
 async function visible(signal) {
   if (document.visibilityState === "visible") return;
@@ -134,9 +140,9 @@ function narrow(field, value) {
 
 // All rankings at once, each in its column as it comes.
 async function compare(signal, started) {
-  const { embedding, model, kinds, mixes_embedding: mixed } = state.about, columns = [["First stage", "first_stage"]];
+  const { embedding, model, kinds, mixes_embedding: mixed } = state.about, columns = [[firstStage(state.about), "first_stage"]];
   if (embedding) columns.push(["Embedding", "embedding"]);
-  if (model) columns.push([mixed ? `Both and ${kinds.join(", ")}` : `With ${kinds.join(", ")}`, "bert"]);
+  if (model) columns.push([mixed ? `All with ${kinds.join(", ")}` : `With ${kinds.join(", ")}`, "bert"]);
   const section = byId("compare"), names = columns.map(([name]) => name);
   showColumns(section, names, TOP);
   showText("Ranking…");
@@ -165,10 +171,10 @@ const offerRetry = label => status.append(" ", element("button", { type: "button
 
 // announce: whether screen readers announce the status; not for every intermediate answer.
 function showStatus(answer, announce, final = false) {
-  const { candidates, planned, hits } = answer, { text, notes, retry } = describe(answer, state.about, final);
+  const { candidates, planned, hits } = answer, { text, notes, retry } = describe(answer, state.about, final, Object.keys(state.filters).length > 0);
   progress.hidden = final || !candidates;
   progress.value = (answer.pairs - answer.embedded) / (planned || answer.segments || 1);
-  showText(text, notes, announce ? `${hits.length} results. ${text}` : null);
+  showText(text, notes, announce ? `${counted(hits.length, "result")}. ${text}` : null);
   if (retry) offerRetry(retry);
 }
 
