@@ -11,9 +11,12 @@ from birchbark.index.index import Index
 from birchbark.index.part import PartField
 from birchbark.text.words import words
 
-SHORTEST = 4  # letters of a word that may be corrected
+SHORTEST = 5  # letters of a word that may be corrected
 LONG = 6  # letters of a word in which two may be wrong
 RARER = 50  # a word that occurs is a misspelling if a similar one is in this many times as many
+FEWEST = 2  # documents that a similar word is in, unless there are only a few hundred
+BEGINNING = 3  # letters that a word and its stem have in common
+CONSIDERED = 5  # similar terms of which documents are read
 SEEN_DOCUMENTS = 3  # that are read to learn how a term is written
 
 
@@ -22,8 +25,9 @@ def correct_query(index: Index, query: str) -> str | None:
 
     These are words that occur in no document, or for which there is a similar one in fifty times as
     many. A similar word differs by one inserted, deleted, changed or transposed letter, in words of
-    six letters or more by two. Of several, the one with the fewest differences that is in most
-    documents is taken. Words with digits, short words, and words without a similar one stay.
+    six letters or more by two. Of several, the one with the fewest differences is taken, of equally
+    similar ones the one that is in most documents. Words with digits, short words, and words
+    without a similar one stay.
 
     Returns None if nothing was replaced.
     """
@@ -37,22 +41,37 @@ def correct_query(index: Index, query: str) -> str | None:
 
 
 def _correct_word(index: Index, word: str) -> str:
+    from rapidfuzz.distance import OSA
+
     terms = index.analyzer.terms(word)
     if len(terms) != 1 or not word.isalpha() or len(word) < SHORTEST:
         return word
-    best = [term for field in index.fields if (term := _similar_term(index, terms[0], field))]
-    return _as_written(index, best[0], word) if best else word
+    similar = {t: df for field in index.fields for t, df in _similar_terms(index, terms[0], field)}
+    # Terms may be stems, which are similar more often than the words that they stand for.
+    found = [(_as_written(index, term, word), df) for term, df in similar.items()]
+    ranked = [
+        (distance, -df, written)
+        for written, df in found
+        if 0 < (distance := OSA.distance(written, word.lower())) <= _allowed(word)
+    ]
+    return min(ranked)[2] if ranked else word
 
 
-def _similar_term(index: Index, term: str, field: str) -> str | None:
-    """Return the nearest term of a field, of equally near ones the most frequent.
+def _allowed(word: str) -> int:
+    """Return in how many letters a similar word may differ."""
+    return 2 if len(word) >= LONG else 1
 
-    None if there is none, or if `term` itself is not much rarer.
+
+def _similar_terms(index: Index, term: str, field: str) -> list[tuple[str, int]]:
+    """Return the nearest terms of a field with their document frequencies, nearest first.
+
+    There are none if `term` itself is not much rarer. Of equally near ones the most frequent comes
+    first.
     """
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
-    number, allowed = index.field_number(field), 2 if len(term) >= LONG else 1
+    number, allowed = index.field_number(field), _allowed(term)
     distances: dict[str, float] = {}
     for part in index.parts:
         with part.reporting_damage():
@@ -60,10 +79,9 @@ def _similar_term(index: Index, term: str, field: str) -> str | None:
         found = process.extract(term, known, scorer=OSA.distance, score_cutoff=allowed, limit=None)
         distances |= {similar: distance for similar, distance, _ in found if similar.isalpha()}
     frequencies = index.document_frequencies(list(distances), field)
-    least = RARER * frequencies.pop(term, 0)
-    frequent = {similar: df for similar, df in frequencies.items() if df >= least}
-    nearness = {similar: (-distances[similar], df, similar) for similar, df in frequent.items()}
-    return max(nearness, key=lambda similar: nearness[similar], default=None)
+    least = max(RARER * frequencies.pop(term, 0), min(FEWEST, len(index) // 100))
+    frequent = [(similar, df) for similar, df in frequencies.items() if df >= least]
+    return sorted(frequent, key=lambda one: (distances[one[0]], -one[1], one[0]))[:CONSIDERED]
 
 
 def _as_written(index: Index, term: str, instead_of: str) -> str:
@@ -76,7 +94,9 @@ def _as_written(index: Index, term: str, instead_of: str) -> str:
     spellings: Counter[str] = Counter()
     for document in index.documents(_documents_with(index, term)):
         text = " ".join(document.fields.values())
-        spellings.update(w.lower() for w in words(text) if index.analyzer.terms(w) == [term])
+        spelt = (w for w in map(str.lower, words(text)) if w.startswith(term[:BEGINNING]))
+        counts = Counter(spelt)
+        spellings += Counter({w: n for w, n in counts.items() if index.analyzer.terms(w) == [term]})
     lower = instead_of.lower()
     nearness = {word: (-OSA.distance(word, lower), n, word) for word, n in spellings.items()}
     return max(nearness, key=lambda word: nearness[word], default=instead_of)
