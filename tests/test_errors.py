@@ -1,6 +1,8 @@
 """Do errors say what, where, found, wanted and remedy?"""
 
-from birchbark.errors import BirchbarkError, InputError
+import pytest
+
+from birchbark.errors import BirchbarkError, InputError, require_at_least
 
 
 def test_message_has_all_parts() -> None:
@@ -18,3 +20,14 @@ def test_first_location_is_kept() -> None:
 def test_invalid_input_has_exit_code_2() -> None:
     """Other errors exit with code 1."""
     assert (BirchbarkError.exit_code, InputError.exit_code) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"), [(0, "1 or more"), (float("nan"), "1 or more"), (2**31, "below 2,147,")]
+)
+def test_numbers_have_a_range(value: float, wanted: str) -> None:
+    """Compiled code would fail at numbers beyond 32 bits, in other words."""
+    require_at_least("depth", None, 1)
+    require_at_least("depth", 2**31 - 1, 1)
+    with pytest.raises(InputError, match=f"depth is out of range: expected {wanted}"):
+        require_at_least("depth", value, 1)

@@ -129,10 +129,11 @@ class MissingPackageError(BirchbarkError):
 def require_at_least(name: str, value: float | None, minimum: int) -> None:
     """Raise InputError unless `value` is `minimum` or more, or None.
 
-    name: what the value is, as the message calls it.
+    It must fit into 32 bits. name: what the value is, as the message calls it.
     """
-    if value is not None and not value >= minimum:
-        raise InputError(f"{name} is out of range", wanted=f"{minimum} or more", found=str(value))
+    if value is not None and not minimum <= value < 1 << 31:
+        wanted = f"{minimum} or more" if not value >= minimum else f"below {1 << 31:,}"
+        raise InputError(f"{name} is out of range", wanted=wanted, found=str(value))
 
 
 def require_share(name: str, value: float | None) -> None:

@@ -48,6 +48,15 @@ def birchbark(*arguments: str, status: int = 0) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
+def test_output_in_an_encoding_that_lacks_characters(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are escaped."""
+    birchbark("index", "docs.jsonl", "--to", "i")
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    assert "\\xd7" in birchbark("search", "i", "birch")[0]
+
+
 def test_all_ranking_commands(here: Path) -> None:
     """index, retrieve, rerank, evaluate and search work on each other's files."""
     assert "indexed 5 documents" in birchbark("index", "docs.jsonl", "--to", "i")[1]

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.collection import lines
+from birchbark.collection.files import folder as folder_module
 from birchbark.collection.files.file_types import OF_SUFFIX
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.intake import Intake
@@ -282,6 +283,18 @@ def test_a_file_that_unpacks_to_too_much_is_listed(
     intake = Intake()
     assert [document.doc_id for document in read(tmp_path, intake)] == ["b.txt"]
     assert [error.wanted for error in intake.skipped] == 2 * ["at most 1,000 bytes, unpacked"]
+
+
+def test_a_link_that_cannot_be_followed_is_left_out(tmp_path: Path) -> None:
+    """It does not spoil the rest, nor does a time that no calendar has."""
+    fill(tmp_path, {"a.txt": "x"})
+    (tmp_path / "loop.txt").symlink_to("loop.txt")
+    intake = Intake()
+    (document,) = read(tmp_path, intake)
+    assert document.doc_id == "a.txt"
+    assert intake.notes == {"link to a folder, broken link or special file not read": 1}
+    assert folder_module._date(10**22) == ""
+    assert folder_module._date(0) == "1970-01-01"
 
 
 def test_a_folder_that_cannot_be_read_is_listed(tmp_path: Path) -> None:

@@ -121,6 +121,16 @@ def test_the_length_of_a_line_is_limited(file: Path, monkeypatch: pytest.MonkeyP
     assert [len(line) for _, line in binary_lines(file)] == [999, 999]
 
 
+def test_lines_in_memory_are_limited(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Empty lines count, too."""
+    monkeypatch.setattr(lines, "MAX_FILE", 1000)
+    file.write_bytes(b"\n" * 100)
+    with pytest.raises(InputError, match=r":16: the file is too large"):
+        lines.lines_in_memory(file)
+    file.write_bytes(b"a\nb\n")
+    assert lines.lines_in_memory(file) == [(1, b"a"), (2, b"b")]
+
+
 def test_gzip_in_several_members_is_one_file(tmp_path: Path) -> None:
     """Concatenated files, and bgzip's blocks, are read to the end."""
     (tmp_path / "c").write_bytes(gzip.compress(b"a\nb") + gzip.compress(b"c\n"))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.collection import trec
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import GZIP_MAGIC, UTF8_BOM
 from birchbark.collection.trec import TITLE_TAGS, parse_document, read_trec
@@ -70,6 +71,18 @@ def test_any_bytes_are_documents_or_an_input_error(file: Path, raw: bytes) -> No
         assert intake.skipped
     else:
         assert not intake.skipped
+
+
+def test_a_document_that_would_fill_the_memory(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused or skipped; the others are read."""
+    monkeypatch.setattr(trec, "MAX_FILE", 1000)
+    large = "<DOC>\n<DOCNO>a</DOCNO>\n" + "x\n" * 100 + "</DOC>\n"
+    small = "<DOC>\n<DOCNO>b</DOCNO>\nx\n</DOC>\n"
+    with pytest.raises(InputError, match=r":17: the document is too large: expected at most 1,0"):
+        read(file, large)
+    intake = Intake(skip_bad=True)
+    assert [document.doc_id for document in read(file, large + small, intake)] == ["b"]
+    assert len(intake.skipped) == 1
 
 
 @given(st.binary())

@@ -243,6 +243,15 @@ def test_counts_are_summed_as_trec_eval_sums_them() -> None:
     assert measure(QRELS, run(q1="bca", q2="yx"), ["NumRet"]).means == {"NumRet": 5}
 
 
+@pytest.mark.parametrize("name", ["ERR@10", "Accuracy", f"P@{10**20}"])
+def test_measures_that_do_not_fit_the_judgments(name: str) -> None:
+    """Their programs fail in ways of their own."""
+    qrels = Qrels({"1": {"d": 5}})
+    run = Run({"1": Ranking.of(["d"], [1.0])}, "run")
+    with pytest.raises(InputError, match=r"a measure cannot be computed from these judgments"):
+        measure(qrels, run, [name])
+
+
 def test_no_measures_given() -> None:
     """An empty list of measures raises InputError."""
     with pytest.raises(InputError, match="no measure"):

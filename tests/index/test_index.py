@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.errors import ArtifactError, InputError
+from birchbark.index.arrays import map_array, save_array
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.compiled import compiled, on_first_compile
 from birchbark.index.index import Index
@@ -185,6 +186,29 @@ def test_an_invalid_manifest_is_reported(tmp_path: Path, content: str, message: 
     (tmp_path / MANIFEST).write_text(content)
     with pytest.raises(ArtifactError, match=message):
         Index(tmp_path)
+
+
+def test_what_to_do_about_a_folder_that_is_no_index(tmp_path: Path) -> None:
+    """Its index may be beside it, or be made; and a folder that is missing is said to be."""
+    folder = tmp_path / "notes"
+    with pytest.raises(InputError, match=r"no index here.*there is no such folder"):
+        Index(folder)
+    folder.mkdir()
+    with pytest.raises(
+        InputError, match=r"make one of this folder: birchbark index .*notes\.index"
+    ):
+        Index(folder)
+    build_index(DOCUMENTS, tmp_path / "notes.index")
+    with pytest.raises(InputError, match=r"the index of this folder is .*notes\.index"):
+        Index(folder)
+
+
+def test_an_array_of_an_impossible_type_is_damage(tmp_path: Path) -> None:
+    save_array(tmp_path / "a.npy", np.arange(4, dtype="<u4"))
+    raw = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").write_bytes(raw.replace(b"<u4", b"<e4"))
+    with pytest.raises(ValueError, match="no valid header"):
+        map_array(tmp_path / "a.npy")
 
 
 def test_missing_and_damaged_files_are_reported(index: Index, tmp_path: Path) -> None:

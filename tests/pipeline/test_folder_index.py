@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from birchbark.cli.index_inspect import verify
 from birchbark.collection.documents import read_collection
 from birchbark.collection.files import folder as folder_module
 from birchbark.collection.files.folder_state import FILE, FolderSource, FolderState
@@ -217,6 +219,17 @@ def test_a_damaged_state_is_told(index: Path, damaged: str) -> None:
     (index / FILE).write_text(damaged)
     with pytest.raises(ArtifactError, match="damaged"):
         sync(index)
+
+
+def test_a_changed_state_is_told(index: Path) -> None:
+    """Even where it can be read: another id would leave a deleted document in the index."""
+    state = (index / FILE).read_text()
+    assert "a.txt" in state
+    (index / FILE).write_text(state.replace("a.txt", "e.txt"))
+    with pytest.raises(ArtifactError, match=r"its checksum is wrong.*build the index again"):
+        sync(index)
+    shown = CliRunner().invoke(verify, [str(index)])
+    assert "its checksum is wrong" in shown.output
 
 
 def test_names_that_are_not_unicode_are_listed(folder: Path, tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ to the library's arguments.
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import sys
 import warnings
 from contextlib import suppress
 from importlib import import_module
+from io import TextIOWrapper
 
 import click
 
@@ -75,6 +77,9 @@ def main() -> None:
     """Run the command line; print each expected error as one line on standard error."""
     for name in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.default_int_handler)  # same clean-up as for Ctrl-C
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what the terminal's encoding lacks
+            stream.reconfigure(errors="backslashreplace")
     _allow_open_files()
     warnings.showwarning = lambda message, *_, **__: click.echo(f"note: {message}", err=True)
     try:
@@ -85,7 +90,10 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt, SystemError) as error:
+        cause = error.__cause__ or error.__context__
+        if isinstance(error, SystemError) and not isinstance(cause, KeyboardInterrupt):
+            raise  # compiled code reports an interruption as a SystemError
         click.echo(
             "birchbark: interrupted; no partial output was kept. Training, studies and scores "
             "(--scores) resume with the same command.",
@@ -96,5 +104,6 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:
-        click.echo(f"birchbark: {error.filename or 'system'}: {error.strerror}", err=True)
+        where = printable(os.fsdecode(error.filename)) if error.filename else "system"
+        click.echo(f"birchbark: {where}: {error.strerror}", err=True)
         sys.exit(1)

@@ -17,7 +17,8 @@ from birchbark.errors import InputError
 GZIP_MAGIC, COMPRESS_MAGIC = b"\x1f\x8b", b"\x1f\x9d"
 UTF8_BOM = b"\xef\xbb\xbf"
 MAX_LINE = 100_000_000  # bytes; limits also end the reading of small files that unpack to gigabytes
-MAX_FILE = 250_000_000  # bytes of a file that is one document
+MAX_FILE = 250_000_000  # bytes of a file, or a part of one, that is read at once
+LINE_BYTES = 64  # that a line needs in memory, beside its text
 
 T = TypeVar("T")
 
@@ -89,6 +90,17 @@ def binary_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     except InputError as error:
         error.at(f"{path}:{number + 1}")
         raise
+
+
+def lines_in_memory(path: Path) -> list[tuple[int, bytes]]:
+    """Return what `binary_lines` yields; InputError if that would fill the memory."""
+    lines, remaining = [], MAX_FILE
+    for number, line in binary_lines(path):
+        remaining -= len(line) + LINE_BYTES
+        if remaining < 0:
+            raise InputError("the file is too large", where=f"{path}:{number}")
+        lines.append((number, line))
+    return lines
 
 
 def decode(raw: bytes, encoding: str = defaults.ENCODING) -> str:

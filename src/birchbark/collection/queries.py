@@ -13,7 +13,7 @@ from birchbark.collection.elements import attribute, elements
 from birchbark.collection.intake import Intake
 from birchbark.collection.ir_datasets import dataset_id
 from birchbark.collection.jsonl import json_object
-from birchbark.collection.lines import binary_lines, decode_lines, parse_lines
+from birchbark.collection.lines import decode_lines, lines_in_memory, parse_lines
 from birchbark.collection.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Query, take_id
@@ -53,7 +53,7 @@ def read_queries(
     if dataset_id(path):
         return _checked(ir_datasets.read_queries(path, tuple(topic_fields)), path)
     intake = Intake(encoding=encoding)
-    lines = list(binary_lines(path))  # the file may be a pipe, so it is read only once
+    lines = lines_in_memory(path)  # the file may be a pipe, so it is read only once
     first = next((raw.lstrip()[:1] for _, raw in lines if raw.strip()), b"")
     if first == b"<":
         located = _topics(lines, path, tuple(topic_fields), encoding)

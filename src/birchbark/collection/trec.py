@@ -8,7 +8,13 @@ from pathlib import Path
 from birchbark.artifact import files_in
 from birchbark.collection.elements import Element, elements, first_element
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import binary_lines, decode, open_decompressed
+from birchbark.collection.lines import (
+    LINE_BYTES,
+    MAX_FILE,
+    binary_lines,
+    decode,
+    open_decompressed,
+)
 from birchbark.collection.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Document
@@ -63,12 +69,13 @@ def _blocks(file: Path, intake: Intake) -> Iterator[tuple[str, list[str]]]:
     """
     block: list[str] | None = None
     fault: InputError | None = None
-    location = ""
+    location, remaining = "", MAX_FILE
     for number, raw in binary_lines(file):
         tag = raw.strip().upper()
         if tag == b"<DOC>":
             if block is not None:
                 intake.bad(InputError("<DOC> is not closed before the next <DOC>", where=location))
+            remaining = MAX_FILE
             block, fault, location = [], None, f"{file}:{number}"
         elif block is None:
             if tag and not tag.startswith((b"<?XML", b"<!")):
@@ -79,8 +86,12 @@ def _blocks(file: Path, intake: Intake) -> Iterator[tuple[str, list[str]]]:
             else:
                 yield location, block
             block = None
-        else:
+        elif not fault:
+            remaining -= len(raw) + LINE_BYTES
             try:
+                if remaining < 0:
+                    wanted = f"at most {MAX_FILE:,} bytes"
+                    raise InputError("the document is too large", wanted=wanted)
                 block.append(decode(raw, intake.encoding))
             except InputError as error:
                 fault = fault or error.at(f"{file}:{number}")

@@ -7,8 +7,9 @@ which ties are broken as in trec_eval.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from subprocess import CalledProcessError
 from typing import Any
 
 from birchbark import defaults
@@ -47,8 +48,6 @@ def measure(
     Raises InputError for no measures, an unknown measure, one whose provider is not installed, or
     if no query in the run is judged.
     """
-    import ir_measures
-
     parsed = {name: _parse(name) for name in names}
     if not parsed:
         raise InputError("no measures")
@@ -80,7 +79,7 @@ def measure(
     shares = [m for m in distinct.values() if m.NAME == "Judged"]
     others = [m for m in distinct.values() if m.NAME != "Judged"]
     for measures, rankings in ((others, by_rank), (shares, not_empty)):
-        for metric in ir_measures.iter_calc(measures, judged, rankings) if measures else ():
+        for metric in _compute(measures, judged, rankings):
             values[str(metric.measure)][metric.query_id] = float(metric.value)
     return Results(
         run.tag,
@@ -89,6 +88,24 @@ def measure(
         len(qrels.grades) - len(ranked),
         len(run.rankings.keys() - qrels.grades),
     )
+
+
+def _compute(
+    measures: Sequence[Any],
+    judged: Mapping[str, Mapping[str, int]],
+    rankings: Mapping[str, Mapping[str, float]],
+) -> Iterator[Any]:
+    """Yield the value of each measure for each query; InputError if one cannot be computed."""
+    import ir_measures
+
+    try:
+        yield from ir_measures.iter_calc(measures, judged, rankings) if measures else ()
+    except (ArithmeticError, LookupError, ValueError, CalledProcessError) as error:
+        raise InputError(
+            "a measure cannot be computed from these judgments",
+            wanted="cutoffs that fit into 32 bits, and for ERR grades of at most 4",
+            found=f"{', '.join(map(str, measures))}: {type(error).__name__}",
+        ) from error
 
 
 def check_averaged(names: Iterable[str]) -> None:

@@ -56,7 +56,10 @@ def map_array(path: Path) -> NDArray[Any]:
     if not header:
         raise ValueError(f"{path.name} has no valid header")
     shape = tuple(int(length) for length in header["shape"].split(b",") if length.strip())
-    dtype = np.dtype(header["dtype"].decode())
+    try:
+        dtype = np.dtype(header["dtype"].decode())
+    except TypeError:
+        raise ValueError(f"{path.name} has no valid header") from None
     if (found := len(content)) != (right := offset + dtype.itemsize * math.prod(shape)):
         raise ValueError(f"{path.name}: {right} bytes expected, found {found}")
     order: Literal["F", "C"] = "F" if header["fortran"] == b"True" else "C"

@@ -35,7 +35,7 @@ from typing import Any
 
 from birchbark import defaults
 from birchbark.artifact import read_json, software_versions, write_json
-from birchbark.errors import ArtifactError
+from birchbark.errors import ArtifactError, InputError
 from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry
 from birchbark.text.analyzer import Analyzer, analyzer, keyword
 
@@ -165,6 +165,8 @@ class Manifest:
         Raises InputError if there is none, ArtifactError if it is damaged or its version is not
         supported.
         """
+        if not (directory / MANIFEST).exists():
+            raise InputError("no index here", where=str(directory), remedy=_no_index(directory))
         values = read_json(directory / MANIFEST, "index")
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             raise ArtifactError("not an index", where=str(directory))
@@ -196,6 +198,16 @@ class Manifest:
             values["vocabulary"],
             {n: AttachmentSchema.read(s) for n, s in values.get("attachments", {}).items()},
         )
+
+
+def _no_index(directory: Path) -> str:
+    """Say what to do about a path that is no index."""
+    beside = directory.with_name(f"{directory.name}.index")
+    if (beside / MANIFEST).exists():
+        return f"the index of this folder is {beside}"
+    if directory.is_dir():
+        return f"make one of this folder: birchbark index {directory} --to {beside}"
+    return "there is no such folder"
 
 
 def _part_entry(values: dict[str, Any]) -> PartEntry:

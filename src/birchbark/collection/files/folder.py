@@ -138,7 +138,11 @@ def _same_document(first: FileState, second: FileState) -> bool:
 
 
 def _date(modified: int) -> str:
-    return datetime.fromtimestamp(modified // 1_000_000_000, UTC).date().isoformat()
+    """Return a date; empty for one that no calendar has."""
+    try:
+        return datetime.fromtimestamp(modified // 1_000_000_000, UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        return ""
 
 
 def _document(file: File, path: Path, status: stat_result, kind: FileType) -> Document | None:
@@ -160,7 +164,7 @@ def _document(file: File, path: Path, status: stat_result, kind: FileType) -> Do
         "path": name,
         "folder": path.parent.as_posix(),
         "type": kind.name,
-        "modified": _date(status.st_mtime_ns),
+        **({"modified": date} if (date := _date(status.st_mtime_ns)) else {}),
         "size": str(status.st_size),
     }
     document = Document(_doc_id(name), {**fields, **about})

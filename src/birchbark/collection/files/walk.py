@@ -51,7 +51,7 @@ def _walk(
         where = str(folder / below)
         intake.bad_file(InputError(f"cannot be read: {error.strerror}", where=where))
         return
-    if any(entry.name == GITIGNORE and entry.is_file() for entry in entries):
+    if any(entry.name == GITIGNORE and _is_file(entry) for entry in entries):
         ignores = (*ignores, (below, _read_gitignore(folder / below / GITIGNORE)))
     for entry in entries:
         relative = below / entry.name
@@ -60,7 +60,7 @@ def _walk(
         noun = "folder" if is_folder else "file"
         if entry.name.startswith("."):
             intake.note(f"hidden {noun} not read")
-        elif not is_folder and not entry.is_file():
+        elif not is_folder and not _is_file(entry):
             intake.note("link to a folder, broken link or special file not read")
         elif _ignored(relative, is_folder, ignores):
             intake.note(f"{noun} not read, because of .gitignore")
@@ -72,6 +72,14 @@ def _walk(
             intake.note("file not included, not read")
         else:
             yield relative
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a file or a link to one; false if the link cannot be followed."""
+    try:
+        return entry.is_file()
+    except OSError:  # a link to itself, or into a folder that may not be read
+        return False
 
 
 def _ignored(path: Path, is_folder: bool, ignores: tuple[tuple[Path, GitIgnoreSpec], ...]) -> bool:
