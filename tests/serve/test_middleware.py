@@ -80,6 +80,8 @@ def test_other_sites_cannot_write(client: Any) -> None:
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
         answer = service.post("/documents", content=body, headers={"content-type": kind})
         assert answer.status_code == 422, kind
+        assert answer.json()["message"] == "the body must be JSON"
+        assert answer.json()["wanted"] == "content-type: application/json"
     answer = service.options("/documents", headers={"origin": "https://evil.example"})
     assert not any(name.startswith("access-control") for name in answer.headers)
 
@@ -108,6 +110,20 @@ def test_requests_with_two_lengths_are_rejected(client: Any) -> None:
     both = {"content-length": "17", "transfer-encoding": "chunked"}
     answer = service.post("/search", content=b'{"query":"birch"}', headers=both)
     assert (answer.status_code, answer.headers["connection"]) == (400, "close")
+
+
+def test_unreadable_bodies_are_told(client: Any) -> None:
+    """Deep nesting, other encodings, and numbers of thousands of digits."""
+    service = client()
+    head = {"content-type": "application/json"}
+    for body in (
+        b"[" * 100_000,
+        '{"query": "é"}'.encode("latin-1"),
+        b'{"top": 1' + b"0" * 5000 + b"}",
+    ):
+        answer = service.post("/search", content=body, headers=head)
+        assert answer.status_code in (400, 422)
+        assert "There was an error" not in answer.text
 
 
 def test_security_headers(client: Any) -> None:

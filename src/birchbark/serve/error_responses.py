@@ -23,6 +23,7 @@ from birchbark.serve.service import DisabledError, NotFoundError, TooLargeError
 LOG = logging.getLogger("birchbark.serve")
 ERROR_STATUSES = (400, 401, 403, 404, 408, 413, 421, 422, 503, 507)
 MAX_FAULTS = 5  # listed per request
+UNREADABLE = "There was an error parsing the body"  # as FastAPI says it
 
 STATUS: dict[type[BirchbarkError], int] = {
     NotFoundError: 404,
@@ -74,6 +75,10 @@ async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     """Report which fields of a request are invalid, without their values."""
     assert isinstance(error, RequestValidationError)
     errors = error.errors()
+    kind = request.headers.get("content-type", "")
+    if "json" not in kind and any(fault["loc"] == ("body",) for fault in errors):
+        wanted, found = "content-type: application/json", _encodable(kind) or "no content type"
+        return error_response(422, "the body must be JSON", wanted=wanted, found=found)
     faults = [
         f"{'.'.join(str(part) for part in fault['loc'][1:]) or 'body'}: {fault['msg']}"
         for fault in errors[:MAX_FAULTS]
@@ -88,7 +93,9 @@ async def _validation_error(request: Request, error: Exception) -> JSONResponse:
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    response = error_response(error.status_code, str(error.detail))
+    unreadable = error.status_code == 400 and error.detail == UNREADABLE
+    message = "the body cannot be read as JSON in UTF-8" if unreadable else str(error.detail)
+    response = error_response(error.status_code, message)
     response.headers.update(error.headers or {})
     return response
 
