@@ -9,6 +9,8 @@ from birchbark.collection.markup import page_text
 from birchbark.errors import InputError
 
 MOST_PER_LINE = 300
+DASHES = "---"
+_FRONT_TITLE = re.compile(r"title:\s*(\S.*?)\s*")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1*")
 
@@ -36,8 +38,18 @@ def read_html(file: File) -> Fields:
 
 
 def read_markdown(file: File) -> Fields:
-    """Return the first heading outside fenced code as the title, and the rest as the text."""
+    """Return the title, and the rest as the text.
+
+    The title is that of the front matter (YAML between two lines of dashes), if it has one, else
+    the first heading outside fenced code.
+    """
     lines = file.decode().split("\n")
+    if lines[0].rstrip() == DASHES:
+        for number, line in enumerate(lines[1:], 1):
+            if line.rstrip() == DASHES:
+                break
+            if title := _FRONT_TITLE.fullmatch(line):
+                return _without(lines, number, number + 1, title[1].strip("\"'"))
     fenced = False
     for number, line in enumerate(lines):
         fenced ^= line.lstrip().startswith(("```", "~~~"))

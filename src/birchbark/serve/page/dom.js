@@ -21,7 +21,11 @@ export const formatScore = x => {
   const text = Math.abs(x).toFixed(3).replace(/^0\./, ".");
   return x < 0 ? `−${text}` : text;
 };
-export const title = hit => hit.title || beginning(hit.lead.trim()) || hit.doc_id;
+// The title; without one the first line, if it reads like a text, else the file's name.
+export const title = hit => hit.title || (hit.source?.path && !readable(hit.lead) ? hit.source.path.split("/").at(-1) : beginning(hit.lead.trim())) || hit.doc_id;
+
+// Whether a first line has three words: not "#!/bin/sh" or ".. note::".
+const readable = text => (beginning(text.trim()).match(/\p{L}{2,}/gu) ?? []).length > 2;
 
 // The first line of a text, or its beginning.
 export function beginning(text) {
