@@ -60,7 +60,7 @@ def test_only_a_tantivy_index_is_replaced(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="too long for tantivy"):
         TantivyEngine.build([Document("x" * 70_000, {"text": "bee"})], tmp_path / "t")
     engine = TantivyEngine.build(DOCUMENTS, tmp_path / "t")
-    assert engine.rank("river", 10**10) == engine.rank("river", 10)
+    assert engine.rank("river", 10**9) == engine.rank("river", 10)
 
 
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ def test_no_documents() -> None:
 
 
 def test_examples_are_titles_that_read_like_queries(tmp_path: Path) -> None:
-    titles = ["Short", "How birch bark is made", "x = 3; y = 4", "How birch bark is made"]
+    titles = ["Short", "How birch bark is made", "x = 3; y = 4", "Moved for good", "Moved for good"]
     titles += ["Rivers of the north", "1 2 3 4", "A word " * 9, "Iron bridges", "Bees and flowers"]
     documents = [
         Document(str(n), {"title": title, "text": "a text"}) for n, title in enumerate(titles)
