@@ -16,7 +16,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -194,6 +194,11 @@ def read_json(path: Path, kind: str) -> Any:
         raise ArtifactError(f"damaged {kind}: nested too deeply", where=str(path)) from None
     except ValueError as broken:  # bad JSON, bad UTF-8, or a number with thousands of digits
         raise ArtifactError(f"damaged {kind}: {broken}", where=str(path)) from broken
+
+
+def json_checksum(values: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of JSON values in hex, which does not depend on the order of keys."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def discard(path: Path) -> None:

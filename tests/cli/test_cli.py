@@ -57,6 +57,24 @@ def test_output_in_an_encoding_that_lacks_characters(
     assert "\\xd7" in birchbark("search", "i", "birch")[0]
 
 
+@pytest.mark.parametrize(
+    ("cause", "status", "shown"),
+    [("KeyboardInterrupt()", 130, "birchbark: interrupted"), ("None", 1, "SystemError: by numba")],
+)
+def test_an_interruption_of_compiled_code(cause: str, status: int, shown: str) -> None:
+    """Python reports it as a SystemError; any other SystemError is raised."""
+    code = f"""
+from birchbark import cli
+def fail(**_):
+    raise SystemError("by numba") from {cause}
+cli.group.main = fail
+cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    assert shown in done.stderr
+
+
 def test_all_ranking_commands(here: Path) -> None:
     """index, retrieve, rerank, evaluate and search work on each other's files."""
     assert "indexed 5 documents" in birchbark("index", "docs.jsonl", "--to", "i")[1]

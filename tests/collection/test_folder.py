@@ -305,6 +305,7 @@ def test_a_link_that_cannot_be_followed_is_left_out(tmp_path: Path) -> None:
         ("---\nsection: 5\n---\ntitle: none\n", "Description"),
         ("title: none\n---\n", "Description"),
         ("---\ntitle:\n---\n", "Description"),
+        ("---\n\ntitle: never closed\n", "Description"),
     ],
 )
 def test_the_title_of_front_matter(tmp_path: Path, front: str, title: str) -> None:

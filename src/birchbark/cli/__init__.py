@@ -7,7 +7,6 @@ to the library's arguments.
 
 from __future__ import annotations
 
-import os
 import resource
 import signal
 import sys
@@ -104,6 +103,6 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:
-        where = printable(os.fsdecode(error.filename)) if error.filename else "system"
+        where = printable(str(error.filename)) if error.filename else "system"
         click.echo(f"birchbark: {where}: {error.strerror}", err=True)
         sys.exit(1)

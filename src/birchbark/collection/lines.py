@@ -82,9 +82,7 @@ def binary_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                         remedy="convert them: tr '\\r' '\\n' < FILE",
                     )
                 if len(line) == MAX_LINE and not ended:
-                    raise InputError(
-                        "a line is too long", wanted=f"at most {MAX_LINE:,} bytes", found="more"
-                    )
+                    raise InputError("a line is too long", wanted=f"at most {MAX_LINE:,} bytes")
                 number += 1
                 yield number, line.removeprefix(UTF8_BOM).rstrip(b"\r\n")
     except InputError as error:
@@ -98,7 +96,8 @@ def lines_in_memory(path: Path) -> list[tuple[int, bytes]]:
     for number, line in binary_lines(path):
         remaining -= len(line) + LINE_BYTES
         if remaining < 0:
-            raise InputError("the file is too large", where=f"{path}:{number}")
+            wanted = f"at most {MAX_FILE:,} bytes in memory, with {LINE_BYTES} for each line"
+            raise InputError("the file is too large", where=f"{path}:{number}", wanted=wanted)
         lines.append((number, line))
     return lines
 

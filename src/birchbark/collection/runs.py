@@ -101,7 +101,7 @@ def invalid_id(found: str, where: str) -> InputError:
         f"run files cannot contain {found!r}",
         where=where,
         wanted="ids and tags without white space or lone surrogates",
-        remedy="give these documents other ids",
+        remedy="use another id or tag",
     )
 
 

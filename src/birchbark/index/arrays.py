@@ -72,7 +72,7 @@ def map_raw(path: Path, dtype: Any) -> NDArray[Any]:
 
 
 def map_bytes(path: Path) -> mmap | bytes:
-    """Map a file; numpy.memmap would make three times as many calls of the operating system.
+    """Map a file; numpy.memmap would make many more calls of the operating system.
 
     An empty file cannot be mapped; it is empty bytes.
     """

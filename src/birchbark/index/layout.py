@@ -25,7 +25,6 @@ A part is what Lucene calls a segment; here, a segment is a sentence or window o
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -34,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark import defaults
-from birchbark.artifact import read_json, software_versions, write_json
+from birchbark.artifact import json_checksum, read_json, software_versions, write_json
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry
 from birchbark.text.analyzer import Analyzer, analyzer, keyword
@@ -156,7 +155,7 @@ class Manifest:
         for holder, key in ((values, "attachments"), *((p, "attached") for p in values["parts"])):
             if not holder[key]:  # readers of version 2 do not know these keys
                 del holder[key]
-        write_json(directory / MANIFEST, values | {"checksum": _checksum(values)})
+        write_json(directory / MANIFEST, values | {"checksum": json_checksum(values)})
 
     @classmethod
     def read(cls, directory: Path) -> Manifest:
@@ -165,9 +164,11 @@ class Manifest:
         Raises InputError if there is none, ArtifactError if it is damaged or its version is not
         supported.
         """
-        if not (directory / MANIFEST).exists():
-            raise InputError("no index here", where=str(directory), remedy=_no_index(directory))
-        values = read_json(directory / MANIFEST, "index")
+        try:
+            values = read_json(directory / MANIFEST, "index")
+        except InputError as error:
+            error.remedy = _no_index(directory)
+            raise
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             raise ArtifactError("not an index", where=str(directory))
         if values.get("version") not in (VERSION, WITH_ATTACHMENTS):
@@ -178,7 +179,7 @@ class Manifest:
                 found=str(values.get("version")),
                 remedy="build the index again with this version of birchbark",
             )
-        if values.pop("checksum", "") != _checksum(values):
+        if values.pop("checksum", "") != json_checksum(values):
             raise ArtifactError("damaged manifest: its checksum is wrong", where=str(directory))
         try:
             return cls._from(values)
@@ -223,8 +224,3 @@ def _part_entry(values: dict[str, Any]) -> PartEntry:
         if not pattern.fullmatch(name):
             raise ValueError(f"{name!r} is not the name of a part or of its files")
     return entry
-
-
-def _checksum(values: dict[str, Any]) -> str:
-    """Return a checksum of the manifest's contents that does not depend on the order of keys."""
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

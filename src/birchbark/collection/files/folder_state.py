@@ -6,17 +6,16 @@ if the process ends in between, files are read once more than necessary.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from os import stat_result
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from birchbark import defaults
 from birchbark._version import __version__
-from birchbark.artifact import read_json, write_json
+from birchbark.artifact import json_checksum, read_json, write_json
 from birchbark.collection.files.file_types import OF_SUFFIX
 from birchbark.collection.intake import Intake
 from birchbark.errors import ArtifactError, InputError
@@ -95,9 +94,10 @@ class FolderState:
         except InputError:
             return None
         except ArtifactError as error:
-            raise _damaged(index, error.what.removeprefix("damaged folder: ")) from None
-        if isinstance(values, dict) and values.pop("checksum", None) not in (None, _sum(values)):
-            raise _damaged(index, "its checksum is wrong")
+            raise _damaged(index, error.what) from None
+        checksum = values.pop("checksum", None) if isinstance(values, dict) else None
+        if checksum and checksum != json_checksum(values):
+            raise _damaged(index, "damaged: its checksum is wrong")
         try:
             source = values["source"]
             patterns = {name: tuple(source[name]) for name in ("include", "exclude")}
@@ -106,7 +106,7 @@ class FolderState:
                 files = {path: state for path, state in files.items() if state.doc_id}
             return cls(FolderSource(**{**source, **patterns}), files)
         except (AttributeError, KeyError, TypeError) as error:
-            raise _damaged(index, repr(error)) from None
+            raise _damaged(index, f"damaged: {error!r}") from None
 
     def write(self, index: Path) -> None:
         """Keep the state in an index, in place of an earlier one."""
@@ -115,17 +115,12 @@ class FolderState:
             for path, state in self.files.items()
         }
         values = {"readers": _readers(), "source": asdict(self.source), "files": files}
-        write_json(index / FILE, values | {"checksum": _sum(values)})
+        write_json(index / FILE, values | {"checksum": json_checksum(values)})
 
 
-def _damaged(index: Path, reason: str) -> ArtifactError:
+def _damaged(index: Path, what: str) -> ArtifactError:
     remedy = "build the index again from the folder"
-    return ArtifactError(f"damaged: {reason}", where=str(index / FILE), remedy=remedy)
-
-
-def _sum(values: Mapping[str, Any]) -> str:
-    """Return a checksum of the state as it is written."""
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    return ArtifactError(what, where=str(index / FILE), remedy=remedy)
 
 
 def _readers() -> str:

@@ -45,9 +45,8 @@ def read_markdown(file: File) -> Fields:
     """
     lines = file.decode().split("\n")
     if lines[0].rstrip() == DASHES:
-        for number, line in enumerate(lines[1:], 1):
-            if line.rstrip() == DASHES:
-                break
+        end = next((n for n, line in enumerate(lines) if n and line.rstrip() == DASHES), 0)
+        for number, line in enumerate(lines[:end]):
             if title := _FRONT_TITLE.fullmatch(line):
                 return _without(lines, number, number + 1, title[1].strip("\"'"))
     fenced = False
