@@ -480,6 +480,23 @@ def test_a_document_opens_at_its_best_segment(desk: Any) -> None:
     assert desk.evaluate(current) == 0.5
 
 
+def test_more_results_are_asked_for(desk: Any) -> None:
+    """Ten more each time, as long as an answer is full."""
+    ask(desk, "birch river")
+    desk.wait_for_selector("#status:has-text('ranked by')")
+    assert not desk.is_visible("#more")
+    hit = desk.evaluate("document.querySelector('#hits li').hit")
+    full = [{**hit, "doc_id": str(n)} for n in range(10)]
+    replace_answers(desk, {"hits": full})
+    ask(desk, "birch  river")
+    desk.wait_for_selector("#more:not([hidden])")
+    with desk.expect_request(
+        lambda request: json.loads(request.post_data or "{}").get("top") == 20
+    ):
+        desk.click("#more button")
+    desk.wait_for_selector("#more", state="hidden")
+
+
 def test_rankings_are_compared(page: Any) -> None:
     """Three rankings are connected by lines, and the changes told; the URL holds the view."""
     ask(page, "birch river")
