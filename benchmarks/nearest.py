@@ -34,6 +34,7 @@ from birchbark.collection.intake import Intake
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm
 from birchbark.retrieve.hnsw import GraphSettings, build_graphs
 from birchbark.retrieve.vector_search import StoredVectors, filter_masks
+from birchbark.score.vector_quantization import inner_products
 from birchbark.segment.sentences import sentences
 
 Floats = NDArray[np.float32]
@@ -269,7 +270,7 @@ def measure_index(
         index = Index(path)
         attachment = index.attachment("vectors")
         assert attachment is not None
-        return StoredVectors.of(index, attachment, decode)
+        return StoredVectors.of(index, attachment, inner_products)
 
     def measure(exactly: bool, answers: NDArray[Any]) -> tuple[str, str, str]:
         start = time.perf_counter()

@@ -132,7 +132,7 @@ def test_tokens_and_vectors_are_stored_and_completed(here: Path) -> None:
         parts = hit["first_stage"] + hit["embedding"] + hit["evidence"]
         assert hit["score"] == pytest.approx(parts)
     stderr = birchbark("search", "i", "birch river", "--model", "embedding")[1]
-    assert stderr == "used the stored vectors of 3 documents\n"
+    assert stderr == "used the stored vectors of 5 documents\n"
     more = ("--model", "embedding", "--segments", "windows:9/1")
     stderr = birchbark("search", "i", "birch river", *more)[1]
     assert "they are of another model or other segments" in stderr
@@ -175,6 +175,19 @@ def test_a_misspelt_query_without_hits(here: Path) -> None:
     command = ("search", "i", "--model", "model")
     assert "did you mean: birch river" in birchbark(*command, "brich rivver")[1]
     assert birchbark(*command, "zzzzzzzz")[1].splitlines()[0] == "no document matches"
+
+
+def test_without_common_words_the_nearest_are_shown(here: Path) -> None:
+    """If their vectors are stored; a note says so, and offers a correction."""
+    write_bert(here / "embedding", positions=64)
+    birchbark("index", "docs.jsonl", "--to", "i")
+    birchbark("index", "attach", "i", "--vectors", "embedding")
+    command = ("search", "i", "--model", "model", "--embedding", "embedding")
+    out, messages = birchbark(*command, "brich rivver")[:2]
+    assert "1." in out
+    assert "no document has these words; these are nearest in meaning; did you" in messages
+    assert "no document" not in birchbark(*command, "birch")[1]
+    assert "no document matches" in birchbark(*command, "zzzzzzzz", "--match", "or")[1]
 
 
 def test_control_characters_of_documents_are_not_printed(here: Path) -> None:

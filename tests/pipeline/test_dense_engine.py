@@ -17,7 +17,12 @@ from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch, parse_vector_match
+from birchbark.pipeline.dense_engine import (
+    BY_TERMS_OR_MEANING,
+    DenseEngine,
+    VectorMatch,
+    parse_vector_match,
+)
 from birchbark.pipeline.precompute import precompute_vectors
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
@@ -90,6 +95,62 @@ def test_engine_contract(directory: Path) -> None:
     assert len(answer.hits) == 3
 
 
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5, 7, 20])
+def test_half_of_the_places_are_for_the_nearest(directory: Path, depth: int) -> None:
+    """The others are for the best that contain a term; all have the first stage's scores."""
+    index = Index(directory)
+    nearest = engine(directory).rank(QUERY, depth).doc_ids[: depth // 2]
+    by_terms = [d for d in rank_query(index, QUERY).doc_ids if d not in nearest]
+    ranked = engine(directory, None, OR, False).rank(QUERY, depth)
+    assert set(ranked.doc_ids) == {*nearest, *by_terms[: depth - len(nearest)]}
+    scores = dict(rank_query(index, QUERY, FirstStage(match=ALL)))
+    assert dict(ranked) == {d: scores[d] for d in ranked.doc_ids}
+    few = engine(directory, 1, OR, False).rank(QUERY, depth)
+    assert set(few.doc_ids[: len(few)]) >= set(nearest[:1])
+
+
+def test_equally_near_documents_do_not_take_more_places(directory: Path) -> None:
+    """Of documents with the same text, as many are taken as there are places."""
+    with IndexWriter(directory) as writer:
+        for n in range(6):
+            writer.add(Document(f"same{n}", {"text": "Steam engine."}))
+    attach(directory, Path(Index(directory).attachments["vectors"].config["model"]))
+    ranked = engine(directory, None, OR, False).rank("Steam engine.", 4)
+    assert len(ranked) == 4
+    nearest = engine(directory, 2, None, False).rank("Steam engine.", 4)
+    assert nearest.doc_ids == engine(directory, 2, None, False).rank("Steam engine.", 9).doc_ids
+    assert len(nearest) == 2
+
+
+def test_rankers_choose_whether_vectors_find_candidates(
+    directory: Path, bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They do if the index has those of the embedding, not too many, and any term may match."""
+    index, model = Index(directory), str(bert())
+    embedding, cross_encoder = load_scorer(model), load_scorer()
+    mixed = Ranker(cross_encoder, embedding=embedding)
+    hybrid = DenseEngine.for_rankers(index, [mixed])
+    assert hybrid
+    assert hybrid.match == BY_TERMS_OR_MEANING
+    assert DenseEngine.for_rankers(index, [Ranker(embedding)])
+    for rankers in ([], [Ranker(cross_encoder)], [Ranker(load_scorer(bert(seed=3)))]):
+        assert DenseEngine.for_rankers(index, rankers) is None
+    assert DenseEngine.for_rankers(index, [mixed], FirstStage(match=AND)) is None
+    monkeypatch.setattr("birchbark.pipeline.dense_engine.MAX_COMPARED", 3)
+    assert DenseEngine.for_rankers(index, [mixed]) is None
+
+
+def test_more_hits_than_are_re_ranked(directory: Path, bert: Callable[..., Path]) -> None:
+    """They follow the re-ranked ones, which stay the same; none comes twice."""
+    ranker = Ranker(load_scorer(bert()), depth=4)
+    hybrid = engine(directory, None, OR, False)
+    shown = [hit.document.doc_id for hit in search(hybrid, QUERY, ranker, 4).hits]
+    more = [hit.document.doc_id for hit in search(hybrid, QUERY, ranker, 20).hits]
+    assert more[:4] == shown
+    assert set(more) == {*shown, *hybrid.rank(QUERY, 20).doc_ids}
+    assert len(set(more)) == len(more)
+
+
 def test_documents_without_vectors(directory: Path) -> None:
     """They are counted, and found by their terms but not by cosine."""
     with IndexWriter(directory) as writer:
@@ -135,7 +196,9 @@ def test_match_option() -> None:
     assert not parse_vector_match("and", dense=False).used
     assert parse_vector_match("ann:100", dense=False) == VectorMatch(100, None, cosine=False)
     assert parse_vector_match("ann:100+or", dense=True) == VectorMatch(100, OR)
-    for wrong in ("ann", "ann:", "ann:x", "ann:5+", "ann:5+xor", "nearest"):
+    assert parse_vector_match("ann", dense=False) == VectorMatch(None, None, cosine=False)
+    assert parse_vector_match("ann+or", dense=False) == BY_TERMS_OR_MEANING
+    for wrong in ("ann5", "ann:", "ann:x", "ann:5+", "ann:5+xor", "nearest"):
         with pytest.raises(InputError, match="unknown match"):
             parse_vector_match(wrong, dense=True)
 

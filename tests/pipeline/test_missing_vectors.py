@@ -20,6 +20,7 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline import document_reader, missing_vectors, precompute
+from birchbark.pipeline.dense_engine import BY_TERMS
 from birchbark.pipeline.missing_vectors import MissingVectors, can_use_vectors
 from birchbark.pipeline.precompute import VECTORS, batches_of_tokens, precompute_vectors
 from birchbark.pipeline.ranker import Ranker
@@ -237,7 +238,7 @@ def test_storing_vectors_splits_no_document_again(
     plan = ReadingPlan(segments=2, embedded=1)
     ranker = Ranker(load_scorer(bert(labels=1)), embedding=load_scorer(bert()), plan=plan)
     build_index(DOCUMENTS, tmp_path / "i")
-    searcher = Searcher(tmp_path / "i", ranker)
+    searcher = Searcher(tmp_path / "i", ranker, vector_match=BY_TERMS)
     before = searcher.search("birch river", top=5)
     vectors = MissingVectors.of(searcher)
     assert vectors

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from birchbark.combine.aggregate import Max
@@ -34,7 +34,13 @@ from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import rank_queries
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
-from birchbark.score.vector_quantization import dequantize_vectors, quantize_vectors
+from birchbark.score.vector_quantization import (
+    BITS,
+    BLOCK,
+    dequantize_vectors,
+    inner_products,
+    quantize_vectors,
+)
 from birchbark.segment.by_name import Segmenter, parse_segmenter, segmenter_name
 from birchbark.segment.sentences import sentences
 from birchbark.segment.windows import Windows
@@ -150,6 +156,21 @@ def test_quantization_error_is_bounded(seed: int, count: int, bits: int) -> None
     near = dequantize_vectors(quantize_vectors(vectors, bits))
     assert np.abs(near - vectors).max(initial=0) <= (5e-4 if bits == 16 else 1 / 250)
     assert np.allclose(dequantize_vectors(quantize_vectors(near, bits)), near, atol=1e-7)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 5, BLOCK, BLOCK + 3]), st.integers(0, 9))
+@settings(max_examples=40)
+def test_inner_products_are_those_of_the_dequantized_vectors(
+    seed: int, count: int, power: int
+) -> None:
+    """This holds for any number of vectors, and for numbers near zero."""
+    rng = np.random.default_rng(seed)
+    vectors = (rng.normal(size=(count, 24)) * 10.0**-power).astype(np.float32)
+    query = rng.normal(size=24).astype(np.float32)
+    for bits in BITS:
+        quantized = quantize_vectors(vectors, bits)
+        differences = inner_products(quantized, query) - dequantize_vectors(quantized) @ query
+        assert np.abs(differences).max(initial=0) <= 10.0**-power * 1e-5
 
 
 def test_attachments_of_other_models_or_segments_are_ignored(

@@ -23,7 +23,7 @@ from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline import update_index
 from birchbark.pipeline.answer import Answer
-from birchbark.pipeline.dense_engine import VectorMatch
+from birchbark.pipeline.dense_engine import BY_TERMS, VectorMatch
 from birchbark.pipeline.precompute import VECTORS, precompute_vectors
 from birchbark.pipeline.rank_texts import _load_default_ranker, rank
 from birchbark.pipeline.ranker import Ranker
@@ -321,6 +321,29 @@ def test_evidence_needs_a_model(index_directory: Path) -> None:
     """A searcher without rankers raises InputError."""
     with pytest.raises(InputError, match="no model to score the document"):
         Searcher(index_directory, ()).evidence("canoe", "birch")
+
+
+def test_half_of_the_candidates_are_found_by_stored_vectors(
+    tmp_path: Path, index_directory: Path
+) -> None:
+    """By default and for re-ranking: not by the first stage alone, and not with BY_TERMS."""
+    directory = write_bert(tmp_path / "bert")
+    with IndexWriter(index_directory) as writer:
+        precompute_vectors(load_scorer(directory), sentences, str(directory)).attach(writer)
+    ranker = Ranker(WordScorer(), embedding=load_scorer(directory), depth=4)
+    searcher = Searcher(index_directory, ranker)
+    found = {hit.document.doc_id for hit in searcher.search("canoe").hits}
+    nearest = Searcher(index_directory, ranker, vector_match=VectorMatch(2, cosine=False))
+    by_terms = Searcher(index_directory, ranker, vector_match=BY_TERMS)
+    by_terms_found = {hit.document.doc_id for hit in by_terms.search("canoe").hits}
+    assert by_terms_found == {"canoe"}
+    assert found == by_terms_found | {h.document.doc_id for h in nearest.search("canoe").hits}
+    assert len(found) > 1
+    assert len(searcher.search("zzzz").hits) == 2
+    for no_model in (searcher.search("canoe", rankers=None), searcher.search("zzzz", rankers=())):
+        assert {hit.document.doc_id for hit in no_model.hits} <= {"canoe"}
+    searcher.add([Document("boat", {"text": "A boat. A canoe."})])
+    assert "boat" in {hit.document.doc_id for hit in searcher.search("canoe").hits}
 
 
 def test_old_snapshots_leave_no_files_open(tmp_path: Path, index_directory: Path) -> None:

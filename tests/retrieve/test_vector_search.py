@@ -17,7 +17,7 @@ from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document, Float32s
-from birchbark.retrieve import hnsw, vector_search
+from birchbark.retrieve import hnsw
 from birchbark.retrieve.vector_search import StoredVectors, filter_masks
 
 HIDDEN, DOCUMENTS = 16, 400
@@ -74,7 +74,7 @@ def open_vectors(directory: Path) -> StoredVectors:
     index = Index(directory)
     attachment = index.attachment("vectors")
     assert attachment is not None
-    return StoredVectors.of(index, attachment, decode)
+    return StoredVectors.of(index, attachment, lambda stored, query: decode(stored) @ query)
 
 
 def names(vectors: StoredVectors, masks: Sequence[NDArray[np.bool_]]) -> set[str]:
@@ -103,12 +103,8 @@ REMAINING = [f"d{n}" for n in range(DOCUMENTS) if n % 7]
 
 
 @pytest.mark.parametrize("count", [1, 10, 60, 1000])
-@pytest.mark.parametrize("rows", [vector_search.ROWS, 7])
-def test_exact_search_finds_the_nearest(
-    directory: Path, count: int, rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """This holds for several parts and folders, after deletions, and for blocks of any size."""
-    monkeypatch.setattr(vector_search, "ROWS", rows)
+def test_exact_search_finds_the_nearest(directory: Path, count: int) -> None:
+    """This holds for several parts and folders, and after deletions."""
     vectors = open_vectors(directory)
     for query in queries():
         allowed = filter_masks(vectors.index, {})
@@ -149,6 +145,19 @@ def test_graphs_find_the_nearest_and_are_deterministic(directory: Path) -> None:
         path.parent.rmdir()
     assert make_graphs(directory) == 4
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_graph_is_opened_once(directory: Path) -> None:
+    """While it is in use, its file is not read again; a rebuilt one is another graph."""
+    make_graphs(directory)
+    first = open_vectors(directory)
+    again = open_vectors(directory)
+    assert list(first.graphs.values()) == list(again.graphs.values())
+    with IndexWriter(directory) as writer:
+        writer.detach("vectors")
+    attach(directory)
+    make_graphs(directory)
+    assert not set(first.graphs.values()) & set(open_vectors(directory).graphs.values())
 
 
 def test_a_changed_index_answers_like_a_new_one(directory: Path) -> None:

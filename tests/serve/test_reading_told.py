@@ -90,7 +90,7 @@ def test_stored_vectors_rank_when_there_is_no_time(with_vectors: Ranker, client:
     inner.admission._semaphore = asyncio.Semaphore(0)
     busy = service.post("/search", json=ASK).json()
     for answer in (late, busy):
-        assert (answer["exact"], answer["pairs"], answer["by_vectors"]) == (False, 0, 4)
+        assert (answer["exact"], answer["pairs"], answer["by_vectors"]) == (False, 0, 5)
         scores = [hit["first_stage"] + hit["embedding"] for hit in answer["hits"]]
         assert scores == pytest.approx([hit["score"] for hit in answer["hits"]])
         assert scores == sorted(scores, reverse=True)

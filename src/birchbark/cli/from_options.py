@@ -44,7 +44,7 @@ def open_engine(
     from birchbark.score.load_scorer import load_scorer
 
     vector_match, stage = matching_and_stage(first_stage_model, match, **options)
-    if not vector_match.used:
+    if vector_match is None or not vector_match.used:
         return IndexEngine(index, stage)
     engine = DenseEngine(index, partial(load_scorer, threads=threads), vector_match, stage)
     if missing := engine.documents_without_vectors:
@@ -54,13 +54,17 @@ def open_engine(
 
 def matching_and_stage(
     first_stage_model: str, match: str | None, **options: Any
-) -> tuple[VectorMatch, FirstStage]:
-    """Return the VectorMatch and the FirstStage that the first-stage options describe."""
+) -> tuple[VectorMatch | None, FirstStage]:
+    """Return the VectorMatch and the FirstStage that the first-stage options describe.
+
+    The VectorMatch is None if the options leave open whether vectors find candidates.
+    """
     from birchbark.pipeline.dense_engine import parse_vector_match
     from birchbark.retrieve.match import OR
 
     vector_match = parse_vector_match(match or "", dense=first_stage_model == "dense")
-    return vector_match, first_stage(first_stage_model, vector_match.terms or OR, **options)
+    stage = first_stage(first_stage_model, vector_match.terms or OR, **options)
+    return vector_match if match or vector_match.used else None, stage
 
 
 def first_stage(

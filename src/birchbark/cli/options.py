@@ -92,8 +92,9 @@ _retrieval_options = option_group(
         metavar="MODE",
         help="Which documents are candidates: those with any query term (or), with every term "
         "(and), with at least N terms (a number), or all documents (all). ann:K: the K nearest "
-        "documents by stored vectors; ann:K+or, ann:K+and, …: the union of both.  [default: or; "
-        "with dense, as many nearest documents as requested]",
+        "documents by stored vectors, or as many as requested (ann). ann+or, ann:K+and, …: both; "
+        "the nearest are half of them, or K if that is less.  [default: or; ann with dense; ann+or "
+        "for re-ranking if the vectors of --embedding are stored]",
     ),
     option(
         "--field",

@@ -63,12 +63,13 @@ def command(
     started = time.perf_counter()
     from birchbark.index.index import Index
     from birchbark.pipeline.deadline import NO_TIME
+    from birchbark.pipeline.dense_engine import DenseEngine
     from birchbark.pipeline.search import search, warm_up
 
     check_given_options()
     text = " ".join(words)  # quotation marks around a query are not needed
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    engine = open_engine(Index(index), threads=choices["threads"], **first_stage_choices)
+    engine = by_terms = open_engine(Index(index), threads=choices["threads"], **first_stage_choices)
     if not engine.index.analyzer.terms(text):
         notify("the query has no terms: it holds only punctuation, stop words or the like")
     rankers: Sequence[Ranker] = ()
@@ -80,6 +81,9 @@ def command(
                 pool.submit(engine.rank, text, 1)  # loads compiled code while models are loaded
                 loaded = make_rankers(**choices)
             with stored_scores(loaded, scores) as rankers:
+                if not first_stage_choices["match"] and not isinstance(by_terms, DenseEngine):
+                    stage = by_terms.stage
+                    engine = DenseEngine.for_rankers(by_terms.index, rankers, stage) or by_terms
                 if budget is not None:
                     warm_up(engine, rankers, text)
                 loaded_at = time.perf_counter()
@@ -87,8 +91,8 @@ def command(
                 answer = search(engine, text, rankers, top, remaining)
                 seconds = time.perf_counter() - loaded_at
     _print_hits(answer, rankers, as_json)
-    if not answer.hits:
-        notify(_no_hits(engine.index, text))
+    if not answer.hits or not len(by_terms.rank(text, 1)):
+        notify(_no_matches(engine.index, text, bool(answer.hits)))
     if not first_stage_only:
         report_stats(answer.stats, engine.index, rankers, seconds)
 
@@ -105,12 +109,17 @@ def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> Non
         show_hits(answer.hits)
 
 
-def _no_hits(index: Index, query: str) -> str:
+def _no_matches(index: Index, query: str, found: bool) -> str:
+    """Return what to say if no document has any of the query's words.
+
+    found: whether there are hits nevertheless.
+    """
     from birchbark.retrieve.spelling import correct_query
 
+    words = "no document has these words; these are nearest in meaning"
     correction = correct_query(index, query)
-    return (
-        f"no document matches; did you mean: {correction}" if correction else "no document matches"
+    return (words if found else "no document matches") + (
+        f"; did you mean: {correction}" if correction else ""
     )
 
 

@@ -196,7 +196,8 @@ def command(
         searcher.warm_up()
         locate(compare_embedding)
         # The index's vectors are computed on the CPU. A service that retrieves by them needs all.
-        fills = choices["device"] == defaults.DEVICE and not vector_match.used
+        retrieves_by_vectors = vector_match is not None and vector_match.used
+        fills = choices["device"] == defaults.DEVICE and not retrieves_by_vectors
         background = None
         if fills and not no_background_vectors:
             background = BackgroundVectors.of(searcher, notify)

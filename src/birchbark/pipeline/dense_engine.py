@@ -13,6 +13,7 @@ from birchbark.errors import InputError, require_at_least
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.index import Index
 from birchbark.pipeline.precompute import VECTORS, embedding_scorer
+from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.read_precomputed import PrecomputedSegments
 from birchbark.records import Document, Float32s, Ranking
 from birchbark.retrieve.engine import IndexEngine
@@ -25,11 +26,12 @@ from birchbark.retrieve.first_stage import (
 from birchbark.retrieve.match import OR, Match, parse_match
 from birchbark.retrieve.vector_search import StoredVectors, filter_masks
 from birchbark.score.scorer import Scorer
-from birchbark.score.vector_quantization import dequantize_vectors
+from birchbark.score.vector_quantization import inner_products
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.text.analyzer import Analyzer
 
 REMEDY = "birchbark index attach INDEX --vectors MODEL"
+MAX_COMPARED = 1_000_000  # vectors without a graph, in 0.05 s; more only for those who ask for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,13 @@ class VectorMatch:
 
     Attributes:
         count: Number of documents nearest to the query that become candidates. 0 for none.
-            Defaults to None: as many as the requested depth.
+            Defaults to None: as many as there are places for.
         terms: Documents that match the query's terms in this way (`OR`, `AND`, or another
             `Match`) become candidates as well. Defaults to None: no documents by terms.
         cosine: True (the default) to score candidates by the cosine of the query and their
             nearest segment, with negative cosines set to 0; False to score them by the model of
-            the first stage, such as BM25.
+            the first stage, such as BM25. Since that model may rank the nearest documents last,
+            they are in the ranking in any case, but take at most half of its places.
     """
 
     count: int | None = None
@@ -60,22 +63,39 @@ class VectorMatch:
         """Whether vectors are used, be it to find candidates or to score them."""
         return self.cosine or self.count != 0
 
+    def nearest(self, depth: int) -> int:
+        """Return how many of the nearest documents are candidates for a ranking of `depth`."""
+        shared = self.terms is not None and not self.cosine
+        places = depth // 2 if shared else depth
+        if self.count is None:
+            return places
+        return min(self.count, places) if shared else self.count
+
+
+BY_TERMS = VectorMatch(0, OR, cosine=False)
+"""Candidates contain any of the query's terms; vectors are not used."""
+
+BY_TERMS_OR_MEANING = VectorMatch(None, OR, cosine=False)
+"""Half of the candidates are the nearest documents, the others the best that contain any term."""
+
 
 def parse_vector_match(text: str, *, dense: bool) -> VectorMatch:
-    """Parse MATCH (see `parse_match`), ann:COUNT, or ann:COUNT+MATCH.
+    """Parse MATCH (see `parse_match`), ann, ann:COUNT, ann+MATCH, or ann:COUNT+MATCH.
 
-    dense: whether candidates are scored by cosine. An empty text stands for the default: if dense,
-    the nearest documents, as many as the requested depth; otherwise documents with any query term.
+    dense: whether candidates are scored by cosine. An empty text stands for the nearest documents
+    if dense, and otherwise for documents with any query term.
     """
     if not text:
-        return VectorMatch() if dense else VectorMatch(0, OR, cosine=False)
+        return VectorMatch() if dense else BY_TERMS
     nearest, plus, terms = text.partition("+")
     if not nearest.startswith("ann"):
         return VectorMatch(0, parse_match(text), dense)
-    count = nearest.removeprefix("ann:")
-    if not count.isdecimal() or (plus and not terms):
-        raise InputError(f"unknown match {text!r}", wanted="ann:COUNT, or ann:COUNT+or, +and, …")
-    return VectorMatch(int(count), parse_match(terms) if plus else None, dense)
+    ann, colon, count = nearest.partition(":")
+    if ann != "ann" or count.isdecimal() != bool(colon) or (plus and not terms):
+        wanted = "ann or ann:COUNT, also with +or, +and, …"
+        raise InputError(f"unknown match {text!r}", wanted=wanted)
+    number = int(count) if colon else None
+    return VectorMatch(number, parse_match(terms) if plus else None, dense)
 
 
 class DenseEngine:
@@ -115,21 +135,46 @@ class DenseEngine:
         self.index, self.match = index, match
         self.stage = stage if match.terms is None else replace(stage, match=match.terms)
         scorer = load(config["model"])
-        self._precomputed = PrecomputedSegments(
-            IndexEngine(index), scorer, parse_segmenter(config["segments"])
-        )
+        segmenter = parse_segmenter(config["segments"])
+        self._precomputed = PrecomputedSegments(index, scorer, segmenter)
         embedding = embedding_scorer(scorer)
-        if embedding is None or self._precomputed.scorer is scorer:
+        if embedding is None or not self._precomputed.has_vectors:
             raise InputError(
                 f"the vectors were made by a model or version other than {config['model']}",
                 where=str(index.directory),
                 remedy=REMEDY,
             )
         self._embedding = embedding
-        self._vectors = StoredVectors.of(index, attachment, dequantize_vectors)
+        self._vectors = StoredVectors.of(index, attachment, inner_products)
+
+    @classmethod
+    def for_rankers(
+        cls, index: Index, rankers: Sequence[Ranker], stage: FirstStage = FirstStage()
+    ) -> DenseEngine | None:
+        """Return the engine that finds candidates for `rankers`, by terms and by vectors.
+
+        None if terms alone find them: the stage has another match than `OR`, or the index has no
+        vectors that the first ranker uses, or so many without a graph that comparing them would
+        take long.
+
+        Args:
+            index: The index.
+            rankers: The stages that re-rank the candidates.
+            stage: See `DenseEngine`.
+        """
+        if not rankers or stage.match != OR:
+            return None
+        embedding = rankers[0].embedding or rankers[0].scorer
+        if not PrecomputedSegments(index, embedding, rankers[0].segmenter).has_vectors:
+            return None
+        engine = cls(index, lambda model: embedding, BY_TERMS_OR_MEANING, stage)
+        return engine if engine._vectors.without_graph <= MAX_COMPARED else None
 
     def rank(self, query: str, depth: int) -> Ranking:
-        """See `Engine.rank`."""
+        """See `Engine.rank`.
+
+        With `match.terms` and without `match.cosine`, the best of a deeper ranking may be others.
+        """
         require_at_least("depth", depth, 1)
         candidates = self._nearest(query, depth)
         if not self.match.cosine:
@@ -140,9 +185,13 @@ class DenseEngine:
             candidates = self._vectors.nearest_documents(
                 self._embed(query), allowed, depth, exactly=True
             )
+        return self._rank_by_cosine(query, candidates, depth)
+
+    def _rank_by_cosine(self, query: str, masks: list[NDArray[np.bool_]], depth: int) -> Ranking:
+        """Return the `depth` best of the documents in `masks` (documents,), one for each part."""
         doc_ids = [
             doc_id
-            for part, mask in zip(self.index.parts, candidates, strict=True)
+            for part, mask in zip(self.index.parts, masks, strict=True)
             for doc_id in part.doc_ids.take(np.flatnonzero(mask))
         ]
         by_document = self._precomputed.scores(query, doc_ids)
@@ -191,11 +240,18 @@ class DenseEngine:
 
     def _nearest(self, query: str, depth: int) -> list[NDArray[np.bool_]]:
         """Return a mask (documents,) of the nearest documents for each part of the index."""
-        count = depth if self.match.count is None else self.match.count
+        count = self.match.nearest(depth)
         allowed = filter_masks(self.index, self.stage.filters)
         if not count or not self._embedding.spans(query):
             return [np.zeros_like(mask) for mask in allowed]
-        return self._vectors.nearest_documents(self._embed(query), allowed, count)
+        masks = self._vectors.nearest_documents(self._embed(query), allowed, count)
+        if sum(int(mask.sum()) for mask in masks) <= count:
+            return masks
+        nearest = set(self._rank_by_cosine(query, masks, count).doc_ids)
+        for part, mask in zip(self.index.parts, masks, strict=True):
+            found = np.flatnonzero(mask)
+            mask[found] = [doc_id in nearest for doc_id in part.doc_ids.take(found)]
+        return masks
 
     def _with_matching(self, query: str, masks: list[NDArray[np.bool_]]) -> list[NDArray[np.bool_]]:
         """Add the documents that match the query's terms to the masks of the index's parts."""

@@ -49,10 +49,15 @@ class PrecomputedSegments:
         if attachment := store.attachment(TOKENS):
             self._tokens = _if_fitting(attachment, tokens_config(scorer, segmenter))
         if embedding and (attachment := store.attachment(VECTORS)):
-            bits = int(attachment.schema.config["bits"])
+            bits = attachment.schema.config.get("bits", 0)  # not in vectors of other programs
             self._vectors = _if_fitting(attachment, vectors_config(embedding, segmenter, bits))
             if self._vectors:
                 self.scorer = self._rounded = QuantizedEmbeddingScorer(embedding, bits)
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether there are vectors that fit."""
+        return self._vectors is not None
 
     def token_ids(self, doc_ids: Sequence[str], token_budget: int) -> list[tuple[Ids, ...] | None]:
         """Return the token ids of each document's segments.

@@ -90,7 +90,7 @@ def search_with_readers(
         return Answer(snippets.complete(hits), SearchStats())
     stages = [stage_readers.ranker for stage_readers in readers]
     check_query_lengths(stages, query)
-    candidates = engine.rank(query, max(top, *(ranker.depth for ranker in stages)))
+    candidates = _candidates(engine, query, stages[0].depth, max(top, *(r.depth for r in stages)))
     for ranker in stages:
         if ranker.duo:
             ranker.duo.count_comparisons([min(len(candidates), ranker.depth)])
@@ -114,6 +114,19 @@ def search_with_readers(
         lambda *state: on_progress(partial(answer, *state)),
     )
     return answer(ranking, results)
+
+
+def _candidates(engine: Engine, query: str, depth: int, count: int) -> Ranking:
+    """Return the ranking of `depth` that is re-ranked, and below it others, `count` in all."""
+    candidates = engine.rank(query, depth)
+    if count <= depth or len(candidates) < depth:
+        return candidates
+    deeper = engine.rank(query, count)
+    if deeper.doc_ids[:depth] == candidates.doc_ids:
+        return deeper
+    included = set(candidates.doc_ids)
+    others = [doc_id for doc_id in deeper.doc_ids if doc_id not in included]
+    return candidates.followed_by(others).head(count)
 
 
 def _first_stage_hits(engine: Engine, ranking: Ranking, *, scored: bool) -> Iterator[Hit]:
@@ -141,7 +154,7 @@ def _hits(engine: Engine, ranking: Ranking, results: Sequence[StageResult], top:
 
 def warm_up(engine: Engine, rankers: Sequence[Ranker], query: str) -> None:
     """Load everything that is loaded on first use, so that the first search is not slow."""
-    engine.rank(query, 1)
+    engine.rank(query, defaults.RERANKING_DEPTH)
     sentence_spans("A sentence. Another.")  # for snippets
     for ranker in rankers:
         ranker.segmenter(Document("", {"text": "A sentence. Another."}))

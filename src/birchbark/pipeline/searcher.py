@@ -70,13 +70,15 @@ def _memory_cache(scorer: Scorer) -> MemoryCache:
 class _Snapshot:
     """The index as of one commit, with its engine and the document readers opened so far.
 
-    tokens, caches: what the readers remember, the latter by scoring key; also that of earlier
-    snapshots with the same documents. nearest: the engine for searches by vectors alone, opened at
-    the first of these.
+    engine: the first stage. hybrid: the one that finds candidates for BERT by terms and vectors;
+    None if that is `engine`. tokens, caches: what the readers remember, the latter by scoring key;
+    also that of earlier snapshots with the same documents. nearest: the engine for searches by
+    vectors alone, opened at the first of these.
     """
 
     index: Index
     engine: IndexEngine | DenseEngine
+    hybrid: DenseEngine | None
     terms: TermIndex
     tokens: KnownTokens
     caches: dict[tuple[object, ...], ReaderCaches]
@@ -108,8 +110,10 @@ class Searcher:
             stage; `()` for the first stage alone. Defaults to `birchbark-minilm-l6`, which is part
             of the package.
         first_stage: How candidates are found by terms. Defaults to `FirstStage()`: BM25.
-        vector_match: How candidates are found or scored by stored vectors. Defaults to None: no
-            vectors.
+        vector_match: How candidates are found or scored by stored vectors. Defaults to None: for
+            re-ranking, half of the candidates are found by the vectors of the first ranker's
+            embedding, if the index has them; a ranking by the first stage alone uses no vectors.
+            `BY_TERMS` never uses vectors.
         load: Loads the scorer of a model by its name and precision, as `load_scorer` does. Defaults
             to `load_scorer` with a session that batches the segments of concurrent searches.
 
@@ -153,7 +157,7 @@ class Searcher:
 
     def warm_up(self) -> None:
         """Load everything that is loaded on first use, so that the first search is not slow."""
-        warm_up(self._latest().engine, self.rankers, "warm up")
+        warm_up(self._engine(self._latest(), bool(self.rankers)), self.rankers, "warm up")
 
     def search(
         self,
@@ -196,7 +200,7 @@ class Searcher:
         else:
             stages = [rankers] if isinstance(rankers, Ranker) else rankers or ()
         readers = [self._readers(snapshot, ranker) for ranker in stages]
-        engine = self._nearest(snapshot) if nearest else snapshot.engine
+        engine = self._nearest(snapshot) if nearest else self._engine(snapshot, bool(stages))
         if filters:
             engine = engine.filtered(filters)
         terms = snapshot.terms
@@ -212,7 +216,9 @@ class Searcher:
         Raises InputError for a filter by a field that is not a keyword field.
         """
         snapshot = self._latest()
-        engine = snapshot.engine.filtered(filters) if filters else snapshot.engine
+        engine = self._engine(snapshot, bool(self.rankers))
+        if filters:
+            engine = engine.filtered(filters)
         depth = max((ranker.depth for ranker in self.rankers), default=defaults.RERANKING_DEPTH)
         candidates = engine.rank(query, depth).doc_ids
         return count_facets(engine.documents(candidates), snapshot.index.keywords)
@@ -348,13 +354,19 @@ class Searcher:
     def _open(self, before: _Snapshot | None) -> _Snapshot:
         """Open the last commit; if it only changed attachments, with what is cached `before`."""
         index = Index(self.directory)
-        if self._vector_match is None or not self._vector_match.used:
-            engine: IndexEngine | DenseEngine = IndexEngine(index, self._first_stage)
-        else:
+        engine: IndexEngine | DenseEngine = IndexEngine(index, self._first_stage)
+        hybrid = None
+        if self._vector_match is None:
+            hybrid = DenseEngine.for_rankers(index, self.rankers, self._first_stage)
+        elif self._vector_match.used:
             engine = DenseEngine(index, self.load, self._vector_match, self._first_stage)
         same = before is not None and before.index.same_documents(index)
         tokens, caches = (before.tokens, before.caches) if before and same else (KnownTokens(), {})
-        return _Snapshot(index, engine, TermIndex(engine, tokens), tokens, caches)
+        return _Snapshot(index, engine, hybrid, TermIndex(engine, tokens), tokens, caches)
+
+    def _engine(self, snapshot: _Snapshot, reranked: bool) -> IndexEngine | DenseEngine:
+        """Return the engine that finds candidates. reranked: whether BERT will re-rank them."""
+        return snapshot.hybrid or snapshot.engine if reranked else snapshot.engine
 
     def _nearest(self, snapshot: _Snapshot) -> DenseEngine:
         if snapshot.nearest is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +87,8 @@ class ExtraCandidates:
     """Candidates found by something other than their terms, for example by vectors.
 
     documents: for each part of the index, whether each document is one of them, bool (documents,).
-    with_term_matches: whether documents that match by their terms are candidates as well.
+    with_term_matches: whether the best of the documents that match by their terms take the places
+    that these leave.
     """
 
     documents: Sequence[NDArray[np.bool_]]
@@ -119,8 +121,8 @@ def rank_query(
         query: A text, or index terms with weights of 0 or more.
         stage: The settings of the first stage. Default `FirstStage()`: BM25 on `contents`.
         depth: The number of documents to return, 1 or more. Default 1000.
-        extra: Candidates found by other means; those that contain no query term score 0. Default
-            None.
+        extra: Candidates found by other means, which are ranked in any case; those that contain
+            no query term score 0. Default None.
 
     Raises:
         InputError: If a field does not exist, or `depth` or a term's weight is out of range.
@@ -206,16 +208,16 @@ def rank_expanded(
     statistics = collect_statistics(
         index, {name: model for name, (_, model) in models.items()}, list(weights)
     )
-    selections = [Selection(stage.match, terms, stage.filters)]
-    if extra:
-        allowed = {p.name: d for p, d in zip(index.parts, extra.documents, strict=True)}
-        selection = Selection(ALL, terms, stage.filters, allowed)
-        selections = [*selections, selection] if extra.with_term_matches else [selection]
-    rankings = [rank(index, weights, models, statistics, s, depth) for s in selections]
-    return rankings[0] if len(rankings) == 1 else _merge(rankings, depth)
 
+    def best(selection: Selection) -> Ranking:
+        return rank(index, weights, models, statistics, selection, depth)
 
-def _merge(rankings: Sequence[Ranking], depth: int) -> Ranking:
-    """Return the `depth` best documents of several rankings, whose scores agree on shared ones."""
-    scores = dict(pair for ranking in rankings for pair in ranking)
-    return Ranking.of(list(scores), list(scores.values()), depth)
+    by_terms = Selection(stage.match, terms, stage.filters)
+    if extra is None:
+        return best(by_terms)
+    allowed = {part.name: mask for part, mask in zip(index.parts, extra.documents, strict=True)}
+    scores = dict(best(Selection(ALL, terms, stage.filters, allowed)))
+    if extra.with_term_matches:
+        others = (pair for pair in best(by_terms) if pair[0] not in scores)
+        scores |= dict(islice(others, depth - len(scores)))
+    return Ranking.from_pairs(scores)

@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
+from weakref import WeakValueDictionary
 
 from numpy.typing import NDArray
 
@@ -24,13 +25,14 @@ from birchbark.index.attachment_reader import Attachment, Numbers, RowFolder, re
 from birchbark.index.index import Index
 from birchbark.records import Float32s
 
-MIN_VECTORS = 20_000  # exact search of 100,000 takes 0.1 s (benchmarks/RESULTS-NEAREST.md)
+MIN_VECTORS = 200_000  # exact search of 100,000 takes 5 ms (benchmarks/RESULTS-NEAREST.md)
 BATCH = 4_096  # vectors added between two calls of `advance`
 FILE, ABOUT = "graph.faiss", "about.json"
 REMEDY = "remove that folder; `birchbark index attach` builds the graph again"
 
 DecodeVectors = Callable[[Mapping[str, NDArray[Any]]], Float32s]
 Advance = Callable[[int], object]
+_in_use: WeakValueDictionary[tuple[int, ...], HnswGraph] = WeakValueDictionary()  # by their files
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,21 @@ def open_graphs(attachment: Attachment) -> dict[Path, HnswGraph]:
     """Return folder of rows → graph, for each folder that has one; empty without faiss."""
     folders = [rows.path for rows in _row_folders(attachment)] if faiss_installed() else []
     return {
-        folder: HnswGraph(_graph_folder(folder))
-        for folder in folders
-        if _graph_folder(folder).is_dir()
+        folder: _open(_graph_folder(folder)) for folder in folders if _graph_folder(folder).is_dir()
     }
+
+
+def _open(folder: Path) -> HnswGraph:
+    """Open the graph in `folder`, or return the one in use: the checksum reads the whole file."""
+    try:
+        status = (folder / FILE).stat()
+    except OSError:
+        return HnswGraph(folder)  # raises ArtifactError
+    identity = status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+    graph = _in_use.get(identity)
+    if graph is None:
+        graph = _in_use[identity] = HnswGraph(folder)
+    return graph
 
 
 def build_graphs(

@@ -1,16 +1,17 @@
 """Which documents have vectors close to the query's, by exact search or with HNSW graphs?
 
 An attachment of the index stores any number of vectors per document; a document is as close to the
-query as its closest vector. Inner products are computed in blocks, and their last bits depend on
-the block. Documents within `MARGIN` of the last one are therefore returned too, and the caller can
-score them again.
+query as its closest vector. The last bits of inner products depend on how many are computed at
+once. Documents within `MARGIN` of the last one are therefore returned too, and the caller can score
+them again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,34 +19,42 @@ from numpy.typing import NDArray
 from birchbark.index.attachment_reader import Attachment, Numbers, RowFolder, reporting_damage
 from birchbark.index.index import Index
 from birchbark.records import Float32s
-from birchbark.retrieve.hnsw import DecodeVectors, HnswGraph, open_graphs
+from birchbark.retrieve.hnsw import HnswGraph, open_graphs
 from birchbark.retrieve.match import ALL, Selection
 
-ROWS = 1 << 14  # rows that are multiplied by the query at a time
 SPARE = 16  # additional rows requested from a graph
 MARGIN = 1e-5  # more than the cosine of a pair can differ between two blocks
 
 Masks = Sequence[NDArray[np.bool_]]  # for each part, (documents,)
+InnerProducts = Callable[[Mapping[str, NDArray[Any]], Float32s], Float32s]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVectors:
     """The document vectors that an index stores.
 
-    attachment: the attachment that stores them. decode: stored rows → unit vectors, float32
-    (rows, hidden). graphs: folder of rows → its graph; folders without a graph are searched
-    exactly.
+    attachment: the attachment that stores them. inner_products: stored rows and a query (hidden,) →
+    their inner products (rows,). graphs: folder of rows → its graph; folders without a graph are
+    searched exactly.
     """
 
     index: Index
     attachment: Attachment
-    decode: DecodeVectors
+    inner_products: InnerProducts
     graphs: Mapping[Path, HnswGraph]
 
     @classmethod
-    def of(cls, index: Index, attachment: Attachment, decode: DecodeVectors) -> StoredVectors:
+    def of(
+        cls, index: Index, attachment: Attachment, inner_products: InnerProducts
+    ) -> StoredVectors:
         """Open the attachment with all its graphs."""
-        return cls(index, attachment, decode, open_graphs(attachment))
+        return cls(index, attachment, inner_products, open_graphs(attachment))
+
+    @property
+    def without_graph(self) -> int:
+        """Number of vectors that each search compares with the query, one by one."""
+        folders = [folder for of_part in self.attachment.folders for folder in of_part]
+        return sum(len(f.values["vectors"]) for f in folders if f.path not in self.graphs)
 
     def nearest_documents(
         self, query: Float32s, allowed: Masks, count: int, *, exactly: bool = False
@@ -72,13 +81,10 @@ class StoredVectors:
         """Set the entries of `cosines` (documents,) for the documents of `folder`."""
         with reporting_damage(folder.path):
             starts = _vector_starts(folder)
-            for begin, end in _blocks(starts):
-                a, b = int(starts[begin]), int(starts[end])
-                rows = self.decode({name: values[a:b] for name, values in folder.values.items()})
-                nonempty = np.flatnonzero(np.diff(starts[begin : end + 1])) + begin
-                if len(nonempty):
-                    best = np.maximum.reduceat(rows @ query, starts[nonempty] - a)  # (nonempty,)
-                    cosines[folder.docs[nonempty]] = best
+            nonempty = np.flatnonzero(np.diff(starts))  # documents
+            if len(nonempty):
+                products = self.inner_products(folder.values, query)  # (rows,)
+                cosines[folder.docs[nonempty]] = np.maximum.reduceat(products, starts[nonempty])
 
     def _search_graph(
         self,
@@ -108,8 +114,8 @@ class StoredVectors:
                 if len(np.unique(docs[allowed[docs]])) >= count:
                     break
                 requested *= 2
-            vectors = self.decode({name: values[nearest] for name, values in folder.values.items()})
-            np.maximum.at(cosines, docs, vectors @ query)
+            rows_found = {name: values[nearest] for name, values in folder.values.items()}
+            np.maximum.at(cosines, docs, self.inner_products(rows_found, query))
         return None
 
 
@@ -131,16 +137,6 @@ def filter_masks(index: Index, filters: Mapping[str, str]) -> list[NDArray[np.bo
             excluded = selection.excluded(index, part)
         masks.append(~excluded if len(excluded) else np.ones(part.documents, bool))
     return masks
-
-
-def _blocks(starts: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield ranges of documents with about `ROWS` rows each."""
-    begin, documents = 0, len(starts) - 1
-    while begin < documents:
-        end = int(np.searchsorted(starts, starts[begin] + ROWS, side="right")) - 1
-        end = min(documents, max(begin + 1, end))
-        yield begin, end
-        begin = end
 
 
 def _threshold(cosines: Float32s, count: int) -> float:

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from birchbark.checkpoint.weights import quantize_rows
 from birchbark.errors import InputError
+from birchbark.index.compiled import compiled
 from birchbark.records import Float32s, Ids
 from birchbark.score.embedding import EmbeddingScorer
 
 BITS = (16, 8)
 QuantizedVectors = dict[str, NDArray[Any]]
+BLOCK = 1024  # vectors that are converted to float32 at a time, so that they stay in the cache
 
 
 def quantize_vectors(vectors: Float32s, bits: int) -> QuantizedVectors:
@@ -41,6 +43,40 @@ def dequantize_vectors(quantized: Mapping[str, NDArray[Any]]) -> Float32s:
     """Return the float32 vectors (n, hidden) that quantized vectors stand for."""
     vectors: Float32s = quantized["vectors"].astype(np.float32)
     return vectors * quantized["scales"][:, None] if "scales" in quantized else vectors
+
+
+def inner_products(quantized: Mapping[str, NDArray[Any]], query: Float32s) -> Float32s:
+    """Return the inner products (n,) of quantized vectors with a vector (hidden,).
+
+    They are those of `dequantize_vectors(quantized)`, ten times as fast, but for the last bits,
+    which may depend on n.
+    """
+    vectors = quantized["vectors"]
+    products = np.empty(len(vectors), np.float32)
+    in_8_bits = "scales" in quantized
+    factors = query if in_8_bits else query * np.float32(2.0**112)  # see _widen
+    for begin in range(0, len(vectors), BLOCK):
+        rows = vectors[begin : begin + BLOCK]
+        floats = rows.astype(np.float32) if in_8_bits else _widen(rows.view(np.uint16))
+        np.matmul(floats.view(np.float32), factors, out=products[begin : begin + BLOCK])
+    return products * quantized["scales"] if in_8_bits else products
+
+
+@compiled
+def _widen(bits: NDArray[np.uint16]) -> NDArray[np.uint32]:
+    """Return float16 numbers as float32 numbers that are smaller by 2^112.
+
+    Both are given by their bits. Sign and fraction move to their new places, and the exponent stays
+    as it is; 112 is the difference of the two formats' exponent biases. numpy's own conversion
+    takes ten times as long.
+    """
+    widened = np.empty(bits.shape, np.uint32)
+    for i in range(bits.shape[0]):
+        for j in range(bits.shape[1]):
+            number = np.uint32(bits[i, j])
+            sign = (number & np.uint32(0x8000)) << np.uint32(16)
+            widened[i, j] = sign | (number & np.uint32(0x7FFF)) << np.uint32(13)
+    return widened
 
 
 class QuantizedEmbeddingScorer:

@@ -14,7 +14,6 @@ from starlette.responses import RedirectResponse, Response
 
 from birchbark.combine.aggregate import Top
 from birchbark.pipeline.example_queries import example_queries
-from birchbark.pipeline.precompute import VECTORS
 from birchbark.serve.service import NotFoundError, Service
 from birchbark.show.attention import attention_script
 from birchbark.show.draw_plot import colours
@@ -123,7 +122,6 @@ def _describe_collection(service: Service) -> dict[str, Any]:
         "changed": index.changed.isoformat(),
         "examples": examples,
         "files": service.files.exist,
-        "vectors": VECTORS in index.attachments,
     }
 
 

@@ -72,7 +72,6 @@ function search({ newQuery }) {
 async function searchUntilComplete(signal, started, newQuery) {
   let answer = await searchOnce(signal, started, newQuery);
   if (newQuery) { suggest(signal); loadFilters(byId("filters"), state, signal, narrow); }
-  if (!answer.hits.length && state.about.vectors && newQuery) { await showNearest(signal); return; }
   for (let before = -1; !answer.exact && answer.hits.length && answer.pairs > before;) {
     before = answer.pairs;
     await visible(signal);
@@ -86,7 +85,10 @@ async function searchOnce(signal, started, newQuery) {
   let answer, first = true, shown = false;
   for await (answer of searchStream(request("bert"), signal)) {
     started();
-    if (newQuery && first) state.firstStageRanks = new Map(answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
+    if (newQuery && first) {
+      state.firstStageRanks = new Map(answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
+      state.withoutWords = answer.hits.length > 0 && answer.hits.every(hit => !hit.first_stage);
+    }
     if (newQuery || answer.scored || !answer.hits.length) { showHits(byId("hits"), answer, state.about, state.firstStageRanks, open); shown = true; }
     showStatus(answer, newQuery && first);
     first = false;
@@ -114,15 +116,6 @@ stop.addEventListener("click", () => {
   showStatus(state.last, true, true);
   queryField.focus();
 });
-
-// No document has any of the query's words: shows those that are nearest in meaning.
-async function showNearest(signal) {
-  for await (const answer of searchStream(request("nearest"), signal)) {
-    state.firstStageRanks = new Map(answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
-    showHits(byId("hits"), answer, state.about, state.firstStageRanks, open);
-    showText(answer.hits.length ? "No document has these words. These are nearest in meaning:" : NO_RESULTS);
-  }
-}
 
 async function suggest(signal) {
   const { correction } = await getJson(`/spelling?query=${encodeURIComponent(state.query)}`, signal).catch(() => ({}));
@@ -174,7 +167,8 @@ function showStatus(answer, announce, final = false) {
   const { candidates, planned, hits } = answer, { text, notes, retry } = describe(answer, state.about, final, Object.keys(state.filters).length > 0);
   progress.hidden = final || !candidates;
   progress.value = (answer.pairs - answer.embedded) / (planned || answer.segments || 1);
-  showText(text, notes, announce ? `${counted(hits.length, "result")}. ${text}` : null);
+  const shown = state.withoutWords && hits.length ? `No document has these words. These are nearest in meaning. ${text}` : text;
+  showText(shown, notes, announce ? `${counted(hits.length, "result")}. ${shown}` : null);
   if (retry) offerRetry(retry);
 }
 
