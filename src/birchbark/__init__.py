@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from birchbark.index.writer import IndexWriter
     from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats, Snippet
     from birchbark.pipeline.compare_hits import Duo
-    from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch
+    from birchbark.pipeline.dense_engine import BY_TERMS, DenseEngine, VectorMatch
     from birchbark.pipeline.rank_texts import RankedText, rank
     from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.reading_plan import ReadingPlan, Select
@@ -70,6 +70,7 @@ _HOME = {
     "Hit": "pipeline.answer",
     "SearchStats": "pipeline.answer",
     "Snippet": "pipeline.answer",
+    "BY_TERMS": "pipeline.dense_engine",
     "DenseEngine": "pipeline.dense_engine",
     "VectorMatch": "pipeline.dense_engine",
     "Duo": "pipeline.compare_hits",
@@ -106,6 +107,7 @@ _HOME = {
 __all__ = [
     "AND",
     "BM25",
+    "BY_TERMS",
     "OR",
     "RM3",
     "Aggregation",

@@ -248,6 +248,29 @@ def test_other_first_stages_are_compared(study: SmallStudy) -> None:
     assert "Tiny.k1" not in study.run("given").runs
 
 
+def test_rows_with_stored_vectors(study: SmallStudy, bert: Callable[..., Path]) -> None:
+    """Half of their candidates are found by the vectors, except where the recipe names a run."""
+    embedding = f'embedding = "{bert()}"'
+    study.replace('"deep"', '"deep"\nstored_vectors = true')
+    with pytest.raises(InputError, match="row deep: stored_vectors needs an embedding"):
+        study.run()
+    study.replace('model = "cross"', f'model = "cross"\n{embedding}')
+    study.replace("depth = 2", 'depth = 2, embedding = "none"')
+    study.replace('title = "Pipelines"', 'title = "Pipelines"\ndepth = 4')
+    outcome = study.run()
+    found, by_terms = outcome.runs["Tiny.deep"], outcome.runs["Tiny.first stage"]
+    others = [
+        set(found.rankings[query_id].doc_ids) - set(by_terms.rankings[query_id].doc_ids)
+        for query_id in QUERIES
+    ]
+    assert any(others)
+    assert all(len(ranking) <= 4 for ranking in found.rankings.values())
+    write_run(replace(by_terms, tag="given"), study.root / "given.run")
+    study.append('run = "given.run"\n')
+    for query_id, ranking in study.run("given").runs["Tiny.deep"].rankings.items():
+        assert set(ranking.doc_ids) == set(by_terms.rankings[query_id].doc_ids)
+
+
 def test_segments_of_a_collection(study: SmallStudy) -> None:
     """Documents of this collection are split differently in all rows."""
     before = study.run()

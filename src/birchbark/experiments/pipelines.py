@@ -21,14 +21,18 @@ from birchbark.experiments.training_variants import read_variants
 from birchbark.experiments.tuned_pipelines import TunedWeights, cross_validated
 from birchbark.index.build_index import Schema
 from birchbark.index.index import Index
+from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answer import SearchStats
+from birchbark.pipeline.dense_engine import DenseEngine
 from birchbark.pipeline.load_rankers import with_score_caches
+from birchbark.pipeline.precompute import embedding_scorer, precompute_vectors
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.stage_options import ALL, NONE, StageOptions
 from birchbark.records import Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
+from birchbark.score.embedding import EmbeddingScorer
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.table import Column
@@ -58,6 +62,8 @@ class PipelineExperiment(ModelExperiment):
         first_stages: Row → another first stage, without re-ranking, for comparison. Collections
             with a given run have no such rows.
         segments_of: Collection → how its documents are split, where it differs from `stages`.
+        stored_vectors: Names of rows that search an index with the vectors of their embedding: half
+            of the candidates are found by them, unless the collection has a run.
         timed: The number of queries per collection, evenly spaced, on which speed is measured. Each
             pipeline ranks them again without cached scores.
         over: A numeric option of the last stage, over which the measures are plotted; empty for
@@ -72,6 +78,7 @@ class PipelineExperiment(ModelExperiment):
     rm3: bool
     first_stages: Mapping[str, FirstStage]
     segments_of: Mapping[str, str]
+    stored_vectors: frozenset[str]
     timed: int
     over: str
     tuned: Mapping[str, TunedWeights]
@@ -88,11 +95,14 @@ class PipelineExperiment(ModelExperiment):
         first_stages = _read_first_stages(section)
         rows: dict[str, tuple[StageOptions, ...]] = {}
         tuned: dict[str, TunedWeights] = {}
+        stored_vectors: set[str] = set()
         for row in section.sections("rows"):
             name = _new_name(row, (FIRST, *first_stages, *rows))
             rows[name] = tuple(default.updated(stage) for stage in row.sections("stages"))
             if not rows[name]:
                 raise InputError("no stages", where=row.where("stages"))
+            if row.boolean("stored_vectors", False):
+                stored_vectors.add(name)
             if "tuned" in row.keys:
                 tuned[name] = TunedWeights.read(row.section("tuned"), rows[name])
             row.reject_unknown_keys()
@@ -116,6 +126,7 @@ class PipelineExperiment(ModelExperiment):
             rm3=section.boolean("rm3", False),
             first_stages=first_stages,
             segments_of={name: segments.text(name) for name in segments.keys},
+            stored_vectors=frozenset(stored_vectors),
             timed=section.integer("timed", 10, minimum=1),
             over=section.one_of("over", ("depth", "duo_depth")) if "over" in section.keys else "",
             tuned=tuned,
@@ -147,7 +158,9 @@ class PipelineExperiment(ModelExperiment):
                 model for stage in stages for model in models_of(stage).values()
             } <= existing.keys():
                 for variant in (stages, *(self.tuned[name].variants if name in self.tuned else ())):
-                    loader.rankers(name, variant, existing)
+                    first = loader.rankers(name, variant, existing)[0]
+                    if name in self.stored_vectors and _embedding(first) is None:
+                        raise InputError("stored_vectors needs an embedding", where=f"row {name}")
         collections = [workspace.open(files) for files in recipe.collections]
         prepared = self.compared.prepare(workspace)
         ranked = [
@@ -203,18 +216,28 @@ class PipelineExperiment(ModelExperiment):
             return loader.rankers(name, stages, models)
 
         def rank(
-            name: str, rankers: Sequence[Ranker], add: Callable[[str, SearchStats], None]
+            searched: Index,
+            candidates: Run,
+            rankers: Sequence[Ranker],
+            add: Callable[[str, SearchStats], None],
         ) -> Run:
             with with_score_caches(rankers, workspace.cache_or_scratch / "scores") as cached:
-                return rerank(index, first, queries, cached.rankers, tag=name, on_query=add)
+                return rerank(searched, candidates, queries, cached.rankers, on_query=add)
 
         for name, stages in self.rows.items():
             workspace.progress(f"{collection.name}: {name}")
             rankers, work = load(name, stages), _TotalWork()
-            ranked.runs[name] = rank(name, rankers, work.add)
+            searched, candidates = index, first
+            if name in self.stored_vectors:
+                searched = _with_vectors(workspace, collection, rankers[0])
+                engine = DenseEngine.for_rankers(searched, rankers, stage)
+                if engine and not collection.run:
+                    of_queries = {q.query_id: engine.rank(q.text, recipe.depth) for q in queries}
+                    candidates = Run(of_queries, FIRST)
+            ranked.runs[name] = replace(rank(searched, candidates, rankers, work.add), tag=name)
             if weights := self.tuned.get(name):
                 runs = [
-                    rank(name, load(name, variant), lambda *of_query: None)
+                    rank(searched, candidates, load(name, variant), lambda *of_query: None)
                     for variant in weights.variants
                 ]
                 qrels = collection.qrels
@@ -222,7 +245,7 @@ class PipelineExperiment(ModelExperiment):
                 ranked.runs[name], ranked.tunings[name] = cross_validated(
                     name, weights, runs, qrels, folds, self.tune
                 )
-            seconds = sum(_time(index, first, query, rankers) for query in timed)
+            seconds = sum(_time(searched, candidates, query, rankers) for query in timed)
             ranked.costs[name] = Cost(
                 seconds=seconds / len(timed),
                 parameters=loader.parameters(stages, models),
@@ -250,6 +273,21 @@ def _read_first_stages(section: Section) -> dict[str, FirstStage]:
         stages[name] = read_first_stage(table)
         table.reject_unknown_keys()
     return stages
+
+
+def _with_vectors(workspace: Workspace, collection: TestCollection, ranker: Ranker) -> Index:
+    """Build an index of the collection with the vectors that the ranker uses."""
+    embedding = _embedding(ranker)
+    assert embedding
+    index = workspace.index(collection, Schema("english"))
+    workspace.progress(f"{collection.name}: computing vectors")
+    with IndexWriter(index.directory) as writer:
+        precompute_vectors(embedding, ranker.segmenter, embedding.name).attach(writer)
+    return Index(index.directory)
+
+
+def _embedding(ranker: Ranker) -> EmbeddingScorer | None:
+    return embedding_scorer(ranker.embedding or ranker.scorer)
 
 
 def _new_name(row: Section, others: Iterable[str]) -> str:
