@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,34 @@ def test_replace_swaps_the_directory(tmp_path: Path) -> None:
         with new_directory(tmp_path / "x", replace=True) as scratch:
             (scratch / name).write_text("")
     assert [p.name for p in (tmp_path / "x").iterdir()] == ["new"]
+
+
+def test_directories_of_killed_processes_are_deleted(tmp_path: Path) -> None:
+    """Those of running processes stay, and so do folders of other programs."""
+    code = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from birchbark.artifact import new_directory\n"
+        "with new_directory(Path('x')) as scratch:\n"
+        "    (scratch / 'half').write_text('')\n"
+        "    print(scratch.name, flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    (tmp_path / ".birch").mkdir()
+    command = [sys.executable, "-c", code]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout
+        scratch = tmp_path / process.stdout.readline().strip()
+        with new_directory(tmp_path / "y"):
+            assert (scratch / "half").exists()
+        process.kill()
+    assert (scratch / "half").exists()
+    with new_directory(tmp_path / "z"):
+        assert not scratch.exists()
+    assert {path.name for path in tmp_path.iterdir()} == {".birch", "y", "z"}
 
 
 def test_json_round_trip_and_damage(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """How are files and directories written atomically, locked and fingerprinted?
 
 Each is written under a temporary name beside its target, flushed to disk, and renamed. A killed
-process may leave files behind whose names begin with `.tmp-`; these are never read.
+process may leave files behind whose names begin with `.birchbark-`; these are never read, and
+folders among them are deleted when another one is written beside them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import IO, Any
 from birchbark._version import __version__
 from birchbark.errors import ArtifactError, InputError
 
-TEMPORARY = ".tmp-"
+TEMPORARY = ".birchbark-"
 _OPEN_STREAM = re.compile(r"/dev/stdout|/dev/stderr|/(?:dev|proc/self)/fd/(\d+)")
 LOCK_INTERVAL = 0.02  # seconds between two attempts to lock a file
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
@@ -54,7 +55,8 @@ def new_directory(
     _check_target(target, replace, check)
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=target.parent))
+    _delete_abandoned(target.parent)
+    scratch, locked = _locked_directory(target.parent)
     try:
         yield scratch
         scratch.chmod(0o777 & ~_umask())
@@ -70,6 +72,35 @@ def new_directory(
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
+    finally:
+        os.close(locked)
+
+
+def _locked_directory(parent: Path) -> tuple[Path, int]:
+    """Make a temporary directory; return it and its locked descriptor, which shows that it is used.
+
+    Where the file system has no locks, it is not locked, and nobody else can lock it.
+    """
+    while True:
+        scratch = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=parent))
+        descriptor = os.open(scratch, os.O_RDONLY)
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if scratch.exists():
+            return scratch, descriptor
+        os.close(descriptor)  # another process took it for abandoned before it was locked
+
+
+def _delete_abandoned(parent: Path) -> None:
+    """Delete temporary directories of processes that no longer exist."""
+    for path in parent.glob(TEMPORARY + "*"):
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(descriptor)
 
 
 def _check_target(target: Path, replace: bool, check: Callable[[Path], object]) -> None:

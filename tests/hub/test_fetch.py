@@ -63,7 +63,7 @@ def assert_refused(hub: Imitation, error: type[BirchbarkError], message: str) ->
     """Check that fetching fails with this error and leaves nothing behind."""
     with pytest.raises(error, match=message) as raised:
         fetch_model(hub)
-    assert ".tmp-" not in str(raised.value)
+    assert ".birchbark-" not in str(raised.value)
     folder = model_path(ID).parent
     assert not folder.exists() or not list(folder.iterdir())
 
@@ -164,8 +164,8 @@ def test_a_hub_without_checksums(hub: Imitation, name: str) -> None:
 def test_leftovers_of_a_kill_are_not_models(hub: Imitation) -> None:
     """Temporary folders that a killed process left are not listed."""
     fetch_model(hub)
-    (model_path(ID).parent / ".tmp-x").mkdir()
-    (model_path(ID).parent / ".tmp-x" / SOURCE).write_text("{}")
+    (model_path(ID).parent / ".birchbark-x").mkdir()
+    (model_path(ID).parent / ".birchbark-x" / SOURCE).write_text("{}")
     assert fetched_models() == [(ID, model_path(ID))]
 
 

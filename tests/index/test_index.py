@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.compiled import compiled, on_first_compile
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.arrays import map_array, save_array
 from birchbark.index.build_index import Schema, build_index
-from birchbark.index.compiled import compiled, on_first_compile
 from birchbark.index.index import Index
 from birchbark.index.layout import MANIFEST, Manifest
 from birchbark.index.writer import IndexWriter

@@ -77,7 +77,7 @@ def progress(label: str, total: int | None = None) -> Iterator[Advance]:
 
 @cache
 def _notify_of_compilation() -> None:
-    from birchbark.index.compiled import on_first_compile
+    from birchbark.compiled import on_first_compile
 
     on_first_compile(lambda: notify("compiling (takes a few seconds, only once per installation)"))
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.compiled import compiled
 from birchbark.index.arrays import save_array, smallest_uint
-from birchbark.index.compiled import compiled
 
 # numba compiles these constants into the kernels of postings.py and caches the result by file. If
 # you change one, also change postings.py and raise VERSION in layout.py.

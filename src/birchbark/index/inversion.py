@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.index.compiled import compiled
+from birchbark.compiled import compiled
 
 Ints = NDArray[np.int64]
 UInts = NDArray[np.uint32]

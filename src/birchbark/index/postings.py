@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from birchbark.index.compiled import compiled
+from birchbark.compiled import compiled
 from birchbark.index.compress_postings import BLOCK, ENTRY, LONG, MAX_TF
 
 # All kernels are in this file because numba caches compiled code by file.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.index.compiled import compiled
+from birchbark.compiled import compiled
 from birchbark.index.word_spans import WordSpans
 
 LONGEST, SHORT = 64, 7  # largest size in bytes of a string in the table, and of one that is a key

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from birchbark.compiled import compiled
 from birchbark.index.arrays import map_array, map_bytes, save_array, smallest_uint
-from birchbark.index.compiled import compiled
 
 
 def write_strings(path: Path, strings: Sequence[str], *, runs: bool = False) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.compiled import compiled
 from birchbark.index.arrays import GrowingArray
-from birchbark.index.compiled import compiled
 from birchbark.index.string_ids import StringIds
 from birchbark.index.word_spans import token_spans, word_spans
 from birchbark.text.analyzer import Analyzer

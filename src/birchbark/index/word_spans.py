@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.index.compiled import compiled
+from birchbark.compiled import compiled
 from birchbark.text.words import BETWEEN_DIGITS, BETWEEN_LETTERS
 
 # The kind of each byte, as flags.

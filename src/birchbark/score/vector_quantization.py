@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.checkpoint.weights import quantize_rows
+from birchbark.compiled import compiled
 from birchbark.errors import InputError
-from birchbark.index.compiled import compiled
 from birchbark.records import Float32s, Ids
 from birchbark.score.embedding import EmbeddingScorer
 

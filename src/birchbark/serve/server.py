@@ -177,11 +177,16 @@ def run(application: Any, listening: socket.socket, grace: float) -> None:
         timeout_graceful_shutdown=math.ceil(grace),
     )
     sys.setswitchinterval(SWITCH_SECONDS)
-    logging.getLogger("uvicorn.error").addFilter(_is_no_second_signal)
+    logging.getLogger("uvicorn.error").addFilter(_is_of_use)
     with suppress(KeyboardInterrupt):  # uvicorn raises the signal again at the end
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def _is_no_second_signal(record: logging.LogRecord) -> bool:
-    """Whether a message is other than that a second Ctrl-C has ended what was still running."""
-    return "CancelledError" not in record.getMessage()
+def _is_of_use(record: logging.LogRecord) -> bool:
+    """Whether an operator can use a message.
+
+    Not of use: that a second Ctrl-C ended what was still running, and advice to install a library
+    for WebSockets when a client has asked for one.
+    """
+    message = record.getMessage()
+    return "CancelledError" not in message and "WebSocket library" not in message

@@ -1,4 +1,4 @@
-"""How are loops over postings compiled, and where is the compiled code cached?
+"""How are loops compiled, and where is the compiled code cached?
 
 numba caches compiled code beside the source file or, if it cannot write there, in the user's cache
 folder. If it can write to neither, the code is compiled again in every process, which takes
