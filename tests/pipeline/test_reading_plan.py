@@ -143,7 +143,13 @@ def naive(case: Case) -> list[tuple[str, float, set[str]]]:
             order = [*best, *(i for i in order if i not in best)]
         orders.append(order[: plan.segments])
     prior = np.argsort(-(first + embedding).astype(np.float32), kind="stable").tolist()
-    positions = prior[: plan.documents]
+    admitted = prior
+    if e:  # by the first place: the 2 j + 1 best of one order, and the j best of the other
+        near = np.argsort(-embedding, kind="stable").tolist()
+        places = [(i + i // 2, p) for i, p in enumerate(prior)]
+        places += [(3 * j + 2, p) for j, p in enumerate(near)]
+        admitted = list(dict.fromkeys(p for _, p in sorted(places)))
+    positions = admitted[: plan.documents]
     read, left = [], np.inf if plan.pairs is None else plan.pairs
     for position in positions:
         left -= len(orders[position])
@@ -194,6 +200,18 @@ def test_the_best_are_those_of_reading_all_that_the_plan_asks_for(case: Case) ->
     every = case.scored(len(case.first))
     assert hits == every.hits()[: case.top]
     assert scoring.stats.pairs <= every.stats.pairs
+
+
+def test_the_best_by_the_embedding_is_read_however_low_in_the_first_stage() -> None:
+    """It is the third document that the plan admits; without an embedding it is not read."""
+    library = Library([[(0.1, 0.1, 1)]] * 8 + [[(0.9, 0.9, 0)]])
+    first = Ranking.of(list(library.texts), [9.0 - i for i in range(9)])
+    plan = ReadingPlan(segments=1, documents=3)
+    interpolation = Interpolation(0.9, Scale.MAX)
+    ranker = Ranker(Written(), Windows(1, 0), interpolation=interpolation, plan=plan)
+    for embedding, read in ((WrittenEmbedding(), {"d0", "d1", "d8"}), (None, {"d0", "d1", "d2"})):
+        case = Case(library, first, set(), replace(ranker, embedding=embedding), 9)
+        assert {h.document.doc_id for h in case.scored().hits() if h.scored} == read
 
 
 @given(case=cases())

@@ -198,13 +198,28 @@ class TopKScoring:
         """Return all candidates by first stage and embedding; of equals the first one first."""
         return [self._doc_ids[i] for i in best_first(self._scores.prior)]
 
+    def _reading_order(self) -> list[int]:
+        """Return the positions of all candidates in the order in which the plan admits them.
+
+        They are ordered by first stage and embedding, but the j best by the embedding alone come
+        after the 2 j best at the latest: the first stage gives its best candidate full marks, even
+        if that has only the commonest of the query's words.
+        """
+        order = [self._positions[doc_id] for doc_id in self._prior()]
+        if not self._ranker.embedding_share:
+            return order
+        mixed: list[int] = []
+        for place, position in enumerate(best_first(self._embedding.weighted)):
+            mixed += [*order[2 * place : 2 * place + 2], position]
+        return list(dict.fromkeys(mixed))
+
     def _apply_plan(self, deadline: Deadline) -> bool:
         """Set which documents may be read, and the bounds of their scores.
 
         Returns false if the time does not suffice for counting segments.
         """
         plan, in_time = self._ranker.plan, True
-        positions = [self._positions[doc_id] for doc_id in self._prior()[: plan.documents]]
+        positions = self._reading_order()[: plan.documents]
         if plan.pairs is not None:
             enough = deadline.part(SPLITTING_SHARE)
             within, in_time = self._within(positions, plan.pairs, enough)

@@ -29,9 +29,10 @@ class ReadingPlan:
 
     The scorer reads the best `segments` segments of each of the best candidates: as many candidates
     as `pairs` suffices for, and at most `documents`. Candidates are ordered by their first-stage
-    score and their evidence by the embedding; segments by the embedding's scores or, if the ranker
-    has no embedding, by `select`. Candidates that are not read keep their order below those that
-    are.
+    score and their evidence by the embedding, but every third place is for the best by the
+    embedding alone. Segments are ordered by the embedding's scores or, if the ranker has no
+    embedding, by `select`. Candidates that are not read follow those that are, by first stage and
+    embedding.
 
     Attributes:
         segments: Number of segments of each document that the scorer reads. Those of a document of
