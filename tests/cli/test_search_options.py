@@ -177,6 +177,18 @@ def test_a_misspelt_query_without_hits(here: Path) -> None:
     assert birchbark(*command, "zzzzzzzz")[1].splitlines()[0] == "no document matches"
 
 
+def test_a_filter_that_no_document_meets(here: Path) -> None:
+    """The message lists the values that there are."""
+    records = [{"id": str(n), "text": "birch", "kind": f"kind {n}"} for n in range(14)]
+    Path("kinds.jsonl").write_text("\n".join(map(json.dumps, records)))
+    birchbark("index", "kinds.jsonl", "--to", "kinds", "--keyword", "kind")
+    command = ("search", "kinds", "birch", "--first-stage-only", "--filter")
+    messages = birchbark(*command, "kind=3")[1]
+    assert "no document has kind=3; there are: kind 0, kind 1, kind 10" in messages
+    assert messages.rstrip().endswith(", …")
+    assert "no document has" not in birchbark(*command, "kind=kind 3")[1]
+
+
 def test_without_common_words_the_nearest_are_shown(here: Path) -> None:
     """If their vectors are stored; a note says so, and offers a correction."""
     write_bert(here / "embedding", positions=64)

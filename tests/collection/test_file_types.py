@@ -35,6 +35,7 @@ def read(folder: Path, name: str, contents: str | bytes) -> Document:
         ("README", "text"),
         ("README.Debian", "text"),
         ("NEWS.Debian.gz", "text"),
+        ("changelog.Debian.gz", "text"),
         ("a.Debian", None),
         ("README.md", "markdown"),
         ("a.HTML", "html"),
@@ -112,6 +113,9 @@ def test_pdf(tmp_path: Path) -> None:
             pyplot.close(figure)
     ((_, document),) = read_folder(tmp_path, Intake(skip_bad=False))
     assert (document.title, document.fields["type"]) == ("Birch bark", "pdf")
+    pyplot.figure().savefig(tmp_path / "a.pdf", metadata={"Title": "(anonymous)"})
+    ((_, untitled),) = read_folder(tmp_path, Intake(skip_bad=False))
+    assert untitled.title == ""
     assert [page.strip() for page in document.text.split(PAGE_BREAK)] == [
         "The bark is white.",
         "It peels easily.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,7 +91,10 @@ def command(
                 answer = search(engine, text, rankers, top, remaining)
                 seconds = time.perf_counter() - loaded_at
     _print_hits(answer, rankers, as_json)
-    if not answer.hits or not len(by_terms.rank(text, 1)):
+    unmet = () if answer.hits else _unmet_filters(engine.index, by_terms.stage.filters)
+    for message in unmet:
+        notify(message)
+    if not unmet and (not answer.hits or not len(by_terms.rank(text, 1))):
         notify(_no_matches(engine.index, text, bool(answer.hits)))
     if not first_stage_only:
         report_stats(answer.stats, engine.index, rankers, seconds)
@@ -107,6 +110,22 @@ def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> Non
             click.echo(json.dumps(_json_object(hit) | of_answer, ensure_ascii=False))
     else:
         show_hits(answer.hits)
+
+
+def _unmet_filters(index: Index, filters: Mapping[str, str]) -> list[str]:
+    """Return a message for each filter that no document meets; it lists the values that exist."""
+    from birchbark.pipeline.facets import MAX_VALUES
+    from birchbark.retrieve.vector_search import filter_masks
+
+    messages = []
+    for name, value in filters.items():
+        if not any(mask.any() for mask in filter_masks(index, {name: value})):
+            number = index.filter_number(name)
+            values = sorted({term for part in index.parts for term in part.fields[number].terms()})
+            more = ", …" if len(values) > MAX_VALUES else ""
+            listed = ", ".join(values[:MAX_VALUES])
+            messages.append(f"no document has {name}={value}; there are: {listed}{more}")
+    return messages
 
 
 def _no_matches(index: Index, query: str, found: bool) -> str:

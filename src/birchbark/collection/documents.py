@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from birchbark.collection.cord19 import METADATA, read_cord19
@@ -127,9 +127,17 @@ def checked_documents(
         raise InputError(
             "no documents",
             where=collection,
-            found=f"{len(intake.skipped)} bad records" if intake.skipped else "",
-            remedy="; ".join(intake.notes) or "check the path and --format",
+            found=_skipped(intake.skipped),
+            remedy="; ".join(intake.notes)
+            or ("" if intake.skipped else "check the path and --format"),
         )
+
+
+def _skipped(errors: Sequence[InputError]) -> str:
+    """Return how many bad records were skipped, and why the first one was; empty without any."""
+    if not errors:
+        return ""
+    return f"{len(errors):,} skipped, first {errors[0]}"
 
 
 def detect_format(path: Path) -> str:

@@ -89,11 +89,12 @@ def file_type(path: Path) -> FileType | None:
     """Return the type of the file that its name indicates; None if that type is not read.
 
     The suffix before .gz counts. A name without a known suffix indicates plain text if it has none
-    at all or begins with a word in capitals, such as README or NEWS.Debian.
+    at all, or begins with a word in capitals or with `changelog`: README, NEWS.Debian.
     """
     name = path.stem if path.suffix == ".gz" else path.name
     first, suffix = name.split(".")[0], Path(name).suffix
     if _MANUAL_SECTION.fullmatch(suffix):
         return MANUAL_PAGE
     known = OF_SUFFIX.get(suffix.lower())
-    return NAMED_LIKE_TEXT if known is None and (not suffix or first.isupper()) else known
+    like_text = not suffix or first.isupper() or first.lower() == "changelog"
+    return NAMED_LIKE_TEXT if known is None and like_text else known

@@ -110,7 +110,7 @@ class FolderChanges:
         for path in walk(folder, intake, self.source.include, self.source.exclude):
             kind = file_type(path)
             if kind is None:
-                intake.note(f"file of another type not read: {path.suffix or 'no suffix'}")
+                intake.note(f"file of another type not read: {_suffixes(path) or 'no suffix'}")
                 continue
             try:
                 status = _status(folder / path)
@@ -118,6 +118,11 @@ class FolderChanges:
                 intake.bad_file(error)
                 continue
             yield path, status, kind
+
+
+def _suffixes(path: Path) -> str:
+    """Return the suffix, of a compressed file with the one before it; empty if there is none."""
+    return f"{Path(path.stem).suffix}.gz" if path.suffix == ".gz" else path.suffix
 
 
 def _status(file: Path) -> stat_result:
@@ -151,7 +156,7 @@ def _document(file: File, path: Path, status: stat_result, kind: FileType) -> Do
     path: below the folder.
     """
     if kind.accepts and not kind.accepts(file.raw):
-        file.intake.note(f"file of another type not read: {path.suffix or 'no suffix'}")
+        file.intake.note(f"file of another type not read: {_suffixes(path) or 'no suffix'}")
         return None
     if remedy := kind.missing():
         file.intake.note(f"{kind.name} file not read: {remedy}")

@@ -9,6 +9,7 @@ from birchbark.collection.files.file import Fields, File
 from birchbark.errors import InputError
 
 PAGE_BREAK = "\f"  # precedes every page but the first one
+PLACEHOLDERS = {"(anonymous)", "untitled"}  # that programs write for lack of a title
 _HYPHENATED = re.compile("[\x02\ufffe]\\s*")  # PDFium's mark for a word that goes on
 
 
@@ -27,9 +28,10 @@ def read_pdf(file: File) -> Fields:
 
     try:
         with pypdfium2.PdfDocument(file.raw) as document:
-            title = document.get_metadata_value("Title")
+            title = " ".join(document.get_metadata_value("Title").split())
             pages = [page.get_textpage().get_text_bounded() for page in document]
     except pypdfium2.PdfiumError as error:
         raise InputError(f"the PDF cannot be read: {error}") from None
     texts = (_HYPHENATED.sub("", page).replace("\r\n", "\n").strip() for page in pages)
-    return {"title": " ".join(title.split()), "text": f"\n{PAGE_BREAK}".join(texts).rstrip()}
+    title = "" if title.lower() in PLACEHOLDERS else title
+    return {"title": title, "text": f"\n{PAGE_BREAK}".join(texts).rstrip()}

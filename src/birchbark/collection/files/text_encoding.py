@@ -41,8 +41,9 @@ def decode_text(raw: bytes, path: Path, intake: Intake, *, markup: bool) -> str:
     """Return the text of a file, with its lines separated by line feeds, without the last one.
 
     The encoding is, in this order, that of a byte order mark; the one that the file declares; the
-    intake's. If the intake's is UTF-8, and the file is not in UTF-8, the encoding is detected, and
-    noted in `intake`. markup: whether the file is HTML or XML, which may declare its encoding.
+    intake's. If the intake's is UTF-8, a file that is mostly in UTF-8 may have lines in
+    Windows-1252; of any other file, the encoding is detected. Either is noted in `intake`. markup:
+    whether the file is HTML or XML, which may declare its encoding.
 
     Raises InputError with file and line, if known, for a file that is not text, or not in the
     encoding.
@@ -51,7 +52,7 @@ def decode_text(raw: bytes, path: Path, intake: Intake, *, markup: bool) -> str:
     if text is None and markup:
         text = _decoded(raw, declared_encoding(raw))
     if text is None and intake.encoding == defaults.ENCODING:
-        text = _decoded(raw, "utf-8") if b"\0" not in raw else None
+        text = _by_lines(raw, intake) if b"\0" not in raw else None
         text = text if text is not None else _by_detection(raw, intake)
     recoded = raw if text is None else text.encode(errors="surrogatepass")
     lines = [line.rstrip(b"\r") for line in recoded.removesuffix(b"\n").split(b"\n")]
@@ -97,6 +98,26 @@ def _by_mark(raw: bytes, path: Path) -> str | None:
             wanted=f"{encoding.removesuffix('-sig').upper()}, as its byte order mark says",
             found=f"invalid bytes at position {error.start + 1} of the file",
         ) from None
+
+
+def _by_lines(raw: bytes, intake: Intake) -> str | None:
+    """Return the text of a file in UTF-8, with a few lines in Windows-1252, as from another file.
+
+    None if half of its lines that are not ASCII are not in UTF-8.
+    """
+    text = _decoded(raw, "utf-8")
+    if text is not None:
+        return text
+    lines, unlike_ascii, other = [], 0, 0
+    for line in raw.split(b"\n"):
+        decoded = _decoded(line, "utf-8")
+        unlike_ascii += not line.isascii()
+        other += decoded is None
+        lines.append(line.decode("cp1252", "replace") if decoded is None else decoded)
+    if other * 2 >= unlike_ascii:
+        return None
+    intake.note("lines not in UTF-8, in a file that is; read as Windows-1252")
+    return "\n".join(lines)
 
 
 def _by_detection(raw: bytes, intake: Intake) -> str | None:
