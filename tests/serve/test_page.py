@@ -18,8 +18,12 @@ from served import running
 
 from birchbark.experiments.recipe_file import read_recipe
 from birchbark.index.build_index import build_index
+from birchbark.index.writer import IndexWriter
+from birchbark.pipeline.precompute import precompute_vectors
 from birchbark.records import Document
 from birchbark.score.attention import attention
+from birchbark.score.load_scorer import load_scorer
+from birchbark.segment.sentences import sentences
 from birchbark.show.attention import attention_page
 from birchbark.show.plot import Bars
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
@@ -48,7 +52,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     (directory / "key").write_text("secret")
     write_report(directory / "studies" / "tiny", bert)
     words = ("index", "--model", bert, "--compare-embedding", embedding, "--key-file", "key")
-    words = (*words, "--reports", "studies")
+    words = (*words, "--reports", "studies", "--match", "or")
     with running(*words, cwd=directory) as (port, _):
         yield f"http://127.0.0.1:{port}/"
 
@@ -137,6 +141,26 @@ def wait_for_score(page: Any, text: str) -> None:
 def ask(page: Any, query: str) -> None:
     page.fill("#query", query)
     page.keyboard.press("Enter")
+
+
+def test_without_common_words_the_nearest_are_shown(browser: Any, tmp_path: Path) -> None:
+    """If the index has vectors; the status says so."""
+    build_index(DOCUMENTS, tmp_path / "index")
+    embedding = write_bert(tmp_path / "embedding")
+    with IndexWriter(tmp_path / "index") as writer:
+        precompute_vectors(load_scorer(embedding), sentences, "embedding").attach(writer)
+    words = ("index", "--model", write_bert(tmp_path / "bert", labels=1), "--embedding", embedding)
+    with running(*words, cwd=tmp_path) as (port, _):
+        made = browser.new_context(**DESK).new_page()
+        made.goto(f"http://127.0.0.1:{port}/")
+        for query, nearest in (("zzzz qqqq", True), ("birch", False)):
+            made.fill("#query", query)
+            made.keyboard.press("Enter")
+            made.wait_for_selector("#status:has-text('Read')")
+            shown = made.inner_text("#status")
+            assert shown.startswith("No document has these words. These are nearest") == nearest
+            assert made.locator("#hits li").count() == len(DOCUMENTS)
+        made.context.close()
 
 
 def test_hits_have_evidence_in_context(page: Any) -> None:
