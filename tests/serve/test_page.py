@@ -156,7 +156,7 @@ def test_without_common_words_the_nearest_are_shown(browser: Any, tmp_path: Path
         for query, nearest in (("zzzz qqqq", True), ("birch", False)):
             made.fill("#query", query)
             made.keyboard.press("Enter")
-            made.wait_for_selector("#status:has-text('Read')")
+            made.wait_for_selector(f"#{'notes' if nearest else 'status'}:has-text('Read')")
             shown = made.inner_text("#status")
             assert shown.startswith("No document has these words. These are nearest") == nearest
             assert made.locator("#hits li").count() == len(DOCUMENTS)

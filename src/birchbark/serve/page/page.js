@@ -167,8 +167,8 @@ function showStatus(answer, announce, final = false) {
   const { candidates, planned, hits } = answer, { text, notes, retry } = describe(answer, state.about, final, Object.keys(state.filters).length > 0);
   progress.hidden = final || !candidates;
   progress.value = (answer.pairs - answer.embedded) / (planned || answer.segments || 1);
-  const shown = state.withoutWords && hits.length ? `No document has these words. These are nearest in meaning. ${text}` : text;
-  showText(shown, notes, announce ? `${counted(hits.length, "result")}. ${shown}` : null);
+  const shown = state.withoutWords && hits.length ? ["No document has these words. These are nearest in meaning.", `${text} ${notes}`] : [text, notes];
+  showText(...shown, announce ? `${counted(hits.length, "result")}. ${shown[0]}` : null);
   if (retry) offerRetry(retry);
 }
 
