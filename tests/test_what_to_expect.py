@@ -24,7 +24,15 @@ from birchbark.segment.by_name import parse_segmenter
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "studies" / "results" / "default-search" / "results.json"
-SHOWN = ("first stage", "BM25+RM3", "embedding", "cross-encoder", "cross-encoder, alone", "default")
+SHOWN = (
+    "first stage",
+    "BM25+RM3",
+    "embedding",
+    "cross-encoder",
+    "cross-encoder, alone",
+    "default",
+    "default, with stored vectors",
+)
 
 
 def measured(collection: str, name: str) -> Mapping[str, float]:
