@@ -1,9 +1,10 @@
 """Which head does a model have: a classifier, a pooling of token vectors, or PARADE?
 
 Relevance is always one number, the log-odds. For a model with two logits it is their difference,
-relevant minus not relevant; its sigmoid equals the softmax probability of relevance. The difference
-is logit 1 − logit 0 for a classifier, whose label 1 means relevant, and logit 0 − logit 1 for
-BERT's next-sentence head, whose label 0 means "is next".
+relevant minus not relevant; its sigmoid equals the softmax probability of relevance. Label 1 means
+relevant for a classifier. For BERT's next-sentence head label 0 is assumed, which means "is next";
+some rankers were trained with label 1 instead, such as those of Birch. A model says which by
+`"birchbark": {"relevant_label": 1}` in its config.json.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from birchbark.errors import CheckpointError, InputError
 
 POOLING_MODES = ("cls", "mean", "max")
 PER_TOKEN = "tokens"  # no pooling, but a vector per token, for late interaction
-HEAD_KEY = "birchbark"  # key in config.json of models that read a query and several texts
+HEAD_KEY = "birchbark"  # key in config.json of what transformers has no key for
+RELEVANT_LABEL = "relevant_label"  # under that key
 READS_PASSAGES, READS_TWO_TEXTS = "passages", "two texts"  # values of `reads` under that key
 PARADE_AGGREGATIONS = ("avg", "max", "attn", "transformer")
 PARADE_NAMES = Names(
@@ -55,6 +57,8 @@ class Classifier:
         relevant_index: Index of the logit for relevance.
         is_duo: Whether the model reads two texts and predicts whether the first is the more
             relevant one (duoBERT). Default: False.
+        is_assumed: Whether the model does not say which logit is that for relevance, so that it was
+            assumed. Default: False.
     """
 
     transform: tuple[str, str]
@@ -62,6 +66,7 @@ class Classifier:
     logit_count: int
     relevant_index: int
     is_duo: bool = False
+    is_assumed: bool = False
 
     def one_logit(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Reduce the output layer's weights or bias (logits, …) to a single logit's: (1, …)."""
@@ -143,15 +148,25 @@ def find_head(
     model has none of these heads, and CheckpointError if the declared head or the pooling is
     unsupported.
     """
-    if declared_head is not None:
+    label = declared_head.get(RELEVANT_LABEL) if isinstance(declared_head, dict) else None
+    if declared_head is not None and label is None:
         return _declared_head(family, shapes, declared_head, directory)
+    if label is not None and (type(label) is not int or label not in (0, 1)):
+        raise CheckpointError(
+            f"wrong {RELEVANT_LABEL}",
+            where=str(directory / "config.json"),
+            wanted="0 or 1",
+            found=str(label)[:80],
+        )
     logit_count = _output_size(shapes, family.logits)
     if logit_count in (1, 2):
-        return Classifier(family.transform, family.logits, logit_count, logit_count - 1)
+        relevant = label if label is not None and logit_count == 2 else logit_count - 1
+        return Classifier(family.transform, family.logits, logit_count, relevant)
     if pooling_config:
         return Pooling(_mode(pooling_config, directory))
     if not logit_count and _output_size(shapes, family.next_sentence) == 2:
-        return Classifier(family.transform, family.next_sentence, 2, 0)
+        assumed = label is None
+        return Classifier(family.transform, family.next_sentence, 2, label or 0, is_assumed=assumed)
     raise UnknownHeadError(
         "no supported head",
         where=str(directory),

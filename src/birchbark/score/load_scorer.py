@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -64,6 +65,13 @@ def load_scorer(
             "this model compares two texts and cannot score one alone",
             where=str(model),
             remedy="use it to re-rank the results of another model: --duo",
+        )
+    if checkpoint.head.is_assumed:
+        warnings.warn(
+            f"{model} has a next-sentence head that does not say which label means relevant: 0 is "
+            f'assumed; if it is 1, as in Birch, write "birchbark": {{"relevant_label": 1}} into '
+            f"its config.json, else 0",
+            stacklevel=2,
         )
     return CrossEncoderScorer(checkpoint, threads, open_session)
 
