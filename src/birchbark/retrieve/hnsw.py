@@ -25,7 +25,7 @@ from birchbark.index.attachment_reader import Attachment, Numbers, RowFolder, re
 from birchbark.index.index import Index
 from birchbark.records import Float32s
 
-MIN_VECTORS = 200_000  # exact search of 100,000 takes 5 ms (benchmarks/RESULTS-NEAREST.md)
+MIN_VECTORS = 200_000  # exact search of 100,000 takes 6 ms (benchmarks/RESULTS-NEAREST.md)
 BATCH = 4_096  # vectors added between two calls of `advance`
 FILE, ABOUT = "graph.faiss", "about.json"
 REMEDY = "remove that folder; `birchbark index attach` builds the graph again"
