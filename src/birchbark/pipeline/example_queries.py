@@ -8,7 +8,7 @@ import numpy as np
 
 from birchbark.index.index import Index
 
-LOOKED_AT = 60  # documents, evenly spaced over the index
+LOOKED_AT = 300  # documents, evenly spaced over the index
 SHORTEST, LONGEST = 3, 9  # words of a title that reads like a query
 
 
