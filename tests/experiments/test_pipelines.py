@@ -271,6 +271,29 @@ def test_rows_with_stored_vectors(study: SmallStudy, bert: Callable[..., Path]) 
         assert set(ranking.doc_ids) == set(by_terms.rankings[query_id].doc_ids)
 
 
+def test_encoding_and_bad_records_of_a_collection(study: SmallStudy) -> None:
+    """Documents and queries are read in the encoding; bad records are skipped only on request."""
+    expected = study.run("before").runs
+    for name in ("docs.jsonl", "q.tsv"):
+        file = study.root / name
+        file.write_bytes((file.read_text() + "\n").encode("cp1252"))
+    documents = study.root / "docs.jsonl"
+    documents.write_bytes(documents.read_bytes() + '{"id": "café", "text": \n'.encode("cp1252"))
+    with pytest.raises(InputError, match=r"docs\.jsonl:6: wrong encoding"):
+        study.run("utf-8")
+    study.append('encoding = "cp1252"\n')
+    with pytest.raises(InputError, match=r"docs\.jsonl:6.*set .skip_bad. or .encoding. of"):
+        study.run("strict")
+    study.append("skip_bad = true\n")
+    steps: list[str] = []
+    assert study.run("skipping", progress=steps.append).runs == expected
+    (note,) = [step for step in steps if "skipped 1 bad records, first" in step]
+    assert "docs.jsonl:6" in note
+    study.replace('encoding = "cp1252"', 'encoding = "latin-77"')
+    with pytest.raises(InputError, match=r"collections\[1\].encoding: unknown encoding"):
+        study.read()
+
+
 def test_segments_of_a_collection(study: SmallStudy) -> None:
     """Documents of this collection are split differently in all rows."""
     before = study.run()

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from birchbark import defaults
 from birchbark.checkpoint.locate import load_vocabulary, open_named
-from birchbark.collection.intake import Intake
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema
 from birchbark.index.describe import describe
@@ -159,7 +158,7 @@ def _sizes(collection: TestCollection, indexes: Mapping[str, Index]) -> Group:
 def _unknown(collection: TestCollection, indexes: Mapping[str, Index]) -> Group:
     rows = []
     for name, index in indexes.items():
-        texts = (document.contents for document in collection.documents(Intake()))
+        texts = (document.contents for document in collection.documents()[0])
         words = _words(index.analyzer, texts)
         query_words = _words(index.analyzer, (query.text for query in collection.queries))
         unknown, split = _unknown_and_split(index.analyzer, words)

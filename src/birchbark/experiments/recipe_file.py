@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -85,6 +86,15 @@ def _bm25(section: Section) -> BM25:
     return bm25
 
 
+def _encoding(section: Section) -> str:
+    name = section.text("encoding", defaults.ENCODING)
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        raise InputError("unknown encoding", where=section.where("encoding"), found=name) from None
+    return name
+
+
 def _collections(top: Section) -> tuple[CollectionFiles, ...]:
     collections = []
     for section in top.sections("collections"):
@@ -99,6 +109,8 @@ def _collections(top: Section) -> tuple[CollectionFiles, ...]:
                 section.text("run", ""),
                 section.text("folds", ""),
                 format_,
+                _encoding(section),
+                section.boolean("skip_bad") if "skip_bad" in section.keys else None,
             )
         )
         section.reject_unknown_keys()

@@ -30,6 +30,8 @@ class CollectionFiles:
         run: A first-stage run, used instead of ranking with BM25; empty for none.
         folds: A file of folds, used instead of random folds; empty for none.
         format: The format of the documents; empty to infer it from the file name.
+        encoding: The encoding of documents and queries.
+        skip_bad: Whether bad records are skipped and counted; None to skip only files of a folder.
     """
 
     name: str
@@ -40,6 +42,8 @@ class CollectionFiles:
     run: str = ""
     folds: str = ""
     format: str = ""
+    encoding: str = defaults.ENCODING
+    skip_bad: bool | None = None
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -57,6 +61,7 @@ class TestCollection:
         run: The first-stage run named by the recipe; None to compute one.
         folds: The folds named by the recipe, as query ids; None to draw them at random.
         format: The format of the documents; empty to infer it from the file name.
+        encoding, skip_bad: How documents are read; see CollectionFiles.
     """
 
     name: str
@@ -66,12 +71,19 @@ class TestCollection:
     run: Run | None = None
     folds: tuple[tuple[str, ...], ...] | None = None
     format: str = ""
+    encoding: str = defaults.ENCODING
+    skip_bad: bool | None = None
 
-    def documents(self, intake: Intake) -> Iterator[Document]:
-        """Read the documents; every call reads them again. InputError if the recipe names none."""
+    def documents(self) -> tuple[Iterator[Document], Intake]:
+        """Return the documents, which are read as they are iterated, and what was noted of them.
+
+        Every call reads them again. Raises InputError if the recipe names none.
+        """
         if self.source is None:
             raise InputError("this study needs documents", where=f"collection {self.name}")
-        return read_collection(str(self.source), intake, self.format or None)
+        remedy = 'correct it, or set "skip_bad" or "encoding" of the collection in the recipe'
+        intake = Intake(self.skip_bad, self.encoding, remedy)
+        return read_collection(str(self.source), intake, self.format or None), intake
 
 
 def open_collection(files: CollectionFiles, root: Path) -> TestCollection:
@@ -82,7 +94,8 @@ def open_collection(files: CollectionFiles, root: Path) -> TestCollection:
     """
     qrels = read_qrels(data_path(root, files.qrels))
     if files.queries:
-        queries = read_queries(data_path(root, files.queries), files.topic_fields)
+        path = data_path(root, files.queries)
+        queries = read_queries(path, files.topic_fields, files.encoding)
     else:
         queries = [Query(query_id, "") for query_id in qrels.grades]
     judged = tuple(query for query in queries if query.query_id in qrels.grades)
@@ -95,4 +108,14 @@ def open_collection(files: CollectionFiles, root: Path) -> TestCollection:
     run = read_run(root / files.run) if files.run else None
     folds = read_folds(root / files.folds, qrels.grades) if files.folds else None
     source = data_path(root, files.documents) if files.documents else None
-    return TestCollection(files.name, source, judged, qrels, run, folds, files.format)
+    return TestCollection(
+        files.name,
+        source,
+        judged,
+        qrels,
+        run,
+        folds,
+        files.format,
+        files.encoding,
+        files.skip_bad,
+    )

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from birchbark import defaults
-from birchbark.collection.intake import Intake
 from birchbark.device.torch_session import session_factory
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
@@ -56,10 +55,13 @@ class Workspace:
         """Build a new index of `collection`."""
         self.progress(f"{collection.name}: indexing, {schema.analyzer}")
         directory = self.scratch / f"index-{len(list(self.scratch.iterdir()))}"
-        intake = Intake()
-        index = build_index(collection.documents(intake), directory, schema)
+        documents, intake = collection.documents()
+        index = build_index(documents, directory, schema)
         for note, times in intake.notes.most_common():
             self.progress(f"note: {collection.name}: {note} ({times:,} times)")
+        if skipped := intake.skipped:
+            first = f"skipped {len(skipped):,} bad records, first {skipped[0]}"
+            self.progress(f"note: {collection.name}: {first}")
         return index
 
     def note_cpu_only(self, component: str) -> None:
