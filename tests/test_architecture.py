@@ -145,6 +145,7 @@ THIRD_PARTY = {
     "chardet": {"collection"},
     "pathspec": {"collection"},
     "py3langid": {"collection"},
+    "ncompress": {"collection"},
     "pypandoc": {"collection"},
     "pypdfium2": {"collection"},
     "tantivy": {"adapters"},

@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import gzip
 import html
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection import trec
+from birchbark.collection import lines, trec
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import GZIP_MAGIC, UTF8_BOM
 from birchbark.collection.trec import TITLE_TAGS, parse_document, read_trec
-from birchbark.errors import InputError
+from birchbark.errors import InputError, MissingPackageError
 from birchbark.records import Document
 
 WORD = st.text(
@@ -211,8 +212,8 @@ def test_a_damaged_file_of_a_folder_can_be_skipped(tmp_path: Path) -> None:
     assert len(intake.skipped) == 1
 
 
-def test_a_folder_as_on_the_discs(tmp_path: Path) -> None:
-    """Read-me files and tables are noted; files of compress(1) are refused."""
+def test_a_folder_as_on_the_discs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read-me files and tables are noted; files of compress(1) are unpacked."""
     (tmp_path / "FT").mkdir()
     (tmp_path / "FT" / "FT911_1").write_text(
         "<DOC>\n<DOCNO>FT911-1</DOCNO>\n<HEADLINE>\nFT  14 MAY 91 / Bees\n</HEADLINE>\n<TEXT>\n"
@@ -223,8 +224,20 @@ def test_a_folder_as_on_the_discs(tmp_path: Path) -> None:
     documents = [document for _, document in read_trec(tmp_path, intake)]
     assert [(d.doc_id, d.text) for d in documents] == [("FT911-1", "They dance.")]
     assert dict(intake.notes) == {"file without <DOC> not read": 1}
-    (tmp_path / "LA010189.Z").write_bytes(b"\x1f\x9d\x90")
-    with pytest.raises(InputError, match=r"compress.*gunzip"):
+    ncompress = pytest.importorskip("ncompress")
+    whole = ncompress.compress(b"<DOC>\n<DOCNO>LA1</DOCNO>\n<TEXT>\nBark.\n</TEXT>\n</DOC>\n" * 9)
+    (tmp_path / "FT" / "la010189.0z").write_bytes(whole)
+    assert "LA1" in {document.doc_id for _, document in read_trec(tmp_path, Intake(skip_bad=True))}
+    (tmp_path / "FT" / "la010189.0z").write_bytes(whole[:9] + b"\xff" * 9)
+    with pytest.raises(InputError, match=r"la010189\.0z.*broken \.Z stream"):
+        list(read_trec(tmp_path, Intake()))
+    (tmp_path / "FT" / "la010189.0z").write_bytes(whole)
+    with monkeypatch.context() as patched:
+        patched.setattr(lines, "MAX_FILE", 50)
+        with pytest.raises(InputError, match=r"la010189\.0z.*too large.*50 bytes, unpacked"):
+            list(read_trec(tmp_path, Intake()))
+    monkeypatch.setitem(sys.modules, "ncompress", None)
+    with pytest.raises(MissingPackageError, match=r"birchbark\[files\].*gunzip"):
         list(read_trec(tmp_path, Intake()))
 
 

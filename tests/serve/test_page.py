@@ -193,7 +193,7 @@ def test_snippets_are_replaced_by_evidence(desk: Any) -> None:
     first = {"hits": [{**hit, **unread} for hit in hits], "scored": 0, "exact": False}
     replace_answers(desk, first)
     ask(desk, "birch  river")
-    desk.wait_for_selector("#hits .evidence strong")
+    desk.wait_for_selector("#hits .unscored .evidence strong")
     assert desk.text_content("#hits .evidence strong >> nth=0") == "birch"
     assert len(desk.text_content("#hits .evidence >> nth=0")) < 450
     assert "Not read" in desk.inner_text("#hits .why >> nth=0")

@@ -1,4 +1,4 @@
-"""How is a plain or gzipped text file read line by line, so that errors name the line?"""
+"""How is a plain or compressed text file read line by line, so that errors name the line?"""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from birchbark import defaults
 from birchbark.collection.intake import Intake
-from birchbark.errors import InputError
+from birchbark.errors import InputError, MissingPackageError
 
 GZIP_MAGIC, COMPRESS_MAGIC = b"\x1f\x8b", b"\x1f\x9d"
 UTF8_BOM = b"\xef\xbb\xbf"
@@ -25,7 +25,11 @@ T = TypeVar("T")
 
 @contextmanager
 def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
-    """Open `path` for reading bytes, decompressing gzip. Turn errors of reading into InputError."""
+    """Open `path` for reading bytes, and decompress gzip and Unix compress (.Z).
+
+    Turns errors of reading into InputError. Raises MissingPackageError if what decompresses .Z is
+    not installed.
+    """
     try:
         with path.open("rb") as raw, _decompressed(raw) as stream:
             yield stream
@@ -55,12 +59,45 @@ def read_decompressed(path: Path) -> bytes:
 def _decompressed(raw: io.BufferedReader) -> AbstractContextManager[io.BufferedReader]:
     """Return `raw` or its decompressed stream, without seeking, so that pipes can be read."""
     if raw.peek(2)[:2] == COMPRESS_MAGIC:
-        raise InputError(
-            "file is compressed by Unix compress (.Z)", remedy="decompress it first: gunzip FILE.Z"
-        )
+        return io.BufferedReader(_from_unix_compress(raw))
     if raw.peek(2)[:2] == GZIP_MAGIC:
         return cast(io.BufferedReader, gzip.open(raw))  # GzipFile has read and peek, too
     return nullcontext(raw)
+
+
+class _Unpacked(io.BytesIO):
+    """Holds the first MAX_FILE bytes of what is unpacked, and counts all of them.
+
+    `write` raises nothing, since ncompress could end the process then.
+    """
+
+    size = 0
+
+    def write(self, data: Any) -> int:
+        self.size += len(data)
+        return super().write(data) if self.size <= MAX_FILE else len(data)
+
+
+def _from_unix_compress(raw: io.BufferedReader) -> io.BytesIO:
+    """Return the contents of a file that Unix compress has made, as on TREC's discs."""
+    try:
+        from ncompress import decompress
+    except ImportError:
+        raise MissingPackageError(
+            "file is compressed by Unix compress (.Z)",
+            remedy="pip install 'birchbark[files]'; or decompress it first: gunzip FILE.Z",
+        ) from None
+    unpacked = _Unpacked()
+    try:
+        decompress(raw, unpacked)
+    except ValueError:
+        raise InputError(
+            "broken .Z stream", remedy="the file is truncated or damaged; copy it again"
+        ) from None
+    if unpacked.size > MAX_FILE:
+        raise InputError("the file is too large", wanted=f"at most {MAX_FILE:,} bytes, unpacked")
+    unpacked.seek(0)
+    return unpacked
 
 
 def binary_lines(path: Path) -> Iterator[tuple[int, bytes]]:
