@@ -57,7 +57,7 @@ def test_directories_of_killed_processes_are_deleted(tmp_path: Path) -> None:
         "    print(scratch.name, flush=True)\n"
         "    sys.stdin.read()\n"
     )
-    (tmp_path / ".birch").mkdir()
+    (tmp_path / ".birchbark-tmp-mine").mkdir()
     command = [sys.executable, "-c", code]
     process = subprocess.Popen(
         command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -71,7 +71,7 @@ def test_directories_of_killed_processes_are_deleted(tmp_path: Path) -> None:
     assert (scratch / "half").exists()
     with new_directory(tmp_path / "z"):
         assert not scratch.exists()
-    assert {path.name for path in tmp_path.iterdir()} == {".birch", "y", "z"}
+    assert {path.name for path in tmp_path.iterdir()} == {".birchbark-tmp-mine", "y", "z"}
 
 
 def test_json_round_trip_and_damage(tmp_path: Path) -> None:

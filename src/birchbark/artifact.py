@@ -1,7 +1,7 @@
 """How are files and directories written atomically, locked and fingerprinted?
 
 Each is written under a temporary name beside its target, flushed to disk, and renamed. A killed
-process may leave files behind whose names begin with `.birchbark-`; these are never read, and
+process may leave files behind whose names begin with `.birchbark-tmp-`; these are never read, and
 folders among them are deleted when another one is written beside them.
 """
 
@@ -25,7 +25,8 @@ from typing import IO, Any
 from birchbark._version import __version__
 from birchbark.errors import ArtifactError, InputError
 
-TEMPORARY = ".birchbark-"
+TEMPORARY = ".birchbark-tmp-"
+RANDOM_CHARACTERS = 8  # that tempfile adds to the prefix
 _OPEN_STREAM = re.compile(r"/dev/stdout|/dev/stderr|/(?:dev|proc/self)/fd/(\d+)")
 LOCK_INTERVAL = 0.02  # seconds between two attempts to lock a file
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
@@ -93,7 +94,7 @@ def _locked_directory(parent: Path) -> tuple[Path, int]:
 
 def _delete_abandoned(parent: Path) -> None:
     """Delete temporary directories of processes that no longer exist."""
-    for path in parent.glob(TEMPORARY + "*"):
+    for path in parent.glob(TEMPORARY + "?" * RANDOM_CHARACTERS):
         with suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:

@@ -281,7 +281,7 @@ def test_failed_command_keeps_old_file(here: Path) -> None:
         "retrieve", "i", "--queries", "q.tsv", "--tag", "two words", "--output", "a.run", status=2
     )
     assert Path("a.run").read_text() == "old"
-    assert not list(here.glob(".birchbark-*"))
+    assert not list(here.glob(".birchbark-tmp-*"))
 
 
 def test_gzipped_collection(here: Path) -> None:

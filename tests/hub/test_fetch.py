@@ -164,8 +164,8 @@ def test_a_hub_without_checksums(hub: Imitation, name: str) -> None:
 def test_leftovers_of_a_kill_are_not_models(hub: Imitation) -> None:
     """Temporary folders that a killed process left are not listed."""
     fetch_model(hub)
-    (model_path(ID).parent / ".birchbark-x").mkdir()
-    (model_path(ID).parent / ".birchbark-x" / SOURCE).write_text("{}")
+    (model_path(ID).parent / ".birchbark-tmp-x").mkdir()
+    (model_path(ID).parent / ".birchbark-tmp-x" / SOURCE).write_text("{}")
     assert fetched_models() == [(ID, model_path(ID))]
 
 

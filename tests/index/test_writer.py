@@ -265,7 +265,8 @@ def test_leftovers_do_not_block_a_writer(tmp_path: Path) -> None:
     (kept / "file").write_text("x")
     (part,) = (tmp_path / "i").glob("part-*")
     leftovers = [
-        tmp_path / "i" / name for name in ("part-9", "part-99-0", ".birchbark-a", ".birchbark-b")
+        tmp_path / "i" / name
+        for name in ("part-9", "part-99-0", ".birchbark-tmp-a", ".birchbark-tmp-b")
     ]
     leftovers += [part / "deleted-9.npy", part / "attached-vectors-9", part / "attached-x-9"]
     for path in leftovers[::2]:

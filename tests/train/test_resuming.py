@@ -124,11 +124,11 @@ def test_temporary_files_of_a_killed_process_are_removed(tmp_path: Path) -> None
     """These are an incomplete state and an incomplete file."""
     training = prepare(tmp_path)
     train(training, tmp_path, tmp_path / "out")
-    (tmp_path / "out" / ".birchbark-half").mkdir()
-    (tmp_path / "out" / ".birchbark-half" / "weights.safetensors").write_text("x" * 99)
-    (tmp_path / "out" / ".birchbark-curve").write_text("{")
+    (tmp_path / "out" / ".birchbark-tmp-half").mkdir()
+    (tmp_path / "out" / ".birchbark-tmp-half" / "weights.safetensors").write_text("x" * 99)
+    (tmp_path / "out" / ".birchbark-tmp-curve").write_text("{")
     train(training, tmp_path, tmp_path / "out")
-    assert not list((tmp_path / "out").glob(".birchbark-*"))
+    assert not list((tmp_path / "out").glob(".birchbark-tmp-*"))
 
 
 def interrupted(training: TrainingConfig, folder: Path, step: int) -> None:

@@ -263,7 +263,7 @@ def test_a_full_disk_leaves_model_and_state_intact(
     if owner is not state_module:
         assert contents(tmp_path / "out" / "model") == before["model"]
     load_scorer(tmp_path / "out" / "model")
-    assert not list((tmp_path / "out").glob(".birchbark-*"))
+    assert not list((tmp_path / "out").glob(".birchbark-tmp-*"))
     train(training, tmp_path, tmp_path / "out")
     for part in ("model/model.safetensors", "state/weights.safetensors", "curve.jsonl"):
         found, expected = (tmp_path / f / part for f in ("out", "whole"))
@@ -308,7 +308,7 @@ def test_writes_beyond_a_file_size_limit_are_reported(size: int, tmp_path: Path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not (tmp_path / "out" / "state").exists()
-    assert not list((tmp_path / "out").glob(".birchbark-*"))
+    assert not list((tmp_path / "out").glob(".birchbark-tmp-*"))
     train(training, tmp_path, tmp_path / "out")
     weights = [tmp_path / f / "model" / "model.safetensors" for f in ("out", "whole")]
     assert weights[0].read_bytes() == weights[1].read_bytes()
