@@ -116,8 +116,8 @@ def build_graphs(
     at all. Graphs of folders that no longer exist are deleted. No other process may write to the
     index at the same time.
 
-    decode: see StoredVectors. advance: called with the number of vectors added since the last call.
-    Raises MissingPackageError if faiss is not installed.
+    decode: stored rows → unit vectors, float32 (rows, hidden). advance: called with the number of
+    vectors added since the last call. Raises MissingPackageError if faiss is not installed.
     """
     if not faiss_installed():
         raise MissingPackageError("HNSW graphs need faiss", remedy="pip install 'birchbark[dense]'")
