@@ -36,14 +36,20 @@ def on_first_compile(callback: Callable[[], object]) -> None:
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile `function` with numba when it is first called; division by zero gives infinity."""
+    """Compile `function` with numba when it is first called.
+
+    Division by zero gives infinity. Other threads run meanwhile, so the function must not change
+    arrays that they use.
+    """
     try:
-        result: Callable[..., Any] = numba.njit(cache=True, error_model="numpy")(function)
+        result: Callable[..., Any] = numba.njit(cache=True, error_model="numpy", nogil=True)(
+            function
+        )
     except RuntimeError:  # numba found no writable cache folder
         warnings.warn(
             "compiled code cannot be cached: neither the installation nor the user's cache folder "
             "is writable, so every start takes seconds longer (set NUMBA_CACHE_DIR to a folder)",
             stacklevel=2,
         )
-        result = numba.njit(error_model="numpy")(function)
+        result = numba.njit(error_model="numpy", nogil=True)(function)
     return result

@@ -72,6 +72,7 @@ VARIANT_WEIGHT: Final = 1.0
 # Evaluation
 MEASURES: Final = ("AP", "nDCG@10", "RR@10", "P@5")
 SEED: Final = 0
+SIGNIFICANCE_LEVEL: Final = 0.05
 
 # Training pairs from titles: a share, followed by probabilities
 NEGATIVE_SHARE: Final = 0.65

@@ -326,7 +326,7 @@ def test_an_index_changes_and_is_checked(here: Path) -> None:
         "added 1 document and replaced 1; 6 in i" in birchbark("index", "add", "i", "more.tsv")[1]
     )
     stderr = birchbark("index", "delete", "i", "canoe", "nessie", status=2)[1]
-    assert "no document nessie (nothing was deleted)" in stderr
+    assert "no document nessie; nothing was deleted" in stderr
     Path("ids.txt").write_text("canoe\n\nforest\n")
     assert "deleted 2 documents; 4 in i" in birchbark("index", "delete", "i", "--ids", "ids.txt")[1]
     figures = dict(row.split("\t") for row in birchbark("index", "stats", "i")[0].splitlines())
@@ -475,6 +475,6 @@ def test_a_folder_and_its_index_are_kept_in_step(here: Path) -> None:
     birchbark("index", "notes", "--to", "i", "--exclude", "drafts/", "--include", "*.py")
     assert "1 unchanged" in birchbark("index", "sync", "i")[1]
     stderr = birchbark("index", "docs.jsonl", "--to", "j", "--include", "*.md", status=2)[1]
-    assert "folders of files" in stderr
+    assert "apply only to folders: found docs.jsonl" in stderr
     birchbark("index", "docs.jsonl", "--to", "j")
     assert "not built from a folder" in birchbark("index", "sync", "j", status=2)[1]

@@ -212,6 +212,31 @@ def test_a_damaged_file_of_a_folder_can_be_skipped(tmp_path: Path) -> None:
     assert len(intake.skipped) == 1
 
 
+def test_entities_of_the_federal_register() -> None:
+    """Hyphens and blanks, also inside words; others are those of HTML."""
+    document = parse_document(
+        "<DOCNO>FR1</DOCNO><TEXT>iron&hyph;works&blank;and &sect; 2 &amp;hyph; &AMP;</TEXT>"
+    )
+    assert document.text == "iron-works and § 2 &hyph; &"
+
+
+def test_files_of_a_folder_can_be_chosen(tmp_path: Path) -> None:
+    """By the patterns of the intake; hidden files are not read."""
+    for name in ("CR/1", "FT/1", "FT/2", "LA/.1"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        document = Document(name.replace("/", "-"), {"title": "", "text": "x"})
+        (tmp_path / name).write_text(sgml(document))
+    intake = Intake(exclude=("CR/", "2"))
+    assert [document.doc_id for _, document in read_trec(tmp_path, intake)] == ["FT-1"]
+    assert dict(intake.notes) == {
+        "excluded folder not read": 1,
+        "excluded file not read": 1,
+        "hidden file not read": 1,
+    }
+    intake = Intake(include=("CR/",))
+    assert [document.doc_id for _, document in read_trec(tmp_path, intake)] == ["CR-1"]
+
+
 def test_a_folder_as_on_the_discs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read-me files and tables are noted; files of compress(1) are unpacked."""
     (tmp_path / "FT").mkdir()

@@ -283,6 +283,16 @@ def test_the_family_can_be_larger_than_one_comparison() -> None:
     assert many["AP"].corrected_p == min(1, 7 * alone["AP"].p)
 
 
+def test_the_level_decides_what_is_significant() -> None:
+    """A corrected p below the level is significant; one that is equal to it is not."""
+    random = np.random.default_rng(3)
+    a, b = (results(random.uniform(low, 1, size=30).tolist()) for low in (0, 0.3))
+    p = compare(a, [b])[0]["AP"].corrected_p
+    assert p
+    for level, significant in ((p, False), (1.01 * p, True)):
+        assert compare(a, [b], level=level)[0]["AP"].significant is significant
+
+
 def test_check_averaged() -> None:
     """Counts and unknown measures are refused."""
     check_averaged(["AP", "nDCG@10"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from birchbark.collection.data_files import DEFAULT_DATA_ROOT
 from birchbark.collection.qrels import read_qrels
+from birchbark.collection.queries import read_queries
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.experiments.evidence import EvidenceExperiment
 from birchbark.experiments.evidence_settings import EvidenceSettings
+from birchbark.experiments.evidence_tables import query_length
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
@@ -154,7 +158,7 @@ def test_pruned_segments(study: SmallStudy, tmp_path: Path) -> None:
     study.append('run = "given.run"\n')
     study.replace("best = 2", "best = 2\npruned = true\nalone = false")
     outcome = study.run()
-    assert list(values_of(outcome, "pruned")) == ["first stage", "cross, pruned"]
+    assert list(values_of(outcome, "pruned")) == ["first stage", "cross"]
     words = ("birch", "river")
     lines = [
         {
@@ -170,6 +174,53 @@ def test_pruned_segments(study: SmallStudy, tmp_path: Path) -> None:
     removed = study.run("removed").runs["Tiny.cross"].rankings
     assert outcome.runs["Tiny.cross, pruned"].rankings == removed
     assert outcome.runs["Tiny.cross"].rankings != removed
+
+
+def test_tables_of_the_best_number_of_segments(study: SmallStudy) -> None:
+    """The tables of lengths and of pruned segments show each model's best row; ties: the first."""
+    study.replace("best = 2", "best = [1, 2, 4]\nalone = false\npruned = true\nlengths = [1]")
+    outcome = study.run()
+    names = ["1S: cross", "2S: cross", "4S: cross"]
+    whole = values_of(outcome, "evidence")
+    best = max(names, key=lambda name: whole[name][0])
+    assert list(values_of(outcome, "lengths")) == ["queries", "BM25", best]
+    qrels = read_qrels(study.root / "qrels.txt")
+    pruned = {n: measure(qrels, outcome.runs[f"Tiny.{n}, pruned"], ["AP"]).means for n in names}
+    best = max(names, key=lambda name: pruned[name]["AP"])
+    rows = values_of(outcome, "pruned")
+    assert list(rows) == ["BM25", best]
+    assert rows[best] == [pruned[best]["AP"]]
+
+
+def test_another_first_stage_is_not_among_the_comparisons(study: SmallStudy) -> None:
+    """BM25 without expansion has a mean, but no difference, and does not count as a comparison."""
+    study.replace("rm3 = false", "rm3 = true")
+    rows = {row.name: row.cells[0] for row in table_of(study.run(), "evidence").groups[0].rows}
+    assert rows["BM25"].interval
+    assert rows["BM25"].difference is None
+    for name in ("cross", "cross, alone"):
+        difference = rows[name].difference
+        assert difference and difference.p is not None
+        assert difference.corrected_p == min(1, 2 * difference.p)
+
+
+def test_the_level_of_significance(study: SmallStudy) -> None:
+    """It decides which differences have a †, and is told; it must be between 0 and 1."""
+    study.replace('title = "Evidence"', 'title = "Evidence"\nsignificance_level = 0.01')
+    table = table_of(study.run(), "evidence")
+    assert "† p < .01." in table.note
+    study.replace("significance_level = 0.01", "significance_level = 1")
+    with pytest.raises(InputError, match=r"significance_level.*between 0 and 1.*found 1"):
+        study.read()
+
+
+def test_lengths_of_robust04_are_those_of_the_paper() -> None:
+    """Table 5.4 of the birch paper counts 11, 90, 135 and 14 queries of one to four words."""
+    topics = DEFAULT_DATA_ROOT / "checks/robust04/topics.robust04.txt"
+    if not topics.exists():
+        pytest.skip(f"{topics} is missing")
+    lengths = Counter(min(4, query_length(query)) for query in read_queries(topics, ("title",)))
+    assert lengths == {1: 11, 2: 90, 3: 135, 4: 14}
 
 
 def test_query_lengths(study: SmallStudy, tmp_path: Path) -> None:
@@ -434,9 +485,12 @@ def test_differences_from_a_model(study: SmallStudy, bert: Callable[..., Path]) 
     for kind in ("", ", alone"):
         other_cell, baseline = rows["other" + kind], rows["cross" + kind]
         assert other_cell.difference is not None
-        difference = float(str(other_cell.value)) - float(str(baseline.value))
-        assert other_cell.difference.mean == pytest.approx(difference)
-    assert "for the 2 comparisons" in table.note
+        mean = float(str(other_cell.value)) - float(str(baseline.value))
+        assert other_cell.difference.mean == pytest.approx(mean)
+    for name in ("other", "other, alone"):
+        difference = rows[name].difference
+        assert difference and difference.p is not None
+        assert difference.corrected_p == min(1, 2 * difference.p)  # two rows are compared
     assert {"differences-1", "against-1"} <= {plot.name for plot in outcome.plots}
     study.replace('against = "cross"', 'against = "else"')
     with pytest.raises(InputError, match="against: no such model"):

@@ -81,9 +81,9 @@ def test_invalid_recipes(study: SmallStudy, old: str, new: str, message: str) ->
         study.read()
 
 
-def test_a_given_first_stage_is_refused(study: SmallStudy, tmp_path: Path) -> None:
-    """The error is reported before any training run."""
-    (tmp_path / "a.run").write_text("1 Q0 canoe 1 1 x\n")
-    study.append('run = "a.run"\n')
-    with pytest.raises(InputError, match="cannot be searched in a given run"):
-        study.run()
+@pytest.mark.parametrize("key", ["run", "folds"])
+def test_keys_without_effect_are_refused(study: SmallStudy, key: str) -> None:
+    """This kind of study searches itself, and tunes no weights."""
+    study.append(f'{key} = "file"\n')
+    with pytest.raises(InputError, match=f"collections.*{key}: studies of this kind use no {key}"):
+        study.read()

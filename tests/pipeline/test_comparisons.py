@@ -116,8 +116,8 @@ def test_the_number_of_comparisons_is_checked_first(
     with pytest.raises(InputError, match="int8 arithmetic runs on the CPU only"):
         TorchSession(Checkpoint.open(write_duo(tmp_path / "x")), precision=Precision.INT8)
     duo = load_duo_scorer(write_duo(tmp_path / "duo"), threads=1)
-    assert Duo(duo, duo, 10).count_comparisons([100, 10, 3, 1, 0]) == 90 + 90 + 6
-    assert Duo(duo, duo, 10, Pairwise("sum", 4)).count_comparisons([100, 3]) == 40 + 6
+    assert Duo(duo, duo, 10).check_comparisons([100, 10, 3, 1, 0]) == 90 + 90 + 6
+    assert Duo(duo, duo, 10, Pairwise("sum", 4)).check_comparisons([100, 3]) == 40 + 6
     run = rank_queries(engine.index, [QUERY], FirstStage(BM25()), depth=20)
     ranker = Ranker(mono, Windows(4, 1), duo=Duo(duo, duo, 5, max_comparisons=19))
     with pytest.raises(InputError, match=r"too many comparisons: expected at most 19, found 20"):

@@ -21,6 +21,7 @@ from birchbark.pipeline.dense_engine import (
     BY_TERMS_OR_MEANING,
     DenseEngine,
     VectorMatch,
+    open_engine,
     parse_vector_match,
 )
 from birchbark.pipeline.precompute import precompute_vectors
@@ -32,6 +33,7 @@ from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.match import ALL, AND, OR
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.by_name import parse_segmenter
+from birchbark.segment.truncate import Limit
 from conftest import DOCUMENTS
 
 QUERY = "birch river"
@@ -129,15 +131,20 @@ def test_rankers_choose_whether_vectors_find_candidates(
     index, model = Index(directory), str(bert())
     embedding, cross_encoder = load_scorer(model), load_scorer()
     mixed = Ranker(cross_encoder, embedding=embedding)
-    hybrid = DenseEngine.for_rankers(index, [mixed])
-    assert hybrid
-    assert hybrid.match == BY_TERMS_OR_MEANING
-    assert DenseEngine.for_rankers(index, [Ranker(embedding)])
-    for rankers in ([], [Ranker(cross_encoder)], [Ranker(load_scorer(bert(seed=3)))]):
-        assert DenseEngine.for_rankers(index, rankers) is None
-    assert DenseEngine.for_rankers(index, [mixed], FirstStage(match=AND)) is None
+
+    def opened(rankers: list[Ranker], stage: FirstStage = FirstStage()) -> VectorMatch | None:
+        engine = open_engine(index, stage, None, load_scorer, rankers)
+        return engine.match if isinstance(engine, DenseEngine) else None
+
+    assert opened([mixed]) == BY_TERMS_OR_MEANING
+    assert opened([Ranker(embedding)]) == BY_TERMS_OR_MEANING
+    limited = Ranker(embedding, limit=Limit(segments=2))
+    for ranker in (Ranker(cross_encoder), Ranker(load_scorer(bert(seed=3))), limited):
+        assert opened([ranker]) is None
+    assert opened([]) is None
+    assert opened([mixed], FirstStage(match=AND)) is None
     monkeypatch.setattr("birchbark.pipeline.dense_engine.MAX_COMPARED", 3)
-    assert DenseEngine.for_rankers(index, [mixed]) is None
+    assert opened([mixed]) is None
 
 
 def test_more_hits_than_are_re_ranked(directory: Path, bert: Callable[..., Path]) -> None:
@@ -156,7 +163,6 @@ def test_documents_without_vectors(directory: Path) -> None:
     with IndexWriter(directory) as writer:
         writer.add(Document("late", {"text": "birch river"}))
     dense = engine(directory)
-    assert dense.documents_without_vectors == 1
     assert set(dense.rank(QUERY, 10).doc_ids) == NAMES
     assert set(engine(directory, 0, ALL).rank(QUERY, 10).doc_ids) == NAMES
     by_terms = engine(directory, 3, OR, False)

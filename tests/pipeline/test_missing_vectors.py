@@ -21,7 +21,7 @@ from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline import document_reader, missing_vectors, precompute
 from birchbark.pipeline.dense_engine import BY_TERMS
-from birchbark.pipeline.missing_vectors import MissingVectors, can_use_vectors
+from birchbark.pipeline.missing_vectors import MissingVectors
 from birchbark.pipeline.precompute import VECTORS, batches_of_tokens, precompute_vectors
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan
@@ -210,11 +210,13 @@ def test_other_vectors_are_neither_replaced_nor_completed(
 def test_only_some_rankers_can_use_vectors(bert: Callable[..., Path]) -> None:
     """They need an embedding, a segmenter with a name, and no limit."""
     cross, embedding = load_scorer(bert(labels=1)), load_scorer(bert())
-    assert can_use_vectors(Ranker(cross, embedding=embedding))
-    assert not can_use_vectors(Ranker(cross))
-    assert not can_use_vectors(Ranker(cross, embedding=embedding, limit=Limit(2)))
-    assert not can_use_vectors(Ranker(cross, lambda d: sentences(d), embedding=embedding))
-    assert not can_use_vectors(Ranker(cross, embedding=cross))
+    assert Ranker(cross, embedding=embedding).vector_scorer is embedding
+    assert Ranker(embedding).vector_scorer is embedding
+    assert not Ranker(cross).vector_scorer
+    assert not Ranker(cross, embedding=embedding, limit=Limit(2)).vector_scorer
+    assert not Ranker(embedding, limit=Limit(2)).vector_scorer
+    assert not Ranker(cross, lambda d: sentences(d), embedding=embedding).vector_scorer
+    assert not Ranker(cross, embedding=cross).vector_scorer
 
 
 def test_a_stored_model_has_the_name_that_loads_it(

@@ -340,6 +340,10 @@ def test_half_of_the_candidates_are_found_by_stored_vectors(
     assert found == by_terms_found | {h.document.doc_id for h in nearest.search("canoe").hits}
     assert len(found) > 1
     assert len(searcher.search("zzzz").hits) == 2
+    quick, usual = searcher.search("canoe", candidates="terms"), by_terms.search("canoe")
+    assert quick.hits == usual.hits
+    assert (quick.stats.exact, usual.stats.exact) == (False, True)
+    assert by_terms.search("canoe", candidates="terms").stats.exact  # nothing else would be found
     for no_model in (searcher.search("canoe", rankers=None), searcher.search("zzzz", rankers=())):
         assert {hit.document.doc_id for hit in no_model.hits} <= {"canoe"}
     searcher.add([Document("boat", {"text": "A boat. A canoe."})])

@@ -12,15 +12,15 @@ from birchbark.errors import InputError
 from birchbark.text.analyzer import (
     MAX_TERM_LENGTH,
     NORMALISERS,
-    STOP_WORDS,
     analyzer,
     english,
     plain,
     porter,
 )
+from birchbark.text.stop_words import LUCENE
 
 NAMES = st.sampled_from(sorted(NORMALISERS))
-TEXT = st.text() | st.text("aBs1_.' ’\nİßéЖ日🐝\ud800") | st.sampled_from(sorted(STOP_WORDS))
+TEXT = st.text() | st.text("aBs1_.' ’\nİßéЖ日🐝\ud800") | st.sampled_from(sorted(LUCENE))
 TOKEN = st.text("abcdegilnorsty", min_size=1, max_size=12)
 
 
@@ -64,7 +64,7 @@ def test_plain_lowercases_and_splits(token: str) -> None:
 @given(TOKEN)
 def test_english_is_porter_without_stop_words(token: str) -> None:
     """Without a possessive, there is no other difference."""
-    assert english(token) == (() if token in STOP_WORDS else porter(token))
+    assert english(token) == (() if token in LUCENE else porter(token))
 
 
 @given(TOKEN, st.sampled_from(["'s", "'S", "’s", "’S", "＇s", "＇S"]))
@@ -117,8 +117,8 @@ def test_stems_are_those_of_porters_paper(word: str, stem: str) -> None:
 
 def test_the_stop_words_are_lucenes() -> None:
     """33 words in lower case, removed by english and by no other analyzer."""
-    assert len(STOP_WORDS) == 33
-    text = " ".join(sorted(STOP_WORDS)).title()
+    assert len(LUCENE) == 33
+    text = " ".join(sorted(LUCENE)).title()
     assert analyzer("english").terms(text) == []
     assert len(analyzer("porter").terms(text)) == len(analyzer("plain").terms(text)) == 33
 

@@ -66,7 +66,7 @@ def group() -> None:
 
 
 def _allow_open_files() -> None:
-    """Allow as many open files as the system lets this user; an index may have many parts."""
+    """Raise the limit on open files to what the system allows; an index may have many parts."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -49,6 +49,12 @@ if TYPE_CHECKING:
 )
 @option("--per-query", is_flag=True, help="Print query, measure, value and run as TSV.")
 @option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
+@option(
+    "--significance-level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=defaults.SIGNIFICANCE_LEVEL,
+    help="Differences with a lower p, after correction, are marked with †.",
+)
 @option("--seed", default=defaults.SEED, help="Random seed of the bootstrap.")
 def command(
     qrels: Path,
@@ -59,6 +65,7 @@ def command(
     grades: int | None,
     per_query: bool,
     as_json: bool,
+    significance_level: float,
     seed: int,
 ) -> None:
     """Evaluate each of RUNS against QRELS, as `trec_eval -c` does.
@@ -86,7 +93,7 @@ def command(
         for result in results:
             _print_per_query(result)
         return
-    differences = compare_to_first(results, seed)
+    differences = compare_to_first(results, seed, significance_level)
     counts = [grades_at(judgments, run, grades) if grades else None for run in ranked]
     if as_json:
         rows = zip(files, results, differences, counts, strict=True)
@@ -94,7 +101,7 @@ def command(
         return
     from birchbark.show.terminal import show_grades, show_results
 
-    show_results(results, differences)
+    show_results(results, differences, significance_level)
     if grades:
         show_grades([result.tag for result in results], [c for c in counts if c], grades)
 
@@ -112,7 +119,9 @@ def _print_per_query(result: Results) -> None:
             click.echo(f"{query_id}\t{measure_name}\t{value:.6f}\t{result.tag}")
 
 
-def compare_to_first(results: Sequence[Results], seed: int) -> Differences:
+def compare_to_first(
+    results: Sequence[Results], seed: int, level: float = defaults.SIGNIFICANCE_LEVEL
+) -> Differences:
     """Return the differences of each result from the first, and None for the first itself.
 
     Without scipy, or with only one judged query, all are None, and a note is printed.
@@ -124,7 +133,7 @@ def compare_to_first(results: Sequence[Results], seed: int) -> Differences:
         notify("note: one judged query is too few for tests and intervals")
         return [None] * len(results)
     try:
-        return [None, *compare(results[0], results[1:], seed=seed)]
+        return [None, *compare(results[0], results[1:], seed=seed, level=level)]
     except MissingPackageError as missing:
         notify(f"note: {missing}")
         return [None] * len(results)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,39 +16,13 @@ from birchbark.option_rules import NEEDS
 from birchbark.show.many import many
 
 if TYPE_CHECKING:
-    from birchbark.index.index import Index
-    from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch
+    from birchbark.pipeline.dense_engine import VectorMatch
     from birchbark.pipeline.ranker import Ranker
     from birchbark.records import Query
-    from birchbark.retrieve.engine import IndexEngine
     from birchbark.retrieve.first_stage import FirstStage
     from birchbark.retrieve.match import Match
     from birchbark.retrieve.weighting_model import WeightingModel
     from birchbark.score.session import SessionFactory
-
-
-def open_engine(
-    index: Index,
-    first_stage_model: str,
-    match: str | None,
-    threads: int | None = None,
-    **options: Any,
-) -> IndexEngine | DenseEngine:
-    """Return the engine that the first-stage options describe.
-
-    threads: CPU threads for the embedding model of a DenseEngine.
-    """
-    from birchbark.pipeline.dense_engine import DenseEngine
-    from birchbark.retrieve.engine import IndexEngine
-    from birchbark.score.load_scorer import load_scorer
-
-    vector_match, stage = matching_and_stage(first_stage_model, match, **options)
-    if vector_match is None or not vector_match.used:
-        return IndexEngine(index, stage)
-    engine = DenseEngine(index, partial(load_scorer, threads=threads), vector_match, stage)
-    if missing := engine.documents_without_vectors:
-        notify(f"note: {missing:,} documents have no vectors yet: birchbark index attach")
-    return engine
 
 
 def matching_and_stage(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace as replaced
-from functools import partial
 from pathlib import Path
 
 import click
 
 from birchbark import defaults
-from birchbark.cli.console import counted, notify, progress, report_intake
+from birchbark.cli.console import notify, report_intake
 from birchbark.cli.index_attach import (
     attach_and_report,
     attach_command,
@@ -18,7 +16,7 @@ from birchbark.cli.index_attach import (
     precompute_options,
 )
 from birchbark.cli.index_inspect import stats, verify
-from birchbark.cli.index_sync import sync
+from birchbark.cli.index_sync import build_from, sync
 from birchbark.cli.index_update import add, delete, merge
 from birchbark.cli.options import (
     BAD_RECORD_REMEDY,
@@ -90,8 +88,8 @@ def command() -> None:
     "keywords",
     multiple=True,
     metavar="FIELD",
-    help="Document field that searches can filter by; repeat for several. Folders have "
-    "path, folder, type, language and modified without being asked.",
+    help="Document field that searches can filter by; repeat for several. Folders "
+    "always have path, folder, type, language and modified.",
 )
 @option(
     "--include",
@@ -150,32 +148,25 @@ def build(
     """
     from birchbark.artifact import refuse_existing
     from birchbark.checkpoint.locate import load_vocabulary
-    from birchbark.collection.documents import collection_format, read_collection
-    from birchbark.collection.files.folder import KEYWORDS
-    from birchbark.collection.files.folder_state import FolderSource
     from birchbark.collection.intake import Intake
-    from birchbark.index.build_index import Schema, build_index
-    from birchbark.pipeline.folder_index import build_folder_index
+    from birchbark.index.build_index import Schema
 
     check_given_options()
     refuse_existing(directory, replace=replace)
     precomputations = make_precomputations(tokens, vectors, int(vector_bits), segments)
     wordpieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
     schema = Schema(analyzer, wordpieces, _parse_fields(fields), keywords, forward_index)
-    intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY)
-    is_folder = collection_format(collection, format_name) == "folder"
-    if (include or exclude) and not is_folder:
-        raise InputError("--include and --exclude apply only to folders of files")
-    with progress("indexing") as advance:
-        if is_folder:
-            folder = str(Path(collection).resolve())
-            source = FolderSource(folder, include, exclude, encoding, strict=skip_bad is False)
-            schema = replaced(schema, keywords=tuple(dict.fromkeys([*KEYWORDS, *keywords])))
-            watch = partial(counted, advance=advance)
-            index = build_folder_index(source, directory, schema, intake, watch, replace=replace)
-        else:
-            documents = counted(read_collection(collection, intake, format_name), advance)
-            index = build_index(documents, directory, schema, replace=replace)
+    if (include or exclude) and not Path(collection).is_dir():
+        raise InputError("--include and --exclude apply only to folders", found=collection)
+    intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY, include, exclude)
+    index = build_from(
+        collection,
+        directory,
+        intake,
+        schema=schema,
+        format_name=format_name,
+        replace=replace,
+    )
     totals = index.totals(index.fields[0])
     notify(f"indexed {many(len(index), 'document')}, {many(totals.tokens, 'term')}, in {directory}")
     report_intake(intake)

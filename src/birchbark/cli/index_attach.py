@@ -15,6 +15,7 @@ from birchbark.cli.options import check_given_options, index_argument, option
 from birchbark.show.many import many
 
 if TYPE_CHECKING:
+    from birchbark.index.index import Index
     from birchbark.pipeline.precompute import Precomputation
 
 
@@ -95,38 +96,44 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
     for precomputation in precomputations:
         segments = precomputation.schema.config["segments"]
         notify(f"{precomputation.name} of {segments} are stored in {index}")
-    report_missing_vectors(index)
-    report_missing_graphs(index)
+    report_vectors(index)
 
 
-def report_missing_vectors(index: Path) -> None:
-    """Print how many documents lack vectors, and how many will have none, if any has vectors."""
+def report_vectors(index: Path) -> None:
+    """Print what is missing of the vectors and graphs of the index in this directory."""
     from birchbark.index.index import Index
+
+    opened = Index(index)
+    report_missing_vectors(opened)
+    report_missing_graphs(opened)
+
+
+def report_missing_vectors(index: Index) -> None:
+    """Print how many documents lack vectors, and how many will have none, if any has vectors."""
     from birchbark.pipeline.precompute import VECTORS
     from birchbark.pipeline.split_for_query import WHOLE_DOCUMENT
     from birchbark.pipeline.update_index import documents_without_vectors
 
-    opened = Index(index)
-    if VECTORS not in opened.attachments:
+    if VECTORS not in index.attachments:
         return
-    missing, empty = documents_without_vectors(opened)
+    missing, left_out = documents_without_vectors(index)
     if missing:
         notify(
-            f"note: no vectors yet for {many(missing, 'document')}: birchbark index attach {index}"
+            f"note: no vectors yet for {many(missing, 'document')}: "
+            f"birchbark index attach {index.directory}"
         )
-    if empty:
+    if left_out:
         notify(
-            f"note: no vectors for {empty:,} documents, which have no text or over "
+            f"note: no vectors for {left_out:,} documents, which have no text or over "
             f"{WHOLE_DOCUMENT:,} characters; searches choose their segments by query terms"
         )
 
 
-def report_missing_graphs(index: Path) -> None:
+def report_missing_graphs(index: Index) -> None:
     """Print a note if vectors are searched exhaustively because faiss is not installed."""
-    from birchbark.index.index import Index
     from birchbark.pipeline.update_index import vectors_without_graph
 
-    if vectors := vectors_without_graph(Index(index)):
+    if vectors := vectors_without_graph(index):
         notify(
             f"note: searches compare the query with all {vectors:,} vectors; "
             "pip install 'birchbark[dense]' makes them faster"

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace as replaced
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from birchbark.cli.console import counted, notify, progress, report_intake
-from birchbark.cli.index_attach import report_missing_graphs, report_missing_vectors
+from birchbark.cli.index_attach import report_vectors
 from birchbark.cli.options import PATH
 from birchbark.errors import InputError
 from birchbark.show.many import many
+
+if TYPE_CHECKING:
+    from birchbark.collection.intake import Intake
+    from birchbark.index.build_index import Schema
+    from birchbark.index.index import Index
 
 
 @click.command(
@@ -31,8 +38,7 @@ def sync(folder: Path) -> None:
     if was_built:
         return
     sync_and_report(index, None if index == folder.resolve() else folder.resolve())
-    report_missing_vectors(index)
-    report_missing_graphs(index)
+    report_vectors(index)
 
 
 def index_of(path: Path) -> tuple[Path, bool]:
@@ -40,12 +46,8 @@ def index_of(path: Path) -> tuple[Path, bool]:
 
     That index is PATH.index, which is built if it does not exist. Also returns whether it was.
     """
-    from birchbark.collection.documents import collection_format, read_collection
-    from birchbark.collection.files.folder_state import FolderSource
     from birchbark.collection.intake import Intake
-    from birchbark.index.build_index import build_index
     from birchbark.index.layout import is_index
-    from birchbark.pipeline.folder_index import build_folder_index
 
     path = path.resolve()
     if is_index(path):
@@ -56,15 +58,42 @@ def index_of(path: Path) -> tuple[Path, bool]:
     if index.exists():
         return index, False
     intake = Intake(remedy="see birchbark index build --help")
-    with progress("indexing") as advance:
-        if collection_format(str(path)) == "folder":
-            watch = partial(counted, advance=advance)
-            build_folder_index(FolderSource(str(path)), index, intake=intake, watch=watch)
-        else:
-            build_index(counted(read_collection(path, intake), advance), index)
+    build_from(path, index, intake)
     notify(f"indexed {path} in {index}")
     report_intake(intake)
     return index, True
+
+
+def build_from(
+    collection: Path | str,
+    directory: Path,
+    intake: Intake,
+    *,
+    schema: Schema | None = None,
+    format_name: str | None = None,
+    replace: bool = False,
+) -> Index:
+    """Build the index of a collection or of a folder's files, and show the progress.
+
+    schema: None for the default; a folder's is extended by the fields of files. For the other
+    arguments see `read_collection` and `build_index`.
+    """
+    from birchbark.collection.documents import collection_format, read_collection
+    from birchbark.collection.files.folder import KEYWORDS
+    from birchbark.collection.files.folder_state import FolderSource
+    from birchbark.index.build_index import Schema, build_index
+    from birchbark.pipeline.folder_index import build_folder_index
+
+    schema = schema or Schema()
+    with progress("indexing") as advance:
+        if collection_format(str(collection), format_name) != "folder":
+            documents = counted(read_collection(collection, intake, format_name), advance)
+            return build_index(documents, directory, schema, replace=replace)
+        folder, strict = str(Path(collection).resolve()), intake.skip_bad is False
+        source = FolderSource(folder, intake.include, intake.exclude, intake.encoding, strict)
+        schema = replaced(schema, keywords=tuple(dict.fromkeys([*KEYWORDS, *schema.keywords])))
+        watch = partial(counted, advance=advance)
+        return build_folder_index(source, directory, schema, intake, watch, replace=replace)
 
 
 def sync_and_report(index: Path, folder: Path | None = None) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from birchbark.cli.console import notify, progress, report_intake
-from birchbark.cli.index_attach import report_missing_graphs, report_missing_vectors
+from birchbark.cli.index_attach import report_vectors
 from birchbark.cli.options import (
     BAD_RECORD_REMEDY,
     PATH,
@@ -50,8 +50,7 @@ def add(
 
     documents = read_collection(collection, intake, format_name)
     add_documents(index, documents, load_scorer, progress, report)
-    report_missing_vectors(index)
-    report_missing_graphs(index)
+    report_vectors(index)
 
 
 @click.command(
@@ -73,9 +72,7 @@ def delete(index: Path, doc_ids: tuple[str, ...], ids: Path | None) -> None:
     with IndexWriter(index) as writer:
         for doc_id in all_ids:
             if not writer.delete(doc_id):
-                raise InputError(
-                    f"no document {doc_id}", where=str(index), remedy="nothing was deleted"
-                )
+                raise InputError(f"no document {doc_id}; nothing was deleted", where=str(index))
         remaining = len(writer)
     notify(f"deleted {many(len(all_ids), 'document')}; {remaining:,} in {index}")
 
@@ -94,4 +91,4 @@ def merge(index: Path) -> None:
         writer.merge()
         notify(f"{many(len(writer), 'document')} in one part in {index}")
         build_missing_graphs(writer, progress)
-    report_missing_graphs(index)
+    report_vectors(index)

@@ -299,8 +299,8 @@ _stage_options = option_group(
         "--duo-max-comparisons",
         type=click.IntRange(1),
         metavar="N",
-        help="Fail before scoring if a query would need more than N comparisons.  [default: no "
-        "limit]",
+        help="Fail before scoring if all queries together would need more than N comparisons.  "
+        "[default: no limit]",
     ),
     option(
         "--stages",

@@ -11,8 +11,9 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import first_few, notify, progress
-from birchbark.cli.from_options import check_tag, check_writable, load_queries, open_engine
+from birchbark.cli.from_options import check_tag, check_writable, load_queries, matching_and_stage
 from birchbark.cli.grouped_help import GroupedCommand
+from birchbark.cli.index_attach import report_missing_vectors
 from birchbark.cli.options import (
     PATH,
     check_given_options,
@@ -66,16 +67,21 @@ def command(
     from birchbark.artifact import new_file
     from birchbark.collection.runs import write_run
     from birchbark.index.index import Index
+    from birchbark.pipeline.dense_engine import DenseEngine, open_engine
     from birchbark.records import Run
     from birchbark.retrieve.engine import IndexEngine
+    from birchbark.score.load_scorer import load_scorer
 
     check_given_options()
     check_tag(tag)
     check_writable(output)
     check_writable(report)
     topics = load_queries(queries, topic_fields, encoding)
-    engine = open_engine(Index(index), **first_stage_choices)
+    match, stage = matching_and_stage(**first_stage_choices)
+    engine = open_engine(Index(index), stage, match, load_scorer)
     _check_ids(engine.index)
+    if isinstance(engine, DenseEngine):
+        report_missing_vectors(engine.index)
     if isinstance(engine, IndexEngine):
         rankings, lines = _rank_by_terms(engine, topics, depth, weighted, bool(report))
     elif weighted:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,9 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify, progress, report_stats
-from birchbark.cli.from_options import make_rankers, open_engine, stored_scores
+from birchbark.cli.from_options import make_rankers, matching_and_stage, stored_scores
 from birchbark.cli.grouped_help import GroupedCommand
+from birchbark.cli.index_attach import report_missing_vectors
 from birchbark.cli.options import (
     check_given_options,
     first_stage_options,
@@ -63,13 +65,18 @@ def command(
     started = time.perf_counter()
     from birchbark.index.index import Index
     from birchbark.pipeline.deadline import NO_TIME
-    from birchbark.pipeline.dense_engine import DenseEngine
+    from birchbark.pipeline.dense_engine import DenseEngine, open_engine
     from birchbark.pipeline.search import search, warm_up
+    from birchbark.score.load_scorer import load_scorer
 
     check_given_options()
     text = " ".join(words)  # quotation marks around a query are not needed
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    engine = by_terms = open_engine(Index(index), threads=choices["threads"], **first_stage_choices)
+    match, stage = matching_and_stage(**first_stage_choices)
+    load = partial(load_scorer, threads=choices["threads"])
+    engine = first = open_engine(Index(index), stage, match, load)
+    if isinstance(first, DenseEngine):
+        report_missing_vectors(first.index)
     if not engine.index.analyzer.terms(text):
         notify("the query has no terms: it holds only punctuation, stop words or the like")
     rankers: Sequence[Ranker] = ()
@@ -81,9 +88,8 @@ def command(
                 pool.submit(engine.rank, text, 1)  # loads compiled code while models are loaded
                 loaded = make_rankers(**choices)
             with stored_scores(loaded, scores) as rankers:
-                if not first_stage_choices["match"] and not isinstance(by_terms, DenseEngine):
-                    stage = by_terms.stage
-                    engine = DenseEngine.for_rankers(by_terms.index, rankers, stage) or by_terms
+                if match is None:
+                    engine = open_engine(first.index, stage, match, load, rankers)
                 if budget is not None:
                     warm_up(engine, rankers, text)
                 loaded_at = time.perf_counter()
@@ -91,10 +97,10 @@ def command(
                 answer = search(engine, text, rankers, top, remaining)
                 seconds = time.perf_counter() - loaded_at
     _print_hits(answer, rankers, as_json)
-    unmet = () if answer.hits else _unmet_filters(engine.index, by_terms.stage.filters)
+    unmet = () if answer.hits else _unmet_filters(engine.index, stage.filters)
     for message in unmet:
         notify(message)
-    if not unmet and (not answer.hits or not len(by_terms.rank(text, 1))):
+    if not unmet and (not answer.hits or not len(first.rank(text, 1))):
         notify(_no_matches(engine.index, text, bool(answer.hits)))
     if not first_stage_only:
         report_stats(answer.stats, engine.index, rankers, seconds)

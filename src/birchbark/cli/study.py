@@ -35,8 +35,8 @@ def command() -> None:
     "--cache",
     type=PATH,
     metavar="DIR",
-    help="Folder in which BERT's scores and trained models are stored, so that an interrupted "
-    "study can be resumed and nothing is computed twice.",
+    help="Folder in which indexes, BERT's scores and trained models are stored, so that an "
+    "interrupted study can be resumed and nothing is computed twice.",
 )
 @option(
     "--device",

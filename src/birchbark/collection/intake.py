@@ -1,4 +1,4 @@
-"""What happens to a bad record: is it raised as an error, or skipped and counted?"""
+"""How are files read, and what happens to a bad record: is it raised, or skipped and counted?"""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ class Intake:
             skipped, and other bad records are raised.
         encoding: The encoding of the files. Default `utf-8`.
         remedy: Advice for errors that do not have any. Default: empty.
+        include: Patterns as in .gitignore of the files of a folder that are read. Default (): all.
+        exclude: Patterns of the files and folders in a folder that are not read. Default ().
         skipped: The errors of the records that were skipped.
         notes: Observation → how often it occurred. These are not errors, but worth knowing.
     """
@@ -26,6 +28,8 @@ class Intake:
     skip_bad: bool | None = None
     encoding: str = defaults.ENCODING
     remedy: str = ""
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     skipped: list[InputError] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
 

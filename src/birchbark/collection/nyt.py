@@ -17,8 +17,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from birchbark.artifact import files_in
 from birchbark.collection.elements import attribute, elements, first_element
+from birchbark.collection.files.walk import chosen_files
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import decode, read_decompressed
 from birchbark.collection.markup import plain_text
@@ -36,9 +36,10 @@ def read_nyt(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     of other types are noted but not read.
 
     path: an XML file, an archive of XML files (.tgz, .tar.gz, .tar), or a folder. The files of a
-    folder are read in order of name, the files of an archive in archive order.
+    folder are read in order of path, except hidden ones and those that the intake excludes; the
+    files of an archive in archive order.
     """
-    for file in files_in(path):
+    for file in chosen_files(path, intake):
         try:
             for location, raw in _articles(file, intake):
                 try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from birchbark.artifact import files_in
 from birchbark.collection.elements import Element, elements, first_element
+from birchbark.collection.files.walk import chosen_files
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import (
     LINE_BYTES,
@@ -22,6 +23,9 @@ from birchbark.records import Document
 TITLE_TAGS = ("HEADLINE", "TITLE", "HEAD", "HL", "TTL", "TI", "H3")
 DOC_TAG, BLOCK_SIZE = b"<doc", 1 << 20
 TEXT_TAGS = ("LP", "LEADPARA", "TEXT", "GRAPHIC")
+# Entities of the Federal Register that HTML does not have, or for another character.
+ENTITIES = {"&hyph;": "-", "&blank;": " "}
+_ENTITY = re.compile("|".join(ENTITIES), re.IGNORECASE)
 
 
 def read_trec(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
@@ -31,10 +35,11 @@ def read_trec(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     contents of all LP, LEADPARA, TEXT and GRAPHIC elements or, if none occurs, everything except
     the number and the title. Markup is removed and entities are resolved.
 
-    The files of a folder are read in order of name. Files without <DOC> are noted but not read,
-    since TREC's discs contain read-me files and tables beside the documents.
+    The files of a folder are read in order of path, except hidden ones and those that the intake
+    excludes. Files without <DOC> are noted but not read, since TREC's discs contain read-me files
+    and tables beside the documents.
     """
-    for file in files_in(path):
+    for file in chosen_files(path, intake):
         try:
             if path.is_dir() and not _contains_documents(file):
                 intake.note("file without <DOC> not read")
@@ -109,6 +114,7 @@ def _stray(raw: bytes) -> InputError:
 
 def parse_document(sgml: str) -> Document:
     """Return the Document in the text between <DOC> and </DOC>."""
+    sgml = _ENTITY.sub(lambda entity: ENTITIES[entity[0].lower()], sgml)
     number = first_element(sgml, "DOCNO", any_case=True)
     doc_id = number.inner.strip() if number else ""
     if number is None or not doc_id:

@@ -159,7 +159,7 @@ def parse_aggregation(text: str) -> Aggregation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DocumentEvidence:
+class AggregatedEvidence:
     """The evidence of one document, Σ weight · score over its segments.
 
     scores: float32 (n,). weights: float64 (n,). For a model that scores whole documents (PARADE),
@@ -171,10 +171,10 @@ class DocumentEvidence:
     weights: Weights
 
 
-def aggregate(scores: Float32s, aggregation: Aggregation) -> DocumentEvidence:
+def aggregate(scores: Float32s, aggregation: Aggregation) -> AggregatedEvidence:
     """Aggregate the segment scores (n,) of one document."""
     weights = aggregation.weights(scores)
-    return DocumentEvidence(weighted_sum(scores, weights), scores, weights)
+    return AggregatedEvidence(weighted_sum(scores, weights), scores, weights)
 
 
 def grows(aggregation: Aggregation) -> bool:

@@ -15,7 +15,6 @@ from birchbark.evaluate.measures import Results
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
-SIGNIFICANT = 0.05
 NO_SPREAD = 1e-12  # values within a smaller range count as equal
 
 
@@ -33,6 +32,7 @@ class Difference:
         effect: Cohen's d for paired samples, the mean divided by the standard deviation of the
             differences; None if p is None.
         better, worse: The shares of queries that improve and that degrade.
+        significant: Whether corrected_p is below the level of the test; tables then show a †.
     """
 
     mean: float
@@ -43,11 +43,7 @@ class Difference:
     effect: float | None
     better: float
     worse: float
-
-    @property
-    def significant(self) -> bool:
-        """Whether corrected_p is below SIGNIFICANT; tables then show a †."""
-        return self.corrected_p is not None and self.corrected_p < SIGNIFICANT
+    significant: bool
 
 
 def compare(
@@ -57,6 +53,7 @@ def compare(
     seed: int = defaults.SEED,
     resamples: int = RESAMPLES,
     family: int | None = None,
+    level: float = defaults.SIGNIFICANCE_LEVEL,
 ) -> list[Mapping[str, Difference]]:
     """Compare each of `systems` with `baseline`. Returns measure → Difference for each system.
 
@@ -64,6 +61,7 @@ def compare(
     resamples: the number of bootstrap resamples.
     family: the number of comparisons to correct for, if more are made together than in this call;
         by default the number of systems times the number of measures.
+    level: a difference is significant if its corrected p is below it, 0 to 1.
     Raises MissingPackageError without scipy (extra `study`). Raises InputError unless all results
     cover the same two or more queries.
     """
@@ -72,7 +70,7 @@ def compare(
     family = family or len(systems) * len(baseline.values)
     return [
         {
-            name: _difference(baseline, system, name, family, seed, resamples)
+            name: _difference(baseline, system, name, family, level, seed, resamples)
             for name in baseline.values
         }
         for system in systems
@@ -80,7 +78,13 @@ def compare(
 
 
 def _difference(
-    baseline: Results, system: Results, name: str, family: int, seed: int, resamples: int
+    baseline: Results,
+    system: Results,
+    name: str,
+    family: int,
+    level: float,
+    seed: int,
+    resamples: int,
 ) -> Difference:
     queries = baseline.values[name]
     if system.values[name].keys() != queries.keys() or len(queries) < 2:
@@ -91,12 +95,12 @@ def _difference(
         constant = float(delta[0])
         p = 1.0 if constant == 0 else None
         effect = 0.0 if constant == 0 else None
-        return Difference(constant, constant, constant, p, p, effect, better, worse)
+        return Difference(constant, constant, constant, p, p, effect, better, worse, False)
     p = float(_stats().ttest_1samp(delta, 0).pvalue)
     low, high = mean_interval(delta, seed=seed, resamples=resamples)
     mean, corrected = float(delta.mean()), min(1.0, p * family)
     effect = mean / float(delta.std(ddof=1))
-    return Difference(mean, low, high, p, corrected, effect, better, worse)
+    return Difference(mean, low, high, p, corrected, effect, better, worse, corrected < level)
 
 
 def mean_interval(

@@ -18,7 +18,7 @@ from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.section import Section
 from birchbark.show.table import Column, Group, Heading, Row, Style, build_tables, columns
 from birchbark.study.collections import TestCollection
-from birchbark.study.comparison import Comparison, measure_columns
+from birchbark.study.comparison import measure_columns
 from birchbark.study.outcome import Outcome, check_run_names
 from birchbark.study.recipe import Experiment, Recipe
 from birchbark.study.workspace import Workspace
@@ -97,8 +97,7 @@ class AnalyzerExperiment(Experiment):
         """Index each collection with each analyzer, rank with BM25, evaluate and count terms."""
         vocabulary = load_vocabulary(self.vocabulary) if self._wordpiece else None
         schemas = {n: Schema(n, vocabulary if n in WORDPIECE else None) for n in self.names}
-        family = len(recipe.collections) * (len(self.names) - 1) * len(recipe.measures)
-        comparison = Comparison(recipe.measures, self.names[0], recipe.seed, family)
+        comparison = recipe.comparison(self.names[0])
         groups: dict[str, list[Group]] = {"sizes": [], "unknown": [], "measures": []}
         runs: dict[str, Run] = {}
         for files in recipe.collections:

@@ -149,8 +149,7 @@ class BiencoderExperiment(ModelExperiment):
         groups: dict[str, list[Group]] = {"auc": [], "layers": [], "rankings": [], "match": []}
         plots: list[Plot] = []
         runs: dict[str, Run] = {}
-        family = len(collections) * len(self.ranked) * len(recipe.measures)
-        comparison = Comparison(recipe.measures, FIRST, recipe.seed, family)
+        comparison = recipe.comparison(FIRST)
         for number, collection in enumerate(collections, 1):
             results = _CollectionResults(self, recipe, workspace, collection, prepared.paths)
             for name, rows in results.rows(comparison).items():
@@ -190,7 +189,7 @@ class _CollectionResults:
         self._experiment, self._recipe, self._collection = experiment, recipe, collection
         for row in experiment.ranked:
             _check_layer(row, models[row.model])
-        self._index = workspace.index(collection, Schema("english"))
+        self._index = workspace.index(collection, Schema())
         stage = FirstStage(recipe.bm25)
         depth = max(recipe.depth, experiment.others)
         bm25 = rank_queries(self._index, collection.queries, stage, depth=depth)

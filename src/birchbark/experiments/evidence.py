@@ -11,14 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from birchbark.errors import InputError
-from birchbark.evaluate.folds import make_folds
 from birchbark.experiments.evidence_runs import rank_by_evidence
 from birchbark.experiments.evidence_settings import EvidenceSettings
 from birchbark.experiments.evidence_tables import EvidenceReport, layout
 from birchbark.experiments.evidence_topics import analyse_topics
 from birchbark.section import Section
 from birchbark.show.table import Column
-from birchbark.study.collections import CollectionFiles, TestCollection
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Experiment, Recipe
 from birchbark.study.workspace import Workspace
@@ -28,6 +26,7 @@ from birchbark.study.workspace import Workspace
 class EvidenceExperiment(Experiment):
     """A study of evidence, with its settings."""
 
+    collection_keys = frozenset({"run", "folds"})
     settings: EvidenceSettings
 
     @classmethod
@@ -53,14 +52,14 @@ class EvidenceExperiment(Experiment):
         """Train the models, rank, score the candidates, tune the weights, and evaluate."""
         settings = self.settings
         self._check_collections(recipe)
-        collections = [self._open(files, recipe, workspace) for files in recipe.collections]
+        collections = [workspace.open(files) for files in recipe.collections]
         prepared = settings.compared.prepare(workspace)
         models = prepared.paths
         ranked = [
             rank_by_evidence(settings, models, recipe, workspace, collection)
             for collection in collections
         ]
-        report = EvidenceReport(settings, ranked, recipe.measures, recipe.seed)
+        report = EvidenceReport(settings, ranked, recipe)
         tables = report.tables()
         topics = analyse_topics(settings, ranked, report.results, models)
         runs = {
@@ -70,14 +69,6 @@ class EvidenceExperiment(Experiment):
         }
         outcome = prepared.outcome(tables, (*report.plots(tables), *topics.plots), runs)
         return replace(outcome, topics=topics.topics, pages=topics.pages)
-
-    def _open(self, files: CollectionFiles, recipe: Recipe, workspace: Workspace) -> TestCollection:
-        """Open a collection. Draws its folds at random if the recipe names no file of folds."""
-        collection = workspace.open(files)
-        if collection.folds:
-            return collection
-        folds = make_folds(collection.qrels.grades, self.settings.folds, recipe.seed)
-        return replace(collection, folds=folds)
 
     def _check_collections(self, recipe: Recipe) -> None:
         """Raise InputError if a setting does not fit the collections of the recipe."""

@@ -10,7 +10,6 @@ from birchbark.errors import InputError
 from birchbark.evaluate.rank_measures import Float64s
 from birchbark.evaluate.tune import Tuning, tune
 from birchbark.experiments.evidence_scores import (
-    ANALYZER,
     Best,
     Components,
     EvidenceScores,
@@ -33,10 +32,10 @@ class EvidenceRuns:
     Attributes:
         baseline: The name of the first-stage run that provides the candidates.
         runs: The first-stage runs, and their combinations with evidence.
-        pruned: The baseline, and its combinations with segments that contain no query term; empty
-            unless the recipe requests pruning.
+        pruned: The baseline, and for each run with the first stage and the best segments the run
+            without segments that contain a query term; empty unless the recipe requests pruning.
         tunings: Run → the tuning that chose its weights.
-        rows: Model → its main run: with the first stage and the largest number of segments.
+        rows: Model → its runs with the first stage, one for each number of best segments.
         best: Model → query_id → doc_id → the best segments, for models whose topics are shown.
     """
 
@@ -47,7 +46,7 @@ class EvidenceRuns:
     runs: dict[str, Run]
     pruned: dict[str, Run]
     tunings: dict[str, Tuning]
-    rows: dict[str, str]
+    rows: dict[str, tuple[str, ...]]
     best: dict[str, Mapping[str, Mapping[str, Best]]]
 
 
@@ -62,7 +61,7 @@ def rank_by_evidence(
 
     Raises InputError if segments are to be pruned for a model that scores whole documents.
     """
-    index = cache(lambda: workspace.index(collection, Schema(ANALYZER)))
+    index = cache(lambda: workspace.index(collection, Schema()))
     runs = first_stages(recipe, index, collection, rm3=settings.rm3)
     baseline = list(runs)[-1]
     first = runs[baseline]
@@ -89,7 +88,7 @@ def rank_by_evidence(
                 if scores_documents and settings.pruned:
                     raise InputError(f"{name} scores whole documents: segments cannot be pruned")
                 scores = score_candidates(settings, scorer, index(), collection, first)
-        ranked.rows[name] = settings.main_row(name, scores_documents)
+        ranked.rows[name] = settings.rows_with_first_stage(name, scores_documents)
         if name in settings.topics:
             ranked.best[name] = scores.best
         _combine(settings, name, scores_documents, scores, ranked, recipe, collection)
@@ -109,7 +108,7 @@ def _combine(
     first = ranked.runs[ranked.baseline]
 
     def tuned(components: Components, weights: Float64s) -> Tuning:
-        folds = collection.folds or ()
+        folds = collection.folds_or_random(settings.folds, recipe.seed)
         return tune(components, collection.qrels, weights, settings.tune, folds, recipe.depth)
 
     if allowed := settings.allowed_weights(name, scores_documents):
@@ -125,7 +124,9 @@ def _combine(
         ranked.runs[tag] = _weighted_run(first, components, ranked.tunings[tag], tag)
     if settings.pruned:
         tuning = tuned(scores.pruned, settings.grid)
-        ranked.pruned[name] = _weighted_run(first, scores.pruned, tuning, pruned_row(name))
+        for row in ranked.rows[name]:
+            restricted = tuning.restrict(allowed[row])
+            ranked.pruned[row] = _weighted_run(first, scores.pruned, restricted, pruned_row(row))
 
 
 def _weighted_run(first: Run, components: Components, tuning: Tuning, tag: str) -> Run:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from birchbark import defaults
 from birchbark.collection.lines import binary_lines
 from birchbark.collection.runs import read_run
 from birchbark.collection.segment_scores import Scores, read_segment_scores
@@ -30,7 +31,6 @@ from birchbark.study.collections import TestCollection
 from birchbark.study.workspace import Workspace
 from birchbark.text.analyzer import analyzer
 
-ANALYZER = "english"
 CACHED_TEXTS = 200_000  # number of texts whose terms are cached
 Components = Mapping[str, Candidates]  # query_id → scores of the first stage and of segments
 Best = tuple[tuple[float, str], ...]  # scores and texts of a document's segments, best first
@@ -120,11 +120,6 @@ def read_candidate_scores(
             )
     _check_coverage(settings.scores[name], published, scores, collection, workspace)
     return scores
-
-
-def query_length(query: Query) -> int:
-    """Return the number of query terms that the first stage uses: stop words are excluded."""
-    return len(analyzer(ANALYZER).terms(query.text))
 
 
 def _ranker(settings: EvidenceSettings, collection: str, scorer: Scorer) -> Ranker:
@@ -218,4 +213,4 @@ def _candidates(
 @lru_cache(CACHED_TEXTS)
 def _terms(text: str) -> frozenset[str]:
     """Return the terms under which the first stage would index `text`."""
-    return frozenset(analyzer(ANALYZER).terms(text))
+    return frozenset(analyzer(defaults.ANALYZER).terms(text))

@@ -25,9 +25,9 @@ from birchbark.study.outcome import check_run_names
 MAX_WEIGHTINGS = 200_000  # per grid; the birch paper has 1,331 (benchmarks/RESULTS-TUNING.md)
 
 
-def pruned_row(name: str) -> str:
-    """Return the name of a model's run without segments that contain query terms."""
-    return f"{name}, pruned"
+def pruned_row(row: str) -> str:
+    """Return the name of the run like `row` without segments that contain query terms."""
+    return f"{row}, pruned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class EvidenceSettings:
             for row in self.rows(name, scores_documents=True)
             | self.rows(name)
             | self.aggregated_rows(name)
-            | {pruned_row(name): None}
+            | {pruned_row(row): None for row in self.rows_with_first_stage(name, False)}
         ]
 
     @property
@@ -255,16 +255,16 @@ class EvidenceSettings:
             return rows
         return rows | {f"{row}, alone": (a, True) for row, (a, _) in rows.items()}
 
-    def main_row(self, name: str, scores_documents: bool) -> str:
-        """Return the model's row with the first stage and the largest number of segments.
+    def rows_with_first_stage(self, name: str, scores_documents: bool) -> tuple[str, ...]:
+        """Return the model's rows with the first stage, in the order of `segment_counts`.
 
-        Without segment counts, return its row with the first aggregation.
+        Without segment counts, return only its row with the first aggregation.
         """
-        if scores_documents:
-            return name
-        if not self.segment_counts:
-            return next(iter(self.aggregated_rows(name)))
-        return name if len(self.segment_counts) == 1 else f"{self.max_segments}S: {name}"
+        if not self.segment_counts and not scores_documents:
+            return (next(iter(self.aggregated_rows(name))),)
+        return tuple(
+            row for row, (_, alone) in self.rows(name, scores_documents).items() if not alone
+        )
 
     @property
     def max_segments(self) -> int:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from birchbark.combine.interpolate import Scale
 from birchbark.evaluate.measures import Results, measure
 from birchbark.evaluate.significance import compare
 from birchbark.experiments.evidence_runs import EvidenceRuns
-from birchbark.experiments.evidence_scores import query_length
 from birchbark.experiments.evidence_settings import EvidenceSettings
-from birchbark.records import Run
+from birchbark.records import Query, Run
 from birchbark.show.plot import Curves, Dots
 from birchbark.show.table import (
     Cell,
@@ -25,12 +24,14 @@ from birchbark.show.table import (
     columns,
 )
 from birchbark.study.comparison import (
-    Comparison,
     difference_dots,
     measure_columns,
     rank_curves,
     tuning_columns,
 )
+from birchbark.study.first_stages import FIRST_STAGES
+from birchbark.study.recipe import Recipe
+from birchbark.text.stop_words import NLTK
 
 NOTE = (
     "Candidates: the first stage's top {depth}; documents below keep their order. Score: "
@@ -48,11 +49,12 @@ SCALES = {
     Scale.RAW: "",
 }
 ALONE = "“alone”: a = 0. "
-PRUNED = (
-    "As above, but without segments that contain a query term (after stemming), and with the best "
-    "{best}. "
+PRUNED = "As above, but without segments that contain a query term (after stemming)."
+LENGTHS = "{tune} by length of the query: words between blanks that are no stop words."
+BEST_ROWS = (
+    " Each model with the number of segments that has the best {tune} on all queries of the "
+    "collection, as in the thesis; this favours the models a little."
 )
-LENGTHS = "{tune} by number of query terms (stop words excluded), with the best {best}. "
 GAINS = "Shares of queries for which {tune} is above and below that of the first stage."
 WEIGHTS = "Each w includes the factor 1 − a: it multiplies the segment's score directly."
 ALONE_SUFFIX = ", alone"
@@ -78,22 +80,23 @@ class EvidenceReport:
 
     Attributes:
         collections: The runs on each collection.
-        measures: The measures to show.
-        seed: The seed for the bootstrap.
         results: For each collection, run → values of all measures and of the tuned measure.
     """
 
     settings: EvidenceSettings
     collections: Sequence[EvidenceRuns]
-    measures: tuple[str, ...]
-    seed: int
+    recipe: Recipe
     results: Sequence[Mapping[str, Results]] = field(init=False)
 
     def __post_init__(self) -> None:
         """Evaluate all runs."""
-        names = tuple(dict.fromkeys((*self.measures, self.settings.tune)))
-        results = [_measure(collection, collection.runs, names) for collection in self.collections]
+        results = [self._evaluate(collection, collection.runs) for collection in self.collections]
         object.__setattr__(self, "results", results)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures to show."""
+        return self.recipe.measures
 
     def tables(self) -> tuple[Table, ...]:
         """Make all tables, with one group of rows per collection."""
@@ -153,44 +156,74 @@ class EvidenceReport:
             for n, collection in enumerate(self.collections, 1)
         )
 
+    def _evaluate(self, collection: EvidenceRuns, runs: Mapping[str, Run]) -> dict[str, Results]:
+        """Evaluate runs in the measures to show and in the tuned measure."""
+        names = tuple(dict.fromkeys((*self.measures, self.settings.tune)))
+        return {row: measure(collection.qrels, run, names) for row, run in runs.items()}
+
     def _evidence(self) -> tuple[Heading, list[Group]]:
-        note, groups = self._compared(self.results)
+        note, groups = self._compared(self.results, not_compared=FIRST_STAGES)
         title = "First stage with evidence"
         return Heading(title, "ranked by", _note(self.settings) + note), groups
 
     def _pruned(self) -> tuple[Heading, list[Group]]:
-        results = [
-            _measure(collection, collection.pruned, self.measures)
-            for collection in self.collections
-        ]
+        results = []
+        for collection in self.collections:
+            by_run = self._evaluate(collection, collection.pruned)
+            best = self._best_rows(collection, by_run)
+            results.append({row: by_run[row] for row in (collection.baseline, *best)})
         note, groups = self._compared(results)
         title = "Without segments that contain query terms"
-        return Heading(title, "ranked by", PRUNED.format(best=_best(self.settings)) + note), groups
+        return Heading(title, "ranked by", PRUNED + self._best_note + " " + note), groups
 
-    def _compared(self, results: Sequence[Mapping[str, Results]]) -> tuple[str, list[Group]]:
-        """Compare all runs with the first stage. Returns the table's note and groups."""
-        family = sum(len(by_run) - 1 for by_run in results) * len(self.measures)
+    def _compared(
+        self, results: Sequence[Mapping[str, Results]], not_compared: Collection[str] = ()
+    ) -> tuple[str, list[Group]]:
+        """Compare runs with the first stage. Returns the table's note and groups.
+
+        results: for each collection, row → its evaluation.
+        not_compared: rows that are shown without a difference.
+        """
         groups = []
         for collection, by_run in zip(self.collections, results, strict=True):
-            comparison = Comparison(self.measures, collection.baseline, self.seed, family)
-            rows = comparison.rows([_select(r, self.measures) for r in by_run.values()])
+            comparison = self.recipe.comparison(collection.baseline)
+            rows = comparison.rows(
+                [replace(_select(r, self.measures), tag=row) for row, r in by_run.items()],
+                not_compared=not_compared,
+            )
             groups.append(Group(collection.name, rows))
         return comparison.note("the first stage"), groups
+
+    def _best_rows(
+        self, collection: EvidenceRuns, by_run: Mapping[str, Results]
+    ) -> tuple[str, ...]:
+        """Return for each model the row whose number of segments has the best tuned measure."""
+        tune = self.settings.tune
+        return tuple(
+            max(rows, key=lambda row: by_run[row].means[tune]) for rows in collection.rows.values()
+        )
+
+    @property
+    def _best_note(self) -> str:
+        several = len(self.settings.segment_counts) > 1
+        return BEST_ROWS.format(tune=self.settings.tune) if several else ""
 
     def _against(self) -> tuple[Heading, list[Group]]:
         """Compare the models with the reference model, with and without the first stage."""
         settings = self.settings
         suffixes = ("", ALONE_SUFFIX) if settings.without_first_stage else ("",)
         others = len(settings.names) - 1
-        family = len(self.collections) * others * len(suffixes) * len(self.measures)
+        family = others * len(suffixes) * len(self.measures)  # of one collection
         groups = []
         for collection, by_run in zip(self.collections, self.results, strict=True):
             rows: list[Row] = []
             for suffix in suffixes:
-                baseline = collection.rows[settings.reference_model] + suffix
-                comparison = Comparison(self.measures, baseline, self.seed, family)
-                compared = [by_run[collection.rows[name] + suffix] for name in settings.names]
-                rows += comparison.rows([_select(result, self.measures) for result in compared])
+                baseline = collection.rows[settings.reference_model][-1] + suffix
+                comparison = self.recipe.comparison(baseline)
+                compared = [by_run[collection.rows[name][-1] + suffix] for name in settings.names]
+                rows += comparison.rows(
+                    [_select(result, self.measures) for result in compared], family=family
+                )
             groups.append(Group(collection.name, tuple(rows)))
         heading = Heading(
             f"Compared with {settings.reference_model}",
@@ -200,27 +233,56 @@ class EvidenceReport:
         return heading, groups
 
     def _lengths(self, classes: int) -> tuple[Heading, list[Group]]:
-        """Average the tuned measure of each model's main run per class of query length."""
+        """Average the tuned measure of each model's best run per class of query length."""
         settings = self.settings
-        family = len(self.collections) * len(settings.names) * classes
-        comparison = Comparison((settings.tune,), "", self.seed, family)
+        comparison = self.recipe.comparison("", (settings.tune,))
+        family = len(settings.names) * classes  # of one collection
         groups = []
         for collection, by_run in zip(self.collections, self.results, strict=True):
             query_ids = _by_length(collection, settings.length_bounds)
-            tags = (collection.baseline, *collection.rows.values())
+            tags = (collection.baseline, *self._best_rows(collection, by_run))
             results = [by_run[tag] for tag in tags]
-            cells = [_class_cells(results, ids, comparison) for ids in query_ids]  # per class
+            cells = [self._class_cells(results, ids, family) for ids in query_ids]  # per class
             counts = Row.of("queries", (str(len(ids)) for ids in query_ids))
             rows = [
                 Row(name, tuple(of_class[number] for of_class in cells))
-                for number, name in enumerate((collection.baseline, *settings.names))
+                for number, name in enumerate(tags)
             ]
             groups.append(Group(collection.name, (counts, *rows)))
-        note = LENGTHS.format(tune=settings.tune, best=_best(settings))
-        return (
-            Heading("Query length", "ranked by", note + comparison.note("the first stage")),
-            groups,
+        note = LENGTHS.format(tune=settings.tune) + self._best_note
+        note = f"{note} {comparison.note('the first stage')}"
+        return Heading("Query length", "ranked by", note), groups
+
+    def _class_cells(
+        self, results: Sequence[Results], query_ids: Sequence[str], family: int
+    ) -> list[Cell]:
+        """Average the tuned measure over some queries, for each of `results`.
+
+        The first result is the baseline of the others' differences, which need two queries or more.
+
+        family: the number of comparisons to correct for.
+        """
+        if not query_ids:
+            return [Cell(None)] * len(results)
+        name = self.settings.tune
+        selected = [
+            Results(result.tag, {name: {q: result.values[name][q] for q in query_ids}}, {})
+            for result in results
+        ]
+        means = [sum(result.values[name].values()) / len(query_ids) for result in selected]
+        if len(query_ids) < 2:
+            return [Cell(mean) for mean in means]
+        differences = compare(
+            selected[0],
+            selected[1:],
+            seed=self.recipe.seed,
+            family=family,
+            level=self.recipe.significance_level,
         )
+        return [Cell(means[0])] + [
+            Cell(mean, None, difference[name])
+            for mean, difference in zip(means[1:], differences, strict=True)
+        ]
 
     def _gains(self) -> tuple[Heading, list[Group]]:
         """Compute the shares of queries that improve and that degrade."""
@@ -236,12 +298,6 @@ class EvidenceReport:
                 rows.append(Row.of(tag, (improved / len(base), worse / len(base))))
             groups.append(Group(collection.name, tuple(rows)))
         return Heading("Queries improved", "ranked by", GAINS.format(tune=tune)), groups
-
-
-def _measure(
-    collection: EvidenceRuns, runs: Mapping[str, Run], names: Sequence[str]
-) -> dict[str, Results]:
-    return {tag: measure(collection.qrels, run, names) for tag, run in runs.items()}
 
 
 def _select(result: Results, measures: Sequence[str]) -> Results:
@@ -269,11 +325,6 @@ def _note(settings: EvidenceSettings) -> str:
     )
 
 
-def _best(settings: EvidenceSettings) -> str:
-    count = settings.max_segments
-    return f"{count} segments" if count > 1 else "segment"
-
-
 def _exceptions(by_collection: Mapping[str, object]) -> str:
     """List the collections whose value differs from the default."""
     return ", ".join(f"{name}: {value}" for name, value in by_collection.items())
@@ -294,6 +345,15 @@ def _length_classes(highest: Sequence[int]) -> list[str]:
     return [*spans, f"{lows[-1]} and more"]
 
 
+def query_length(query: Query) -> int:
+    """Return the number of words, separated by blanks, that are no stop words (NLTK's list).
+
+    The 250 titles of Robust04 have the lengths of the birch paper, table 5.4: 11 have one word,
+    90 two, 135 three and 14 four or more.
+    """
+    return sum(word.lower() not in NLTK for word in query.text.split())
+
+
 def _by_length(collection: EvidenceRuns, highest: Sequence[int]) -> list[list[str]]:
     """Group the judged query ids by class of query length. Queries without text are left out."""
     lengths = {query.query_id: query_length(query) for query in collection.queries}
@@ -302,30 +362,6 @@ def _by_length(collection: EvidenceRuns, highest: Sequence[int]) -> list[list[st
         if query_id in lengths:
             classes[sum(lengths[query_id] > high for high in highest)].append(query_id)
     return classes
-
-
-def _class_cells(
-    results: Sequence[Results], query_ids: Sequence[str], comparison: Comparison
-) -> list[Cell]:
-    """Average the measure over some queries, for each of `results`.
-
-    The first result is the baseline of the others' differences, which need two queries or more.
-    """
-    if not query_ids:
-        return [Cell(None)] * len(results)
-    (name,) = comparison.measures
-    selected = [
-        Results(result.tag, {name: {q: result.values[name][q] for q in query_ids}}, {})
-        for result in results
-    ]
-    means = [sum(result.values[name].values()) / len(query_ids) for result in selected]
-    if len(query_ids) < 2:
-        return [Cell(mean) for mean in means]
-    differences = compare(selected[0], selected[1:], seed=comparison.seed, family=comparison.family)
-    return [Cell(means[0])] + [
-        Cell(mean, None, difference[name])
-        for mean, difference in zip(means[1:], differences, strict=True)
-    ]
 
 
 def _weights(collection: EvidenceRuns) -> Group:

@@ -71,9 +71,9 @@ def analyse_topics(
 
 
 def _compared_rows(settings: EvidenceSettings, ranked: EvidenceRuns, name: str) -> tuple[str, str]:
-    """Return the rows of the baseline and of the model."""
+    """Return the rows of the baseline and of the model, with the most segments."""
     baseline = settings.topics_baseline
-    return (ranked.rows[baseline] if baseline else ranked.baseline), ranked.rows[name]
+    return (ranked.rows[baseline][-1] if baseline else ranked.baseline), ranked.rows[name][-1]
 
 
 def _improved_percentage(changes: Sequence[tuple[str, float, float]]) -> float:

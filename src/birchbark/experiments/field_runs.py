@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from birchbark.errors import InputError
-from birchbark.evaluate.folds import make_folds
 from birchbark.evaluate.tune import Candidates, Tuning, simplex_grid, tune
 from birchbark.experiments.field_settings import TUNED, FieldSettings
 from birchbark.index.build_index import Schema
@@ -66,7 +65,7 @@ def rank_by_fields(
     single = {
         name: ranker.full_run(replace(stage, fields={name: 1.0}), name) for name in settings.names
     }
-    tuning = _tune(settings, recipe, collection.qrels, single)
+    tuning = _tune(settings, recipe, collection, single)
     weighted = {
         query_id: replace(stage, fields=dict(zip(settings.names, weights, strict=True)))
         for query_id, weights in tuning.by_query().items()
@@ -110,12 +109,13 @@ def _joined_fields(settings: FieldSettings) -> tuple[str, ...]:
 
 
 def _tune(
-    settings: FieldSettings, recipe: Recipe, qrels: Qrels, single: Mapping[str, Run]
+    settings: FieldSettings, recipe: Recipe, collection: TestCollection, single: Mapping[str, Run]
 ) -> Tuning:
     """Choose the weights for each fold of the judged queries. single: field → its complete run."""
+    qrels = collection.qrels
     runs = list(single.values())
     candidates = {q: Candidates.of([run.rankings[q] for run in runs]) for q in runs[0].rankings}
-    folds = make_folds(qrels.grades, settings.folds, recipe.seed)
+    folds = collection.folds_or_random(settings.folds, recipe.seed)
     weights = simplex_grid(len(runs), settings.step)
     return tune(candidates, qrels, weights, settings.tune, folds, recipe.depth)
 

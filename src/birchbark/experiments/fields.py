@@ -40,6 +40,7 @@ MATCH_NOTE = (
 class FieldExperiment(Experiment):
     """A study of fields, with its settings."""
 
+    collection_keys = frozenset({"folds"})
     settings: FieldSettings
 
     @classmethod
@@ -68,8 +69,7 @@ class FieldExperiment(Experiment):
             rank_by_fields(settings, recipe, workspace, workspace.open(files))
             for files in recipe.collections
         ]
-        family = len(ranked) * (len(settings.rows) - 1) * len(recipe.measures)
-        comparison = Comparison(recipe.measures, settings.baseline, recipe.seed, family)
+        comparison = recipe.comparison(settings.baseline)
         compared = [
             comparison.group(result.name, result.qrels, result.compared.values())
             for result in ranked

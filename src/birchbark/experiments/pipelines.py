@@ -1,7 +1,8 @@
 """How effective are multi-stage pipelines, and what do they cost?
 
-Each row equals the output of `birchbark rerank --stages` with the same stages. Only rows with a
-table `tuned` have weights that are chosen by cross-validation.
+Each row equals the output of `birchbark rerank --stages` with the same stages, except rows with
+`stored_vectors`, whose candidates also come from vectors, and rows with a table `tuned`, whose
+weights are chosen by cross-validation. Stages read everything unless the recipe sets read = "plan".
 """
 
 from __future__ import annotations
@@ -12,32 +13,30 @@ from dataclasses import dataclass, field, replace
 
 from birchbark import defaults
 from birchbark.errors import InputError
-from birchbark.evaluate.folds import make_folds
 from birchbark.evaluate.rank_measures import parse_rank_measure
 from birchbark.experiments.model_experiment import ModelExperiment
 from birchbark.experiments.pipeline_loader import PipelineLoader, models_of
 from birchbark.experiments.pipeline_tables import FIRST, Cost, PipelineRuns, layout, plots, tables
-from birchbark.experiments.training_variants import read_variants
+from birchbark.experiments.training_variants import read_models_and_variants
 from birchbark.experiments.tuned_pipelines import TunedWeights, cross_validated
 from birchbark.index.build_index import Schema
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answer import SearchStats
-from birchbark.pipeline.dense_engine import DenseEngine
+from birchbark.pipeline.dense_engine import open_engine
 from birchbark.pipeline.load_rankers import with_score_caches
-from birchbark.pipeline.precompute import embedding_scorer, precompute_vectors
+from birchbark.pipeline.precompute import precompute_vectors
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.stage_options import ALL, NONE, StageOptions
 from birchbark.records import Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
-from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.load_scorer import load_scorer
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.table import Column
 from birchbark.study.collections import TestCollection
-from birchbark.study.comparison import Comparison
 from birchbark.study.first_stages import read_first_stage
 from birchbark.study.models import Models
 from birchbark.study.outcome import Outcome, run_file_name
@@ -73,6 +72,7 @@ class PipelineExperiment(ModelExperiment):
         folds: The number of folds, for collections without given folds.
     """
 
+    collection_keys = frozenset({"run", "folds"})
     rows: Mapping[str, tuple[StageOptions, ...]]
     baseline: str
     rm3: bool
@@ -88,7 +88,7 @@ class PipelineExperiment(ModelExperiment):
     @classmethod
     def read(cls, section: Section) -> PipelineExperiment:
         """Read the table [pipelines] of a recipe."""
-        models = read_variants(section)
+        models = read_models_and_variants(section)
         reads_all = section.one_of("read", (ALL, PLAN), ALL) == ALL
         default = READ_EVERYTHING if reads_all else StageOptions()
         default = default.updated(section.section("stage", {}))
@@ -159,7 +159,7 @@ class PipelineExperiment(ModelExperiment):
             } <= existing.keys():
                 for variant in (stages, *(self.tuned[name].variants if name in self.tuned else ())):
                     first = loader.rankers(name, variant, existing)[0]
-                    if name in self.stored_vectors and _embedding(first) is None:
+                    if name in self.stored_vectors and first.vector_scorer is None:
                         raise InputError("stored_vectors needs an embedding", where=f"row {name}")
         collections = [workspace.open(files) for files in recipe.collections]
         prepared = self.compared.prepare(workspace)
@@ -167,8 +167,7 @@ class PipelineExperiment(ModelExperiment):
             self._rank(loader, prepared.paths, recipe, workspace, collection)
             for collection in collections
         ]
-        family = sum(len(result.runs) - 1 for result in ranked) * len(recipe.measures)
-        comparison = Comparison(recipe.measures, self.baseline, recipe.seed, family)
+        comparison = recipe.comparison(self.baseline)
         effectiveness, costs, *weights = tables(ranked, comparison, self.tuned, self.tune)
         return prepared.outcome(
             (effectiveness, costs, *weights),
@@ -196,7 +195,7 @@ class PipelineExperiment(ModelExperiment):
         collection: TestCollection,
     ) -> PipelineRuns:
         """Rank one collection with all pipelines. models: name → model name or path."""
-        index = workspace.index(collection, Schema("english"))
+        index = workspace.index(collection, Schema())
         stage = FirstStage(recipe.bm25, expansion=RM3() if self.rm3 else None)
         run = collection.run or rank_queries(
             index, collection.queries, stage, depth=recipe.depth, tag=FIRST
@@ -230,8 +229,8 @@ class PipelineExperiment(ModelExperiment):
             searched, candidates = index, first
             if name in self.stored_vectors:
                 searched = _with_vectors(workspace, collection, rankers[0])
-                engine = DenseEngine.for_rankers(searched, rankers, stage)
-                if engine and not collection.run:
+                if not collection.run:
+                    engine = open_engine(searched, stage, None, load_scorer, rankers)
                     of_queries = {q.query_id: engine.rank(q.text, recipe.depth) for q in queries}
                     candidates = Run(of_queries, FIRST)
             ranked.runs[name] = replace(rank(searched, candidates, rankers, work.add), tag=name)
@@ -241,7 +240,7 @@ class PipelineExperiment(ModelExperiment):
                     for variant in weights.variants
                 ]
                 qrels = collection.qrels
-                folds = collection.folds or make_folds(qrels.grades, self.folds, recipe.seed)
+                folds = collection.folds_or_random(self.folds, recipe.seed)
                 ranked.runs[name], ranked.tunings[name] = cross_validated(
                     name, weights, runs, qrels, folds, self.tune
                 )
@@ -277,17 +276,14 @@ def _read_first_stages(section: Section) -> dict[str, FirstStage]:
 
 def _with_vectors(workspace: Workspace, collection: TestCollection, ranker: Ranker) -> Index:
     """Build an index of the collection with the vectors that the ranker uses."""
-    embedding = _embedding(ranker)
+    embedding = ranker.vector_scorer
     assert embedding
-    index = workspace.index(collection, Schema("english"))
+    vectors = precompute_vectors(embedding, ranker.segmenter, embedding.name)
+    index = workspace.index(collection, Schema(), extended_by=f"vectors {vectors.schema.config}")
     workspace.progress(f"{collection.name}: computing vectors")
     with IndexWriter(index.directory) as writer:
-        precompute_vectors(embedding, ranker.segmenter, embedding.name).attach(writer)
+        vectors.attach(writer)
     return Index(index.directory)
-
-
-def _embedding(ranker: Ranker) -> EmbeddingScorer | None:
-    return embedding_scorer(ranker.embedding or ranker.scorer)
 
 
 def _new_name(row: Section, others: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from birchbark.score.query_reformulation import check_queries, reformulate
 from birchbark.section import Section
 from birchbark.show.table import Column, Heading, build_tables
 from birchbark.study.collections import TestCollection
-from birchbark.study.comparison import Comparison, measure_columns
+from birchbark.study.comparison import measure_columns
 from birchbark.study.first_stages import BM25, FIRST_STAGES, first_stages
 from birchbark.study.models import Models
 from birchbark.study.outcome import Outcome, check_run_names
@@ -75,17 +75,10 @@ class QueryReformulationExperiment(ModelExperiment):
 
     def run(self, recipe: Recipe, workspace: Workspace) -> Outcome:
         """Train the models, generate query variants, rank and compare."""
-        if with_run := [files.name for files in recipe.collections if files.run]:
-            raise InputError(
-                "query variants cannot be searched in a given run",
-                where=f"{recipe.path}: collection {with_run[0]}",
-                remedy="remove the key run",
-            )
         collections = [workspace.open(files) for files in recipe.collections]
         prepared = self.compared.prepare(workspace)
         runs = {c.name: self._rank(recipe, workspace, c, prepared.paths) for c in collections}
-        family = sum(len(ranked) - 1 for ranked in runs.values()) * len(recipe.measures)
-        comparison = Comparison(recipe.measures, BM25, recipe.seed, family)
+        comparison = recipe.comparison(BM25)
         groups = [
             comparison.group(collection.name, collection.qrels, runs[collection.name].values())
             for collection in collections
@@ -105,7 +98,7 @@ class QueryReformulationExperiment(ModelExperiment):
         models: Mapping[str, str],
     ) -> dict[str, Run]:
         """Return row → run: BM25, BM25 with RM3, and BM25 with the variants of each model."""
-        index = workspace.index(collection, Schema("english"))
+        index = workspace.index(collection, Schema())
         runs = first_stages(recipe, lambda: index, collection, rm3=True)
         for name, path in models.items():
             workspace.progress(f"{collection.name}: query variants from {name}")

@@ -59,11 +59,12 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
         title=top.text("title"),
         source=top.text("source", ""),
         findings=top.text("findings", ""),
-        collections=_collections(top),
+        collections=_collections(top, experiment),
         measures=measures,
         bm25=_bm25(top.section("bm25", {})),
         depth=top.integer("depth", defaults.RETRIEVAL_DEPTH, minimum=1),
         seed=top.integer("seed", defaults.SEED),
+        significance_level=_level(top),
         experiment=experiment,
         published=read_published(top.sections("published", []), experiment.layout(measures)),
     )
@@ -78,6 +79,18 @@ def _measures(top: Section) -> tuple[str, ...]:
     except InputError as fault:
         raise fault.at(top.where("measures")) from None
     return measures
+
+
+def _level(top: Section) -> float:
+    level = top.number("significance_level", defaults.SIGNIFICANCE_LEVEL)
+    if not 0 < level < 1:
+        raise InputError(
+            "invalid level of significance",
+            where=top.where("significance_level"),
+            wanted="a number between 0 and 1",
+            found=f"{level:g}",
+        )
+    return level
 
 
 def _bm25(section: Section) -> BM25:
@@ -95,7 +108,7 @@ def _encoding(section: Section) -> str:
     return name
 
 
-def _collections(top: Section) -> tuple[CollectionFiles, ...]:
+def _collections(top: Section, experiment: Experiment) -> tuple[CollectionFiles, ...]:
     collections = []
     for section in top.sections("collections"):
         format_ = section.one_of("format", tuple(READERS)) if "format" in section.keys else ""
@@ -111,9 +124,18 @@ def _collections(top: Section) -> tuple[CollectionFiles, ...]:
                 format_,
                 _encoding(section),
                 section.boolean("skip_bad") if "skip_bad" in section.keys else None,
+                section.texts("include", ()),
+                section.texts("exclude", ()),
             )
         )
         section.reject_unknown_keys()
+        for key in ("run", "folds"):
+            if key in section.keys and key not in experiment.collection_keys:
+                raise InputError(
+                    f"studies of this kind use no {key}",
+                    where=section.where(key),
+                    remedy=f"remove the key {key}",
+                )
     names = [collection.name for collection in collections]
     if not names:
         raise InputError("no collections", where=top.where("collections"))

@@ -21,7 +21,7 @@ from birchbark.experiments.reranking_tables import (
     ScoredFirstStage,
     layout,
 )
-from birchbark.experiments.training_variants import read_variants
+from birchbark.experiments.training_variants import read_models_and_variants
 from birchbark.index.build_index import Schema
 from birchbark.index.index import Index
 from birchbark.records import Run
@@ -51,6 +51,7 @@ class RerankingExperiment(ModelExperiment):
         precision: The precision of the models' arithmetic.
     """
 
+    collection_keys = frozenset({"run"})
     fields: Mapping[str, str]
     nearest: VectorFirstStage | None
     settings: RerankingSettings
@@ -58,8 +59,8 @@ class RerankingExperiment(ModelExperiment):
 
     @classmethod
     def read(cls, section: Section) -> RerankingExperiment:
-        """Read the table [reranking] of a recipe. For its models see `read_variants`."""
-        compared = Models(read_variants(section))
+        """Read the table [reranking] of a recipe. For its models see `read_models_and_variants`."""
+        compared = Models(read_models_and_variants(section))
         table = section.section("fields")
         fields = {name: table.text(name) for name in table.keys}
         for name, segmenter in fields.items():
@@ -100,9 +101,7 @@ class RerankingExperiment(ModelExperiment):
             for collection in collections
             for scored in self._score(recipe, workspace, collection, prepared.paths)
         ]
-        report = RerankingReport(
-            self.settings, recipe.measures, recipe.seed, ranked, tuple(self.fields)
-        )
+        report = RerankingReport(self.settings, recipe, ranked, tuple(self.fields))
         tables, plots = report.tables_and_plots()
         runs = {
             f"{stage.name}.{stage.first.tag}.{tag}": run
@@ -156,7 +155,7 @@ class RerankingExperiment(ModelExperiment):
         models: Mapping[str, str],
     ) -> list[ScoredFirstStage]:
         """Score the documents of one collection. Returns its first stages with the scores."""
-        index = workspace.index(collection, Schema("english"))
+        index = workspace.index(collection, Schema())
         firsts = list(first_stages(recipe, lambda: index, collection, rm3=False).values())
         if self.nearest:
             workspace.progress(f"{collection.name}: vectors of {self.nearest.segments}")

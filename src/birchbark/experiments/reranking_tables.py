@@ -30,7 +30,8 @@ from birchbark.show.table import (
     build_tables,
     columns,
 )
-from birchbark.study.comparison import Comparison, difference_dots, measure_columns
+from birchbark.study.comparison import difference_dots, measure_columns
+from birchbark.study.recipe import Recipe
 
 RANDOM = "random"
 BINS = 20  # bins per histogram of scores
@@ -103,8 +104,7 @@ class RerankingReport:
     """Makes the tables and plots of a study of re-ranking."""
 
     settings: RerankingSettings
-    measures: tuple[str, ...]
-    seed: int
+    recipe: Recipe
     stages: Sequence[ScoredFirstStage]
     fields: Sequence[str]
 
@@ -140,7 +140,7 @@ class RerankingReport:
     def _headings(self) -> dict[str, Heading]:
         settings = self.settings
         shown, deepest = settings.shown, settings.deepest
-        reranked = self._comparison("").note("the first stage")
+        reranked = self.recipe.comparison("").note("the first stage")
         depths = DEPTHS_NOTE.format(measure=self.measures[0])
         top = TOP_NOTE.format(top=settings.top, shown=shown, deepest=deepest)
         return {
@@ -152,10 +152,10 @@ class RerankingReport:
             "top": Heading("Grades of the top documents", "ranked by", top),
         }
 
-    def _comparison(self, baseline: str) -> Comparison:
-        groups = len(self.stages) + len(self._shown(judged_only=True))
-        family = groups * (1 + len(self.stages[0].scores)) * len(self.measures)
-        return Comparison(self.measures, baseline, self.seed, family)
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures to show; the first is also shown at each depth."""
+        return self.recipe.measures
 
     def _shown(self, judged_only: bool) -> list[ScoredFirstStage]:
         """Return all first stages, or the stages to show again for judged documents only."""
@@ -217,11 +217,11 @@ class RerankingReport:
             baseline, *others = (
                 measure(stage.qrels, run, names, judged_only=judged_only) for run in runs
             )
-            differences = compare(baseline, others, seed=self.seed)
+            differences = compare(baseline, others, seed=self.recipe.seed)
             for result, difference in zip(others, differences, strict=True):
                 deltas.setdefault(result.tag, {})[depth] = difference[self.measures[0]]
             if shown:
-                rows = self._comparison(baseline.tag).rows([baseline, *others])
+                rows = self.recipe.comparison(baseline.tag).rows([baseline, *others])
         return deltas, rows
 
     def _delta_rows(self, deltas: Deltas) -> tuple[Row, ...]:

@@ -14,10 +14,10 @@ from birchbark.train.setting_grid import read_with_settings
 def read_trainings(section: Section) -> EvidenceExperiment:
     """Read the table [training] of a recipe: an evidence study that trains its models.
 
-    For the keys config, settings, variants and models see `read_variants`; the table evidence
-    holds the `EvidenceSettings`. Raises InputError if there are no variants.
+    For the keys config, settings, variants and models see `read_models_and_variants`; the table
+    evidence holds the `EvidenceSettings`. Raises InputError if there are no variants.
     """
-    models = read_variants(section)
+    models = read_models_and_variants(section)
     if all(isinstance(model, str) for model in models.values()):
         raise InputError("no variants", where=section.where("variants"))
     settings = EvidenceSettings.read_for(Models(models), section.section("evidence", {}))
@@ -25,7 +25,7 @@ def read_trainings(section: Section) -> EvidenceExperiment:
     return EvidenceExperiment(settings)
 
 
-def read_variants(section: Section) -> dict[str, str | Chain]:
+def read_models_and_variants(section: Section) -> dict[str, str | Chain]:
     """Read the models of a recipe: name → an existing model, or the training runs that make it.
 
     These keys of `section` are read:

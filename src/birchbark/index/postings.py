@@ -223,7 +223,7 @@ def _score_block(lists: Any, c: int) -> None:
     if lists.state[c, SCORED]:
         return
     docs, tfs, addends = lists.docs[c], lists.tfs[c], lists.addends[c]
-    norms, factors, grid, n = lists.norms[lists.fields[c]], _factors(lists, c), lists.grid, 0
+    norms, factors, grid = lists.norms[lists.fields[c]], _factors(lists, c), lists.grid
     n = lists.state[c, UNPACKED_SIZE]
     # Gather the norms first, so that the compiler can vectorise the second loop.
     for j in range(n):

@@ -20,19 +20,10 @@ from birchbark import defaults
 from birchbark.errors import InputError, require_share
 from birchbark.pairs.seeded_sampling import random_generator
 from birchbark.records import Document, Qrels, Query
+from birchbark.text.stop_words import CORD
 
 TITLE, TEXT = "title", "text"
 MIN_PART = 4  # a shortened title or text of n words has at least n // 4, and at least one
-
-# From the report, appendix A.3.
-STOP_WORDS = frozenset(
-    "a about after all also always am an and any are at be been being but by came can cant come "
-    "could did didn't do does doesn't doing don't else for from get give goes going had happen has "
-    "have having how i if ill i'm in into is isn't it its i've just keep let like made make many "
-    "may me mean more most much no not now of only or our really say see some something take tell "
-    "than that the their them then they thing this to try up us use used uses very want was way we "
-    "what when where which who why will with without wont you your youre".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +179,7 @@ def with_title_and_text(documents: Iterable[Document], title: str, text: str) ->
 def _is_stop_word(word: str) -> bool:
     """Return whether `word` is a stop word or consists of punctuation."""
     bare = word.lower().strip(string.punctuation)
-    return not bare or bare in STOP_WORDS
+    return not bare or bare in CORD
 
 
 def _part(words: list[str], generator: np.random.Generator) -> list[str]:

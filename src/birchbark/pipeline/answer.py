@@ -127,7 +127,11 @@ class Answer:
     hits: tuple[Hit, ...]
     stats: SearchStats
 
+    def as_inexact(self) -> Answer:
+        """Return this answer as one that another might improve."""
+        return Answer(self.hits, replace(self.stats, exact=False))
+
     def as_unscored(self) -> Answer:
         """Return this answer of a first stage as one that no scorer had the time to improve."""
         hits = tuple(replace(hit, scored=False) for hit in self.hits)
-        return Answer(hits, replace(self.stats, exact=False))
+        return Answer(hits, self.stats).as_inexact()

@@ -49,11 +49,10 @@ class Duo:
     def __post_init__(self) -> None:
         require_at_least("depth of pairwise re-ranking", self.depth, 2)
 
-    def count_comparisons(self, candidates: Iterable[int]) -> int:
-        """Return the number of comparisons for a run.
+    def check_comparisons(self, candidates: Iterable[int]) -> int:
+        """Return the number of comparisons for a run; InputError if it exceeds `max_comparisons`.
 
-        candidates: the number of candidates of each query. Raises InputError if the comparisons
-        exceed `max_comparisons`.
+        candidates: the number of candidates of each query.
         """
         counts = [min(self.depth, number) for number in candidates]
         comparisons = sum(n * self.pairwise.comparisons_per_document(n) for n in counts)

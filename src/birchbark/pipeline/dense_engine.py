@@ -30,7 +30,7 @@ from birchbark.score.vector_quantization import inner_products
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.text.analyzer import Analyzer
 
-REMEDY = "birchbark index attach INDEX --vectors MODEL"
+NO_VECTORS_REMEDY = "birchbark index attach INDEX --vectors MODEL"
 MAX_COMPARED = 1_000_000  # vectors without a graph, in 0.06 s; more only for those who ask for it
 
 
@@ -130,7 +130,9 @@ class DenseEngine:
     ) -> None:
         attachment = index.attachment(VECTORS)
         if attachment is None:
-            raise InputError("the index has no vectors", where=str(index.directory), remedy=REMEDY)
+            raise InputError(
+                "the index has no vectors", where=str(index.directory), remedy=NO_VECTORS_REMEDY
+            )
         config = attachment.schema.config
         self.index, self.match = index, match
         self.stage = stage if match.terms is None else replace(stage, match=match.terms)
@@ -142,33 +144,10 @@ class DenseEngine:
             raise InputError(
                 f"the vectors were made by a model or version other than {config['model']}",
                 where=str(index.directory),
-                remedy=REMEDY,
+                remedy=NO_VECTORS_REMEDY,
             )
         self._embedding = embedding
         self._vectors = StoredVectors.of(index, attachment, inner_products)
-
-    @classmethod
-    def for_rankers(
-        cls, index: Index, rankers: Sequence[Ranker], stage: FirstStage = FirstStage()
-    ) -> DenseEngine | None:
-        """Return the engine that finds candidates for `rankers`, by terms and by vectors.
-
-        None if terms alone find them: the stage has another match than `OR`, or the index has no
-        vectors that the first ranker uses, or so many without a graph that comparing them would
-        take long.
-
-        Args:
-            index: The index.
-            rankers: The stages that re-rank the candidates.
-            stage: See `DenseEngine`.
-        """
-        if not rankers or stage.match != OR:
-            return None
-        embedding = rankers[0].embedding or rankers[0].scorer
-        if not PrecomputedSegments(index, embedding, rankers[0].segmenter).has_vectors:
-            return None
-        engine = cls(index, lambda model: embedding, BY_TERMS_OR_MEANING, stage)
-        return engine if engine._vectors.without_graph <= MAX_COMPARED else None
 
     def rank(self, query: str, depth: int) -> Ranking:
         """See `Engine.rank`.
@@ -210,9 +189,9 @@ class DenseEngine:
         return "dense" if self.match.cosine else f"{self.stage.name}+ann"
 
     @property
-    def documents_without_vectors(self) -> int:
-        """Number of documents that have no stored vectors."""
-        return self.index.missing_rows().get(VECTORS, 0)
+    def vectors_without_graph(self) -> int:
+        """Number of vectors that are in no graph; a search compares the query with all of them."""
+        return self._vectors.without_graph
 
     def match_ratio(self, query: str, depth: int) -> float:
         """Return the share of all documents that are candidates for the query, 0 to 1."""
@@ -263,3 +242,33 @@ class DenseEngine:
         self._embedding.token_budget(query)  # raises InputError
         vector: Float32s = self._embedding.embed(self._embedding.encode([query]))[0]
         return vector
+
+
+def open_engine(
+    index: Index,
+    stage: FirstStage,
+    match: VectorMatch | None,
+    load: Callable[[str], Scorer],
+    rankers: Sequence[Ranker] = (),
+) -> IndexEngine | DenseEngine:
+    """Return the engine that finds candidates for `rankers`, or hits if there are none.
+
+    Args:
+        index: The index.
+        stage: The first stage.
+        match: How vectors are used. None to choose: half of the candidates are found by the vectors
+            that the first ranker uses (`BY_TERMS_OR_MEANING`). Terms alone find them if there is no
+            ranker, if the stage has another match than `OR`, or if the index has no such vectors,
+            or more than MAX_COMPARED without a graph.
+        load: See `DenseEngine`.
+        rankers: The stages that re-rank the candidates. Defaults to none.
+    """
+    if match is not None:
+        return DenseEngine(index, load, match, stage) if match.used else IndexEngine(index, stage)
+    embedding = rankers[0].vector_scorer if rankers else None
+    if embedding is None or stage.match != OR:
+        return IndexEngine(index, stage)
+    if not PrecomputedSegments(index, embedding, rankers[0].segmenter).has_vectors:
+        return IndexEngine(index, stage)
+    engine = DenseEngine(index, lambda model: embedding, BY_TERMS_OR_MEANING, stage)
+    return engine if engine.vectors_without_graph <= MAX_COMPARED else IndexEngine(index, stage)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.combine.aggregate import DocumentEvidence
+from birchbark.combine.aggregate import AggregatedEvidence
 from birchbark.pipeline.answer import Evidence, Hit, Snippet
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading import Reading
@@ -98,7 +98,7 @@ class DocumentScores:
             snippet=snippet,
         )
 
-    def _evidence(self, position: int) -> DocumentEvidence:
+    def _evidence(self, position: int) -> AggregatedEvidence:
         """Return the evidence from what has been read of a document."""
         reading = self.readings.get(position)
         if reading is None or reading.complete:

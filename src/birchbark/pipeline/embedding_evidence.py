@@ -144,8 +144,7 @@ class EmbeddingEvidence:
     def _factor(self, position: int, read: int) -> float:
         """Return the factor that makes evidence from `read` segments comparable with that from all.
 
-        Otherwise documents whose vectors are stored would precede those whose are not, whatever
-        their contents.
+        Otherwise every document with stored vectors would rank above those without.
         """
         of_read = self._ranker.max_evidence(read)
         of_all = self._ranker.max_evidence(max(read, self._choice.segments_of(position)))

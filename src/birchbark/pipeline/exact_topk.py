@@ -180,7 +180,7 @@ class TopKScoring:
     def _read_first_page(self, deadline: Deadline, on_progress: Callable[[], object]) -> bool:
         """Read the best segment of the first documents before the embedding has read the others.
 
-        So there is evidence for a first page at once, whichever documents the plan reads then.
+        The first page then has evidence at once, whatever the plan reads later.
         Nothing is read if all vectors are stored, or without a deadline. Returns false if the time
         does not suffice for the embedding to read these documents.
         """

@@ -24,28 +24,26 @@ from birchbark.pipeline.precompute import (
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.update_index import documents_without_vectors
-from birchbark.segment.by_name import segmenter_name
-from birchbark.segment.truncate import Limit
 
 BATCH_TOKENS = 256  # about 20 ms on two cores, for which a search may have to wait
 SLICE_DOCUMENTS, SLICE_CHARACTERS = 64, 100_000  # the work of about two seconds
 
 
 class MissingVectors:
-    """The vectors that a searcher's index lacks, by the embedding of its first ranker that has one.
+    """The vectors that a searcher's index lacks, of the first ranker that would use some.
 
-    They are those of the ranker's segments.
+    They are those of the ranker's segments by its embedding model.
     """
 
     def __init__(self, searcher: Searcher, ranker: Ranker) -> None:
-        """ranker: one of the searcher's, for which `can_use_vectors` is true."""
+        """ranker: one of the searcher's, whose `vector_scorer` is not None."""
         self._searcher, self._ranker = searcher, ranker
         self._last_count: tuple[Index, int | None] | None = None  # a snapshot's `documents`
 
     @classmethod
     def of(cls, searcher: Searcher) -> MissingVectors | None:
-        """Return those of a searcher; None if none of its rankers can use vectors."""
-        ranker = next(filter(can_use_vectors, searcher.rankers), None)
+        """Return the missing vectors of a searcher; None if none of its rankers uses vectors."""
+        ranker = next((ranker for ranker in searcher.rankers if ranker.vector_scorer), None)
         return cls(searcher, ranker) if ranker else None
 
     @property
@@ -62,7 +60,7 @@ class MissingVectors:
     def _count(self, index: Index) -> int | None:
         if self._precomputation(index) is None:
             return None
-        return index.missing_rows().get(VECTORS, 0) if _has_vectors(index) else len(index)
+        return documents_without_vectors(index).missing
 
     @property
     def left_out(self) -> int:
@@ -70,8 +68,7 @@ class MissingVectors:
 
         The limit is `split_for_query.WHOLE_DOCUMENT`.
         """
-        index = self._searcher.index
-        return documents_without_vectors(index)[1] if _has_vectors(index) else 0
+        return documents_without_vectors(self._searcher.index).left_out
 
     def compute_slice(self, on_batch: Callable[[], object] = lambda: None) -> int:
         """Compute and store vectors of the first documents that lack them; return their number.
@@ -96,8 +93,8 @@ class MissingVectors:
         self, index: Index, on_batch: Callable[[], object] = lambda: None
     ) -> Precomputation | None:
         """Return the computation of the missing vectors; None if the index has other ones."""
-        assert self._ranker.embedding
-        embedding = embedding_scorer(self._ranker.embedding)
+        assert self._ranker.vector_scorer
+        embedding = embedding_scorer(self._ranker.vector_scorer)
         assert embedding
         segmenter, stored = self._ranker.segmenter, index.attachments.get(VECTORS)
         model, bits = name_of(embedding.checkpoint.root), defaults.VECTOR_BITS
@@ -108,15 +105,3 @@ class MissingVectors:
         return precompute_vectors(
             embedding, segmenter, model, bits, batch_tokens=BATCH_TOKENS, on_batch=on_batch
         )
-
-
-def can_use_vectors(ranker: Ranker) -> bool:
-    """Return whether a ranker has an embedding and uses stored vectors, if there are any."""
-    has_embedding = ranker.embedding is not None and embedding_scorer(ranker.embedding) is not None
-    return (
-        has_embedding and ranker.limit == Limit() and segmenter_name(ranker.segmenter) is not None
-    )
-
-
-def _has_vectors(index: Index) -> bool:
-    return VECTORS in index.attachments

@@ -9,14 +9,15 @@ from typing import cast
 import numpy as np
 
 from birchbark import defaults
-from birchbark.combine.aggregate import Aggregation, DocumentEvidence, Top, aggregate
+from birchbark.combine.aggregate import AggregatedEvidence, Aggregation, Top, aggregate
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError, require_at_least, require_share
 from birchbark.pipeline.compare_hits import Duo
+from birchbark.pipeline.precompute import embedding_scorer
 from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.records import Float32s
 from birchbark.score.scorer import DocumentScorer, Scorer
-from birchbark.segment.by_name import Segmenter
+from birchbark.segment.by_name import Segmenter, segmenter_name
 from birchbark.segment.sentences import sentences
 from birchbark.segment.truncate import Limit
 
@@ -88,11 +89,11 @@ class Ranker:
         if fast and embedding and fast.encoding != embedding.encoding:
             raise InputError("fast_embedding encodes texts differently from the embedding")
 
-    def evidence_of(self, values: Float32s) -> DocumentEvidence:
+    def evidence_of(self, values: Float32s) -> AggregatedEvidence:
         """Aggregate the segment scores (n,), or segment vectors (n, width), of one document."""
         if self.scorer.width > 1:
             score, shares = cast(DocumentScorer, self.scorer).score_document(values)
-            return DocumentEvidence(score, np.full(len(values), score, np.float32), shares)
+            return AggregatedEvidence(score, np.full(len(values), score, np.float32), shares)
         return aggregate(values, self.aggregation)
 
     def max_evidence(self, segments: int | None = None) -> float:
@@ -130,6 +131,17 @@ class Ranker:
             fast_embedding=self.fast_embedding and function(self.fast_embedding),
             duo=self.duo and replace(self.duo, scorer=function(self.duo.scorer)),
         )
+
+    @property
+    def vector_scorer(self) -> Scorer | None:
+        """The embedding model whose stored vectors the ranker uses, if there are any.
+
+        None if it has no such model, or if its segments are cut or have no name, so that stored
+        vectors cannot be those of its segments.
+        """
+        scorer = self.embedding or self.scorer
+        named = segmenter_name(self.segmenter) is not None and self.limit == Limit()
+        return scorer if named and embedding_scorer(scorer) else None
 
     @property
     def scoring_key(self) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""How is it summarised, for programs, what a search has read and by which models?"""
+"""How do programs learn what a search has read, and with which models?"""
 
 from __future__ import annotations
 

@@ -80,4 +80,4 @@ def _check(run: Run, queries: Sequence[Query], stages: Sequence[Ranker], top: in
     for ranker in stages:
         if ranker.duo:
             counts = [len(ranking.head(ranker.depth)) for ranking in run.rankings.values()]
-            ranker.duo.count_comparisons(counts)
+            ranker.duo.check_comparisons(counts)

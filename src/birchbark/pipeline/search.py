@@ -93,7 +93,7 @@ def search_with_readers(
     candidates = _candidates(engine, query, stages[0].depth, max(top, *(r.depth for r in stages)))
     for ranker in stages:
         if ranker.duo:
-            ranker.duo.count_comparisons([min(len(candidates), ranker.depth)])
+            ranker.duo.check_comparisons([min(len(candidates), ranker.depth)])
 
     def answer(ranking: Ranking, results: Sequence[StageResult]) -> Answer:
         stats = sum((result.stats for result in results), SearchStats())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from types import EllipsisType
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from birchbark import defaults
 from birchbark.combine.aggregate import Mean
@@ -17,9 +17,10 @@ from birchbark.index.layout import is_index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch
+from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch, open_engine
 from birchbark.pipeline.facets import Facet, count_facets
 from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.precompute import VECTORS
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.ranker_readers import RankerReaders, ReaderCaches
 from birchbark.pipeline.reading_plan import ReadingPlan
@@ -70,15 +71,15 @@ def _memory_cache(scorer: Scorer) -> MemoryCache:
 class _Snapshot:
     """The index as of one commit, with its engine and the document readers opened so far.
 
-    engine: the first stage. hybrid: the one that finds candidates for BERT by terms and vectors;
-    None if that is `engine`. tokens, caches: what the readers remember, the latter by scoring key;
-    also that of earlier snapshots with the same documents. nearest: the engine for searches by
-    vectors alone, opened at the first of these.
+    engine: the first stage. for_rankers: the engine that finds candidates for the rankers. tokens:
+    the tokens that readers remember. caches: by scoring key. Both are taken over from the previous
+    snapshot if its documents are the same. nearest: the engine for searches by vectors alone,
+    opened at the first of these.
     """
 
     index: Index
     engine: IndexEngine | DenseEngine
-    hybrid: DenseEngine | None
+    for_rankers: IndexEngine | DenseEngine
     terms: TermIndex
     tokens: KnownTokens
     caches: dict[tuple[object, ...], ReaderCaches]
@@ -155,6 +156,12 @@ class Searcher:
         """The tag of the first stage's runs, such as `bm25`."""
         return self._latest().engine.name
 
+    @property
+    def vectors_model(self) -> str | None:
+        """The model that computed the index's stored vectors; None if it has none."""
+        stored = self.index.attachments.get(VECTORS)
+        return stored.config.get("model") if stored else None
+
     def warm_up(self) -> None:
         """Load everything that is loaded on first use, so that the first search is not slow."""
         warm_up(self._engine(self._latest(), bool(self.rankers)), self.rankers, "warm up")
@@ -167,7 +174,7 @@ class Searcher:
         *,
         rankers: Ranker | Sequence[Ranker] | EllipsisType | None = ...,
         filters: Mapping[str, str] | None = None,
-        nearest: bool = False,
+        candidates: Literal["nearest", "terms"] | None = None,
         on_progress: OnProgress = lambda answer: None,
     ) -> Answer:
         """Return the best hits for a query, best first; see `birchbark.search`.
@@ -181,8 +188,10 @@ class Searcher:
                 cached documents and scores are used again. Defaults to `...`: `Searcher.rankers`.
             filters: Values that fields of all hits must have, in addition to the filters of the
                 first stage. Defaults to None: no further filters.
-            nearest: Whether the candidates are the documents whose stored vectors are nearest to
-                the query's, instead of those that match its terms. Defaults to False.
+            candidates: `nearest` for the documents whose stored vectors are nearest to the query's;
+                `terms` to save time where vectors would find half of the candidates: the first
+                stage alone finds them, and the answer is not exact. Defaults to None: by terms and
+                vectors, as this searcher was opened.
             on_progress: Called after the first stage and whenever documents were scored, with a
                 function that returns the answer so far. Does nothing by default.
 
@@ -190,7 +199,8 @@ class Searcher:
             The hits, and how much was scored to find them.
 
         Raises:
-            InputError: As in `birchbark.search`; `nearest`, and the index has no vectors.
+            InputError: As in `birchbark.search`; candidates are `nearest`, and the index has no
+                vectors.
             ArtifactError: The index was replaced by one that does not fit this searcher.
         """
         deadline = deadline_for(budget)
@@ -200,13 +210,19 @@ class Searcher:
         else:
             stages = [rankers] if isinstance(rankers, Ranker) else rankers or ()
         readers = [self._readers(snapshot, ranker) for ranker in stages]
-        engine = self._nearest(snapshot) if nearest else self._engine(snapshot, bool(stages))
+        usual = engine = self._engine(snapshot, bool(stages))
+        if candidates == "nearest":
+            usual = engine = self._nearest(snapshot)
+        elif candidates == "terms":
+            engine = snapshot.engine
+        exact = engine is usual
         if filters:
             engine = engine.filtered(filters)
         terms = snapshot.terms
-        return search_with_readers(
+        answer = search_with_readers(
             engine, query, readers, top, deadline, terms=terms, on_progress=on_progress
         )
+        return answer if exact else answer.as_inexact()
 
     def facets(self, query: str, filters: Mapping[str, str] | None = None) -> list[Facet]:
         """Count the values of keyword fields among a search's candidates.
@@ -354,19 +370,17 @@ class Searcher:
     def _open(self, before: _Snapshot | None) -> _Snapshot:
         """Open the last commit; if it only changed attachments, with what is cached `before`."""
         index = Index(self.directory)
-        engine: IndexEngine | DenseEngine = IndexEngine(index, self._first_stage)
-        hybrid = None
-        if self._vector_match is None:
-            hybrid = DenseEngine.for_rankers(index, self.rankers, self._first_stage)
-        elif self._vector_match.used:
-            engine = DenseEngine(index, self.load, self._vector_match, self._first_stage)
+        stage, match = self._first_stage, self._vector_match
+        engine = for_rankers = open_engine(index, stage, match, self.load)
+        if match is None:
+            for_rankers = open_engine(index, stage, match, self.load, self.rankers)
         same = before is not None and before.index.same_documents(index)
         tokens, caches = (before.tokens, before.caches) if before and same else (KnownTokens(), {})
-        return _Snapshot(index, engine, hybrid, TermIndex(engine, tokens), tokens, caches)
+        return _Snapshot(index, engine, for_rankers, TermIndex(engine, tokens), tokens, caches)
 
     def _engine(self, snapshot: _Snapshot, reranked: bool) -> IndexEngine | DenseEngine:
         """Return the engine that finds candidates. reranked: whether BERT will re-rank them."""
-        return snapshot.hybrid or snapshot.engine if reranked else snapshot.engine
+        return snapshot.for_rankers if reranked else snapshot.engine
 
     def _nearest(self, snapshot: _Snapshot) -> DenseEngine:
         if snapshot.nearest is None:

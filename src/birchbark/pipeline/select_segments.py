@@ -88,7 +88,7 @@ class SegmentChoice:
         whole: whether all of its segments are to be read.
         """
         if position not in self._counts or (whole and self.unsplit(position)):
-            any(self._split(self._main, [position], deadline, whole=whole))
+            next(self._split(self._main, [position], deadline, whole=whole), None)
         return self._counts[position][0] if position in self._counts else None
 
     def unsplit(self, position: int) -> int:

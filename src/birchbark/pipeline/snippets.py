@@ -57,7 +57,7 @@ class Snippets:
     def mark(self, hit: Hit) -> Hit:
         """Mark the query's terms in the first MARKED_SEGMENTS segments of a hit."""
         marked = [
-            replace(evidence, marks=self._overlap.snippet(evidence.segment).marks)
+            replace(evidence, marks=self._overlap.marks(evidence.segment.text))
             for evidence in hit.segments[:MARKED_SEGMENTS]
         ]
         return replace(hit, segments=(*marked, *hit.segments[MARKED_SEGMENTS:]))

@@ -98,16 +98,20 @@ class TermOverlap:
 
     def snippet(self, segment: Segment) -> Snippet:
         """Return a segment with the positions of the query's terms in it."""
-        in_text = words(segment.text)
+        return Snippet(segment, self.marks(segment.text))
+
+    def marks(self, text: str) -> tuple[tuple[int, int], ...]:
+        """Return where the words of the query are in the text, as (start, end), in order."""
+        in_text = words(text)
         tokens = {word: set(self._index.analyzer.tokens(word)) for word in in_text}
         matching = self._index.matching(tokens.values(), self._weights).keys()
         marks, at = [], 0
         for word in in_text:
-            begin = segment.text.index(word, at)
+            begin = text.index(word, at)
             at = begin + len(word)
             if tokens[word] & matching:
                 marks.append((begin, at))
-        return Snippet(segment, tuple(marks))
+        return tuple(marks)
 
     def _score(self, tokens: Iterable[str], matching: Mapping[str, list[str]]) -> float:
         terms = {term for token in tokens for term in matching[token]}

@@ -113,15 +113,24 @@ def vectors_without_graph(index: Index) -> int:
     return count_vectors_without_graph(vectors) if vectors else 0
 
 
-def documents_without_vectors(index: Index) -> tuple[int, int]:
-    """Return how many documents lack vectors, and how many are complete with none.
+class WithoutVectors(NamedTuple):
+    """Numbers of documents without vectors.
 
-    Of the latter, no segment has a vector: they are too long (`split_for_query.WHOLE_DOCUMENT`), or
-    without text.
+    Attributes:
+        missing: Documents whose vectors have not been computed yet.
+        left_out: Documents that are complete without vectors, since they have no text or are too
+            long (`split_for_query.WHOLE_DOCUMENT`).
     """
+
+    missing: int
+    left_out: int
+
+
+def documents_without_vectors(index: Index) -> WithoutVectors:
+    """Count the documents that lack vectors, and those that never get any."""
     vectors = index.attachment(VECTORS)
     if vectors is None:
-        return len(index), 0
+        return WithoutVectors(len(index), 0)
     parts = range(len(index.parts))
     missing = sum(len(vectors.missing(position)) for position in parts)
-    return missing, sum(vectors.without_rows(position, "vectors") for position in parts)
+    return WithoutVectors(missing, sum(vectors.without_rows(p, "vectors") for p in parts))

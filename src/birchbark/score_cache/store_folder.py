@@ -70,10 +70,10 @@ def prune(directory: Path | str, scorer: str) -> Entry:
     matches = exact or [e for e in listed if scorer and e.identifier.startswith(scorer)]
     if len(matches) != 1:
         raise InputError(
-            f"{'several scorers match' if matches else 'no scorer matches'} {scorer!r}",
+            f"{'several scorers match' if matches else 'no scorer matches'} {scorer!r}; "
+            "nothing was deleted",
             where=str(directory),
             wanted="one of " + (", ".join(e.identifier for e in matches or listed) or "none"),
-            remedy="nothing was deleted",
         )
     with locked(Path(directory)):
         matches[0].path.unlink(missing_ok=True)

@@ -38,7 +38,7 @@ class BackgroundVectors(BackgroundThread):
 
     @classmethod
     def of(cls, searcher: Searcher, report: Callable[[str], object]) -> BackgroundVectors | None:
-        """Return those of a searcher; None if none of its rankers can use vectors."""
+        """Return the thread for a searcher; None if none of its rankers uses vectors."""
         vectors = MissingVectors.of(searcher)
         return cls(vectors, report) if vectors else None
 

@@ -9,6 +9,7 @@ from typing import Any
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
+from birchbark.pipeline.dense_engine import NO_VECTORS_REMEDY
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.searcher import Searcher
 from birchbark.serve.schemas import SearchRequest
@@ -17,13 +18,14 @@ BERT_FIELDS = ("depth", "first_stage_weight", "weights")
 
 
 def choose_rankers(
-    searcher: Searcher, embedding: str | None, request: SearchRequest
+    searcher: Searcher, compare_embedding: str | None, request: SearchRequest
 ) -> Callable[[], list[Ranker]] | None:
     """Return a function that returns the rankers; None if the first stage alone ranks.
 
-    The function may load a model and should be called in a thread. embedding: the model for
-    `by: embedding`; None if the service has none. Raises InputError for an embedding that the
-    service does not have, and for fields of the request that would have no effect.
+    The function may load a model and should be called in a thread. compare_embedding: the model for
+    `by: embedding`; None if the service has none. `by: nearest` uses the model of the stored
+    vectors. Raises InputError for a model that the service does not have, and for fields of the
+    request that would have no effect.
     """
     rankers = searcher.rankers
     given = [
@@ -32,10 +34,12 @@ def choose_rankers(
     if request.by == "first_stage" and given:
         raise InputError(f"{given[0]} requires BERT", found="by: first_stage")
     if request.by in ("embedding", "nearest"):
+        nearest = request.by == "nearest"
+        embedding = searcher.vectors_model if nearest else compare_embedding
         if embedding is None or not rankers:
-            raise InputError(
-                "this service has no embedding model", remedy="birchbark serve --compare-embedding"
-            )
+            remedy = NO_VECTORS_REMEDY if nearest else "birchbark serve --compare-embedding"
+            missing = "stored vectors" if nearest else "embedding model"
+            raise InputError(f"this service has no {missing}", remedy=remedy)
         if "first_stage_weight" in given:
             raise InputError("first_stage_weight requires BERT", found=f"by: {request.by}")
         return lambda: [_adjust(_embedding_ranker(searcher, embedding), request)]

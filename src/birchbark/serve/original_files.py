@@ -1,4 +1,4 @@
-"""Which file of the served folder is a document's, and how is it sent without harm to the page?"""
+"""Which file does a document come from, and how is it sent safely to a browser?"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from threading import Event, Lock
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from birchbark.checkpoint.heads import Classifier
 from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
@@ -66,8 +66,8 @@ class DisabledError(BirchbarkError):
 class Service:
     """Answers concurrent requests with one searcher.
 
-    embedding: the model for searches with `by: embedding`, loaded at the first of these; None to
-    refuse them. writable: whether requests may change documents. background: computes missing
+    compare_embedding: the model for searches with `by: embedding`, loaded at the first one; None
+    to refuse them. writable: whether requests may change documents. background: computes missing
     vectors while no request is active; None to compute none. sync: reads changed files of the
     served folder; None to read none. files: the documents' files, if they come from a folder.
     """
@@ -75,7 +75,7 @@ class Service:
     def __init__(
         self,
         searcher: Searcher,
-        embedding: str | None = None,
+        compare_embedding: str | None = None,
         limits: Limits = Limits(),
         *,
         writable: bool = False,
@@ -83,7 +83,7 @@ class Service:
         sync: BackgroundSync | None = None,
         files: OriginalFiles | None = None,
     ) -> None:
-        self.searcher, self.embedding = searcher, embedding
+        self.searcher, self.compare_embedding = searcher, compare_embedding
         self.limits, self.writable = limits, writable
         self.files = files or OriginalFiles(searcher.directory)
         self.admission = AdmissionControl(limits)
@@ -122,7 +122,7 @@ class Service:
         start = time.monotonic()
         budget = self.limits.budget if request.budget_ms is None else request.budget_ms / 1000
         budget = min(budget, self.limits.max_time)
-        rankers = choose_rankers(self.searcher, self.embedding, request)
+        rankers = choose_rankers(self.searcher, self.compare_embedding, request)
         slot = await self.admission.acquire(None if rankers is None else MAX_WAIT_SHARE * budget)
         stream = AnswerStream(request.query, start, intermediate=intermediate)
 
@@ -130,12 +130,13 @@ class Service:
             if time.monotonic() > start + max(budget, MAX_QUEUE_SECONDS):
                 raise self.admission.busy_error()
             stream.rankers = rankers() if rankers else ()
+            quick: Literal["terms"] | None = None if slot.may_score else "terms"
             run = partial(
                 self.searcher.search,
                 request.query,
                 request.top,
                 filters=request.filters,
-                nearest=request.by == "nearest",
+                candidates="nearest" if request.by == "nearest" else quick,
             )
             waited = time.monotonic() - start
             if stream.rankers and not slot.may_score and waited > VECTORS_SHARE * budget:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from birchbark import defaults
 from birchbark.records import page_number
 from birchbark.show.printable import printable
 
@@ -36,9 +37,14 @@ def console(min_width: int = 0) -> Console:
 
 
 def show_results(
-    results: Sequence[Results], differences: Sequence[Mapping[str, Difference] | None]
+    results: Sequence[Results],
+    differences: Sequence[Mapping[str, Difference] | None],
+    level: float = defaults.SIGNIFICANCE_LEVEL,
 ) -> None:
-    """Print a row of means per run, each with the difference from the baseline below it."""
+    """Print a row of means per run, each with the difference from the baseline below it.
+
+    level: the level for which the differences were tested.
+    """
     names = list(results[0].values)
     table = _plain_table("run")
     for name in names:
@@ -52,13 +58,11 @@ def show_results(
     out.print(table, crop=False)
     compared = [d for d in differences if d]
     if compared:
-        from birchbark.evaluate.significance import SIGNIFICANT
-
         count = len(compared) * len(names)
         out.print(
             f"Below each mean: difference from the first run with its 95 % interval (bootstrap "
             f"over queries);\np from a paired t-test, Bonferroni-corrected for {count} "
-            f"comparisons. † p < {SIGNIFICANT}."
+            f"comparisons. † p < {level:g}."
         )
 
 

@@ -15,6 +15,7 @@ from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run
 from birchbark.errors import InputError
+from birchbark.evaluate.folds import Folds, make_folds
 from birchbark.records import Document, Qrels, Query, Run
 
 
@@ -32,6 +33,7 @@ class CollectionFiles:
         format: The format of the documents; empty to infer it from the file name.
         encoding: The encoding of documents and queries.
         skip_bad: Whether bad records are skipped and counted; None to skip only files of a folder.
+        include, exclude: Which files of a folder of documents are read; see `Intake`.
     """
 
     name: str
@@ -44,6 +46,8 @@ class CollectionFiles:
     format: str = ""
     encoding: str = defaults.ENCODING
     skip_bad: bool | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -57,22 +61,30 @@ class TestCollection:
     """A test collection with its judged queries. Queries without judgments are left out.
 
     Attributes:
+        files: What the recipe declares.
         source: The file or folder of documents; None if the recipe names none.
         run: The first-stage run named by the recipe; None to compute one.
         folds: The folds named by the recipe, as query ids; None to draw them at random.
-        format: The format of the documents; empty to infer it from the file name.
-        encoding, skip_bad: How documents are read; see CollectionFiles.
     """
 
-    name: str
+    files: CollectionFiles
     source: Path | None
     queries: tuple[Query, ...]
     qrels: Qrels
     run: Run | None = None
-    folds: tuple[tuple[str, ...], ...] | None = None
-    format: str = ""
-    encoding: str = defaults.ENCODING
-    skip_bad: bool | None = None
+    folds: Folds | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the collection in tables."""
+        return self.files.name
+
+    def folds_or_random(self, count: int, seed: int) -> Folds:
+        """Return the folds named by the recipe, or else `count` random folds of all judged queries.
+
+        Raises what `make_folds` raises.
+        """
+        return self.folds or make_folds(self.qrels.grades, count, seed)
 
     def documents(self) -> tuple[Iterator[Document], Intake]:
         """Return the documents, which are read as they are iterated, and what was noted of them.
@@ -82,8 +94,9 @@ class TestCollection:
         if self.source is None:
             raise InputError("this study needs documents", where=f"collection {self.name}")
         remedy = 'correct it, or set "skip_bad" or "encoding" of the collection in the recipe'
-        intake = Intake(self.skip_bad, self.encoding, remedy)
-        return read_collection(str(self.source), intake, self.format or None), intake
+        files = self.files
+        intake = Intake(files.skip_bad, files.encoding, remedy, files.include, files.exclude)
+        return read_collection(str(self.source), intake, files.format or None), intake
 
 
 def open_collection(files: CollectionFiles, root: Path) -> TestCollection:
@@ -108,14 +121,4 @@ def open_collection(files: CollectionFiles, root: Path) -> TestCollection:
     run = read_run(root / files.run) if files.run else None
     folds = read_folds(root / files.folds, qrels.grades) if files.folds else None
     source = data_path(root, files.documents) if files.documents else None
-    return TestCollection(
-        files.name,
-        source,
-        judged,
-        qrels,
-        run,
-        folds,
-        files.format,
-        files.encoding,
-        files.skip_bad,
-    )
+    return TestCollection(files, source, judged, qrels, run, folds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +18,8 @@ RANKS = 20  # the last rank in a plot over ranks
 COMPARISON_NOTE = (
     "Means over the judged queries, with 95 % intervals in brackets (BCa bootstrap over queries). "
     "Below: the difference from {baseline} with its 95 % interval; p from a paired t-test after "
-    "Bonferroni correction for the {family} comparisons in this table; and d, the mean difference "
-    "divided by its standard deviation over queries. † p < .05."
+    "Bonferroni correction for all comparisons in this table on the same collection; and d, the "
+    "mean difference divided by its standard deviation over queries. † p < {level}."
 )
 
 
@@ -31,19 +31,33 @@ class Comparison:
         measures: The measures to show.
         baseline: The tag of the run with which the others are compared.
         seed: The seed for the bootstrap.
-        family: The number of comparisons in the table, for the Bonferroni correction.
+        level: A difference is significant if its corrected p is below this level.
     """
 
     measures: tuple[str, ...]
     baseline: str
     seed: int
-    family: int
+    level: float
 
-    def rows(self, results: Sequence[Results]) -> tuple[Row, ...]:
-        """Return a row per result, in the given order, with means, intervals and differences."""
+    def rows(
+        self,
+        results: Sequence[Results],
+        *,
+        not_compared: Collection[str] = (),
+        family: int | None = None,
+    ) -> tuple[Row, ...]:
+        """Return a row per result, in the given order, with means, intervals and differences.
+
+        not_compared: tags of results that are shown without a difference from the baseline.
+        family: the number of comparisons to correct for; by default those that are made here.
+        """
         baseline = next(result for result in results if result.tag == self.baseline)
-        others = [result for result in results if result is not baseline]
-        compared = compare(baseline, others, seed=self.seed, family=self.family)
+        others = [
+            result
+            for result in results
+            if result is not baseline and result.tag not in not_compared
+        ]
+        compared = compare(baseline, others, seed=self.seed, family=family, level=self.level)
         differences = {
             result.tag: difference for result, difference in zip(others, compared, strict=True)
         }
@@ -70,7 +84,9 @@ class Comparison:
 
     def note(self, baseline: str = "") -> str:
         """Return the note that explains the values. baseline: its name, by default its tag."""
-        return COMPARISON_NOTE.format(baseline=baseline or self.baseline, family=self.family)
+        return COMPARISON_NOTE.format(
+            baseline=baseline or self.baseline, level=f"{self.level:g}".removeprefix("0")
+        )
 
     def _interval(self, values: Mapping[str, float]) -> tuple[float, float]:
         return mean_interval(np.array(list(values.values())), seed=self.seed)

@@ -6,19 +6,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from birchbark.errors import InputError
 from birchbark.retrieve.bm25 import BM25
 from birchbark.show.table import Column, Group
 from birchbark.study.collections import CollectionFiles
+from birchbark.study.comparison import Comparison
 from birchbark.study.outcome import Outcome
 from birchbark.study.workspace import Workspace
 
 
 class Experiment(ABC):
-    """A kind of study with its settings: the part of a recipe that differs between kinds."""
+    """A kind of study with its settings: the part of a recipe that differs between kinds.
+
+    Attributes:
+        collection_keys: The keys `run` and `folds` of a collection, as far as this kind uses them.
+    """
 
     __slots__ = ()
+    collection_keys: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -51,6 +58,7 @@ class Recipe:
         findings: The interpretation of the results, written by hand, one paragraph per line.
         depth: The number of documents per query in all runs.
         seed: The seed for folds, bootstrap and random scores.
+        significance_level: A difference is significant if its corrected p is below it.
         published: Table → figures quoted from the literature.
     """
 
@@ -65,6 +73,7 @@ class Recipe:
     bm25: BM25
     depth: int
     seed: int
+    significance_level: float
     experiment: Experiment
     published: Mapping[str, tuple[Group, ...]]
 
@@ -78,6 +87,10 @@ class Recipe:
         """All data files that the study reads, as paths below the data root, without duplicates."""
         files = [file for collection in self.collections for file in collection.files]
         return tuple(dict.fromkeys([*files, *self.experiment.files]))
+
+    def comparison(self, baseline: str, measures: tuple[str, ...] = ()) -> Comparison:
+        """Return how runs are compared with `baseline`. measures: by default the recipe's."""
+        return Comparison(measures or self.measures, baseline, self.seed, self.significance_level)
 
     def check_names(self, key: str, names: Iterable[str]) -> None:
         """Raise InputError if the table `key` of the recipe names an unknown collection."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import birchbark
 from birchbark import defaults
+from birchbark.artifact import fingerprint, json_checksum, read_json, write_json
+from birchbark.collection.data_files import data_fingerprint
+from birchbark.collection.intake import Intake
 from birchbark.device.torch_session import session_factory
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
@@ -18,6 +23,35 @@ from birchbark.score_cache.cached_scorer import CachedScorer
 from birchbark.score_cache.store import ScoreStore
 from birchbark.study.collections import CollectionFiles, TestCollection, open_collection
 
+CODE = ("collection", "index", "text")  # packages on which an index depends
+
+
+def _index_key(collection: TestCollection, schema: Schema, extended_by: str) -> str:
+    """Return a name for an index that is equal if the index would be."""
+    package = Path(birchbark.__file__).parent
+    code = sorted(file for name in CODE for file in (package / name).rglob("*.py"))
+    vocabulary = "\n".join(schema.vocabulary or ()).encode()
+    values = {
+        "documents": data_fingerprint(collection.source) if collection.source else "",
+        "read": [collection.files.format, collection.files.encoding, collection.files.skip_bad],
+        "chosen": [collection.files.include, collection.files.exclude],
+        "analyzer": [schema.analyzer, hashlib.sha256(vocabulary).hexdigest()],
+        "fields": {name: list(sources) for name, sources in schema.fields.items()},
+        "keywords": list(schema.keywords),
+        "forward": schema.forward,
+        "code": fingerprint(*code),
+        "extended_by": extended_by,
+    }
+    return json_checksum(values)[:32]
+
+
+def _told(intake: Intake) -> list[str]:
+    """Return what was noted while documents were read."""
+    notes = [f"{note} ({times:,} times)" for note, times in intake.notes.most_common()]
+    if skipped := intake.skipped:
+        notes.append(f"skipped {len(skipped):,} bad records, first {skipped[0]}")
+    return notes
+
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
@@ -25,9 +59,9 @@ class Workspace:
 
     Attributes:
         root: The data root.
-        scratch: A temporary folder for indexes.
+        scratch: A temporary folder, for what a cache would keep.
         progress: Called with one line of text per step.
-        cache: A permanent folder for scores and trained models; None for no cache.
+        cache: A permanent folder for indexes, scores and trained models; None for no cache.
         device: The device for training and for scoring in float32.
     """
 
@@ -51,18 +85,26 @@ class Workspace:
             )
         return collection
 
-    def index(self, collection: TestCollection, schema: Schema) -> Index:
-        """Build a new index of `collection`."""
-        self.progress(f"{collection.name}: indexing, {schema.analyzer}")
-        directory = self.scratch / f"index-{len(list(self.scratch.iterdir()))}"
-        documents, intake = collection.documents()
-        index = build_index(documents, directory, schema)
-        for note, times in intake.notes.most_common():
-            self.progress(f"note: {collection.name}: {note} ({times:,} times)")
-        if skipped := intake.skipped:
-            first = f"skipped {len(skipped):,} bad records, first {skipped[0]}"
-            self.progress(f"note: {collection.name}: {first}")
-        return index
+    def index(self, collection: TestCollection, schema: Schema, extended_by: str = "") -> Index:
+        """Return an index of `collection`, which is built unless the cache holds it.
+
+        In the cache, an index belongs to the contents of the documents' files, the schema and the
+        code that reads and indexes documents.
+
+        extended_by: what the caller will add to the index, which is then not returned to others.
+        """
+        key = _index_key(collection, schema, extended_by)
+        directory = self.cache_or_scratch / "indexes" / key
+        notes = directory.with_suffix(".notes.json")  # written last
+        if not notes.exists():
+            self.progress(f"{collection.name}: indexing, {schema.analyzer}")
+            documents, intake = collection.documents()
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            build_index(documents, directory, schema, replace=True)
+            write_json(notes, _told(intake))
+        for note in read_json(notes, "index of a study"):
+            self.progress(f"note: {collection.name}: {note}")
+        return Index(directory)
 
     def note_cpu_only(self, component: str) -> None:
         """Report that `component` runs on the CPU, if another device was chosen."""

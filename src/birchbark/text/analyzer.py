@@ -15,46 +15,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from birchbark.errors import InputError
+from birchbark.text.stop_words import LUCENE
 from birchbark.text.wordpiece import WordPieces
 from birchbark.text.words import words
 
-STOP_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "but",
-        "by",
-        "for",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "no",
-        "not",
-        "of",
-        "on",
-        "or",
-        "such",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "to",
-        "was",
-        "will",
-        "with",
-    ]
-)
 MAX_TERM_LENGTH = 255
 
 
@@ -118,7 +82,7 @@ def english(token: str) -> tuple[str, ...]:
     """Remove possessive 's, lowercase, remove stop words, and apply the Porter stemmer."""
     if token[-2:] in {"'s", "'S", "’s", "’S", "＇s", "＇S"}:
         token = token[:-2]
-    return tuple([stem(term) for term in plain(token) if term not in STOP_WORDS])
+    return tuple([stem(term) for term in plain(token) if term not in LUCENE])
 
 
 NORMALISERS = {"english": english, "porter": porter, "plain": plain}

@@ -35,7 +35,9 @@ def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     `en`, if it was recognised; `modified`, a date such as 2026-11-24, in UTC; and `size`, in bytes.
     Files that are hidden, ignored (see `walk`) or of other types are noted but not read.
     """
-    yield from FolderChanges(FolderSource(str(path)), intake).documents()
+    yield from FolderChanges(
+        FolderSource(str(path), intake.include, intake.exclude), intake
+    ).documents()
 
 
 class FolderChanges:

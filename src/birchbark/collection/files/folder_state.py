@@ -43,7 +43,7 @@ class FolderSource:
 
     def intake(self, remedy: str = "") -> Intake:
         """Return an intake that reads in the encoding, and raises bad files if `strict`."""
-        return Intake(False if self.strict else None, self.encoding, remedy)
+        return Intake(False if self.strict else None, self.encoding, remedy=remedy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,15 @@ def walk(
     yield from _walk(folder, Path(), intake, (included, excluded), ())
 
 
+def chosen_files(path: Path, intake: Intake) -> Iterator[Path]:
+    """Yield `path` itself if it is a file, else the files below it that the intake includes."""
+    if not path.is_dir():
+        yield path
+        return
+    for file in walk(path, intake, intake.include, intake.exclude):
+        yield path / file
+
+
 def _walk(
     folder: Path,
     below: Path,

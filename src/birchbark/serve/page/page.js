@@ -133,8 +133,8 @@ function narrow(field, value) {
 
 // All rankings at once, each in its column as it comes.
 async function compare(signal, started) {
-  const { embedding, model, kinds, mixes_embedding: mixed } = state.about, columns = [[firstStage(state.about), "first_stage"]];
-  if (embedding) columns.push(["Embedding", "embedding"]);
+  const { compare_embedding, model, kinds, embedding: mixed } = state.about, columns = [[firstStage(state.about), "first_stage"]];
+  if (compare_embedding) columns.push(["Embedding", "embedding"]);
   if (model) columns.push([mixed ? `All with ${kinds.join(", ")}` : `With ${kinds.join(", ")}`, "bert"]);
   const section = byId("compare"), names = columns.map(([name]) => name);
   showColumns(section, names, TOP);

@@ -3,7 +3,7 @@
 const LATE = 0.7;  // of the time budget; an earlier answer is not complete because a document or the embedding had used its share
 const count = number => number.toLocaleString("en");
 const list = names => names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names.join("");
-export const modelName = name => name.replace(/, (int8)\b/, " ($1)").replace(/ cross-encoder$/, "");
+export const modelName = name => name.replace(/, (int8)\b/, " ($1)").replace(/ cross-encoder$/, "").replace(/^cosine of (.*) embeddings/, "$1");
 export const counted = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 export const NO_RESULTS = "No document matches this query. Try fewer or different words.";
 export const NONE_WITH_FILTERS = "No document matches this query with these filters.";
@@ -37,7 +37,7 @@ function rankedBy(answer, about, read) {
 }
 
 // What ranks, in words. embedding, model: whether these do, in addition to the first stage.
-export const rankers = (about, embedding = about.mixes_embedding, model = true) =>
+export const rankers = (about, embedding = about.embedding, model = true) =>
   list([firstStage(about), ...(embedding ? ["embedding"] : []), ...(model ? about.kinds : [])]);
 
 // What the embedding read, and what no model could have read.

@@ -9,7 +9,7 @@ const byId = name => document.getElementById(name);
 export function welcome(about, rankers) {
   byId("collection").textContent = about.name;
   const changed = new Date(about.changed).toLocaleDateString("en", { day: "numeric", month: "long", year: "numeric" });
-  const models = about.model ? [about.embedding, modelName(about.model)].filter(Boolean) : [];
+  const models = about.model ? [about.embedding, about.model].filter(Boolean).map(modelName) : [];
   byId("about").textContent = `${about.documents.toLocaleString("en")} documents, last changed on ${changed}; ranked by ${rankers}${models.length ? `, with ${models.join(" and ")}` : ""}.`;
   const links = about.examples.map(text => element("a", { href: `#${new URLSearchParams({ q: text })}` }, text));
   byId("examples").hidden = !links.length;
