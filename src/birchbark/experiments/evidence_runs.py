@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from birchbark.errors import InputError
+from birchbark.evaluate.mixtures import mixed_run
 from birchbark.evaluate.rank_measures import Float64s
 from birchbark.evaluate.tune import Tuning, tune
 from birchbark.experiments.evidence_scores import (
@@ -18,7 +19,7 @@ from birchbark.experiments.evidence_scores import (
 )
 from birchbark.experiments.evidence_settings import EvidenceSettings, pruned_row
 from birchbark.index.build_index import Schema
-from birchbark.records import Qrels, Query, Ranking, Run
+from birchbark.records import Qrels, Query, Run
 from birchbark.study.collections import TestCollection
 from birchbark.study.first_stages import first_stages
 from birchbark.study.recipe import Recipe
@@ -105,7 +106,6 @@ def _combine(
     collection: TestCollection,
 ) -> None:
     """Tune the weights for all rows of a model, and add their runs to `ranked`."""
-    first = ranked.runs[ranked.baseline]
 
     def tuned(components: Components, weights: Float64s) -> Tuning:
         folds = collection.folds_or_random(settings.folds, recipe.seed)
@@ -115,29 +115,15 @@ def _combine(
         tuning = tuned(scores.components, settings.grid)
         for tag, mask in allowed.items():
             ranked.tunings[tag] = tuning.restrict(mask)
-            ranked.runs[tag] = _weighted_run(first, scores.components, ranked.tunings[tag], tag)
+            ranked.runs[tag] = mixed_run(scores.components, ranked.tunings[tag], tag)
     aggregated = {} if scores_documents else settings.aggregated_rows(name)
     for tag, (aggregation, alone) in aggregated.items():
         components, weights = scores.aggregated[aggregation], settings.interpolation_grid
         tuning = tuned(components, weights)
         ranked.tunings[tag] = tuning.restrict((weights[:, 0] == 0) | (not alone))
-        ranked.runs[tag] = _weighted_run(first, components, ranked.tunings[tag], tag)
+        ranked.runs[tag] = mixed_run(components, ranked.tunings[tag], tag)
     if settings.pruned:
         tuning = tuned(scores.pruned, settings.grid)
         for row in ranked.rows[name]:
             restricted = tuning.restrict(allowed[row])
-            ranked.pruned[row] = _weighted_run(first, scores.pruned, restricted, pruned_row(row))
-
-
-def _weighted_run(first: Run, components: Components, tuning: Tuning, tag: str) -> Run:
-    """Rank each query's candidates with the weights of its fold, the other documents below them.
-
-    The other documents keep their first-stage order.
-    """
-    weights = tuning.by_query()
-    rankings = {}
-    for query_id, candidates in components.items():
-        total = sum(w * candidates.scores[:, i] for i, w in enumerate(weights[query_id]))
-        rest = first.rankings[query_id].doc_ids[len(candidates.doc_ids) :]
-        rankings[query_id] = Ranking.of(candidates.doc_ids, total).followed_by(rest)
-    return Run(rankings, tag)
+            ranked.pruned[row] = mixed_run(scores.pruned, restricted, pruned_row(row))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from birchbark.collection.segment_scores import Scores, read_segment_scores
 from birchbark.combine.aggregate import Sum, aggregate, parse_aggregation
 from birchbark.combine.interpolate import Interpolation, Scale, scale_scores
 from birchbark.errors import InputError
+from birchbark.evaluate.mixtures import evidence_candidates
 from birchbark.evaluate.tune import Candidates
 from birchbark.experiments.evidence_settings import EvidenceSettings
 from birchbark.index.index import Index
@@ -74,19 +75,16 @@ def score_candidates(
             hit.document.doc_id: tuple((part.score, part.segment.text) for part in hit.segments)
             for hit in hits
         }
-        scores.components[query.query_id] = _candidates(
-            settings, candidates, segments, ranking, count
-        )
+        depth = ranker.depth
+        scores.components[query.query_id] = _candidates(settings, ranking, depth, segments, count)
         for aggregation in settings.aggregations if scorer.width == 1 else ():
             single = {hit.document.doc_id: ((_aggregate(hit, aggregation), ""),) for hit in hits}
             scores.aggregated.setdefault(aggregation, {})[query.query_id] = _candidates(
-                settings, candidates, single, ranking, 1
+                settings, ranking, depth, single, 1
             )
         if settings.pruned:
             pruned = _without_query_terms(query, segments)
-            scores.pruned[query.query_id] = _candidates(
-                settings, candidates, pruned, ranking, count
-            )
+            scores.pruned[query.query_id] = _candidates(settings, ranking, depth, pruned, count)
         if settings.topics:
             scores.best[query.query_id] = {d: best[:count] for d, best in segments.items()}
     return scores
@@ -116,7 +114,7 @@ def read_candidate_scores(
         }
         if len(candidates):
             scores.components[query.query_id] = _candidates(
-                settings, candidates, best, ranking, settings.max_segments
+                settings, ranking, depth, best, settings.max_segments
             )
     _check_coverage(settings.scores[name], published, scores, collection, workspace)
     return scores
@@ -189,25 +187,15 @@ def _check_coverage(
 
 def _candidates(
     settings: EvidenceSettings,
-    ranking: Ranking,
-    segments: Mapping[str, Best],
     first: Ranking,
+    depth: int,
+    segments: Mapping[str, Best],
     count: int,
 ) -> Candidates:
-    """Join the first-stage scores of `ranking` with the best `count` segment scores per document.
-
-    Missing segment scores are 0.
-
-    segments: doc_id → its segments, best first.
-    first: the complete first-stage ranking, whose remaining documents follow below the candidates.
-    """
-    stage = scale_scores(ranking.scores, settings.scale)
-    scores = {doc_id: np.zeros(1 + count) for doc_id in sorted(ranking.doc_ids, reverse=True)}
-    for doc_id, score in zip(ranking.doc_ids, stage.tolist(), strict=True):
-        best = [score for score, _ in segments[doc_id][:count]]
-        scores[doc_id][: 1 + len(best)] = [score, *best]
-    below = first.doc_ids[len(ranking) :]
-    return Candidates(tuple(scores), np.stack(list(scores.values())), below)
+    """Join first-stage scores with the scores of the best `count` segments, best first."""
+    scores = {doc_id: [score for score, _ in best] for doc_id, best in segments.items()}
+    scale = partial(scale_scores, scale=settings.scale)
+    return evidence_candidates(first, depth, scores, count, scale)
 
 
 @lru_cache(CACHED_TEXTS)

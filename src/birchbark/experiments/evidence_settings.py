@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from birchbark import defaults
 from birchbark.combine.aggregate import parse_aggregation
 from birchbark.combine.interpolate import Scale
 from birchbark.errors import InputError
+from birchbark.evaluate.mixtures import evidence_grid
 from birchbark.evaluate.rank_measures import Float64s, parse_rank_measure
 from birchbark.evaluate.tune import count_steps
 from birchbark.score.precision import Precision
@@ -208,23 +208,12 @@ class EvidenceSettings:
 
         Shape (weightings, 1 + max_segments); the first column is a, the others include 1 − a.
         """
-        return self._grid(self.max_segments)
+        return evidence_grid(self.step, self.max_segments)
 
     @property
     def interpolation_grid(self) -> Float64s:
         """The weights a and 1 − a of first stage and aggregated evidence: (weightings, 2)."""
-        return self._grid(1)
-
-    def _grid(self, segments: int) -> Float64s:
-        steps = count_steps(self.step)
-        levels = np.arange(steps + 1) / steps
-        return np.array(
-            [
-                (a, *((1 - a) * w for w in (1.0, *others)))
-                for a in levels
-                for others in product(levels, repeat=segments - 1)
-            ]
-        )
+        return evidence_grid(self.step, 1)
 
     def allowed_weights(self, name: str, scores_documents: bool) -> dict[str, NDArray[np.bool_]]:
         """Return row → mask over the weightings that it may use, (weightings,), for model `name`.
