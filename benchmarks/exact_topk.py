@@ -112,7 +112,7 @@ def _rank(
         ranker,
         top=top,
         tag="t",
-        on_query=lambda _, stats: totals.append(totals.pop() + stats),
+        on_query=lambda query: totals.append(totals.pop() + query.stats),
     )
     return run, totals[0]
 

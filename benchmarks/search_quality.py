@@ -51,7 +51,7 @@ def _measure(prepared: Prepared, candidates: Run, row: Row, ranker: Ranker | Non
             candidates,
             prepared.queries,
             ranker,
-            on_query=lambda _, stats: totals.append(totals.pop() + stats),
+            on_query=lambda query: totals.append(totals.pop() + query.stats),
         )
     names = prepared.collection.measures
     means = measure(prepared.qrels, run, names).means

@@ -105,6 +105,7 @@ MAY_IMPORT = {
         "show",
     },
     "cli": {
+        "combine",
         "option_rules",
         "artifact",
         "collection",

@@ -111,6 +111,8 @@ RECIPE_FOLDER: Final = "studies"
 DATA_ROOT: Final = "../shared/data"
 TUNING_FOLDS: Final = 5
 TUNING_STEP: Final = 0.1
+TUNED_MEASURE: Final = "AP"
+TUNED_SEGMENTS: Final = 3
 
 # Service
 HOST: Final = "127.0.0.1"

@@ -148,7 +148,7 @@ def test_costs(study: SmallStudy) -> None:
         *(index, outcomes[0].runs["Tiny.first stage"]),
         [Query(*item) for item in QUERIES.items()],
         [RankerLoader().ranker(options)],
-        on_query=lambda _, of_query: stats.append(of_query),
+        on_query=lambda query: stats.append(query.stats),
     )
     pairs = sum(of_query.pairs for of_query in stats) / len(QUERIES)
     for outcome in outcomes:

@@ -72,7 +72,7 @@ def test_the_best_documents_are_re_ranked(
     pairwise, pairs = parse_pairwise(method), []
     work: list[Any] = []
     ranker = Ranker(mono, Windows(4, 1), depth=12, duo=Duo(duo, duo, 5, pairwise))
-    ranked = rerank(engine, run, [QUERY], ranker, on_query=lambda _, stats: work.append(stats))
+    ranked = rerank(engine, run, [QUERY], ranker, on_query=lambda query: work.append(query.stats))
     ranking = ranked.rankings["q"]
     assert ranked.tag.endswith("+cross-encoder+duo")
     assert set(ranking.doc_ids[:5]) == set(before[:5])
@@ -182,7 +182,7 @@ def test_truncated_tokens_of_comparisons_are_counted(tmp_path: Path, engine: Ind
     ranker = Ranker(WordScorer(99), whole, depth=6, duo=Duo(duo, duo, 6))
     run = rank_queries(engine.index, [QUERY], FirstStage(BM25()), depth=6)
     works: list[SearchStats] = []
-    rerank(engine, run, [QUERY], ranker, on_query=lambda _, work: works.append(work))
+    rerank(engine, run, [QUERY], ranker, on_query=lambda query: works.append(query.stats))
     texts = [d.contents for d in engine.documents(run.rankings["q"].doc_ids)]
     token_budget = duo.side_token_budget(QUERY.text)
     lost = sum(max(0, len(piece) - token_budget) for piece in duo.encode(texts))

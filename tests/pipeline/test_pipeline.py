@@ -102,7 +102,7 @@ def test_every_query_has_a_ranking_even_if_empty(index: Index) -> None:
         run,
         QUERIES,
         Ranker(WordScorer()),
-        on_query=lambda _, work: steps.append(work.candidates),
+        on_query=lambda query: steps.append(query.stats.candidates),
     )
     assert list(ranked.rankings) == ["1", "2", "3"]
     assert len(ranked.rankings["3"]) == 0
@@ -183,6 +183,6 @@ def refuse_long_queries(index: Index, ranker: Ranker) -> None:
             rank_queries(index, queries),
             queries,
             ranker,
-            on_query=lambda _, work: steps.append(work.candidates),
+            on_query=lambda query: steps.append(query.stats.candidates),
         )
     assert steps == []

@@ -73,7 +73,12 @@ def test_stages_run_one_after_another(engine: IndexEngine, run: Run) -> None:
         )
     scored: list[Any] = []
     few = rerank(
-        engine, run, QUERIES, stages(), top=4, on_query=lambda _, work: scored.append(work.scored)
+        engine,
+        run,
+        QUERIES,
+        stages(),
+        top=4,
+        on_query=lambda query: scored.append(query.stats.scored),
     )
     for query in QUERIES:
         assert few.rankings[query.query_id].doc_ids == whole.rankings[query.query_id].doc_ids[:4]
@@ -158,7 +163,7 @@ def test_keys_are_those_of_the_options() -> None:
         choices = getattr(options[field.name].type, "choices", None)
         assert (tuple(choices) if choices else None) == CHOICES.get(field.name), field.name
     once = {"index", "run_file", "queries", "topic_fields", "encoding", "output", "top", "report"}
-    once |= {"tag", "device", "stages", "threads", "scores"}
+    once |= {"evidence", "tag", "device", "stages", "threads", "scores"}
     assert options.keys() - {field.name for field in fields(StageOptions)} == once
 
 

@@ -25,7 +25,7 @@ from birchbark.index.build_index import Schema, build_index
 from birchbark.pairs.pair_table import PairTable
 from birchbark.pipeline.load_rankers import RankerLoader
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.rerank import RerankedQuery, rerank
 from birchbark.pipeline.search import search
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document, Pair, Query
@@ -340,13 +340,20 @@ def test_the_top_k_are_exact(aggregation: str, tmp_path: Path) -> None:
     for a in (0.0, 0.3, 0.9):
         ranker = Ranker(scorer, Windows(3, 1), interpolation=Interpolation(a), depth=60)
         complete = rerank(engine, run, queries, ranker)
-        work: dict[str, Any] = {}
-        best = rerank(engine, run, queries, ranker, top=3, on_query=work.__setitem__)
+        work: list[RerankedQuery] = []
+        best = rerank(
+            engine,
+            run,
+            queries,
+            ranker,
+            top=3,
+            on_query=work.append,
+        )
         for query in queries:
             every = complete.rankings[query.query_id].doc_ids
             assert best.rankings[query.query_id].doc_ids == every[:3]
         if a == 0.9:
-            assert sum(w.scored for w in work.values()) < sum(map(len, run.rankings.values()))
+            assert sum(query.stats.scored for query in work) < sum(map(len, run.rankings.values()))
 
 
 def test_parade_as_ranker_embedding_and_teacher(tmp_path: Path) -> None:

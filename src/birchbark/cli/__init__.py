@@ -31,6 +31,7 @@ COMMAND_NAMES = (
     "serve",
     "attention",
     "scores",
+    "tune",
     "evaluate",
     "study",
     "pairs",

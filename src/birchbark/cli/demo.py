@@ -65,7 +65,7 @@ def command(directory: Path, model: str) -> None:
         bm25 = rank_queries(index, queries, advance=advance)
         rm3 = rank_queries(index, queries, with_rm3, advance=advance)
     with progress("BERT", len(queries)) as advance:
-        bert = rerank(index, rm3, queries, ranker, on_query=lambda *_: advance(1))
+        bert = rerank(index, rm3, queries, ranker, on_query=lambda _: advance(1))
     for run in (bm25, rm3, bert):
         write_run(run, directory / f"{run.tag}.run")
     notify(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ from birchbark.cli.from_options import (
     stored_scores,
 )
 from birchbark.cli.grouped_help import GroupedCommand
+from birchbark.cli.hit_fields import hit_fields
 from birchbark.cli.options import (
     PATH,
     check_given_options,
@@ -32,6 +35,7 @@ from birchbark.show.many import many
 if TYPE_CHECKING:
     from birchbark.pipeline.answer import SearchStats
     from birchbark.pipeline.ranker import Ranker
+    from birchbark.pipeline.rerank import RerankedQuery
 
 
 @click.command(
@@ -57,6 +61,12 @@ if TYPE_CHECKING:
     type=PATH,
     help="TSV file to write with statistics per query: documents scored, pairs, truncated tokens.",
 )
+@option(
+    "--evidence",
+    type=PATH,
+    help="JSON Lines file to write with a line per re-ranked document: its score, the parts of it, "
+    "and the segments that were read with their scores. `birchbark tune` chooses weights from it.",
+)
 @option("--tag", help="Tag of the new run.  [default: the old tag + the kind of model]")
 def command(
     index: Path,
@@ -67,6 +77,7 @@ def command(
     output: Path,
     top: int | None,
     report: Path | None,
+    evidence: Path | None,
     tag: str | None,
     scores: Path | None,
     **ranker_choices: Any,
@@ -77,6 +88,7 @@ def command(
     interrupted command resumes it, and other weights, depths and aggregations run BERT only on
     segments without a stored score.
     """
+    from birchbark.artifact import new_file
     from birchbark.collection.runs import read_run, write_run
     from birchbark.index.index import Index
     from birchbark.pipeline.answer import SearchStats
@@ -86,15 +98,23 @@ def command(
     check_tag(tag)
     check_writable(output)
     check_writable(report)
-    if report and report.absolute() == output.absolute():
-        raise InputError("--report and --output are the same file", where=str(report))
+    check_writable(evidence)
+    files = [file.absolute() for file in (output, report, evidence) if file]
+    if len(set(files)) < len(files):
+        raise InputError("--output, --report and --evidence need different files")
     opened, topics = Index(index), load_queries(queries, topic_fields, encoding)
     run, rankers = read_run(run_file), make_rankers(**ranker_choices)
     stats_of_query: dict[str, SearchStats] = {}
-    with stored_scores(rankers, scores) as cached, progress("scoring", len(topics)) as advance:
+    with (
+        stored_scores(rankers, scores) as cached,
+        new_file(evidence) if evidence else nullcontext() as lines,
+        progress("scoring", len(topics)) as advance,
+    ):
 
-        def done(query_id: str, stats: SearchStats) -> None:
-            stats_of_query[query_id] = stats
+        def done(query: RerankedQuery) -> None:
+            stats_of_query[query.query_id] = query.stats
+            if lines:
+                lines.writelines(_evidence_lines(query))
             advance(1)
 
         ranked = rerank(opened, run, topics, cached, top=top, tag=tag, on_query=done)
@@ -114,6 +134,14 @@ def command(
 def _model_names(rankers: Sequence[Ranker]) -> list[str]:
     scorers = [scorer for r in rankers for scorer in (r.scorer, r.duo and r.duo.duo) if scorer]
     return [scorer.name for scorer in scorers]
+
+
+def _evidence_lines(query: RerankedQuery) -> Iterator[str]:
+    """Yield a line of JSON for each re-ranked document; `scores` are those of its segments."""
+    for hit in query.hits():
+        scores = sorted((segment.score for segment in hit.segments), reverse=True)
+        of_hit = {"query_id": query.query_id, **hit_fields(hit), "scores": scores}
+        yield json.dumps(of_hit, ensure_ascii=False) + "\n"
 
 
 def _write_report(path: Path, stats_of_query: Mapping[str, SearchStats]) -> None:

@@ -16,6 +16,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify, progress, report_stats
 from birchbark.cli.from_options import make_rankers, matching_and_stage, stored_scores
 from birchbark.cli.grouped_help import GroupedCommand
+from birchbark.cli.hit_fields import hit_fields
 from birchbark.cli.index_attach import report_missing_vectors
 from birchbark.cli.options import (
     check_given_options,
@@ -29,9 +30,8 @@ from birchbark.option_rules import FIRST_STAGE_OPTIONS
 
 if TYPE_CHECKING:
     from birchbark.index.index import Index
-    from birchbark.pipeline.answer import Answer, Hit
+    from birchbark.pipeline.answer import Answer
     from birchbark.pipeline.ranker import Ranker
-    from birchbark.records import Segment
 
 
 @click.command(
@@ -113,7 +113,7 @@ def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> Non
     if as_json:
         of_answer = {"exact": answer.stats.exact, "stats": reading_summary(answer.stats, rankers)}
         for hit in answer.hits:
-            click.echo(json.dumps(_json_object(hit) | of_answer, ensure_ascii=False))
+            click.echo(json.dumps(hit_fields(hit) | of_answer, ensure_ascii=False))
     else:
         show_hits(answer.hits)
 
@@ -146,34 +146,3 @@ def _no_matches(index: Index, query: str, found: bool) -> str:
     return (words if found else "no document matches") + (
         f"; did you mean: {correction}" if correction else ""
     )
-
-
-def _json_object(hit: Hit) -> dict[str, Any]:
-    """Return what --json prints for a hit."""
-    contents, shown = hit.document.contents, hit.snippet
-    return {
-        "doc_id": hit.document.doc_id,
-        "title": hit.document.title,
-        "score": hit.score,
-        "first_stage": hit.first_stage,
-        "evidence": hit.evidence,
-        "embedding": hit.embedding,
-        "compared": hit.compared,
-        "scored": hit.scored,
-        "segments": [
-            _segment_object(contents, evidence.segment, evidence.marks)
-            | {"score": evidence.score, "weight": evidence.weight}
-            for evidence in hit.segments
-        ],
-        "snippet": _segment_object(contents, shown.segment, shown.marks) if shown else None,
-    }
-
-
-def _segment_object(
-    contents: str, segment: Segment, marks: Sequence[tuple[int, int]]
-) -> dict[str, Any]:
-    from birchbark.records import page_number
-
-    page = page_number(contents, segment.start)
-    place = {"start": segment.start, "end": segment.end, "page": page}
-    return {**place, "text": segment.text, "marks": marks}

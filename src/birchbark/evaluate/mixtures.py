@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
+from birchbark.evaluate.folds import Folds, choose_by_fold
+from birchbark.evaluate.measures import measure
 from birchbark.evaluate.rank_measures import Float64s
-from birchbark.evaluate.tune import Candidates, Tuning, count_steps
-from birchbark.records import Float32s, Ranking, Run
+from birchbark.evaluate.tune import Candidates, Tuning, check_weightings, count_steps
+from birchbark.records import Float32s, Qrels, Ranking, Run
 
 ScaleScores = Callable[[Float32s], Float64s]  # the scores of one query's documents, (n,)
 SegmentScores = Mapping[str, Sequence[float]]  # doc_id → scores of its segments, best first
@@ -34,14 +37,44 @@ def evidence_candidates(
     return Candidates(tuple(scores), np.stack(list(scores.values())), ranking.doc_ids[len(head) :])
 
 
+def with_evidence(
+    first: Run,
+    scores: Mapping[str, SegmentScores],
+    count: int,
+    depth: int,
+    scale: ScaleScores,
+) -> dict[str, Candidates]:
+    """Join a run with segment scores; query_id → candidates.
+
+    Candidates are the documents that have segment scores, be it an empty list, among the best
+    `depth` of each query; the run's other documents follow below them.
+
+    scores: query_id → doc_id → scores of segments, in any order. count: see `evidence_candidates`.
+    """
+    candidates = {}
+    for query_id, ranking in first.rankings.items():
+        best = {d: sorted(of_d, reverse=True) for d, of_d in scores.get(query_id, {}).items()}
+        head = ranking.head(depth)
+        known = np.array([doc_id in best for doc_id in head.doc_ids], bool)
+        doc_ids = [d for d, is_known in zip(head.doc_ids, known, strict=True) if is_known]
+        below = tuple(d for d in ranking.doc_ids if d not in set(doc_ids))
+        joined = Candidates((), np.zeros((0, 1 + count)))
+        if doc_ids:
+            ranked = Ranking.of(doc_ids, head.scores[known])
+            joined = evidence_candidates(ranked, len(ranked), best, count, scale)
+        candidates[query_id] = replace(joined, below=below)
+    return candidates
+
+
 def evidence_grid(step: float, segments: int) -> Float64s:
     """Return the weights to try of the first stage and of the best segments (birch, equation 3.2).
 
     Shape (weightings, 1 + segments). The first column is a; the others are (1 − a) · w_i, where
     w_1 = 1. a and the other w_i are multiples of `step` from 0 to 1. Raises what `count_steps`
-    raises.
+    and `check_weightings` raise.
     """
     steps = count_steps(step)
+    check_weightings((steps + 1) ** segments)
     levels = np.arange(steps + 1) / steps
     return np.array(
         [
@@ -67,6 +100,27 @@ def run_candidates(
             scaled = (Ranking.of(h.doc_ids, scale(h.scores)) for h in heads)
             candidates[query_id] = Candidates.of(list(scaled))
     return candidates
+
+
+def cross_validated_run(
+    runs: Sequence[Run], qrels: Qrels, folds: Folds, measure_name: str, tag: str
+) -> tuple[Run, Float64s, tuple[int, ...]]:
+    """Rank each query as the run does that is best on the other folds.
+
+    Returns the run, the measure's values (runs, queries) for the queries in the order of `qrels`,
+    and for each fold the number of its run. Raises what `choose_by_fold` raises.
+    """
+    query_ids = tuple(qrels.grades)
+    results = [measure(qrels, run, [measure_name]).values[measure_name] for run in runs]
+    values = np.array([[of_run[query_id] for query_id in query_ids] for of_run in results])
+    chosen = choose_by_fold(values, query_ids, folds)
+    rankings = {
+        query_id: runs[row].rankings[query_id]
+        for fold, row in zip(folds, chosen, strict=True)
+        for query_id in fold
+        if query_id in runs[row].rankings
+    }
+    return Run(rankings, tag), values, chosen
 
 
 def mixed_run(candidates: Mapping[str, Candidates], tuning: Tuning, tag: str) -> Run:

@@ -6,6 +6,7 @@ them. A weighting is one weight for each component.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -18,6 +19,7 @@ from birchbark.evaluate.folds import Folds, choose_by_fold
 from birchbark.evaluate.rank_measures import UNRANKED, Float64s, measure_ranks
 from birchbark.records import Qrels, Ranking
 
+MAX_WEIGHTINGS = 200_000  # per grid; the birch paper has 1,331 (benchmarks/RESULTS-TUNING.md)
 CHUNK_SCORES = 50_000  # combined scores computed at a time, few enough for the CPU cache
 
 
@@ -118,13 +120,22 @@ def count_steps(step: float) -> int:
     return steps
 
 
+def check_weightings(count: int, most: int = MAX_WEIGHTINGS) -> None:
+    """Raise InputError if a grid has more than `most` combinations to try."""
+    if count > most:
+        raise InputError(
+            "too many combinations to try", wanted=f"at most {most:,}", found=f"{count:,}"
+        )
+
+
 def simplex_grid(components: int, step: float) -> Float64s:
     """Return every weighting on a grid of spacing `step` whose weights sum to 1.
 
     Shape (weightings, components), in lexicographic order; all weights are at least 0. Raises what
-    `count_steps` raises.
+    `count_steps` and `check_weightings` raise.
     """
     steps = count_steps(step)
+    check_weightings(math.comb(steps + components - 1, components - 1))
     counts = [c for c in product(range(steps + 1), repeat=components - 1) if sum(c) <= steps]
     return np.array([(*c, steps - sum(c)) for c in counts], np.float64) / steps
 

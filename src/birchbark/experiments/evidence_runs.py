@@ -63,7 +63,7 @@ def rank_by_evidence(
     Raises InputError if segments are to be pruned for a model that scores whole documents.
     """
     index = cache(lambda: workspace.index(collection, Schema()))
-    runs = first_stages(recipe, index, collection, rm3=settings.rm3)
+    runs = first_stages(recipe, workspace, index, collection, rm3=settings.rm3)
     baseline = list(runs)[-1]
     first = runs[baseline]
     ranked = EvidenceRuns(

@@ -14,15 +14,13 @@ from birchbark.combine.interpolate import Scale
 from birchbark.errors import InputError
 from birchbark.evaluate.mixtures import evidence_grid
 from birchbark.evaluate.rank_measures import Float64s, parse_rank_measure
-from birchbark.evaluate.tune import count_steps
+from birchbark.evaluate.tune import check_weightings, count_steps
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.study.first_stages import FIRST_STAGES
 from birchbark.study.models import Models
 from birchbark.study.outcome import check_run_names
-
-MAX_WEIGHTINGS = 200_000  # per grid; the birch paper has 1,331 (benchmarks/RESULTS-TUNING.md)
 
 
 def pruned_row(row: str) -> str:
@@ -98,7 +96,7 @@ class EvidenceSettings:
         segments = section.section("segments_of", {})
         depths = section.section("depth_of", {})
         scores = section.section("scores", {})
-        default_counts = () if "aggregations" in section.keys else (3,)
+        default_counts = () if "aggregations" in section.keys else (defaults.TUNED_SEGMENTS,)
         settings = cls(
             compared=compared,
             scores={name: scores.text(name) for name in scores.keys},
@@ -116,7 +114,7 @@ class EvidenceSettings:
             topics_baseline=section.text("topics_baseline", ""),
             reference_model=section.text("against", ""),
             plot_ranks=section.boolean("ranks", False),
-            tune=section.text("tune", "AP"),
+            tune=section.text("tune", defaults.TUNED_MEASURE),
             step=section.number("step", defaults.TUNING_STEP),
             folds=section.integer("folds", defaults.TUNING_FOLDS, minimum=2),
             scale=Scale(section.one_of("scale", [s.value for s in Scale], Scale.MAX.value)),
@@ -142,13 +140,7 @@ class EvidenceSettings:
         if self.scores and (self.pruned or self.topics or self.aggregations):
             raise InputError("published scores have no texts to prune, show or aggregate")
         self._check_names()
-        weightings = (count_steps(self.step) + 1) ** self.max_segments
-        if weightings > MAX_WEIGHTINGS:
-            raise InputError(
-                "too many weightings to try",
-                wanted=f"at most {MAX_WEIGHTINGS:,}",
-                found=f"{weightings:,}",
-            )
+        check_weightings((count_steps(self.step) + 1) ** self.max_segments)
         check_run_names([*FIRST_STAGES, *self._all_rows()])
 
     def _check_names(self) -> None:

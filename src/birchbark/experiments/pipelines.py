@@ -27,11 +27,10 @@ from birchbark.pipeline.dense_engine import open_engine
 from birchbark.pipeline.load_rankers import with_score_caches
 from birchbark.pipeline.precompute import precompute_vectors
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.rerank import RerankedQuery, rerank
 from birchbark.pipeline.stage_options import ALL, NONE, StageOptions
 from birchbark.records import Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
-from birchbark.retrieve.rm3 import RM3
 from birchbark.score.load_scorer import load_scorer
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
@@ -152,6 +151,9 @@ class PipelineExperiment(ModelExperiment):
                 where=str(recipe.path),
                 wanted="a baseline that all collections have",
             )
+        if self.rm3 and len(recipe.rm3.variants) > 1:
+            wanted = "one value for each parameter of RM3 in this kind of study"
+            raise InputError("RM3 cannot be tuned", where=f"{recipe.path}: rm3", wanted=wanted)
         loader, existing = PipelineLoader(workspace), self.compared.existing
         for name, stages in self.rows.items():  # report errors before any training run
             if {
@@ -196,7 +198,7 @@ class PipelineExperiment(ModelExperiment):
     ) -> PipelineRuns:
         """Rank one collection with all pipelines. models: name → model name or path."""
         index = workspace.index(collection, Schema())
-        stage = FirstStage(recipe.bm25, expansion=RM3() if self.rm3 else None)
+        stage = FirstStage(recipe.bm25, expansion=recipe.rm3.variants[0] if self.rm3 else None)
         run = collection.run or rank_queries(
             index, collection.queries, stage, depth=recipe.depth, tag=FIRST
         )
@@ -218,7 +220,7 @@ class PipelineExperiment(ModelExperiment):
             searched: Index,
             candidates: Run,
             rankers: Sequence[Ranker],
-            add: Callable[[str, SearchStats], None],
+            add: Callable[[RerankedQuery], None],
         ) -> Run:
             with with_score_caches(rankers, workspace.cache_or_scratch / "scores") as cached:
                 return rerank(searched, candidates, queries, cached.rankers, on_query=add)
@@ -236,7 +238,7 @@ class PipelineExperiment(ModelExperiment):
             ranked.runs[name] = replace(rank(searched, candidates, rankers, work.add), tag=name)
             if weights := self.tuned.get(name):
                 runs = [
-                    rank(searched, candidates, load(name, variant), lambda *of_query: None)
+                    rank(searched, candidates, load(name, variant), lambda query: None)
                     for variant in weights.variants
                 ]
                 qrels = collection.qrels
@@ -260,8 +262,8 @@ class _TotalWork:
 
     total: SearchStats = field(default_factory=SearchStats)
 
-    def add(self, query_id: str, stats: SearchStats) -> None:
-        self.total += stats
+    def add(self, query: RerankedQuery) -> None:
+        self.total += query.stats
 
 
 def _read_first_stages(section: Section) -> dict[str, FirstStage]:

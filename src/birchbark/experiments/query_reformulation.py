@@ -99,7 +99,7 @@ class QueryReformulationExperiment(ModelExperiment):
     ) -> dict[str, Run]:
         """Return row → run: BM25, BM25 with RM3, and BM25 with the variants of each model."""
         index = workspace.index(collection, Schema())
-        runs = first_stages(recipe, lambda: index, collection, rm3=True)
+        runs = first_stages(recipe, workspace, lambda: index, collection, rm3=True)
         for name, path in models.items():
             workspace.progress(f"{collection.name}: query variants from {name}")
             workspace.note_cpu_only("masked language models")

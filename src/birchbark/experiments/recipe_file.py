@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from birchbark import defaults
 from birchbark.collection.documents import READERS
@@ -18,14 +19,14 @@ from birchbark.experiments.pipelines import PipelineExperiment
 from birchbark.experiments.query_reformulation import QueryReformulationExperiment
 from birchbark.experiments.reranking import RerankingExperiment
 from birchbark.experiments.training_variants import read_trainings
-from birchbark.retrieve.bm25 import BM25
 from birchbark.section import Section, with_settings
 from birchbark.study.collections import CollectionFiles
-from birchbark.study.first_stages import read_bm25
+from birchbark.study.first_stages import read_bm25, read_rm3
 from birchbark.study.outcome import run_file_name
 from birchbark.study.published import read_published
 from birchbark.study.recipe import Experiment, Recipe
 
+T = TypeVar("T")
 KINDS: Mapping[str, Callable[[Section], Experiment]] = {
     "analyzers": AnalyzerExperiment.read,
     "bi-encoder": BiencoderExperiment.read,
@@ -61,7 +62,8 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
         findings=top.text("findings", ""),
         collections=_collections(top, experiment),
         measures=measures,
-        bm25=_bm25(top.section("bm25", {})),
+        bm25=_complete(read_bm25, top.section("bm25", {})),
+        rm3=_complete(read_rm3, top.section("rm3", {})),
         depth=top.integer("depth", defaults.RETRIEVAL_DEPTH, minimum=1),
         seed=top.integer("seed", defaults.SEED),
         significance_level=_level(top),
@@ -93,10 +95,11 @@ def _level(top: Section) -> float:
     return level
 
 
-def _bm25(section: Section) -> BM25:
-    bm25 = read_bm25(section)
+def _complete(read: Callable[[Section], T], section: Section) -> T:
+    """Read a table that has no other keys."""
+    value = read(section)
     section.reject_unknown_keys()
-    return bm25
+    return value
 
 
 def _encoding(section: Section) -> str:

@@ -156,7 +156,9 @@ class RerankingExperiment(ModelExperiment):
     ) -> list[ScoredFirstStage]:
         """Score the documents of one collection. Returns its first stages with the scores."""
         index = workspace.index(collection, Schema())
-        firsts = list(first_stages(recipe, lambda: index, collection, rm3=False).values())
+        firsts = list(
+            first_stages(recipe, workspace, lambda: index, collection, rm3=False).values()
+        )
         if self.nearest:
             workspace.progress(f"{collection.name}: vectors of {self.nearest.segments}")
             firsts.append(_rank_by_vectors(self.nearest, recipe, workspace, collection, index))

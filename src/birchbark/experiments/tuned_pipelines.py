@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from birchbark.errors import InputError
-from birchbark.evaluate.folds import Folds, choose_by_fold
-from birchbark.evaluate.measures import measure
+from birchbark.evaluate.folds import Folds
+from birchbark.evaluate.mixtures import cross_validated_run
 from birchbark.evaluate.rank_measures import Float64s
 from birchbark.evaluate.tune import Tuning
 from birchbark.pipeline.stage_options import NUMBERS, StageOptions
@@ -69,14 +69,5 @@ def cross_validated(
 
     runs: one for each variant, over the same queries.
     """
-    query_ids = tuple(qrels.grades)
-    results = [measure(qrels, run, [measure_name]).values[measure_name] for run in runs]
-    values = np.array([[of_run[query_id] for query_id in query_ids] for of_run in results])
-    chosen = choose_by_fold(values, query_ids, folds)
-    rankings = {
-        query_id: runs[row].rankings[query_id]
-        for fold, row in zip(folds, chosen, strict=True)
-        for query_id in fold
-        if query_id in runs[row].rankings
-    }
-    return Run(rankings, tag), Tuning(weights.values, values, query_ids, folds, chosen)
+    run, values, chosen = cross_validated_run(runs, qrels, folds, measure_name, tag)
+    return run, Tuning(weights.values, values, tuple(qrels.grades), folds, chosen)

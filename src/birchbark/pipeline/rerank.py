@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from birchbark.errors import InputError, require_at_least
-from birchbark.pipeline.answer import SearchStats
+from birchbark.pipeline.answer import Hit, SearchStats
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.ranker_readers import RankerReaders
-from birchbark.pipeline.run_stages import check_query_lengths, run_stages
+from birchbark.pipeline.run_stages import StageResult, check_query_lengths, run_stages
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.engine import DocumentStore
+
+
+@dataclass(frozen=True, slots=True)
+class RerankedQuery:
+    """What re-ranking one query has found. results: of each stage."""
+
+    query_id: str
+    results: Sequence[StageResult]
+
+    @property
+    def stats(self) -> SearchStats:
+        """How much was scored, in all stages."""
+        return sum((result.stats for result in self.results), SearchStats())
+
+    def hits(self) -> list[Hit]:
+        """Return the documents that the last stage re-ranked with their evidence, best first."""
+        return self.results[-1].hits()
 
 
 def rerank(
@@ -21,7 +39,7 @@ def rerank(
     *,
     top: int | None = None,
     tag: str | None = None,
-    on_query: Callable[[str, SearchStats], object] = lambda query_id, stats: None,
+    on_query: Callable[[RerankedQuery], object] = lambda query: None,
 ) -> Run:
     """Re-rank `run` for each of `queries`, in their order.
 
@@ -38,7 +56,7 @@ def rerank(
             scored. Defaults to None: all documents.
         tag: Tag of the new run. Defaults to None: the tag of `run`, then for each stage the kind of
             its scorer, and `duo` if it compares documents, joined by `+`.
-        on_query: Called after each query with its id and statistics. Does nothing by default.
+        on_query: Called after each query. Does nothing by default.
 
     Returns:
         The re-ranked run.
@@ -55,7 +73,7 @@ def rerank(
     for query in queries:
         ranking = run.rankings.get(query.query_id, Ranking.of([], []))
         rankings[query.query_id], results = run_stages(readers, query.text, ranking, top)
-        on_query(query.query_id, sum((result.stats for result in results), SearchStats()))
+        on_query(RerankedQuery(query.query_id, results))
     kinds = [kind for r in stages for kind in (r.scorer.kind, *(["duo"] if r.duo else []))]
     return Run(rankings, tag or "+".join([run.tag, *kinds]))
 

@@ -14,11 +14,13 @@ from rich.text import Text
 
 from birchbark import defaults
 from birchbark.records import page_number
+from birchbark.show.many import many
 from birchbark.show.printable import printable
 
 if TYPE_CHECKING:
     from birchbark.evaluate.measures import Results
     from birchbark.evaluate.significance import Difference
+    from birchbark.evaluate.tune import Tuning
     from birchbark.pipeline.answer import Evidence, Hit
     from birchbark.show.table import Group
     from birchbark.show.table import Table as StudyTable
@@ -61,9 +63,27 @@ def show_results(
         count = len(compared) * len(names)
         out.print(
             f"Below each mean: difference from the first run with its 95 % interval (bootstrap "
-            f"over queries);\np from a paired t-test, Bonferroni-corrected for {count} "
-            f"comparisons. † p < {level:g}."
+            f"over queries);\np from a paired t-test, Bonferroni-corrected for "
+            f"{many(count, 'comparison')}. † p < {level:g}."
         )
+
+
+def show_tuning(tuning: Tuning, names: Sequence[str], measure_name: str) -> None:
+    """Print a row per fold: its weights, and the measure on the other folds and on this one.
+
+    names: what each weight multiplies.
+    """
+    table = _plain_table("fold")
+    for name in ("queries", *names, f"{measure_name}, other folds", "this fold"):
+        table.add_column(Text(printable(name)), justify="right")
+    judged = set(tuning.query_ids)
+    for number, fold in enumerate(tuning.folds):
+        weights = [f"{weight:.3g}" for weight in tuning.chosen_weights(number)]
+        means = [f"{mean:.4f}" for mean in tuning.means(number)]
+        table.add_row(str(number + 1), str(len(judged & set(fold))), *weights, *means)
+    out = console(30 + 12 * (len(names) + 2))
+    out.print(table, crop=False)
+    out.print()
 
 
 def _plain_table(first_column: str) -> Table:

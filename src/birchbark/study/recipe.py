@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from birchbark.errors import InputError
 from birchbark.retrieve.bm25 import BM25
+from birchbark.retrieve.rm3 import RM3
 from birchbark.show.table import Column, Group
 from birchbark.study.collections import CollectionFiles
 from birchbark.study.comparison import Comparison
@@ -47,6 +48,14 @@ class Experiment(ABC):
 
 
 @dataclass(frozen=True, slots=True)
+class RM3Choices:
+    """The parameters of RM3 to try, and the measure by which they are chosen for each fold."""
+
+    variants: tuple[RM3, ...]
+    measure: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recipe:
     """All settings of a study.
 
@@ -71,6 +80,7 @@ class Recipe:
     collections: tuple[CollectionFiles, ...]
     measures: tuple[str, ...]
     bm25: BM25
+    rm3: RM3Choices
     depth: int
     seed: int
     significance_level: float

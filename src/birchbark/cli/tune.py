@@ -1,0 +1,159 @@
+"""`birchbark tune`: which weights mix a run best with evidence or with other runs?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from birchbark import defaults
+from birchbark.cli.console import notify
+from birchbark.cli.evaluate import compare_to_first
+from birchbark.cli.from_options import check_tag, check_writable
+from birchbark.cli.options import PATH, check_given_options, option
+from birchbark.errors import InputError
+from birchbark.show.many import many
+
+if TYPE_CHECKING:
+    from birchbark.evaluate.tune import Candidates
+
+
+@click.command(
+    epilog="Examples: birchbark tune qrels.txt rm3.run --evidence bert.jsonl --output mixed.run; "
+    "birchbark tune qrels.txt bm25.run dense.run --output mixed.run",
+    short_help="Choose weights by cross-validation.",
+)
+@click.argument("qrels", type=PATH)
+@click.argument("runs", nargs=-1, required=True, type=PATH)
+@option(
+    "--evidence",
+    type=PATH,
+    help="Segment scores to mix with the run, as `birchbark rerank --evidence` writes them: JSON "
+    "Lines with query_id, doc_id and a list of scores.",
+)
+@option(
+    "--best",
+    type=click.IntRange(1, 5),
+    default=defaults.TUNED_SEGMENTS,
+    help="Number of best segments of a document whose scores are mixed.",
+)
+@option("--output", required=True, type=PATH, help="Run to write, in TREC format.")
+@option(
+    "--folds",
+    type=PATH,
+    help="JSON file of folds: a list of lists of query ids.  [default: --fold-count random folds]",
+)
+@option(
+    "--fold-count",
+    type=click.IntRange(2),
+    default=defaults.TUNING_FOLDS,
+    help="Number of random folds.",
+)
+@option(
+    "-m", "--measure", "measure_name", default=defaults.TUNED_MEASURE, help="Measure to maximise."
+)
+@option("--step", default=defaults.TUNING_STEP, help="Distance between the weights to try.")
+@option(
+    "--scale",
+    type=click.Choice(["raw", "max", "minmax"]),
+    default=defaults.FIRST_STAGE_SCALE,
+    help="How the scores of each run are scaled: divided by the query's highest (max), mapped to 0 "
+    "to 1 (minmax), or not at all (raw).",
+)
+@option(
+    "--depth",
+    type=click.IntRange(1),
+    default=defaults.RETRIEVAL_DEPTH,
+    help="Number of best documents of each run that are mixed.",
+)
+@option("--seed", default=defaults.SEED, help="Random seed of folds and bootstrap.")
+@option("--tag", help="Tag of the new run.  [default: mixed]")
+def command(
+    qrels: Path,
+    runs: tuple[Path, ...],
+    evidence: Path | None,
+    best: int,
+    output: Path,
+    folds: Path | None,
+    fold_count: int,
+    measure_name: str,
+    step: float,
+    scale: str,
+    depth: int,
+    seed: int,
+    tag: str | None,
+) -> None:
+    """Mix RUNS, and rank each query with the weights that are best on the other folds.
+
+    With --evidence, the run is mixed with the best segments of its documents: score = A · run +
+    (1 - A) · (s1 + W2 · s2 + …), where s1, s2, … are the best scores of segments. With several
+    runs, the score is the weighted sum of their scores, and the weights sum to 1. All weights on a
+    grid are tried.
+    """
+    from birchbark.collection.folds import read_folds
+    from birchbark.collection.qrels import read_qrels
+    from birchbark.collection.runs import read_run, write_run
+    from birchbark.collection.segment_scores import read_segment_scores
+    from birchbark.combine.interpolate import Scale, scale_scores
+    from birchbark.evaluate.folds import make_folds
+    from birchbark.evaluate.measures import measure
+    from birchbark.evaluate.mixtures import (
+        evidence_grid,
+        mixed_run,
+        run_candidates,
+        with_evidence,
+    )
+    from birchbark.evaluate.rank_measures import parse_rank_measure
+    from birchbark.evaluate.tune import simplex_grid, tune
+    from birchbark.show.terminal import show_results, show_tuning
+
+    check_given_options()
+    check_tag(tag)
+    check_writable(output)
+    if (evidence is None) == (len(runs) == 1):
+        raise InputError("give one run and --evidence, or several runs")
+    parse_rank_measure(measure_name)
+    weights = evidence_grid(step, best) if evidence else simplex_grid(len(runs), step)
+    judgments = read_qrels(qrels)
+    parts = (
+        read_folds(folds, judgments.grades)
+        if folds
+        else make_folds(judgments.grades, fold_count, seed)
+    )
+    first, *others = map(read_run, runs)
+    scaled = partial(scale_scores, scale=Scale(scale))
+    if evidence:
+        candidates = with_evidence(first, read_segment_scores(evidence), best, depth, scaled)
+        _report_scores(evidence, candidates)
+    else:
+        query_ids = dict.fromkeys(q for run in (first, *others) for q in run.rankings)
+        candidates = run_candidates([first, *others], query_ids, depth, scaled)
+    tuning = tune(candidates, judgments, weights, measure_name, parts, depth)
+    mixed = mixed_run(candidates, tuning, tag or "mixed")
+    write_run(mixed, output)
+    results = [measure(judgments, run, [measure_name]) for run in (first, *others, mixed)]
+    names = [*(run.name for run in runs), output.name]
+    results = [replace(result, tag=name) for result, name in zip(results, names, strict=True)]
+    show_tuning(tuning, _weight_names(runs, best if evidence else 0), measure_name)
+    show_results(results, compare_to_first(results, seed))
+
+
+def _report_scores(evidence: Path, candidates: Mapping[str, Candidates]) -> None:
+    """Print how many documents have scores; InputError if none has."""
+    count = sum(len(of_query.doc_ids) for of_query in candidates.values())
+    if not count:
+        raise InputError(
+            "no document of the run has scores",
+            where=str(evidence),
+            remedy="check that the query ids and document ids are those of the run",
+        )
+    notify(f"{many(count, 'document')} of {many(len(candidates), 'query')} have scores")
+
+
+def _weight_names(runs: Sequence[Path], segments: int) -> list[str]:
+    """Return what each weight multiplies. segments: the number of segments; 0 for several runs."""
+    return [run.name for run in runs] + [f"segment {n}" for n in range(1, segments + 1)]

@@ -1,0 +1,112 @@
+"""Does `birchbark tune` choose weights on the other folds, for evidence and for several runs?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from birchbark.cli import group
+from birchbark.collection.runs import read_run
+
+QUERIES = [str(n) for n in range(1, 9)]
+DOCUMENTS = [f"d{n}" for n in range(12)]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Judgments, two runs, and segment scores that rank better than either run alone."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(4)
+    qrels, evidence, runs = [], [], {"a.run": [], "b.run": []}
+    for query_id in QUERIES:
+        relevant = set(random.choice(DOCUMENTS[:10], 3, replace=False).tolist())
+        qrels += [f"{query_id} 0 {d} 1\n" for d in sorted(relevant)]
+        for lines in runs.values():
+            scores = {d: (d in relevant) + 2 * random.random() for d in DOCUMENTS}
+            ordered = sorted(DOCUMENTS, key=lambda d: -scores[d])
+            lines += [
+                f"{query_id} Q0 {d} {rank} {scores[d]:.4f} x\n" for rank, d in enumerate(ordered, 1)
+            ]
+        for d in DOCUMENTS[:10]:  # two documents have no scores
+            high = 0.6 * (d in relevant) + 0.4 * random.random()
+            line = {"query_id": query_id, "doc_id": d, "scores": [0.1 * high, high]}
+            evidence.append(json.dumps(line) + "\n")
+    (tmp_path / "qrels.txt").write_text("".join(qrels))
+    (tmp_path / "e.jsonl").write_text("".join(evidence))
+    for name, lines in runs.items():
+        (tmp_path / name).write_text("".join(lines))
+    (tmp_path / "folds.json").write_text(json.dumps([QUERIES[:3], QUERIES[3:]]))
+    return tmp_path
+
+
+def tune(*words: str, status: int = 0) -> Result:
+    """Run the command, and check its exit status."""
+    result = CliRunner().invoke(group, ["tune", *words, "--output", "mixed.run"])
+    if status == 0:
+        assert result.exception is None, result.exception
+    else:
+        assert result.exception is not None
+    return result
+
+
+def ap(run: str) -> float:
+    """Return the mean average precision of a run."""
+    result = CliRunner().invoke(group, ["evaluate", "qrels.txt", run, "-m", "AP", "--json"])
+    return float(json.loads(result.stdout)[0]["means"]["AP"])
+
+
+def test_evidence_improves_a_run(here: Path) -> None:
+    """Documents without scores keep the run's order below; the table has each fold's weights."""
+    result = tune("qrels.txt", "a.run", "--evidence", "e.jsonl", "--folds", "folds.json")
+    assert "80 documents of 8 queries have scores" in result.stderr
+    assert ap("mixed.run") > ap("a.run")
+    mixed, first = read_run(here / "mixed.run"), read_run(here / "a.run")
+    for query_id, ranking in mixed.rankings.items():
+        rest = [d for d in first.rankings[query_id].doc_ids if d in DOCUMENTS[10:]]
+        assert list(ranking.doc_ids[10:]) == rest
+    rows = [line.split() for line in result.stdout.splitlines() if line[:1].isdigit()]
+    assert [row[:2] for row in rows] == [["1", "3"], ["2", "5"]]
+    assert all(float(row[2]) + float(row[3]) == pytest.approx(1) for row in rows)  # a and 1 − a
+
+
+def test_the_best_segment_alone(here: Path) -> None:
+    """With one segment and weight 1 for it, the order is that of the best scores."""
+    tune("qrels.txt", "a.run", "--evidence", "e.jsonl", "--best", "1", "--step", "1")
+    lines = [json.loads(line) for line in (here / "e.jsonl").read_text().splitlines()]
+    mixed = read_run(here / "mixed.run").rankings["1"]
+    best = {line["doc_id"]: max(line["scores"]) for line in lines if line["query_id"] == "1"}
+    assert list(mixed.doc_ids[:10]) == sorted(best, key=lambda d: -best[d])
+
+
+def test_two_runs_are_better_than_one(here: Path) -> None:
+    """Equal runs get any weights; the mixture of both is better than each of them."""
+    tune("qrels.txt", "a.run", "b.run", "--folds", "folds.json", "--scale", "minmax")
+    assert ap("mixed.run") > max(ap("a.run"), ap("b.run"))
+    again = (here / "mixed.run").read_bytes()
+    tune("qrels.txt", "a.run", "b.run", "--folds", "folds.json", "--scale", "minmax")
+    assert (here / "mixed.run").read_bytes() == again
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["a.run"], "give one run and --evidence, or several runs"),
+        (["a.run", "b.run", "--evidence", "e.jsonl"], "give one run and --evidence, or several"),
+        (["a.run", "b.run", "--measure", "ERR"], "cannot tune for measure 'ERR'"),
+        (["a.run", "b.run", "--step", "0.3"], "invalid step"),
+        (["a.run", "--evidence", "e.jsonl", "--best", "5", "--step", "0.05"], "too many combinat"),
+        (["a.run", "b.run", "--fold-count", "9"], "wrong number of folds"),
+        (["a.run", "--evidence", "other.jsonl"], "no document of the run has scores"),
+        (["a.run", "--evidence", "missing.jsonl"], "no such file"),
+    ],
+)
+def test_errors(here: Path, words: list[str], message: str) -> None:
+    """What is wrong is said, and nothing is written."""
+    (here / "other.jsonl").write_text('{"query_id": "1", "doc_id": "zz", "scores": [1]}\n')
+    result = tune("qrels.txt", *words, status=1)
+    assert message in str(result.exception)
+    assert not (here / "mixed.run").exists()
