@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from birchbark.cli import group
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run
+from birchbark.collection.segment_scores import read_segment_scores
 from birchbark.errors import InputError
 from birchbark.index.index import Index
 from birchbark.retrieve.bm25 import BM25
@@ -171,6 +172,16 @@ def test_scores_are_stored_listed_and_deleted(here: Path) -> None:
     assert Path("1.run").read_bytes() == Path("plain.run").read_bytes()
     stderr = birchbark("search", "i", "birch river", *model, "--scores", "kept")[1]
     assert stderr.startswith("0 pairs scored, ")
+    evidence = (*command, "--scores", "kept", "--output", "3.run", "--evidence")
+    assert "different files" in birchbark(*evidence, "3.run", status=2)[1]
+    birchbark(*evidence, "e.jsonl")
+    lines = [json.loads(line) for line in Path("e.jsonl").read_text().splitlines()]
+    ranked = [line.split() for line in Path("3.run").read_text().splitlines()]
+    assert [(line["query_id"], line["doc_id"]) for line in lines] == [(r[0], r[2]) for r in ranked]
+    for line, (*_, score, _) in zip(lines, ranked, strict=True):
+        assert line["score"] == pytest.approx(float(score), rel=1e-4)
+        assert line["scores"] == sorted((s["score"] for s in line["segments"]), reverse=True)
+    assert read_segment_scores(Path("e.jsonl"))["1"]
     rows = [line.split("\t") for line in birchbark("scores", "kept")[0].splitlines()]
     assert rows[0] == ["scorer", "pairs", "bytes", "name"]
     ((identifier, kept, size, name),) = rows[1:]

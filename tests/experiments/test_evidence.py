@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from birchbark.collection.data_files import DEFAULT_DATA_ROOT
+from birchbark.collection.documents import read_collection
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.combine.aggregate import Top
@@ -26,7 +27,10 @@ from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.records import Document, Query
+from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.first_stage import FirstStage, rank_queries
+from birchbark.retrieve.rm3 import RM3
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.session import OnnxSession
@@ -202,6 +206,38 @@ def test_another_first_stage_is_not_among_the_comparisons(study: SmallStudy) -> 
         difference = rows[name].difference
         assert difference and difference.p is not None
         assert difference.corrected_p == min(1, 2 * difference.p)
+
+
+def test_rm3_is_tuned_on_the_other_folds(study: SmallStudy, tmp_path: Path) -> None:
+    """Each query is ranked with the parameters that are best for the other folds' queries."""
+    study.replace("rm3 = false", "rm3 = true")
+    study.replace(
+        "[evidence]", "[rm3]\ndocuments = [1, 3]\noriginal_weight = [0.2, 0.9]\n[evidence]"
+    )
+    (tmp_path / "folds.json").write_text('[["1", "2"], ["3", "4"]]')
+    study.append('folds = "folds.json"\n')
+    told: list[str] = []
+    outcome = study.run(progress=told.append)
+    qrels = read_qrels(tmp_path / "qrels.txt")
+    index = build_index(read_collection(tmp_path / "docs.jsonl"), tmp_path / "index")
+    queries = read_queries(tmp_path / "q.tsv")
+    runs = [
+        rank_queries(index, queries, FirstStage(BM25(), expansion=RM3(n, 10, w)), depth=1000)
+        for n in (1, 3)
+        for w in (0.2, 0.9)
+    ]
+    values = [measure(qrels, run, ["AP"]).values["AP"] for run in runs]
+    tuned = outcome.runs["Tiny.BM25+RM3"].rankings
+    for fold, others in ((("1", "2"), ("3", "4")), (("3", "4"), ("1", "2"))):
+        best = max(range(4), key=lambda row: sum(values[row][query_id] for query_id in others))
+        for query_id in fold:
+            assert tuned[query_id] == runs[best].rankings[query_id]
+    notes = [line for line in told if "RM3 of fold" in line]
+    assert len(notes) == 2
+    assert "original_weight 0." in notes[0]
+    study.replace("documents = [1, 3]", "documents = [1, 0]")
+    with pytest.raises(InputError, match=r"rm3\.documents.*integers of 1 or more"):
+        study.read()
 
 
 def test_the_level_of_significance(study: SmallStudy) -> None:
