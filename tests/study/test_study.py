@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,12 +15,13 @@ import small_study
 from birchbark.artifact import fingerprint
 from birchbark.checkpoint.locate import load_vocabulary
 from birchbark.cli import group
+from birchbark.collection.data_files import find_data_root
 from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run
-from birchbark.errors import CheckpointError, InputError, MissingPackageError
+from birchbark.errors import ArtifactError, CheckpointError, InputError, MissingPackageError
 from birchbark.evaluate.measures import measure
 from birchbark.experiments.evidence import EvidenceExperiment
 from birchbark.experiments.recipe_file import read_recipe
@@ -30,6 +32,7 @@ from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.study import run as run_module
 from birchbark.study.outcome import Outcome
 from birchbark.study.run import run_file_name, run_study
+from birchbark.study.staleness import stale_because
 from conftest import QUERIES, write_bert
 from small_study import QRELS, table_of, write_collection
 
@@ -369,8 +372,6 @@ def test_list_of_recipes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_data_root_is_found_in_order(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """--data comes first, then BIRCHBARK_DATA, then ../shared/data."""
-    from birchbark.collection.data_files import find_data_root
-
     (root.parent / "shared/data").mkdir(parents=True)
     monkeypatch.chdir(root)
     monkeypatch.delenv("BIRCHBARK_DATA", raising=False)
@@ -418,3 +419,39 @@ def test_other_models_precede_the_variants_of_a_training() -> None:
     assert next(iter(models.items())) == ("teacher", "birchbark-minilm-l6")
     assert all(isinstance(chain, tuple) for chain in list(models.values())[1:])
     assert recipe.experiment.models == ("birchbark-minilm-l6",)
+
+
+@pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda p: p.stem)
+def test_stale_results_say_so(path: Path) -> None:
+    """On the page of the results and in docs/papers.md; other results do not."""
+    folder = STUDIES / "results" / path.stem
+    if not folder.exists():
+        pytest.skip(f"no results are committed for {path.name}")
+    is_stale = bool(stale_because(read_recipe(path), folder, find_data_root()))
+    assert ("**Stale.**" in (folder / "README.md").read_text()) == is_stale
+    table = (STUDIES.parent / "docs" / "papers.md").read_text()
+    rows = [line for line in table.splitlines() if f"`{path.stem}`" in line and "|" in line]
+    states = {state for line in rows for state in re.split(r"[;|]\s*", line.strip(" |"))[-2:]}
+    assert ("stale" in {state.strip() for state in states}) == is_stale
+
+
+def test_what_makes_results_stale(root: Path) -> None:
+    """A change of the recipe, of a model or of the data, as far as they are here."""
+    recipe = read_recipe(root.parent / "evidence.toml")
+    run_study(recipe, root, root / "out")
+    assert stale_because(recipe, root / "out", root) == []
+    documents = root / "tiny" / "docs.jsonl"
+    documents.write_text(documents.read_text() + "\n")
+    assert stale_because(recipe, root / "out", root) == ["tiny/docs.jsonl has changed"]
+    assert stale_because(recipe, root / "out", None) == []
+    shutil.rmtree(root.parent / "model")
+    write_bert(root.parent / "model", seed=9)
+    assert stale_because(recipe, root / "out", None) == [f"{root.parent / 'model'} has changed"]
+    manifest = json.loads((root / "out" / "manifest.json").read_text())
+    manifest["required"] = {}
+    manifest["recipe"]["sha256"] = "0"
+    (root / "out" / "manifest.json").write_text(json.dumps(manifest))
+    assert stale_because(recipe, root / "out", None)[0] == "the recipe has changed"
+    (root / "out" / "manifest.json").write_text("[]")
+    with pytest.raises(ArtifactError, match="damaged study"):
+        stale_because(recipe, root / "out", None)

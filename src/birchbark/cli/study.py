@@ -90,7 +90,11 @@ def run(
 @data_option
 @option("--files", is_flag=True, help="Also list all files and models that each recipe needs.")
 def list_recipes(folder: Path | None, data: Path | None, files: bool) -> None:
-    """List the recipes in FOLDER (by default, studies), and what each of them lacks."""
+    """List the recipes in FOLDER (by default, studies), and what each of them lacks.
+
+    Results in FOLDER/results/NAME are current if the recipe, its models and its data are those that
+    they were measured with, and stale otherwise.
+    """
     from birchbark.collection.data_files import DATA_VARIABLE, find_data_root
     from birchbark.experiments.recipe_file import read_recipe
 
@@ -124,10 +128,23 @@ def _print_recipe(recipe: Recipe, root: Path | None, width: int, *, with_files: 
     available = {file: file not in missing for file in recipe.files}
     available |= {model: _is_available(model) for model in recipe.experiment.models}
     lacking = [name for name, here in available.items() if not here]
-    state = f"  (lacks {', '.join(lacking)})" if lacking else ""
-    click.echo(f"{recipe.path.stem:{width}}  {recipe.title}{state}")
+    lacks = f"  (lacks {', '.join(lacking)})" if lacking else ""
+    click.echo(f"{recipe.path.stem:{width}}  {_state(recipe, root):10}  {recipe.title}{lacks}")
     for name, here in available.items() if with_files else ():
         click.echo(f"{'':{width}}  {'here   ' if here else 'missing'}  {name}")
+
+
+def _state(recipe: Recipe, root: Path | None) -> str:
+    """Return whether the results beside a recipe, in results/NAME, are those of what is here."""
+    from birchbark.study.staleness import stale_because
+
+    results = recipe.path.parent / "results" / recipe.name
+    if not results.is_dir():
+        return "no results"
+    reasons = stale_because(recipe, results, root)
+    for reason in reasons:
+        notify(f"{recipe.name} is stale: {reason}")
+    return "stale" if reasons else "current"
 
 
 def _is_available(model: str) -> bool:

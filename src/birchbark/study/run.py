@@ -40,13 +40,15 @@ from birchbark.collection.runs import write_run
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.records import Run
 from birchbark.study.markdown import render_markdown
+from birchbark.study.models import fingerprint_of
 from birchbark.study.outcome import Outcome, run_file_name
 from birchbark.study.published import with_published
 from birchbark.study.recipe import Recipe
 from birchbark.study.report import render_report
+from birchbark.study.staleness import MANIFEST
 from birchbark.study.workspace import Workspace
 
-FORMAT, MANIFEST = "birchbark study", "manifest.json"
+FORMAT = "birchbark study"
 EXTRAS = ("jinja2", "matplotlib", "scipy")
 VERSIONS = (
     *("numpy", "scipy", "ir-measures", "pytrec_eval-terrier", "PyStemmer", "tokenizers"),
@@ -171,6 +173,7 @@ def _manifest(
             "larger": recipe.larger,
         },
         "inputs": inputs,
+        "required": {name: fingerprint_of(name) for name in recipe.experiment.models},
         "models": dict(outcome.models),
         "trainings": dict(outcome.settings),
         "seed": recipe.seed,
