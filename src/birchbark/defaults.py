@@ -27,6 +27,7 @@ TOPIC_FIELDS: Final = ("title",)
 ANALYZER: Final = "english"
 INDEXED_FIELD: Final = "contents"
 INDEXED_FIELD_PARTS: Final = ("title", "text")
+READ_FIELDS: Final = ("text",)  # which models read after the title
 VECTOR_BITS: Final = 16
 
 # First stage: BM25 and RM3 with Anserini's parameters

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from birchbark import defaults
 from birchbark.errors import InputError
 
 Float32s = NDArray[np.float32]
@@ -36,10 +37,12 @@ class Document:
         doc_id: Id that rankings, runs and qrels refer to; not empty.
         fields: Field name → text, usually `title` and `text`; further fields can be indexed, or
             used as filters.
+        read_fields: The fields that models read after the title. Defaults to `("text",)`.
     """
 
     doc_id: str
     fields: Mapping[str, str]
+    read_fields: tuple[str, ...] = defaults.READ_FIELDS
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Document:
@@ -93,8 +96,8 @@ class Document:
 
     @property
     def text(self) -> str:
-        """The field `text`, or an empty string."""
-        return self.fields.get("text", "")
+        """What is read after the title: the texts of `read_fields`, as paragraphs."""
+        return "\n\n".join(filter(None, [self.fields.get(name, "") for name in self.read_fields]))
 
     @property
     def contents(self) -> str:

@@ -152,3 +152,37 @@ def test_a_csv_file_of_another_kind(tmp_path: Path) -> None:
     """The error names the missing column."""
     with pytest.raises(InputError, match=r"metadata\.csv:1: no id column: expected cord_uid"):
         read(written(tmp_path, "x,y", columns="id,title"))
+
+
+def test_releases_before_may_2020(tmp_path: Path) -> None:
+    """Full texts have the names of the hash or the id in PubMed Central; their folder is listed."""
+    columns = "cord_uid,sha,title,pmcid,has_pdf_parse,full_text_file"
+    rows = (
+        "a,d1; d2,One,PMC1,True,comm_use_subset",
+        "b,d3,Two,,True,custom_license",
+        "c,d4,Three,,True,",
+        "d,d5,Four,,False,../elsewhere",
+    )
+    written(tmp_path, *rows, columns=columns)
+    body = {"body_text": [{"text": "From a PDF."}]}
+    for name, content in (
+        ("comm_use_subset/comm_use_subset/pmc_json/PMC1.xml.json", FULL),
+        ("comm_use_subset/pdf_json/d1.json", body),
+        ("custom_license/pdf_json/d3.json", body),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        full_text(tmp_path, name, content)
+    assert detect_format(tmp_path) == "cord19"  # by its metadata.csv
+    found = {d.doc_id: d.fields.get("body") for d in read(tmp_path)}
+    assert found == {
+        "a": "Bees dance.\n\nThey turn.",
+        "b": "From a PDF.",
+        "c": None,
+        "d": None,
+    }
+
+
+def test_another_metadata_file_makes_no_release(tmp_path: Path) -> None:
+    """A folder with a table of that name is a folder of files."""
+    written(tmp_path, "x,y", columns="name,size")
+    assert detect_format(tmp_path) == "folder"

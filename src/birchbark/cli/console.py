@@ -125,6 +125,8 @@ def report_stats(
     if stats.unsplit_characters:
         characters = f"{stats.unsplit_characters:,} characters of long documents"
         notify(f"left out: {characters}, in passages with fewer terms of the query")
+    if stats.pairs and index.unread_fields:
+        notify(f"searched, but not read: the field {' and '.join(index.unread_fields)}")
     if stats.truncated_tokens:
         tokens = (
             f"{stats.truncated_tokens:,} tokens of {many(stats.truncated_documents, 'document')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as replaced
 from pathlib import Path
 
 import click
@@ -105,6 +106,15 @@ def command() -> None:
     help="Of a folder, do not read files that match this pattern; repeat for several.",
 )
 @option(
+    "--read",
+    "read",
+    multiple=True,
+    default=defaults.READ_FIELDS,
+    metavar="FIELD",
+    help="Document field that models read after the title; repeat for several, such as abstract "
+    "and body. They are also what the default field joins.",
+)
+@option(
     "--forward-index",
     is_flag=True,
     help="Also store the terms of each document, to make RM3 faster.",
@@ -120,6 +130,7 @@ def build(
     analyzer: str,
     vocabulary: str,
     fields: tuple[str, ...],
+    read: tuple[str, ...],
     keywords: tuple[str, ...],
     include: tuple[str, ...],
     exclude: tuple[str, ...],
@@ -155,7 +166,9 @@ def build(
     refuse_existing(directory, replace=replace)
     precomputations = make_precomputations(tokens, vectors, int(vector_bits), segments)
     wordpieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
-    schema = Schema(analyzer, wordpieces, _parse_fields(fields), keywords, forward_index)
+    schema = Schema(analyzer, wordpieces, keywords=keywords, forward=forward_index)
+    schema = replaced(schema, fields=_parse_fields(fields)) if fields else schema
+    schema = schema.reading([name for name in read if name != "title"])
     if (include or exclude) and not Path(collection).is_dir():
         raise InputError("--include and --exclude apply only to folders", found=collection)
     intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY, include, exclude)
@@ -167,6 +180,8 @@ def build(
         format_name=format_name,
         replace=replace,
     )
+    if unread := index.unread_fields:
+        notify(f"note: searched, but not read by models (see --read): {', '.join(unread)}")
     totals = index.totals(index.fields[0])
     notify(f"indexed {many(len(index), 'document')}, {many(totals.tokens, 'term')}, in {directory}")
     report_intake(intake)
@@ -184,8 +199,6 @@ def _parse_fields(fields: tuple[str, ...]) -> dict[str, list[str]]:
 
     A field given without =FIELD joins only the document field of the same name.
     """
-    if not fields:
-        return {defaults.INDEXED_FIELD: list(defaults.INDEXED_FIELD_PARTS)}
     pairs = [field.partition("=") for field in fields]
     return {name: (parts or name).split("+") for name, _, parts in pairs}
 

@@ -28,7 +28,8 @@ def read_cord19(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
 
     The field `title` is the title, `text` the abstract, and `body` the paragraphs of the full text,
     which is read from the first of the listed JSON files that exists (PubMed Central before PDF).
-    Other columns are fields under their own names.
+    Releases before May 2020 do not list files; there they have the names of `sha` and `pmcid`, in
+    the folder `full_text_file`. Other columns are fields under their own names.
 
     Rows with the same cord_uid describe one paper from several sources. They are merged: each value
     is taken from the first row that has one. Notes count the merged rows, and the titles and
@@ -53,6 +54,15 @@ def read_cord19(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
             incomplete[doc_id] = row
         else:
             yield location, _document(row, path, location, intake)
+
+
+def is_release(folder: Path) -> bool:
+    """Return whether a folder is a release of CORD-19: its metadata.csv has the column of ids."""
+    try:
+        with open_decompressed(folder / METADATA) as stream:
+            return ID in stream.readline(MAX_VALUE).decode("utf-8", "replace").split(",")
+    except InputError:
+        return False
 
 
 def _rows(path: Path, intake: Intake) -> Iterator[tuple[str, Row]]:
@@ -110,7 +120,8 @@ def _merged(first: Row, later: Row, intake: Intake) -> Row:
 
 
 def _document(row: Row, path: Path, location: str, intake: Intake) -> Document:
-    files = [name.strip() for c in FULL_TEXTS for name in row.pop(c, "").split(";") if name.strip()]
+    files = [name for column in FULL_TEXTS for name in _names(row.pop(column, ""))]
+    files = files or _early_files(row, path.parent)
     fields = {"title": row.pop("title", ""), "text": row.pop("abstract", "")}
     doc_id = row.pop(ID)
     try:
@@ -119,6 +130,25 @@ def _document(row: Row, path: Path, location: str, intake: Intake) -> Document:
         intake.bad(InputError(f"{doc_id}: {fault}", where=location))
         body = ""
     return Document(doc_id, {**fields, **({"body": body} if body else {}), **row})
+
+
+def _names(value: str) -> list[str]:
+    return [name.strip() for name in value.split(";") if name.strip()]
+
+
+def _early_files(row: Row, folder: Path) -> list[str]:
+    """Return the full texts of a paper in a release before May 2020, as far as they exist.
+
+    The archives of that time contain folders such as comm_use_subset/pdf_json; some unpack into a
+    further folder of the same name.
+    """
+    home = row.get("full_text_file", "")
+    names = [f"pmc_json/{pmcid}.xml.json" for pmcid in _names(row.get("pmcid", ""))]
+    names += [f"pdf_json/{sha}.json" for sha in _names(row.get("sha", ""))]
+    paths = (
+        [f"{place}/{name}" for name in names for place in (home, f"{home}/{home}")] if home else []
+    )
+    return [path for path in paths if (folder / path).is_file()]
 
 
 def _body(folder: Path, files: list[str], intake: Intake) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from birchbark.collection.cord19 import METADATA, read_cord19
+from birchbark.collection.cord19 import METADATA, is_release, read_cord19
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.intake import Intake
 from birchbark.collection.ir_datasets import dataset_id, read_documents
@@ -143,6 +143,8 @@ def _skipped(errors: Sequence[InputError]) -> str:
 def detect_format(path: Path) -> str:
     """Return the format that the file name of `path` indicates; InputError if there is none."""
     if path.is_dir():
+        if is_release(path):
+            return "cord19"
         return "beir" if (path / BEIR_CORPUS).is_file() else "folder"
     if not path.exists():
         raise InputError("no such file or folder", where=str(path))

@@ -129,6 +129,7 @@ def _collections(top: Section, experiment: Experiment) -> tuple[CollectionFiles,
                 section.boolean("skip_bad") if "skip_bad" in section.keys else None,
                 section.texts("include", ()),
                 section.texts("exclude", ()),
+                section.texts("read", defaults.READ_FIELDS),
             )
         )
         section.reject_unknown_keys()

@@ -52,7 +52,9 @@ def next_slice(index: Index, name: str, max_documents: int, max_characters: int)
     attachment = index.attachment(name)
     for position, part in enumerate(index.parts):
         missing = attachment.missing(position) if attachment else part.live_numbers()
-        for numbers, documents in batches(part, missing, max_documents, max_characters):
+        for numbers, documents in batches(
+            part, missing, index.read_fields, max_documents, max_characters
+        ):
             return Slice((part.name, part.entry.checksum), numbers, documents)
     return None
 

@@ -55,7 +55,8 @@ def attach_rows(
         missing = attachment.missing(position) if attachment else part.live_numbers()
         while len(missing):
             batch = missing[:commit_every]
-            new = compute_rows(part.path / folder_name(name, manifest), part, batch, job, advance)
+            folder = part.path / folder_name(name, manifest)
+            new = compute_rows(folder, part, batch, manifest.read_fields, job, advance)
             missing = missing[new.documents :]
             yield (manifest := with_folder(manifest, position, name, new))
             for joined in join_similar(part, position, name, manifest):

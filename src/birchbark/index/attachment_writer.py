@@ -127,6 +127,7 @@ def compute_rows(
     folder: Path,
     part: Part,
     numbers: Numbers,
+    read_fields: tuple[str, ...],
     job: AttachmentJob,
     advance: Callable[[int], object],
 ) -> RowFolderEntry:
@@ -135,12 +136,15 @@ def compute_rows(
     One batch of documents and its rows are in memory at a time. After COMMIT_SECONDS the remaining
     documents are left out. The folder is removed on failure.
 
-    numbers: the documents' numbers, ascending. advance: called with the number of documents in each
-    batch. Raises InputError if the computed rows do not have the form in the schema.
+    numbers: the documents' numbers, ascending. read_fields: see `Document`. advance: called with
+    the number of documents in each batch. Raises InputError if the computed rows do not have the
+    form in the schema.
     """
     end = time.monotonic() + COMMIT_SECONDS
     with new_rows(folder, job.schema) as writer:
-        for batch, documents in batches(part, numbers, BATCH_DOCUMENTS, BATCH_CHARACTERS):
+        for batch, documents in batches(
+            part, numbers, read_fields, BATCH_DOCUMENTS, BATCH_CHARACTERS
+        ):
             writer.add_rows(batch, checked_rows(job, documents, job.compute(documents)))
             advance(len(documents))
             if time.monotonic() > end:
@@ -149,16 +153,20 @@ def compute_rows(
 
 
 def batches(
-    part: Part, numbers: Numbers, max_documents: int, max_characters: int
+    part: Part,
+    numbers: Numbers,
+    read_fields: tuple[str, ...],
+    max_documents: int,
+    max_characters: int,
 ) -> Iterator[tuple[Numbers, list[Document]]]:
     """Yield the documents `numbers` of `part`, with their numbers, in batches.
 
     A batch ends after `max_documents` documents, or with the document that completes
-    `max_characters` characters.
+    `max_characters` characters. read_fields: see `Document`.
     """
     first, documents, characters = 0, list[Document](), 0
     for number, fields in part.stored_fields.iterate(numbers.tolist()):
-        documents.append(Document(part.doc_ids[number], fields))
+        documents.append(Document(part.doc_ids[number], fields, read_fields))
         characters += sum(map(len, fields.values()))
         if len(documents) >= max_documents or characters >= max_characters:
             yield numbers[first : first + len(documents)], documents

@@ -13,7 +13,7 @@ from birchbark import defaults
 from birchbark.artifact import fingerprint, lock, new_directory
 from birchbark.errors import InputError
 from birchbark.index.index import Index
-from birchbark.index.layout import DEFAULT_FIELDS, VOCABULARY, Manifest
+from birchbark.index.layout import CONTENTS, DEFAULT_FIELDS, VOCABULARY, Manifest
 from birchbark.index.writer import LOCK, PART_TOKENS, IndexWriter, as_document
 from birchbark.records import Document
 from birchbark.text.analyzer import analyzer
@@ -33,6 +33,8 @@ class Schema:
         fields: Indexed field → names of the document fields whose texts it joins. Default
             `{"contents": ("title", "text")}`.
         keywords: Document fields to filter by; each is indexed as a single term. Default: none.
+        read_fields: Document fields that models read after the title, in this order. Default
+            `("text",)`.
         forward: Whether to store the terms of each document in a forward index. Without it, RM3
             analyzes the stored texts again. Default False.
     """
@@ -42,6 +44,12 @@ class Schema:
     fields: Mapping[str, Sequence[str]] = field(default_factory=lambda: DEFAULT_FIELDS)
     keywords: Sequence[str] = ()
     forward: bool = False
+    read_fields: Sequence[str] = defaults.READ_FIELDS
+
+    def reading(self, fields: Sequence[str]) -> Schema:
+        """Return a copy for which models read these fields; the default field has them, too."""
+        contents = {CONTENTS: ("title", *fields)} if self.fields == DEFAULT_FIELDS else self.fields
+        return replaced(self, read_fields=tuple(fields), fields=contents)
 
     def manifest(self) -> Manifest:
         """Return the manifest of an empty index with this schema.
@@ -64,6 +72,7 @@ class Schema:
             (),
             keywords=tuple(self.keywords),
             forward=self.forward,
+            read_fields=tuple(self.read_fields),
         )
 
 

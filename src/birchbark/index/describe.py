@@ -32,6 +32,7 @@ def describe(index: Index) -> dict[str, str | int]:
         "parts": len(index.parts),
         "generation": manifest.generation,
         "analyzer": manifest.analyzer,
+        "read by models": ", ".join(("title", *manifest.read_fields)),
         "bytes": sum(sizes.values()),
         "bytes of stored texts": stored,
         "bytes of forward index": forward,

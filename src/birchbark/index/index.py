@@ -73,7 +73,7 @@ class Index:
         """What changes with the documents, but not with attachments to them."""
         manifest = self._manifest
         parts = [(part.name, part.checksum, part.deleted_checksum) for part in manifest.parts]
-        return manifest.analyzer, manifest.vocabulary, manifest.fields, parts
+        return manifest.analyzer, manifest.vocabulary, manifest.fields, manifest.read_fields, parts
 
     def _open(self, name: str) -> Attachment | ArtifactError:
         """Return the attachment, or the error if it is damaged, as the rest of the index works."""
@@ -125,6 +125,16 @@ class Index:
         """When the index was last changed, in UTC."""
         _, modified = self._manifest_id or (0, 0)
         return datetime.fromtimestamp(modified // 1_000_000_000, UTC)
+
+    @property
+    def read_fields(self) -> tuple[str, ...]:
+        """The document fields that models read after the title."""
+        return self._manifest.read_fields
+
+    @property
+    def unread_fields(self) -> tuple[str, ...]:
+        """The document fields that are searched, but not read by models."""
+        return self._manifest.unread_fields
 
     @property
     def keywords(self) -> tuple[str, ...]:
@@ -207,7 +217,7 @@ class Index:
                 by_part.setdefault(part, {})[number] = doc_id
         for part, numbers in by_part.items():
             for number, fields in self.parts[part].stored_fields.take(numbers).items():
-                document = Document(numbers[number], fields)
+                document = Document(numbers[number], fields, self.read_fields)
                 documents[numbers[number]] = document
                 self._documents.add(numbers[number], document, sum(map(len, fields.values())))
         return [documents[doc_id] for doc_id in doc_ids]
@@ -239,7 +249,7 @@ class Index:
         """Iterate over all documents in the order in which they were last added."""
         for part in self.parts:
             for doc_id, fields in part.live_documents():
-                yield Document(doc_id, fields)
+                yield Document(doc_id, fields, self.read_fields)
 
 
 def _manifest_id(directory: Path) -> tuple[int, int] | None:

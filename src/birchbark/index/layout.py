@@ -114,6 +114,7 @@ class Manifest:
     forward: whether parts have a forward index.
     vocabulary: the checksum of vocab.txt; empty if there is none.
     attachments: name → schema.
+    read_fields: the document fields that models read after the title.
     """
 
     analyzer: str
@@ -124,6 +125,13 @@ class Manifest:
     forward: bool = False
     vocabulary: str = ""
     attachments: dict[str, AttachmentSchema] = field(default_factory=dict)
+    read_fields: tuple[str, ...] = defaults.READ_FIELDS
+
+    @property
+    def unread_fields(self) -> tuple[str, ...]:
+        """The document fields that are searched, but not read by models."""
+        searched = [f for name, of in self.fields.items() if name not in self.keywords for f in of]
+        return tuple(dict.fromkeys(f for f in searched if f not in ("title", *self.read_fields)))
 
     def texts_of(self, document: Mapping[str, str]) -> list[str]:
         """Return the text of each indexed field. document: the fields of a document."""
@@ -155,6 +163,8 @@ class Manifest:
         for holder, key in ((values, "attachments"), *((p, "attached") for p in values["parts"])):
             if not holder[key]:  # readers of version 2 do not know these keys
                 del holder[key]
+        if self.read_fields == defaults.READ_FIELDS:
+            del values["read_fields"]
         write_json(directory / MANIFEST, values | {"checksum": json_checksum(values)})
 
     @classmethod
@@ -198,6 +208,7 @@ class Manifest:
             values["forward"],
             values["vocabulary"],
             {n: AttachmentSchema.read(s) for n, s in values.get("attachments", {}).items()},
+            tuple(values.get("read_fields", defaults.READ_FIELDS)),
         )
 
 

@@ -63,6 +63,7 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
             "model": service.model,
             "kinds": list(dict.fromkeys(ranker.scorer.kind for ranker in rankers)),
             "unit": first.unit if first else None,
+            "unread_fields": service.searcher.index.unread_fields,
             "embedding": first.embedding.name if first and first.embedding else None,
             "compare_embedding": service.compare_embedding if rankers else None,
             "stages": len(rankers),

@@ -33,6 +33,7 @@ class CollectionFiles:
         format: The format of the documents; empty to infer it from the file name.
         encoding: The encoding of documents and queries.
         skip_bad: Whether bad records are skipped and counted; None to skip only files of a folder.
+        read_fields: The document fields that models read after the title.
         include, exclude: Which files of a folder of documents are read; see `Intake`.
     """
 
@@ -48,6 +49,7 @@ class CollectionFiles:
     skip_bad: bool | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    read_fields: tuple[str, ...] = defaults.READ_FIELDS
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ def _index_key(collection: TestCollection, schema: Schema, extended_by: str) -> 
         "fields": {name: list(sources) for name, sources in schema.fields.items()},
         "keywords": list(schema.keywords),
         "forward": schema.forward,
+        "models read": list(schema.read_fields),
         "code": fingerprint(*code),
         "extended_by": extended_by,
     }
@@ -93,6 +94,7 @@ class Workspace:
 
         extended_by: what the caller will add to the index, which is then not returned to others.
         """
+        schema = schema.reading(collection.files.read_fields)
         key = _index_key(collection, schema, extended_by)
         directory = self.cache_or_scratch / "indexes" / key
         notes = directory.with_suffix(".notes.json")  # written last
