@@ -63,6 +63,7 @@ EXCLUDES: Mapping[str, tuple[str, ...]] = {  # option → options that it exclud
         "first_stage_scale",
         "max_segments",
         "max_length",
+        "query_tokens",
         "embedding",
         "embedding_weight",
         "read_segments",

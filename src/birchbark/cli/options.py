@@ -275,6 +275,13 @@ _reading_options = option_group(
         metavar="N",
         help="Truncate each segment to N tokens.  [default: no limit]",
     ),
+    option(
+        "--query-tokens",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Have models read only the first N tokens of a query, and say how many were cut.  "
+        "[default: all; a query that is too long is refused]",
+    ),
     title="How much is read",
 )
 _stage_options = option_group(

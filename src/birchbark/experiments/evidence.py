@@ -15,8 +15,10 @@ from birchbark.experiments.evidence_runs import rank_by_evidence
 from birchbark.experiments.evidence_settings import EvidenceSettings
 from birchbark.experiments.evidence_tables import EvidenceReport, layout
 from birchbark.experiments.evidence_topics import analyse_topics
+from birchbark.score.scorer import Scorer, cut_query
 from birchbark.section import Section
 from birchbark.show.table import Column
+from birchbark.study.collections import TestCollection
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Experiment, Recipe
 from birchbark.study.workspace import Workspace
@@ -53,6 +55,10 @@ class EvidenceExperiment(Experiment):
         settings = self.settings
         self._check_collections(recipe)
         collections = [workspace.open(files) for files in recipe.collections]
+        for name, model in settings.compared.existing.items():
+            with workspace.scorer(model, settings.precision) as scorer:
+                for collection in collections:
+                    self._check_queries(name, scorer, collection, workspace)
         prepared = settings.compared.prepare(workspace)
         models = prepared.paths
         ranked = [
@@ -69,6 +75,27 @@ class EvidenceExperiment(Experiment):
         }
         outcome = prepared.outcome(tables, (*report.plots(tables), *topics.plots), runs)
         return replace(outcome, topics=topics.topics, pages=topics.pages)
+
+    def _check_queries(
+        self, name: str, scorer: Scorer, collection: TestCollection, workspace: Workspace
+    ) -> None:
+        """Raise InputError for a query that is too long for the model; report those that are cut.
+
+        This is done for models that exist before anything is trained or scored.
+        """
+        limit, cut_queries = self.settings.query_tokens, 0
+        for query in collection.queries:
+            cut, lost = cut_query(scorer, query.text, limit)
+            cut_queries += lost > 0
+            try:
+                scorer.token_budget(cut)
+            except InputError as fault:
+                raise fault.at(f"collection {collection.name}, query {query.query_id}") from None
+        if cut_queries:
+            workspace.progress(
+                f"note: {collection.name}: {name} reads the first {limit} tokens of queries; "
+                f"{cut_queries:,} are longer"
+            )
 
     def _check_collections(self, recipe: Recipe) -> None:
         """Raise InputError if a setting does not fit the collections of the recipe."""

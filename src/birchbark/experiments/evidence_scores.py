@@ -129,6 +129,7 @@ def _ranker(settings: EvidenceSettings, collection: str, scorer: Scorer) -> Rank
         aggregation=Sum(),
         interpolation=Interpolation(0.0),
         depth=settings.depth_of.get(collection, settings.depth),
+        query_tokens=settings.query_tokens,
     )
 
 

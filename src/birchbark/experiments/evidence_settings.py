@@ -58,6 +58,7 @@ class EvidenceSettings:
         folds: The number of folds, for collections without given folds.
         scale: How first-stage scores are scaled.
         precision: The precision of the models' arithmetic.
+        query_tokens: Number of tokens of a query that models read; None for all.
     """
 
     compared: Models
@@ -81,6 +82,7 @@ class EvidenceSettings:
     folds: int
     scale: Scale
     precision: Precision
+    query_tokens: int | None
 
     @classmethod
     def read(cls, section: Section) -> EvidenceSettings:
@@ -121,6 +123,7 @@ class EvidenceSettings:
             precision=Precision(
                 section.one_of("precision", [p.value for p in Precision], Precision.FP32.value)
             ),
+            query_tokens=section.integer("query_tokens", None, minimum=1),
         )
         try:
             settings.check()

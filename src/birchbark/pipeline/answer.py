@@ -87,6 +87,8 @@ class SearchStats:
             once for each scorer.
         truncated_tokens: Number of tokens of scored documents that `Ranker.limit` left out.
         truncated_documents: Number of documents with such tokens.
+        cut_query_tokens: Number of tokens of the query that were not read, because of
+            `Ranker.query_tokens`.
         comparisons: Number of pairwise comparisons.
         truncated_compared: Number of tokens of compared segments that did not fit into an input
             for two texts.
@@ -104,6 +106,7 @@ class SearchStats:
     by_vectors: int = 0
     truncated_tokens: int = 0
     truncated_documents: int = 0
+    cut_query_tokens: int = 0
     comparisons: int = 0
     truncated_compared: int = 0
     exact: bool = True

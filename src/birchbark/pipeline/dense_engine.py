@@ -25,7 +25,7 @@ from birchbark.retrieve.first_stage import (
 )
 from birchbark.retrieve.match import OR, Match, parse_match
 from birchbark.retrieve.vector_search import StoredVectors, filter_masks
-from birchbark.score.scorer import Scorer
+from birchbark.score.scorer import Scorer, cut_query
 from birchbark.score.vector_quantization import inner_products
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.text.analyzer import Analyzer
@@ -115,6 +115,8 @@ class DenseEngine:
             scored by cosine.
         stage: The first stage whose model, fields, filters and expansion are used. `match.terms`
             takes precedence over its match. Defaults to `FirstStage()`: BM25.
+        query_tokens: Number of tokens at the beginning of a query that the model reads. Defaults to
+            None: all of them, and a query that is too long is refused.
 
     Raises:
         InputError: The index has no vectors, or `load` returns another model than the one that
@@ -127,6 +129,7 @@ class DenseEngine:
         load: Callable[[str], Scorer],
         match: VectorMatch = VectorMatch(),
         stage: FirstStage = FirstStage(),
+        query_tokens: int | None = None,
     ) -> None:
         attachment = index.attachment(VECTORS)
         if attachment is None:
@@ -134,7 +137,7 @@ class DenseEngine:
                 "the index has no vectors", where=str(index.directory), remedy=NO_VECTORS_REMEDY
             )
         config = attachment.schema.config
-        self.index, self.match = index, match
+        self.index, self.match, self._query_tokens = index, match, query_tokens
         self.stage = stage if match.terms is None else replace(stage, match=match.terms)
         scorer = load(config["model"])
         segmenter = parse_segmenter(config["segments"])
@@ -239,6 +242,7 @@ class DenseEngine:
 
     def _embed(self, query: str) -> Float32s:
         """Return the vector (H,) of a query; InputError if it is too long."""
+        query, _ = cut_query(self._embedding, query, self._query_tokens)
         self._embedding.token_budget(query)  # raises InputError
         vector: Float32s = self._embedding.embed(self._embedding.encode([query]))[0]
         return vector
@@ -263,12 +267,15 @@ def open_engine(
         load: See `DenseEngine`.
         rankers: The stages that re-rank the candidates. Defaults to none.
     """
+    query_tokens = rankers[0].query_tokens if rankers else None
     if match is not None:
-        return DenseEngine(index, load, match, stage) if match.used else IndexEngine(index, stage)
+        if not match.used:
+            return IndexEngine(index, stage)
+        return DenseEngine(index, load, match, stage, query_tokens)
     embedding = rankers[0].vector_scorer if rankers else None
     if embedding is None or stage.match != OR:
         return IndexEngine(index, stage)
     if not PrecomputedSegments(index, embedding, rankers[0].segmenter).has_vectors:
         return IndexEngine(index, stage)
-    engine = DenseEngine(index, lambda model: embedding, BY_TERMS_OR_MEANING, stage)
+    engine = DenseEngine(index, lambda model: embedding, BY_TERMS_OR_MEANING, stage, query_tokens)
     return engine if engine.vectors_without_graph <= MAX_COMPARED else IndexEngine(index, stage)

@@ -33,6 +33,7 @@ from birchbark.pipeline.reading_plan import Select
 from birchbark.pipeline.score_segments import SegmentScoring
 from birchbark.pipeline.select_segments import SPLITTING_SHARE, SegmentChoice
 from birchbark.records import Document, Ranking, Segment, best_first
+from birchbark.score.scorer import cut_query
 from birchbark.segment.truncate import Limit
 
 RESCORED_SEGMENTS = 5  # per document, at most
@@ -59,6 +60,7 @@ class TopKScoring:
         query is too long for one of the ranker's scorers.
         """
         ranker = self._ranker = readers.ranker
+        query, self._cut_tokens = cut_query(ranker.scorer, query, ranker.query_tokens)
         self._doc_ids = candidates.doc_ids
         self._positions = {doc_id: i for i, doc_id in enumerate(self._doc_ids)}
         self._top = min(top, len(candidates))
@@ -163,6 +165,7 @@ class TopKScoring:
             embedded=embedded,
             segments=segments,
             unsplit_characters=unsplit,
+            cut_query_tokens=self._cut_tokens,
             truncated_tokens=sum(truncated),
             truncated_documents=len(truncated),
             exact=self._exact,

@@ -114,6 +114,7 @@ def make_ranker(
         duo=duo,
         plan=plan,
         fast_embedding=load(embedding, None, Precision.INT8) if embedding and reads_fast else None,
+        query_tokens=options.query_tokens,
     )
 
 

@@ -49,6 +49,9 @@ class Ranker:
         plan: Which segments of which candidates are read. Defaults to `ReadingPlan()`: all of all.
             A plan that chooses segments requires a scorer of segments, and no `limit`.
         duo: Pairwise re-ranking of the best documents. Defaults to None: no comparisons.
+        query_tokens: Number of tokens at the beginning of a query that models read; the others are
+            counted, and only the first stage uses them. Defaults to None: all of them, and a query
+            that is too long is refused.
         fast_embedding: A less precise copy of `embedding` (int8), which reads documents without
             stored vectors in its place; unused without `embedding`. Defaults to None: no copy.
     """
@@ -66,10 +69,12 @@ class Ranker:
     duo: Duo | None = None
     plan: ReadingPlan = field(default_factory=ReadingPlan)
     fast_embedding: Scorer | None = None
+    query_tokens: int | None = None
 
     def __post_init__(self) -> None:
         require_at_least("depth", self.depth, 1)
         require_share("embedding weight", self.embedding_weight)
+        require_at_least("number of query tokens", self.query_tokens, 1)
         if self.embedding and self.embedding.width > 1:
             raise InputError(
                 f"{self.embedding.name} scores whole documents, not segments",

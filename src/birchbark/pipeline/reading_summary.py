@@ -8,7 +8,10 @@ from typing import Any
 from birchbark.pipeline.answer import SearchStats
 from birchbark.pipeline.ranker import Ranker
 
-COUNTS = "candidates scored pairs embedded segments by_vectors unsplit_characters".split()
+COUNTS = (
+    *("candidates", "scored", "pairs", "embedded", "segments", "by_vectors"),
+    *("unsplit_characters", "cut_query_tokens"),
+)
 
 
 def reading_summary(stats: SearchStats, rankers: Sequence[Ranker]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.records import Ranking
+from birchbark.score.scorer import cut_query
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ def run_stage(
     scoring.run(deadline, lambda: on_progress(result()))
     if not duo or not scoring.stats.exact or len(candidates) < 2:
         return result()
-    compared = compare_hits(duo, query, scoring.hits(duo.depth), deadline)
+    cut, _ = cut_query(readers.ranker.scorer, query, readers.ranker.query_tokens)
+    compared = compare_hits(duo, cut, scoring.hits(duo.depth), deadline)
     stats = scoring.stats + compared.stats
     if not compared.stats.exact:
         return StageResult(scoring.best(), stats, scoring)
@@ -106,10 +108,11 @@ def run_stages(
 def check_query_lengths(rankers: Sequence[Ranker], query: str) -> None:
     """Raise InputError if the query is too long for one of the rankers' models."""
     for ranker in rankers:
+        cut, _ = cut_query(ranker.scorer, query, ranker.query_tokens)
         for scorer in ranker.scorers:
-            scorer.token_budget(query)
+            scorer.token_budget(cut)
         if ranker.duo:
-            ranker.duo.duo.side_token_budget(query)
+            ranker.duo.duo.side_token_budget(cut)
 
 
 def _by_comparison(compared: ComparedHits, best: Ranking) -> Ranking:

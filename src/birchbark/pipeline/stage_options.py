@@ -20,7 +20,14 @@ from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 
 NONE, ALL, AUTO = "none", "all", "auto"
-INTEGERS = ("depth", "max_segments", "max_length", "duo_depth", "duo_max_comparisons")
+INTEGERS = (
+    "depth",
+    "max_segments",
+    "max_length",
+    "query_tokens",
+    "duo_depth",
+    "duo_max_comparisons",
+)
 NUMBERS = ("first_stage_weight", "embedding_weight")
 CHOICES = {
     "first_stage_scale": tuple(str(scale.value) for scale in Scale),
@@ -52,6 +59,7 @@ class StageOptions:
     first_stage_scale: str = defaults.FIRST_STAGE_SCALE
     max_segments: int | None = None
     max_length: int | None = None
+    query_tokens: int | None = None
     embedding: str | None = None
     read_segments: str | None = None
     read_documents: str = defaults.READ_DOCUMENTS

@@ -96,10 +96,25 @@ def check_token_budget(token_ids: Sequence[Ids], token_budget: int) -> None:
         )
 
 
+def cut_query(scorer: Scorer, query: str, max_tokens: int | None) -> tuple[str, int]:
+    """Return the first `max_tokens` tokens of a query as text, and the number of the others.
+
+    max_tokens: None to cut nothing.
+    """
+    spans = scorer.spans(query)
+    if max_tokens is None or len(spans) <= max_tokens:
+        return query, 0
+    kept = max_tokens
+    while len(scorer.spans(query[: spans[kept - 1][1]])) > max_tokens:  # a cut word has others
+        kept -= 1
+    return query[: spans[kept - 1][1]], len(spans) - kept
+
+
 def query_too_long(query: str, length: int, max_tokens: int) -> InputError:
     """Return the error for a query that leaves too few tokens for a text."""
     return InputError(
         f"query is too long for the model: {query[:40]!r}…",
         wanted=f"at most {max_tokens} tokens",
         found=str(length),
+        remedy=f"shorten it, or have only its beginning read (query tokens: {max_tokens})",
     )

@@ -243,6 +243,10 @@ class SearchResponse(BaseModel):
         description="Number of characters of these documents that were not considered, because a "
         "document is very long or for lack of time."
     )
+    cut_query_tokens: int = Field(
+        description="Number of tokens at the end of the query that no model has read (see "
+        "`birchbark serve --query-tokens`)."
+    )
     models: list[str] = Field(
         description="The models that read segments, one per stage; empty if the first stage ranks."
     )

@@ -43,9 +43,10 @@ export const rankers = (about, embedding = about.embedding, model = true) =>
 // What the embedding read, and what no model could have read.
 function notesOn(answer, unit) {
   const embedded = [answer.embedded && `${count(answer.embedded)} ${unit}`, answer.by_vectors && `the stored vectors of ${counted(answer.by_vectors, "document")}`].filter(Boolean);
-  const left = answer.unsplit_characters;
+  const left = answer.unsplit_characters, cut = answer.cut_query_tokens;
   return [
     answer.embedding && embedded.length ? `The embedding scored ${list(embedded)}.` : "",
+    cut ? `The last ${counted(cut, "token")} of the query were only searched, not read.` : "",
     left ? `Not considered: ${counted(left, "character")} of long documents, in passages with fewer of the query’s words.` : "",
   ].join(" ").trim();
 }

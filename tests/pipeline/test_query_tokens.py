@@ -1,0 +1,96 @@
+"""Is only the beginning of a long query read if that is wanted, and is the rest counted?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.cli import group
+from birchbark.errors import InputError
+from birchbark.index.build_index import build_index
+from birchbark.index.index import Index
+from birchbark.index.writer import IndexWriter
+from birchbark.pipeline.dense_engine import DenseEngine, open_engine
+from birchbark.pipeline.precompute import precompute_vectors
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.search import search
+from birchbark.records import Query
+from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.first_stage import FirstStage, rank_queries
+from birchbark.score.load_scorer import load_scorer
+from birchbark.score.scorer import cut_query
+from birchbark.segment.sentences import sentences
+from conftest import DOCUMENTS, WORDS
+
+LONG = " ".join([*WORDS[2:8], *(["birch river"] * 40)])
+SCORER = load_scorer()
+
+
+@given(
+    st.text() | st.lists(st.sampled_from(["unaffable", "embeddings", "x-ray", "é"])).map(" ".join)
+)
+def test_a_cut_query_has_at_most_that_many_tokens(query: str) -> None:
+    """It is a beginning of the query; what is cut is counted."""
+    whole = len(SCORER.spans(query))
+    assert cut_query(SCORER, query, None) == (query, 0)
+    for limit in (1, 3, whole or 1):
+        cut, lost = cut_query(SCORER, query, limit)
+        assert query.startswith(cut)
+        assert len(SCORER.spans(cut)) <= limit
+        assert lost >= max(0, whole - limit)
+        assert (lost == 0) == (whole <= limit)
+
+
+def test_scores_are_those_of_the_beginning(tmp_path: Path, bert: Callable[..., Path]) -> None:
+    """The first stage uses the whole query; without a limit, it is refused."""
+    index = build_index(DOCUMENTS, tmp_path / "i")
+    scorer = load_scorer(bert(labels=1))
+    ranker = Ranker(scorer, query_tokens=4)
+    cut, lost = cut_query(scorer, LONG, 4)
+    run = rank_queries(index, [Query("1", LONG)], FirstStage(), depth=10)
+    stats = []
+    ranked = rerank(
+        index, run, [Query("1", LONG)], ranker, on_query=lambda q: stats.append(q.stats)
+    )
+    assert stats[0].cut_query_tokens == lost > 50
+    assert ranked.rankings == rerank(index, run, [Query("1", cut)], Ranker(scorer)).rankings
+    with pytest.raises(InputError, match=r"query is too long.*query tokens: \d+"):
+        rerank(index, run, [Query("1", LONG)], Ranker(scorer))
+    with pytest.raises(InputError, match="number of query tokens"):
+        Ranker(scorer, query_tokens=0)
+
+
+def test_candidates_by_vectors(tmp_path: Path, bert: Callable[..., Path]) -> None:
+    """They are the nearest to the beginning of the query."""
+    build_index(DOCUMENTS, tmp_path / "i")
+    embedding = load_scorer(bert())
+    with IndexWriter(tmp_path / "i") as writer:
+        precompute_vectors(embedding, sentences, "m").attach(writer)
+    index = Index(tmp_path / "i")
+    ranker = Ranker(embedding, query_tokens=4, depth=4)
+    engine = open_engine(index, FirstStage(), None, load_scorer, [ranker])
+    assert isinstance(engine, DenseEngine)
+    answer = search(engine, LONG, ranker)
+    assert answer.stats.exact
+    assert answer.stats.cut_query_tokens > 50
+    with pytest.raises(InputError, match="query is too long"):
+        search(IndexEngine(index), LONG, Ranker(embedding))
+
+
+def test_the_option(tmp_path: Path, bert: Callable[..., Path]) -> None:
+    """The command says how many tokens were cut, in words and in JSON."""
+    build_index(DOCUMENTS, tmp_path / "i")
+    model = ("--model", str(bert(labels=1)), "--embedding", "none", "--query-tokens", "3")
+    result = CliRunner().invoke(group, ["search", str(tmp_path / "i"), LONG, *model, "--json"])
+    assert result.exit_code == 0
+    hit = json.loads(result.stdout.splitlines()[0])
+    lost = hit["stats"]["cut_query_tokens"]
+    assert lost > 50
+    assert f"not read, because of --query-tokens: {lost} tokens of queries" in result.stderr
