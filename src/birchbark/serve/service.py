@@ -48,7 +48,9 @@ SCORING_SHARE = 0.85  # of a budget; the rest is for serialising and sending the
 FULL_TIME_SHARE = 0.9  # of the maximum time: a request that had this share would fail again
 MAX_QUEUE_SECONDS = 0.25  # a search waits for a thread this long, or for its budget if longer
 MAX_WAIT_SHARE = 0.7  # of a budget, to wait for a scoring slot
-VECTORS_SHARE = 0.8  # of a budget: after it even stored vectors would take too long
+MIN_SECONDS_FOR_VECTORS = 0.05  # to score: with less, vectors do not look for candidates
+VECTORS_MARGIN = 2.0  # factor on the mean time to answer by stored vectors, which varies
+MEAN_WEIGHT = 0.1  # of the latest answer in that mean; it falls by this share if none is given
 
 
 class NotFoundError(BirchbarkError):
@@ -61,6 +63,13 @@ class TooLargeError(BirchbarkError):
 
 class DisabledError(BirchbarkError):
     """The service was started without this function."""
+
+
+def _candidates(request: SearchRequest, seconds: float) -> Literal["nearest", "terms"] | None:
+    """Return how candidates are found for a search that may score for so many seconds."""
+    if request.by == "nearest":
+        return "nearest"
+    return "terms" if seconds < MIN_SECONDS_FOR_VECTORS else None
 
 
 class Service:
@@ -92,6 +101,7 @@ class Service:
         self._scoring_pool = ThreadPoolExecutor(limits.max_concurrent, "birchbark-score")
         self._quick_pool = ThreadPoolExecutor(QUICK_THREADS, "birchbark-quick")
         self._writes = WriteQueue(self.add, lambda doc_id: searcher.index.find(doc_id) is not None)
+        self._vectors_seconds = 0.0  # mean time to answer by stored vectors, without waiting
         self._active_writes = 0
         self._attention_lock = Lock()
         self._attention: AttentionReader | None = None
@@ -125,32 +135,39 @@ class Service:
         rankers = choose_rankers(self.searcher, self.compare_embedding, request)
         slot = await self.admission.acquire(None if rankers is None else MAX_WAIT_SHARE * budget)
         stream = AnswerStream(request.query, start, intermediate=intermediate)
+        by_vectors_since: float | None = None
 
         def search(on_progress: OnProgress) -> Answer:
+            nonlocal by_vectors_since
             if time.monotonic() > start + max(budget, MAX_QUEUE_SECONDS):
                 raise self.admission.busy_error()
             stream.rankers = rankers() if rankers else ()
-            quick: Literal["terms"] | None = None if slot.may_score else "terms"
+            now = time.monotonic()
+            waited, remaining = now - start, 0.0
+            if slot.may_score:
+                usable = SCORING_SHARE * budget
+                remaining = min(usable - waited, self.admission.fair_share(usable))
             run = partial(
                 self.searcher.search,
                 request.query,
                 request.top,
                 filters=request.filters,
-                candidates="nearest" if request.by == "nearest" else quick,
+                candidates=_candidates(request, remaining),
             )
-            waited = time.monotonic() - start
-            if stream.rankers and not slot.may_score and waited > VECTORS_SHARE * budget:
-                return run(rankers=()).as_unscored()
-            remaining = 0.0
-            if slot.may_score:
-                usable = SCORING_SHARE * budget
-                remaining = min(usable - waited, self.admission.fair_share(usable))
+            if stream.rankers and not slot.may_score:
+                if waited + VECTORS_MARGIN * self._vectors_seconds > budget:
+                    self._vectors_seconds *= 1 - MEAN_WEIGHT
+                    return run(rankers=()).as_unscored()
+                by_vectors_since = now
             return run(max(remaining, NO_TIME), rankers=stream.rankers, on_progress=on_progress)
 
         pool = self._scoring_pool if slot.may_score else self._quick_pool
         answer = None
         async for answer in stream.answers(self._submit(slot, pool, partial(stream.run, search))):
             yield answer
+        if by_vectors_since is not None:
+            seconds = time.monotonic() - by_vectors_since
+            self._vectors_seconds += MEAN_WEIGHT * (seconds - self._vectors_seconds)
         if answer:
             self.metrics.count_search(answer)
 
