@@ -173,7 +173,7 @@ def test_scores_are_stored_listed_and_deleted(here: Path) -> None:
     stderr = birchbark("search", "i", "birch river", *model, "--scores", "kept")[1]
     assert stderr.startswith("0 pairs scored, ")
     evidence = (*command, "--scores", "kept", "--output", "3.run", "--evidence")
-    assert "different files" in birchbark(*evidence, "3.run", status=2)[1]
+    assert "are the same file" in birchbark(*evidence, "3.run", status=2)[1]
     birchbark(*evidence, "e.jsonl")
     lines = [json.loads(line) for line in Path("e.jsonl").read_text().splitlines()]
     ranked = [line.split() for line in Path("3.run").read_text().splitlines()]

@@ -101,7 +101,7 @@ def command(
     check_writable(evidence)
     files = [file.absolute() for file in (output, report, evidence) if file]
     if len(set(files)) < len(files):
-        raise InputError("--output, --report and --evidence need different files")
+        raise InputError("two of --output, --report and --evidence are the same file")
     opened, topics = Index(index), load_queries(queries, topic_fields, encoding)
     run, rankers = read_run(run_file), make_rankers(**ranker_choices)
     stats_of_query: dict[str, SearchStats] = {}
