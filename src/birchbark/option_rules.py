@@ -41,6 +41,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {  # option → options, at least one of 
     "all_ranked": ("run_file",),
     "run_file": ("negatives", "all_ranked"),
     "scoring_model": ("best_segments",),
+    "best": ("evidence",),
 }
 NEEDS_VALUE: Mapping[str, tuple[str, tuple[str, ...]]] = {  # option → (other option, its values)
     "k1": ("first_stage_model", ("bm25",)),
@@ -51,6 +52,7 @@ NEEDS_VALUE: Mapping[str, tuple[str, tuple[str, ...]]] = {  # option → (other 
 }
 EXCLUDES: Mapping[str, tuple[str, ...]] = {  # option → options that it excludes
     "all_ranked": ("negatives", "random_negatives"),
+    "folds": ("fold_count",),
     "per_query": ("as_json", "grades"),
     "first_stage_only": (
         "model",

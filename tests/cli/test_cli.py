@@ -180,7 +180,27 @@ def test_scores_are_stored_listed_and_deleted(here: Path) -> None:
     assert [(line["query_id"], line["doc_id"]) for line in lines] == [(r[0], r[2]) for r in ranked]
     for line, (*_, score, _) in zip(lines, ranked, strict=True):
         assert line["score"] == pytest.approx(float(score), rel=1e-4)
-        assert line["scores"] == sorted((s["score"] for s in line["segments"]), reverse=True)
+        best = sorted((s["score"] for s in line["segments"]), reverse=True)
+        assert line["scores"][: len(best)] == best
+    birchbark(
+        *command,
+        "--scores",
+        "kept",
+        "--output",
+        "4.run",
+        "--aggregate",
+        "max",
+        "--evidence",
+        "m.jsonl",
+    )
+    of_max = [json.loads(line) for line in Path("m.jsonl").read_text().splitlines()]
+    by_pair = {(line["query_id"], line["doc_id"]): line["scores"] for line in lines}
+    assert all(by_pair[line["query_id"], line["doc_id"]] == line["scores"] for line in of_max)
+    assert max(map(len, by_pair.values())) > 1
+    birchbark(*command, "--output", "5.run", "--read-documents", "1", "--evidence", "p.jsonl")
+    read = [json.loads(line) for line in Path("p.jsonl").read_text().splitlines()]
+    assert 0 < len(read) < len(lines)
+    assert all(line["scored"] and line["scores"] for line in read)
     assert read_segment_scores(Path("e.jsonl"))["1"]
     rows = [line.split("\t") for line in birchbark("scores", "kept")[0].splitlines()]
     assert rows[0] == ["scorer", "pairs", "bytes", "name"]
@@ -486,6 +506,6 @@ def test_a_folder_and_its_index_are_kept_in_step(here: Path) -> None:
     birchbark("index", "notes", "--to", "i", "--exclude", "drafts/", "--include", "*.py")
     assert "1 unchanged" in birchbark("index", "sync", "i")[1]
     stderr = birchbark("index", "docs.jsonl", "--to", "j", "--include", "*.md", status=2)[1]
-    assert "apply only to folders: found docs.jsonl" in stderr
+    assert "include and exclude have no effect here" in stderr
     birchbark("index", "docs.jsonl", "--to", "j")
     assert "not built from a folder" in birchbark("index", "sync", "j", status=2)[1]

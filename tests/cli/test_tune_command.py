@@ -61,7 +61,8 @@ def ap(run: str) -> float:
 
 def test_evidence_improves_a_run(here: Path) -> None:
     """Documents without scores keep the run's order below; the table has each fold's weights."""
-    result = tune("qrels.txt", "a.run", "--evidence", "e.jsonl", "--folds", "folds.json")
+    command = ("qrels.txt", "a.run", "--evidence", "e.jsonl", "--best", "2")
+    result = tune(*command, "--folds", "folds.json")
     assert "80 documents of 8 queries have scores" in result.stderr
     assert ap("mixed.run") > ap("a.run")
     mixed, first = read_run(here / "mixed.run"), read_run(here / "a.run")
@@ -80,6 +81,19 @@ def test_the_best_segment_alone(here: Path) -> None:
     mixed = read_run(here / "mixed.run").rankings["1"]
     best = {line["doc_id"]: max(line["scores"]) for line in lines if line["query_id"] == "1"}
     assert list(mixed.doc_ids[:10]) == sorted(best, key=lambda d: -best[d])
+
+
+def test_what_is_not_used_is_told(here: Path) -> None:
+    """Scores of unknown documents, and queries without judgments; empty lists are no scores."""
+    with (here / "e.jsonl").open("a") as lines:
+        lines.write('{"query_id": "1", "doc_id": "zz", "scores": [1]}\n')
+        lines.write('{"query_id": "1", "doc_id": "d11", "scores": []}\n')
+    with (here / "a.run").open("a") as lines:
+        lines.write("99 Q0 d1 1 1.0 x\n")
+    stderr = tune("qrels.txt", "a.run", "--evidence", "e.jsonl", "--best", "2").stderr
+    assert "80 documents of 8 queries have scores" in stderr
+    assert "note: 1 list of scores are of documents that the run does not have" in stderr
+    assert "note: 1 query without judgments: ranked with the weights of the first fold" in stderr
 
 
 def test_two_runs_are_better_than_one(here: Path) -> None:
@@ -102,10 +116,15 @@ def test_two_runs_are_better_than_one(here: Path) -> None:
         (["a.run", "b.run", "--fold-count", "9"], "wrong number of folds"),
         (["a.run", "--evidence", "other.jsonl"], "no document of the run has scores"),
         (["a.run", "--evidence", "missing.jsonl"], "no such file"),
+        (["a.run", "--evidence", "e.jsonl"], "no document has so many scores"),
+        (["a.run", "b.run", "--best", "2"], "--best has no effect without --evidence"),
+        (["a.run", "b.run", "--folds", "folds.json", "--fold-count", "2"], "cannot be combined"),
+        (["a.run", "negative.run"], "a score is below 0"),
     ],
 )
 def test_errors(here: Path, words: list[str], message: str) -> None:
     """What is wrong is said, and nothing is written."""
+    (here / "negative.run").write_text("1 Q0 d1 1 -0.5 x\n")
     (here / "other.jsonl").write_text('{"query_id": "1", "doc_id": "zz", "scores": [1]}\n')
     result = tune("qrels.txt", *words, status=1)
     assert message in str(result.exception)

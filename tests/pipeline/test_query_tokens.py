@@ -16,16 +16,18 @@ from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.dense_engine import DenseEngine, open_engine
+from birchbark.pipeline.answer import SearchStats
+from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch, open_engine
 from birchbark.pipeline.precompute import precompute_vectors
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
+from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Query
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.score.load_scorer import load_scorer
-from birchbark.score.scorer import cut_query
+from birchbark.score.scorer import Scorer, cut_query
 from birchbark.segment.sentences import sentences
 from conftest import DOCUMENTS, WORDS
 
@@ -33,8 +35,16 @@ LONG = " ".join([*WORDS[2:8], *(["birch river"] * 40)])
 SCORER = load_scorer()
 
 
+def test_a_character_may_have_more_tokens_than_the_limit() -> None:
+    """Then nothing is left; the first stage still uses the query."""
+    text = "한국어 검색"
+    assert cut_query(SCORER, text, 1) == ("", len(SCORER.spans(text)))
+
+
 @given(
-    st.text() | st.lists(st.sampled_from(["unaffable", "embeddings", "x-ray", "é"])).map(" ".join)
+    st.text()
+    | st.text("한국어검색é ")
+    | st.lists(st.sampled_from(["unaffable", "embeddings", "x-ray", "é"])).map(" ".join)
 )
 def test_a_cut_query_has_at_most_that_many_tokens(query: str) -> None:
     """It is a beginning of the query; what is cut is counted."""
@@ -55,13 +65,21 @@ def test_scores_are_those_of_the_beginning(tmp_path: Path, bert: Callable[..., P
     ranker = Ranker(scorer, query_tokens=4)
     cut, lost = cut_query(scorer, LONG, 4)
     run = rank_queries(index, [Query("1", LONG)], FirstStage(), depth=10)
-    stats = []
+    stats: list[SearchStats] = []
     ranked = rerank(
         index, run, [Query("1", LONG)], ranker, on_query=lambda q: stats.append(q.stats)
     )
     assert stats[0].cut_query_tokens == lost > 50
+    rerank(
+        index,
+        run,
+        [Query("1", LONG)],
+        [ranker, ranker],
+        on_query=lambda query: stats.append(query.stats),
+    )
+    assert stats[1].cut_query_tokens == lost  # counted once
     assert ranked.rankings == rerank(index, run, [Query("1", cut)], Ranker(scorer)).rankings
-    with pytest.raises(InputError, match=r"query is too long.*query tokens: \d+"):
+    with pytest.raises(InputError, match=r"query is too long.*--query-tokens \d+"):
         rerank(index, run, [Query("1", LONG)], Ranker(scorer))
     with pytest.raises(InputError, match="number of query tokens"):
         Ranker(scorer, query_tokens=0)
@@ -82,6 +100,14 @@ def test_candidates_by_vectors(tmp_path: Path, bert: Callable[..., Path]) -> Non
     assert answer.stats.cut_query_tokens > 50
     with pytest.raises(InputError, match="query is too long"):
         search(IndexEngine(index), LONG, Ranker(embedding))
+
+    def load(model: str, *, precision: object) -> Scorer:
+        return embedding
+
+    searcher = Searcher(tmp_path / "i", ranker, load=load)
+    assert searcher.search(LONG, candidates="nearest").hits
+    dense = Searcher(tmp_path / "i", ranker, vector_match=VectorMatch(), load=load)
+    assert dense.search(LONG).hits
 
 
 def test_the_option(tmp_path: Path, bert: Callable[..., Path]) -> None:

@@ -58,6 +58,13 @@ def test_evidence_comes_from_the_body(index: Index) -> None:
     assert index.unread_fields == ()
 
 
+def test_the_title_is_not_read_twice() -> None:
+    """It may be named among the fields, which may not be repeated either."""
+    schema = Schema().reading(("title", "text", "body", "text"))
+    assert schema.read_fields == ("text", "body")
+    assert dict(schema.fields) == {"contents": ("title", "text", "body")}
+
+
 def test_changes_and_vectors_keep_the_fields(index: Index, tmp_path: Path) -> None:
     """Added documents, merged parts and stored vectors are read like the first ones."""
     embedding = load_scorer(write_bert(tmp_path / "model"))
@@ -99,13 +106,13 @@ def test_the_command_tells_what_is_not_read(
 
     fields = ("--field", "contents=title+text", "--field", "body=body")
     told = run("index", "p.jsonl", "--to", "i", *fields).stderr
-    assert "note: searched, but not read by models (see --read): body" in told
+    assert "note: searched but not read by models (see --read): body" in told
     quick = ("--model", str(write_bert(tmp_path / "m", labels=1)), "--embedding", "none")
     told = run("search", "i", "canoe", *quick).stderr
-    assert "searched, but not read: the field body" in told
+    assert "searched but not read by models: body" in told
     told = run("index", "p.jsonl", "--to", "j", "--read", "text", "--read", "body").stderr
     assert "not read" not in told
     found = run("search", "j", "floats", *quick)
     assert "A canoe floats." in found.stdout
-    assert "not read:" not in found.stderr
+    assert "not read by models" not in found.stderr
     assert "read by models\ttitle, text, body" in run("index", "stats", "j").stdout

@@ -344,6 +344,8 @@ def test_half_of_the_candidates_are_found_by_stored_vectors(
     assert quick.hits == usual.hits
     assert (quick.stats.exact, usual.stats.exact) == (False, True)
     assert by_terms.search("canoe", candidates="terms").stats.exact  # nothing else would be found
+    without = Searcher(index_directory, Ranker(WordScorer()))  # uses no vectors
+    assert without.search("canoe", candidates="terms").stats.exact
     for no_model in (searcher.search("canoe", rankers=None), searcher.search("zzzz", rankers=())):
         assert {hit.document.doc_id for hit in no_model.hits} <= {"canoe"}
     searcher.add([Document("boat", {"text": "A boat. A canoe."})])

@@ -455,3 +455,27 @@ def test_what_makes_results_stale(root: Path) -> None:
     (root / "out" / "manifest.json").write_text("[]")
     with pytest.raises(ArtifactError, match="damaged study"):
         stale_because(recipe, root / "out", None)
+
+
+def test_kept_indexes(root: Path, tmp_path: Path) -> None:
+    """An index is built once for equal files; a damaged or missing one is built again."""
+    recipe, cache = read_recipe(root.parent / "fields.toml"), tmp_path / "cache"
+    built: list[str] = []
+
+    def run() -> int:
+        built.clear()
+        out = root / "out"
+        run_study(recipe, root, out, cache=cache, progress=built.append, replace_output=True)
+        return sum(": indexing" in line for line in built)
+
+    count = run()
+    assert count > 0
+    assert run() == 0
+    (first, *_) = sorted(path for path in (cache / "indexes").iterdir() if path.is_dir())
+    (first / "manifest.json").write_text("{")
+    assert run() == 1
+    shutil.rmtree(first)
+    assert run() == 1
+    documents = root / "tiny" / "docs.jsonl"
+    documents.write_text(documents.read_text() + "\n")
+    assert run() == count

@@ -126,7 +126,7 @@ def report_stats(
         characters = f"{stats.unsplit_characters:,} characters of long documents"
         notify(f"left out: {characters}, in passages with fewer terms of the query")
     if stats.pairs and index.unread_fields:
-        notify(f"searched, but not read: the field {' and '.join(index.unread_fields)}")
+        notify(f"searched but not read by models: {', '.join(index.unread_fields)}")
     if stats.cut_query_tokens:
         notify(f"not read, because of --query-tokens: {stats.cut_query_tokens:,} tokens of queries")
     if stats.truncated_tokens:

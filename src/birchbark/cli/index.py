@@ -29,7 +29,6 @@ from birchbark.cli.options import (
     replace_option,
     skip_bad_option,
 )
-from birchbark.errors import InputError
 from birchbark.show.many import many
 
 
@@ -168,9 +167,7 @@ def build(
     wordpieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
     schema = Schema(analyzer, wordpieces, keywords=keywords, forward=forward_index)
     schema = replaced(schema, fields=_parse_fields(fields)) if fields else schema
-    schema = schema.reading([name for name in read if name != "title"])
-    if (include or exclude) and not Path(collection).is_dir():
-        raise InputError("--include and --exclude apply only to folders", found=collection)
+    schema = schema.reading(read)
     intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY, include, exclude)
     index = build_from(
         collection,
@@ -181,7 +178,10 @@ def build(
         replace=replace,
     )
     if unread := index.unread_fields:
-        notify(f"note: searched, but not read by models (see --read): {', '.join(unread)}")
+        notify(f"note: searched but not read by models (see --read): {', '.join(unread)}")
+    for name in read:
+        if name != "text" and not any(name in document.fields for document in index):
+            notify(f"note: no document has the field {name}, which models are to read")
     totals = index.totals(index.fields[0])
     notify(f"indexed {many(len(index), 'document')}, {many(totals.tokens, 'term')}, in {directory}")
     report_intake(intake)

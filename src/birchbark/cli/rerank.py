@@ -64,8 +64,9 @@ if TYPE_CHECKING:
 @option(
     "--evidence",
     type=PATH,
-    help="JSON Lines file to write with a line per re-ranked document: its score, the parts of it, "
-    "and the segments that were read with their scores. `birchbark tune` chooses weights from it.",
+    help="JSON Lines file to write with a line per document that was read: its score and the parts "
+    "of it, the segments with a weight, and the scores of all segments that were read. `birchbark "
+    "tune` chooses weights from it; have everything read for that (--read-segments all).",
 )
 @option("--tag", help="Tag of the new run.  [default: the old tag + the kind of model]")
 def command(
@@ -137,9 +138,11 @@ def _model_names(rankers: Sequence[Ranker]) -> list[str]:
 
 
 def _evidence_lines(query: RerankedQuery) -> Iterator[str]:
-    """Yield a line of JSON for each re-ranked document; `scores` are those of its segments."""
+    """Yield a line of JSON for each document that was read; `scores` are those of its segments."""
     for hit in query.hits():
-        scores = sorted((segment.score for segment in hit.segments), reverse=True)
+        if not hit.scored:
+            continue
+        scores = query.segment_scores(hit.document.doc_id)
         of_hit = {"query_id": query.query_id, **hit_fields(hit), "scores": scores}
         yield json.dumps(of_hit, ensure_ascii=False) + "\n"
 

@@ -74,7 +74,8 @@ def command(
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     match, stage = matching_and_stage(**first_stage_choices)
     load = partial(load_scorer, threads=choices["threads"])
-    engine = first = open_engine(Index(index), stage, match, load)
+    cut = choices["query_tokens"]
+    engine = first = open_engine(Index(index), stage, match, load, query_tokens=cut)
     if isinstance(first, DenseEngine):
         report_missing_vectors(first.index)
     if not engine.index.analyzer.terms(text):

@@ -10,7 +10,7 @@ import click
 from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.options import PATH, data_option, option, replace_option
-from birchbark.errors import BirchbarkError, InputError
+from birchbark.errors import ArtifactError, BirchbarkError, InputError
 
 if TYPE_CHECKING:
     from birchbark.study.recipe import Recipe
@@ -93,7 +93,7 @@ def list_recipes(folder: Path | None, data: Path | None, files: bool) -> None:
     """List the recipes in FOLDER (by default, studies), and what each of them lacks.
 
     Results in FOLDER/results/NAME are current if the recipe, its models and its data are those that
-    they were measured with, and stale otherwise.
+    they were measured with, stale if one of these has changed, and unchecked if some are not here.
     """
     from birchbark.collection.data_files import DATA_VARIABLE, find_data_root
     from birchbark.experiments.recipe_file import read_recipe
@@ -129,22 +129,32 @@ def _print_recipe(recipe: Recipe, root: Path | None, width: int, *, with_files: 
     available |= {model: _is_available(model) for model in recipe.experiment.models}
     lacking = [name for name, here in available.items() if not here]
     lacks = f"  (lacks {', '.join(lacking)})" if lacking else ""
-    click.echo(f"{recipe.path.stem:{width}}  {_state(recipe, root):10}  {recipe.title}{lacks}")
+    state = _state(recipe, root, complete=not lacking)
+    click.echo(f"{recipe.path.stem:{width}}  {state:10}  {recipe.title}{lacks}")
     for name, here in available.items() if with_files else ():
         click.echo(f"{'':{width}}  {'here   ' if here else 'missing'}  {name}")
 
 
-def _state(recipe: Recipe, root: Path | None) -> str:
-    """Return whether the results beside a recipe, in results/NAME, are those of what is here."""
+def _state(recipe: Recipe, root: Path | None, *, complete: bool) -> str:
+    """Return whether the results beside a recipe, in results/NAME, are out of date.
+
+    complete: whether all models and files that it needs are here, to be compared.
+    """
     from birchbark.study.staleness import stale_because
 
     results = recipe.path.parent / "results" / recipe.name
     if not results.is_dir():
         return "no results"
-    reasons = stale_because(recipe, results, root)
+    try:
+        reasons = stale_because(recipe, results, root)
+    except (InputError, ArtifactError) as fault:
+        notify(f"{recipe.name}: {fault}")
+        return "damaged"
     for reason in reasons:
         notify(f"{recipe.name} is stale: {reason}")
-    return "stale" if reasons else "current"
+    if reasons:
+        return "stale"
+    return "current" if complete else "unchecked"
 
 
 def _is_available(model: str) -> bool:

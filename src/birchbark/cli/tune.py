@@ -19,7 +19,9 @@ from birchbark.errors import InputError
 from birchbark.show.many import many
 
 if TYPE_CHECKING:
+    from birchbark.collection.segment_scores import Scores
     from birchbark.evaluate.tune import Candidates
+    from birchbark.records import Run
 
 
 @click.command(
@@ -119,22 +121,28 @@ def command(
     parse_rank_measure(measure_name)
     weights = evidence_grid(step, best) if evidence else simplex_grid(len(runs), step)
     judgments = read_qrels(qrels)
-    parts = (
-        read_folds(folds, judgments.grades)
-        if folds
-        else make_folds(judgments.grades, fold_count, seed)
-    )
+    given = read_folds(folds, judgments.grades) if folds else None
+    query_folds = given or make_folds(judgments.grades, fold_count, seed)
     first, *others = map(read_run, runs)
+    if scale != Scale.MINMAX:
+        for file, run in zip(runs, (first, *others), strict=True):
+            _check_not_negative(file, run)
     scaled = partial(scale_scores, scale=Scale(scale))
     if evidence:
-        candidates = with_evidence(first, read_segment_scores(evidence), best, depth, scaled)
-        _report_scores(evidence, candidates)
+        scores = read_segment_scores(evidence)
+        candidates = with_evidence(first, scores, best, depth, scaled)
+        _report_scores(evidence, scores, candidates, best)
     else:
         query_ids = dict.fromkeys(q for run in (first, *others) for q in run.rankings)
         candidates = run_candidates([first, *others], query_ids, depth, scaled)
-    tuning = tune(candidates, judgments, weights, measure_name, parts, depth)
+    tuning = tune(candidates, judgments, weights, measure_name, query_folds, depth)
     mixed = mixed_run(candidates, tuning, tag or "mixed")
     write_run(mixed, output)
+    if unjudged := len(mixed.rankings.keys() - judgments.grades.keys()):
+        notify(
+            f"note: {many(unjudged, 'query')} without judgments: ranked with the weights of the "
+            "first fold"
+        )
     results = [measure(judgments, run, [measure_name]) for run in (first, *others, mixed)]
     names = [*(run.name for run in runs), output.name]
     results = [replace(result, tag=name) for result, name in zip(results, names, strict=True)]
@@ -142,16 +150,47 @@ def command(
     show_results(results, compare_to_first(results, seed))
 
 
-def _report_scores(evidence: Path, candidates: Mapping[str, Candidates]) -> None:
-    """Print how many documents have scores; InputError if none has."""
-    count = sum(len(of_query.doc_ids) for of_query in candidates.values())
-    if not count:
+def _check_not_negative(file: Path, run: Run) -> None:
+    """Raise InputError for a score below 0, as a document that is not ranked counts as 0."""
+    for query_id, ranking in run.rankings.items():
+        if len(ranking) and ranking.scores[-1] < 0:
+            raise InputError(
+                "a score is below 0, which is the score of documents that are not ranked",
+                where=f"{file}: query {query_id}",
+                found=f"{ranking.scores[-1]:g}",
+                remedy="--scale minmax",
+            )
+
+
+def _report_scores(
+    evidence: Path, scores: Scores, candidates: Mapping[str, Candidates], best: int
+) -> None:
+    """Print how many documents have scores, and how many scores belong to no document of the run.
+
+    Raises InputError if no document has scores, or none has as many as `best`.
+    """
+    counts = {query_id: len(of_query.doc_ids) for query_id, of_query in candidates.items()}
+    used, queries = sum(counts.values()), sum(count > 0 for count in counts.values())
+    if not used:
         raise InputError(
             "no document of the run has scores",
             where=str(evidence),
             remedy="check that the query ids and document ids are those of the run",
         )
-    notify(f"{many(count, 'document')} of {many(len(candidates), 'query')} have scores")
+    lists = [of_document for of_query in scores.values() for of_document in of_query.values()]
+    if (longest := max(map(len, lists))) < best:
+        raise InputError(
+            "no document has so many scores",
+            where=str(evidence),
+            wanted=f"--best {longest} or less",
+            found=f"--best {best}",
+            remedy="have more segments read: birchbark rerank --read-segments all",
+        )
+    notify(f"{many(used, 'document')} of {many(queries, 'query')} have scores")
+    if unused := sum(map(bool, lists)) - used:
+        notify(
+            f"note: {many(unused, 'list')} of scores are of documents that the run does not have"
+        )
 
 
 def _weight_names(runs: Sequence[Path], segments: int) -> list[str]:

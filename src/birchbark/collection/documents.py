@@ -40,6 +40,7 @@ READERS: dict[str, Reader] = {
     "wapo": read_wapo,
     "cord19": read_cord19,
 }
+MANY_FILES = ("folder", "trec", "nyt")  # formats whose files `Intake` can choose
 SUFFIXES = {
     ".jsonl": "jsonl",
     ".json": "jsonl",
@@ -86,6 +87,12 @@ def read_collection(
         raise InputError(f"unknown format {name!r}", wanted=f"one of {', '.join(READERS)}")
     if not path.exists():
         raise InputError("no such file or folder", where=collection)
+    if (intake.include or intake.exclude) and not (path.is_dir() and name in MANY_FILES):
+        raise InputError(
+            "include and exclude have no effect here",
+            where=collection,
+            wanted=f"a folder of one of the formats {', '.join(MANY_FILES)}",
+        )
     return checked_documents(READERS[name](path, intake), collection, intake)
 
 

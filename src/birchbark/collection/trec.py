@@ -23,7 +23,7 @@ from birchbark.records import Document
 TITLE_TAGS = ("HEADLINE", "TITLE", "HEAD", "HL", "TTL", "TI", "H3")
 DOC_TAG, BLOCK_SIZE = b"<doc", 1 << 20
 TEXT_TAGS = ("LP", "LEADPARA", "TEXT", "GRAPHIC")
-# Entities of the Federal Register that HTML does not have, or for another character.
+# Entities of the Federal Register that HTML lacks or maps to another character.
 ENTITIES = {"&hyph;": "-", "&blank;": " "}
 _ENTITY = re.compile("|".join(ENTITIES), re.IGNORECASE)
 

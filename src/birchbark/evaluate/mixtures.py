@@ -46,18 +46,20 @@ def with_evidence(
 ) -> dict[str, Candidates]:
     """Join a run with segment scores; query_id → candidates.
 
-    Candidates are the documents that have segment scores, be it an empty list, among the best
-    `depth` of each query; the run's other documents follow below them.
+    Candidates are the documents that have segment scores among the best `depth` of each query; the
+    run's other documents follow below them.
 
     scores: query_id → doc_id → scores of segments, in any order. count: see `evidence_candidates`.
     """
     candidates = {}
     for query_id, ranking in first.rankings.items():
-        best = {d: sorted(of_d, reverse=True) for d, of_d in scores.get(query_id, {}).items()}
+        of_query = scores.get(query_id, {})
+        best = {d: sorted(of_d, reverse=True) for d, of_d in of_query.items() if of_d}
         head = ranking.head(depth)
         known = np.array([doc_id in best for doc_id in head.doc_ids], bool)
         doc_ids = [d for d, is_known in zip(head.doc_ids, known, strict=True) if is_known]
-        below = tuple(d for d in ranking.doc_ids if d not in set(doc_ids))
+        among = set(doc_ids)
+        below = tuple(doc_id for doc_id in ranking.doc_ids if doc_id not in among)
         joined = Candidates((), np.zeros((0, 1 + count)))
         if doc_ids:
             ranked = Ranking.of(doc_ids, head.scores[known])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,8 +136,10 @@ def simplex_grid(components: int, step: float) -> Float64s:
     """
     steps = count_steps(step)
     check_weightings(math.comb(steps + components - 1, components - 1))
-    counts = [c for c in product(range(steps + 1), repeat=components - 1) if sum(c) <= steps]
-    return np.array([(*c, steps - sum(c)) for c in counts], np.float64) / steps
+    places = steps + components - 1
+    bars = combinations(range(places), components - 1)  # counts are the gaps between the bars
+    edges = np.array([(-1, *between, places) for between in bars], np.float64)
+    return (np.diff(edges, axis=1) - 1) / steps
 
 
 def measure_mixtures(

@@ -29,6 +29,7 @@ class EvidenceExperiment(Experiment):
     """A study of evidence, with its settings."""
 
     collection_keys = frozenset({"run", "folds"})
+    uses_rm3 = True
     settings: EvidenceSettings
 
     @classmethod

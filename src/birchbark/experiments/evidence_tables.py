@@ -50,7 +50,7 @@ SCALES = {
 }
 ALONE = "“alone”: a = 0. "
 PRUNED = "As above, but without segments that contain a query term (after stemming)."
-LENGTHS = "{tune} by length of the query: words between blanks that are no stop words."
+LENGTHS = "{tune} by length of the query in whitespace-separated words, without stop words."
 BEST_ROWS = (
     " Each model with the number of segments that has the best {tune} on all queries of the "
     "collection, as in the thesis; this favours the models a little."

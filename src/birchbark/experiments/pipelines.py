@@ -72,6 +72,7 @@ class PipelineExperiment(ModelExperiment):
     """
 
     collection_keys = frozenset({"run", "folds"})
+    uses_rm3 = True
     rows: Mapping[str, tuple[StageOptions, ...]]
     baseline: str
     rm3: bool

@@ -39,6 +39,7 @@ class QueryReformulationExperiment(ModelExperiment):
             variant's similarity to the query.
     """
 
+    uses_rm3 = True
     counts: tuple[int, ...]
     shares: tuple[float, ...]
 

@@ -53,6 +53,8 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
     kind = top.one_of("kind", tuple(KINDS))
     measures = _measures(top)
     experiment = KINDS[kind](top.section(kind))
+    if "rm3" in top.keys and not experiment.uses_rm3:
+        raise InputError("studies of this kind use no RM3", where=top.where("rm3"))
     recipe = Recipe(
         path=path,
         larger=larger,

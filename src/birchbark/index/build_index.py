@@ -47,9 +47,13 @@ class Schema:
     read_fields: Sequence[str] = defaults.READ_FIELDS
 
     def reading(self, fields: Sequence[str]) -> Schema:
-        """Return a copy for which models read these fields; the default field has them, too."""
-        contents = {CONTENTS: ("title", *fields)} if self.fields == DEFAULT_FIELDS else self.fields
-        return replaced(self, read_fields=tuple(fields), fields=contents)
+        """Return a copy for which models read these fields; the default field has them, too.
+
+        The title is always read first; if it is among `fields`, that changes nothing.
+        """
+        read = tuple(dict.fromkeys(name for name in fields if name != "title"))
+        contents = {CONTENTS: ("title", *read)} if self.fields == DEFAULT_FIELDS else self.fields
+        return replaced(self, read_fields=read, fields=contents)
 
     def manifest(self) -> Manifest:
         """Return the manifest of an empty index with this schema.

@@ -40,6 +40,8 @@ from birchbark.text.analyzer import Analyzer, analyzer, keyword
 
 FORMAT, VERSION = "birchbark index", 2
 WITH_ATTACHMENTS = 3  # the version of an index with attachments; others are still version 2
+WITH_READ_FIELDS = 4  # the version of an index whose models read other fields than `text`
+VERSIONS = (VERSION, WITH_ATTACHMENTS, WITH_READ_FIELDS)
 MANIFEST = "manifest.json"
 VOCABULARY = "vocab.txt"
 CONTENTS = defaults.INDEXED_FIELD
@@ -154,6 +156,8 @@ class Manifest:
     def write(self, directory: Path) -> None:
         """Write this manifest atomically, in place of the current one."""
         version = WITH_ATTACHMENTS if self.attachments else VERSION
+        if self.read_fields != defaults.READ_FIELDS:
+            version = WITH_READ_FIELDS
         values: dict[str, Any] = {
             "format": FORMAT,
             "version": version,
@@ -181,11 +185,11 @@ class Manifest:
             raise
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             raise ArtifactError("not an index", where=str(directory))
-        if values.get("version") not in (VERSION, WITH_ATTACHMENTS):
+        if values.get("version") not in VERSIONS:
             raise ArtifactError(
                 "unsupported index version",
                 where=str(directory),
-                wanted=f"{VERSION} or {WITH_ATTACHMENTS}",
+                wanted=f"one of {', '.join(map(str, VERSIONS))}",
                 found=str(values.get("version")),
                 remedy="build the index again with this version of birchbark",
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
 from birchbark.records import Document, Segment
@@ -116,6 +117,13 @@ class SearchStats:
         names = [field.name for field in fields(self) if field.name != "exact"]
         counts = {name: getattr(self, name) + getattr(other, name) for name in names}
         return SearchStats(**counts, exact=self.exact and other.exact)
+
+    @classmethod
+    def of_stages(cls, stages: Iterable[SearchStats]) -> SearchStats:
+        """Add the counts of all stages of one query, whose tokens that were cut count once."""
+        listed = list(stages)
+        cut = max((stats.cut_query_tokens for stats in listed), default=0)
+        return replace(sum(listed, cls()), cut_query_tokens=cut)
 
 
 @dataclass(frozen=True, slots=True)

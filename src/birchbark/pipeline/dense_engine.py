@@ -176,7 +176,7 @@ class DenseEngine:
             for part, mask in zip(self.index.parts, masks, strict=True)
             for doc_id in part.doc_ids.take(np.flatnonzero(mask))
         ]
-        by_document = self._precomputed.scores(query, doc_ids)
+        by_document = self._precomputed.scores(self._read_of(query), doc_ids)
         scores = [values.max() for values in by_document if values is not None]
         return Ranking.of(doc_ids, np.array(scores, np.float32), depth)
 
@@ -240,9 +240,13 @@ class DenseEngine:
         matching = matching_documents(self.index, query, self.stage)
         return [a | b for a, b in zip(masks, matching, strict=True)]
 
+    def _read_of(self, query: str) -> str:
+        """Return what the model reads of a query."""
+        return cut_query(self._embedding, query, self._query_tokens)[0]
+
     def _embed(self, query: str) -> Float32s:
         """Return the vector (H,) of a query; InputError if it is too long."""
-        query, _ = cut_query(self._embedding, query, self._query_tokens)
+        query = self._read_of(query)
         self._embedding.token_budget(query)  # raises InputError
         vector: Float32s = self._embedding.embed(self._embedding.encode([query]))[0]
         return vector
@@ -254,6 +258,7 @@ def open_engine(
     match: VectorMatch | None,
     load: Callable[[str], Scorer],
     rankers: Sequence[Ranker] = (),
+    query_tokens: int | None = None,
 ) -> IndexEngine | DenseEngine:
     """Return the engine that finds candidates for `rankers`, or hits if there are none.
 
@@ -266,8 +271,10 @@ def open_engine(
             or more than MAX_COMPARED without a graph.
         load: See `DenseEngine`.
         rankers: The stages that re-rank the candidates. Defaults to none.
+        query_tokens: See `DenseEngine`. Defaults to that of the first ranker.
     """
-    query_tokens = rankers[0].query_tokens if rankers else None
+    if rankers and query_tokens is None:
+        query_tokens = rankers[0].query_tokens
     if match is not None:
         if not match.used:
             return IndexEngine(index, stage)

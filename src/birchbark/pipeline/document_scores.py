@@ -98,9 +98,22 @@ class DocumentScores:
             snippet=snippet,
         )
 
+    def known_scores(self, position: int) -> list[float]:
+        """Return the scores of the segments that have been read, best first, without their weights.
+
+        For a model that scores whole documents, return the document's score.
+        """
+        if self._ranker.scorer.width > 1:
+            return [self._evidence(position).evidence]
+        return [float(score) for score in np.sort(self._read(position))[::-1]]
+
     def _evidence(self, position: int) -> AggregatedEvidence:
         """Return the evidence from what has been read of a document."""
+        return self._ranker.evidence_of(self._read(position))
+
+    def _read(self, position: int) -> Float32s:
+        """Return the scores (n,), or vectors (n, width), of what has been read of a document."""
         reading = self.readings.get(position)
         if reading is None or reading.complete:
-            return self._ranker.evidence_of(self.of_segments(position))
-        return self._ranker.evidence_of(reading.scores[reading.known])
+            return self.of_segments(position)
+        return reading.scores[reading.known]

@@ -149,6 +149,10 @@ class TopKScoring:
         documents, snippets = self._store.documents(rest), self._choice.snippets(unread)
         return [*hits, *map(self._scores.unread_hit, unread, documents, snippets)]
 
+    def segment_scores(self, doc_id: str) -> list[float]:
+        """Return the scores of the segments that were read of a scored document, best first."""
+        return self._scores.known_scores(self._positions[doc_id])
+
     @property
     def stats(self) -> SearchStats:
         """How much has been scored so far."""

@@ -24,11 +24,18 @@ class RerankedQuery:
     @property
     def stats(self) -> SearchStats:
         """How much was scored, in all stages."""
-        return sum((result.stats for result in self.results), SearchStats())
+        return SearchStats.of_stages(result.stats for result in self.results)
 
     def hits(self) -> list[Hit]:
         """Return the documents that the last stage re-ranked with their evidence, best first."""
         return self.results[-1].hits()
+
+    def segment_scores(self, doc_id: str) -> list[float]:
+        """Return the scores of all segments that the last stage read of a hit, best first.
+
+        Only for hits that were scored. A model that scores whole documents gives a single score.
+        """
+        return self.results[-1].scoring.segment_scores(doc_id)
 
 
 def rerank(

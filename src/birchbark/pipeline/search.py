@@ -96,7 +96,7 @@ def search_with_readers(
             ranker.duo.check_comparisons([min(len(candidates), ranker.depth)])
 
     def answer(ranking: Ranking, results: Sequence[StageResult]) -> Answer:
-        stats = sum((result.stats for result in results), SearchStats())
+        stats = SearchStats.of_stages(result.stats for result in results)
         return Answer(snippets.complete(_hits(engine, ranking, results, top)), stats)
 
     def first_answer() -> Answer:

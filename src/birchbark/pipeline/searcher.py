@@ -371,9 +371,11 @@ class Searcher:
         """Open the last commit; if it only changed attachments, with what is cached `before`."""
         index = Index(self.directory)
         stage, match = self._first_stage, self._vector_match
-        engine = for_rankers = open_engine(index, stage, match, self.load)
-        if match is None:
-            for_rankers = open_engine(index, stage, match, self.load, self.rankers)
+        cut = self._query_tokens
+        engine = for_rankers = open_engine(index, stage, match, self.load, query_tokens=cut)
+        if match is None and self.rankers:
+            chosen = open_engine(index, stage, match, self.load, self.rankers)
+            for_rankers = chosen if isinstance(chosen, DenseEngine) else engine
         same = before is not None and before.index.same_documents(index)
         tokens, caches = (before.tokens, before.caches) if before and same else (KnownTokens(), {})
         return _Snapshot(index, engine, for_rankers, TermIndex(engine, tokens), tokens, caches)
@@ -382,10 +384,17 @@ class Searcher:
         """Return the engine that finds candidates. reranked: whether BERT will re-rank them."""
         return snapshot.for_rankers if reranked else snapshot.engine
 
+    @property
+    def _query_tokens(self) -> int | None:
+        """How many tokens of a query the models read; None for all."""
+        return self.rankers[0].query_tokens if self.rankers else None
+
     def _nearest(self, snapshot: _Snapshot) -> DenseEngine:
         if snapshot.nearest is None:
             match = VectorMatch()
-            snapshot.nearest = DenseEngine(snapshot.index, self.load, match, self._first_stage)
+            snapshot.nearest = DenseEngine(
+                snapshot.index, self.load, match, self._first_stage, self._query_tokens
+            )
         return snapshot.nearest
 
     def _readers(self, snapshot: _Snapshot, ranker: Ranker) -> RankerReaders:

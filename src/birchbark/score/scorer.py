@@ -99,15 +99,16 @@ def check_token_budget(token_ids: Sequence[Ids], token_budget: int) -> None:
 def cut_query(scorer: Scorer, query: str, max_tokens: int | None) -> tuple[str, int]:
     """Return the first `max_tokens` tokens of a query as text, and the number of the others.
 
-    max_tokens: None to cut nothing.
+    It may be fewer tokens, since the beginning of a word or of a character may have others. It is
+    an empty text if the first character has more tokens than that. max_tokens: None to cut nothing.
     """
     spans = scorer.spans(query)
     if max_tokens is None or len(spans) <= max_tokens:
         return query, 0
     kept = max_tokens
-    while len(scorer.spans(query[: spans[kept - 1][1]])) > max_tokens:  # a cut word has others
+    while kept and len(scorer.spans(query[: spans[kept - 1][1]])) > max_tokens:
         kept -= 1
-    return query[: spans[kept - 1][1]], len(spans) - kept
+    return query[: spans[kept - 1][1]] if kept else "", len(spans) - kept
 
 
 def query_too_long(query: str, length: int, max_tokens: int) -> InputError:
@@ -116,5 +117,5 @@ def query_too_long(query: str, length: int, max_tokens: int) -> InputError:
         f"query is too long for the model: {query[:40]!r}…",
         wanted=f"at most {max_tokens} tokens",
         found=str(length),
-        remedy=f"shorten it, or have only its beginning read (query tokens: {max_tokens})",
+        remedy=f"shorten it, or re-rank with --query-tokens {max_tokens}",
     )

@@ -23,6 +23,7 @@ from birchbark.pipeline.update_index import AddedDocuments
 from birchbark.records import Document
 from birchbark.score.attention import AttentionReader
 from birchbark.score.bert_scorer import BertScorer
+from birchbark.score.scorer import cut_query
 from birchbark.score_cache.cached_scorer import uncached
 from birchbark.serve.admission import AdmissionControl, BusyError, Slot
 from birchbark.serve.answer_stream import AnswerStream, DisconnectedError
@@ -135,10 +136,8 @@ class Service:
         rankers = choose_rankers(self.searcher, self.compare_embedding, request)
         slot = await self.admission.acquire(None if rankers is None else MAX_WAIT_SHARE * budget)
         stream = AnswerStream(request.query, start, intermediate=intermediate)
-        by_vectors_since: float | None = None
 
         def search(on_progress: OnProgress) -> Answer:
-            nonlocal by_vectors_since
             if time.monotonic() > start + max(budget, MAX_QUEUE_SECONDS):
                 raise self.admission.busy_error()
             stream.rankers = rankers() if rankers else ()
@@ -154,22 +153,26 @@ class Service:
                 filters=request.filters,
                 candidates=_candidates(request, remaining),
             )
-            if stream.rankers and not slot.may_score:
-                if waited + VECTORS_MARGIN * self._vectors_seconds > budget:
-                    self._vectors_seconds *= 1 - MEAN_WEIGHT
-                    return run(rankers=()).as_unscored()
-                by_vectors_since = now
-            return run(max(remaining, NO_TIME), rankers=stream.rankers, on_progress=on_progress)
+            by_vectors = bool(stream.rankers) and not slot.may_score
+            if by_vectors and waited + VECTORS_MARGIN * self._vectors_seconds > budget:
+                self._vectors_seconds *= 1 - MEAN_WEIGHT
+                return run(rankers=()).as_unscored()
+            answer = run(max(remaining, NO_TIME), rankers=stream.rankers, on_progress=on_progress)
+            if by_vectors:
+                self._count_vectors_seconds(time.monotonic() - now)
+            return answer
 
         pool = self._scoring_pool if slot.may_score else self._quick_pool
         answer = None
         async for answer in stream.answers(self._submit(slot, pool, partial(stream.run, search))):
             yield answer
-        if by_vectors_since is not None:
-            seconds = time.monotonic() - by_vectors_since
-            self._vectors_seconds += MEAN_WEIGHT * (seconds - self._vectors_seconds)
         if answer:
             self.metrics.count_search(answer)
+
+    def _count_vectors_seconds(self, seconds: float) -> None:
+        """Update the mean time that a thread needs to answer by stored vectors."""
+        mean = self._vectors_seconds or seconds
+        self._vectors_seconds = mean + MEAN_WEIGHT * (seconds - mean)
 
     async def document(self, doc_id: str, query: str | None) -> DocumentResponse:
         """Return a document; with a query, also its segments with their scores.
@@ -239,7 +242,9 @@ class Service:
             with self._attention_lock:
                 if self._attention is None:
                     self._attention = AttentionReader(checkpoint)
-            return attention_data(self._attention.read(query, text))
+            ranker = self.searcher.rankers[0]
+            read_query, _ = cut_query(ranker.scorer, query, ranker.query_tokens)
+            return attention_data(self._attention.read(read_query, text))
 
         return await self._run_scoring(read)
 

@@ -23,10 +23,12 @@ class Experiment(ABC):
 
     Attributes:
         collection_keys: The keys `run` and `folds` of a collection, as far as this kind uses them.
+        uses_rm3: Whether this kind uses the table [rm3] of a recipe.
     """
 
     __slots__ = ()
     collection_keys: ClassVar[frozenset[str]] = frozenset()
+    uses_rm3: ClassVar[bool] = False
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ MANIFEST = "manifest.json"
 
 
 def stale_because(recipe: Recipe, results: Path, root: Path | None) -> list[str]:
-    """Return why results are not those of what is here; an empty list if they are.
+    """Return why results are out of date; an empty list if they are not.
 
     Compared are the recipe, the models that must exist before the study, and the data files. Models
     and files that are not here are left out.

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import birchbark
 from birchbark import defaults
-from birchbark.artifact import fingerprint, json_checksum, read_json, write_json
+from birchbark.artifact import (
+    discard,
+    files_in,
+    fingerprint,
+    json_checksum,
+    lock,
+    read_json,
+    write_json,
+)
+from birchbark.collection.cord19 import METADATA
 from birchbark.collection.data_files import data_fingerprint
 from birchbark.collection.intake import Intake
 from birchbark.device.torch_session import session_factory
+from birchbark.errors import ArtifactError, InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.score.load_scorer import load_scorer
@@ -23,30 +34,51 @@ from birchbark.score_cache.cached_scorer import CachedScorer
 from birchbark.score_cache.store import ScoreStore
 from birchbark.study.collections import CollectionFiles, TestCollection, open_collection
 
-CODE = ("collection", "index", "text")  # packages on which an index depends
+# What an index depends on besides its documents and its schema, in the package and outside it.
+CODE = ("collection", "index", "text", "records.py", "defaults.py")
+LIBRARIES = ("birchbark", "PyStemmer", "regex", "numpy")
+WAIT = 24 * 3600.0  # seconds for another study to build the same index
 
 
 def _index_key(collection: TestCollection, schema: Schema, extended_by: str) -> str:
     """Return a name for an index that is equal if the index would be."""
-    package = Path(birchbark.__file__).parent
-    code = sorted(file for name in CODE for file in (package / name).rglob("*.py"))
+    files, package = collection.files, Path(birchbark.__file__).parent
+    code = [path for name in CODE for path in files_in(package / name) if path.suffix == ".py"]
     vocabulary = "\n".join(schema.vocabulary or ()).encode()
     values = {
-        "documents": data_fingerprint(collection.source) if collection.source else "",
-        "read": [collection.files.format, collection.files.encoding, collection.files.skip_bad],
-        "chosen": [collection.files.include, collection.files.exclude],
+        "documents": files.documents,
+        "contents": _contents(collection.source),
+        "read": [files.format, files.encoding, files.skip_bad, files.include, files.exclude],
         "analyzer": [schema.analyzer, hashlib.sha256(vocabulary).hexdigest()],
         "fields": {name: list(sources) for name, sources in schema.fields.items()},
         "keywords": list(schema.keywords),
         "forward": schema.forward,
         "models read": list(schema.read_fields),
-        "code": fingerprint(*code),
+        "code": [fingerprint(*code), {name: version(name) for name in LIBRARIES}],
         "extended_by": extended_by,
     }
     return json_checksum(values)[:32]
 
 
-def _told(intake: Intake) -> list[str]:
+def _contents(source: Path | None) -> list[str]:
+    """Return the names and the hash of the documents' files."""
+    if source is None:
+        return []
+    if source.name == METADATA:  # the full texts of CORD-19 are beside it
+        source = source.parent
+    names = sorted(str(path.relative_to(source)) for path in files_in(source))
+    return [data_fingerprint(source), *(names if source.is_dir() else ())]
+
+
+def _is_readable(directory: Path) -> bool:
+    try:
+        Index(directory)
+    except (InputError, ArtifactError):
+        return False
+    return True
+
+
+def _intake_notes(intake: Intake) -> list[str]:
     """Return what was noted while documents were read."""
     notes = [f"{note} ({times:,} times)" for note, times in intake.notes.most_common()]
     if skipped := intake.skipped:
@@ -97,16 +129,18 @@ class Workspace:
         schema = schema.reading(collection.files.read_fields)
         key = _index_key(collection, schema, extended_by)
         directory = self.cache_or_scratch / "indexes" / key
+        directory.parent.mkdir(parents=True, exist_ok=True)
         notes = directory.with_suffix(".notes.json")  # written last
-        if not notes.exists():
-            self.progress(f"{collection.name}: indexing, {schema.analyzer}")
-            documents, intake = collection.documents()
-            directory.parent.mkdir(parents=True, exist_ok=True)
-            build_index(documents, directory, schema, replace=True)
-            write_json(notes, _told(intake))
-        for note in read_json(notes, "index of a study"):
-            self.progress(f"note: {collection.name}: {note}")
-        return Index(directory)
+        with closing(lock(directory.with_suffix(".lock"), "index of a study", WAIT)):
+            if not (notes.exists() and _is_readable(directory)):
+                discard(directory)
+                self.progress(f"{collection.name}: indexing, {schema.analyzer}")
+                documents, intake = collection.documents()
+                build_index(documents, directory, schema)
+                write_json(notes, _intake_notes(intake))
+            for note in read_json(notes, "index of a study"):
+                self.progress(f"note: {collection.name}: {note}")
+            return Index(directory)
 
     def note_cpu_only(self, component: str) -> None:
         """Report that `component` runs on the CPU, if another device was chosen."""

@@ -1,4 +1,4 @@
-"""Which words are left out as too common to tell anything? One list for each purpose."""
+"""Which words are ignored because they are too frequent to be informative?"""
 
 from __future__ import annotations
 

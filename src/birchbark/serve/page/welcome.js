@@ -10,7 +10,8 @@ export function welcome(about, rankers) {
   byId("collection").textContent = about.name;
   const changed = new Date(about.changed).toLocaleDateString("en", { day: "numeric", month: "long", year: "numeric" });
   const models = about.model ? [about.embedding, about.model].filter(Boolean).map(modelName) : [];
-  byId("about").textContent = `${about.documents.toLocaleString("en")} documents, last changed on ${changed}; ranked by ${rankers}${models.length ? `, with ${models.join(" and ")}` : ""}.`;
+  const unread = models.length && about.unread_fields.length ? ` Searched but not read: ${about.unread_fields.join(", ")}.` : "";
+  byId("about").textContent = `${about.documents.toLocaleString("en")} documents, last changed on ${changed}; ranked by ${rankers}${models.length ? `, with ${models.join(" and ")}` : ""}.${unread}`;
   const links = about.examples.map(text => element("a", { href: `#${new URLSearchParams({ q: text })}` }, text));
   byId("examples").hidden = !links.length;
   byId("examples").replaceChildren("For example: ", ...links.flatMap((link, index) => [index ? " · " : "", link]));
