@@ -119,6 +119,12 @@ def command(
     if (evidence is None) == (len(runs) == 1):
         raise InputError("give one run and --evidence, or several runs")
     parse_rank_measure(measure_name)
+    scores = read_segment_scores(evidence) if evidence else {}
+    if evidence and (longest := max(len(s) for of in scores.values() for s in of.values())) < best:
+        notify(
+            f"note: no document has more than {many(longest, 'score')}; --best is lowered to that"
+        )
+        best = max(1, longest)
     weights = evidence_grid(step, best) if evidence else simplex_grid(len(runs), step)
     judgments = read_qrels(qrels)
     given = read_folds(folds, judgments.grades) if folds else None
@@ -129,9 +135,8 @@ def command(
             _check_not_negative(file, run)
     scaled = partial(scale_scores, scale=Scale(scale))
     if evidence:
-        scores = read_segment_scores(evidence)
         candidates = with_evidence(first, scores, best, depth, scaled)
-        _report_scores(evidence, scores, candidates, best)
+        _report_scores(evidence, scores, candidates)
     else:
         query_ids = dict.fromkeys(q for run in (first, *others) for q in run.rankings)
         candidates = run_candidates([first, *others], query_ids, depth, scaled)
@@ -162,12 +167,10 @@ def _check_not_negative(file: Path, run: Run) -> None:
             )
 
 
-def _report_scores(
-    evidence: Path, scores: Scores, candidates: Mapping[str, Candidates], best: int
-) -> None:
+def _report_scores(evidence: Path, scores: Scores, candidates: Mapping[str, Candidates]) -> None:
     """Print how many documents have scores, and how many scores belong to no document of the run.
 
-    Raises InputError if no document has scores, or none has as many as `best`.
+    Raises InputError if no document has scores.
     """
     counts = {query_id: len(of_query.doc_ids) for query_id, of_query in candidates.items()}
     used, queries = sum(counts.values()), sum(count > 0 for count in counts.values())
@@ -178,14 +181,6 @@ def _report_scores(
             remedy="check that the query ids and document ids are those of the run",
         )
     lists = [of_document for of_query in scores.values() for of_document in of_query.values()]
-    if (longest := max(map(len, lists))) < best:
-        raise InputError(
-            "no document has so many scores",
-            where=str(evidence),
-            wanted=f"--best {longest} or less",
-            found=f"--best {best}",
-            remedy="have more segments read: birchbark rerank --read-segments all",
-        )
     notify(f"{many(used, 'document')} of {many(queries, 'query')} have scores")
     if unused := sum(map(bool, lists)) - used:
         notify(
