@@ -196,6 +196,15 @@ def test_tables_of_the_best_number_of_segments(study: SmallStudy) -> None:
     assert rows[best] == [pruned[best]["AP"]]
 
 
+def test_pruned_segments_beside_aggregations(study: SmallStudy) -> None:
+    """Without numbers of segments, one row shows the best segment that is left."""
+    study.replace("best = 2", 'aggregations = ["mean"]\npruned = true\nalone = false')
+    outcome = study.run()
+    assert list(values_of(outcome, "pruned")) == ["BM25", "cross"]
+    study.replace('aggregations = ["mean"]', "best = 1")
+    assert values_of(study.run("best"), "pruned") == values_of(outcome, "pruned")
+
+
 def test_another_first_stage_is_not_among_the_comparisons(study: SmallStudy) -> None:
     """BM25 without expansion has a mean, but no difference, and does not count as a comparison."""
     study.replace("rm3 = false", "rm3 = true")

@@ -124,6 +124,6 @@ def _combine(
         ranked.runs[tag] = mixed_run(components, ranked.tunings[tag], tag)
     if settings.pruned:
         tuning = tuned(scores.pruned, settings.grid)
-        for row in ranked.rows[name]:
-            restricted = tuning.restrict(allowed[row])
+        for row in settings.pruned_rows(name):
+            restricted = tuning.restrict(allowed[row]) if row in allowed else tuning
             ranked.pruned[row] = mixed_run(scores.pruned, restricted, pruned_row(row))

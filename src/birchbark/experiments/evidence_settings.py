@@ -179,7 +179,7 @@ class EvidenceSettings:
             for row in self.rows(name, scores_documents=True)
             | self.rows(name)
             | self.aggregated_rows(name)
-            | {pruned_row(row): None for row in self.rows_with_first_stage(name, False)}
+            | {pruned_row(row): None for row in self.pruned_rows(name)}
         ]
 
     @property
@@ -209,6 +209,13 @@ class EvidenceSettings:
     def interpolation_grid(self) -> Float64s:
         """The weights a and 1 − a of first stage and aggregated evidence: (weightings, 2)."""
         return evidence_grid(self.step, 1)
+
+    def pruned_rows(self, name: str) -> tuple[str, ...]:
+        """Return the model's rows in the table of pruned segments.
+
+        Without segment counts, it is one row, with the best segment.
+        """
+        return self.rows_with_first_stage(name, False) if self.segment_counts else (name,)
 
     def allowed_weights(self, name: str, scores_documents: bool) -> dict[str, NDArray[np.bool_]]:
         """Return row → mask over the weightings that it may use, (weightings,), for model `name`.

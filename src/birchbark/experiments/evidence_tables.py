@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from birchbark.combine.interpolate import Scale
@@ -170,7 +170,8 @@ class EvidenceReport:
         results = []
         for collection in self.collections:
             by_run = self._evaluate(collection, collection.pruned)
-            best = self._best_rows(collection, by_run)
+            rows = [self.settings.pruned_rows(name) for name in collection.rows]
+            best = self._best_rows(rows, by_run)
             results.append({row: by_run[row] for row in (collection.baseline, *best)})
         note, groups = self._compared(results)
         title = "Without segments that contain query terms"
@@ -195,13 +196,11 @@ class EvidenceReport:
         return comparison.note("the first stage"), groups
 
     def _best_rows(
-        self, collection: EvidenceRuns, by_run: Mapping[str, Results]
+        self, rows: Iterable[Sequence[str]], by_run: Mapping[str, Results]
     ) -> tuple[str, ...]:
-        """Return for each model the row whose number of segments has the best tuned measure."""
+        """Return the row of each model that has the best tuned measure. rows: of each model."""
         tune = self.settings.tune
-        return tuple(
-            max(rows, key=lambda row: by_run[row].means[tune]) for rows in collection.rows.values()
-        )
+        return tuple(max(of_model, key=lambda row: by_run[row].means[tune]) for of_model in rows)
 
     @property
     def _best_note(self) -> str:
@@ -240,7 +239,7 @@ class EvidenceReport:
         groups = []
         for collection, by_run in zip(self.collections, self.results, strict=True):
             query_ids = _by_length(collection, settings.length_bounds)
-            tags = (collection.baseline, *self._best_rows(collection, by_run))
+            tags = (collection.baseline, *self._best_rows(collection.rows.values(), by_run))
             results = [by_run[tag] for tag in tags]
             cells = [self._class_cells(results, ids, family) for ids in query_ids]  # per class
             counts = Row.of("queries", (str(len(ids)) for ids in query_ids))
