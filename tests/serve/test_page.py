@@ -296,7 +296,7 @@ def test_incomplete_answers_are_completed(desk: Any) -> None:
     ask(desk, "birch river")  # nothing more is read the second time
     desk.wait_for_selector("#status:has-text('Time was up: 1 of at most 9 planned sentences')")
     desk.wait_for_selector("#status button:text-is('Read the rest')")
-    assert desk.locator("#stop").is_hidden()
+    desk.wait_for_selector("#stop", state="hidden")
     desk.unroute("**/search/stream")
     desk.click("#status button:text-is('Read the rest')")
     desk.wait_for_selector(in_time)

@@ -48,5 +48,5 @@ function notesOn(answer, unit) {
     answer.embedding && embedded.length ? `The embedding scored ${list(embedded)}.` : "",
     cut ? `The last ${counted(cut, "token")} of the query were only searched, not read.` : "",
     left ? `Not considered: ${counted(left, "character")} of long documents, in passages with fewer of the query’s words.` : "",
-  ].join(" ").trim();
+  ].filter(Boolean).join(" ");
 }
