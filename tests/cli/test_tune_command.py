@@ -101,6 +101,12 @@ def test_two_runs_are_better_than_one(here: Path) -> None:
     tune("qrels.txt", "a.run", "b.run", "--folds", "folds.json", "--scale", "minmax")
     assert ap("mixed.run") > max(ap("a.run"), ap("b.run"))
     again = (here / "mixed.run").read_bytes()
+    few = tune("qrels.txt", "a.run", "b.run", "--folds", "folds.json", "--depth", "4")
+    kept = sum(len(ranking) for ranking in read_run(here / "mixed.run").rankings.values())
+    told = (
+        f"note: {8 * len(DOCUMENTS) - kept} documents ranked below --depth by every run: left out"
+    )
+    assert told in few.stderr
     tune("qrels.txt", "a.run", "b.run", "--folds", "folds.json", "--scale", "minmax")
     assert (here / "mixed.run").read_bytes() == again
 

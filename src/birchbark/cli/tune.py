@@ -140,6 +140,7 @@ def command(
     else:
         query_ids = dict.fromkeys(q for run in (first, *others) for q in run.rankings)
         candidates = run_candidates([first, *others], query_ids, depth, scaled)
+        _report_left_out([first, *others], candidates)
     tuning = tune(candidates, judgments, weights, measure_name, query_folds, depth)
     mixed = mixed_run(candidates, tuning, tag or "mixed")
     write_run(mixed, output)
@@ -165,6 +166,17 @@ def _check_not_negative(file: Path, run: Run) -> None:
                 found=f"{ranking.scores[-1]:g}",
                 remedy="--scale minmax",
             )
+
+
+def _report_left_out(runs: Sequence[Run], candidates: Mapping[str, Candidates]) -> None:
+    """Print how many documents are left out, since every run ranks them below the depth."""
+    left_out = 0
+    for query_id, of_query in candidates.items():
+        rankings = [run.rankings[query_id] for run in runs if query_id in run.rankings]
+        ranked = {doc_id for ranking in rankings for doc_id in ranking.doc_ids}
+        left_out += len(ranked) - len(of_query.doc_ids)
+    if left_out:
+        notify(f"note: {many(left_out, 'document')} ranked below --depth by every run: left out")
 
 
 def _report_scores(evidence: Path, scores: Scores, candidates: Mapping[str, Candidates]) -> None:

@@ -102,8 +102,10 @@ def cut_query(scorer: Scorer, query: str, max_tokens: int | None) -> tuple[str, 
     It may be fewer tokens, since the beginning of a word or of a character may have others. It is
     an empty text if the first character has more tokens than that. max_tokens: None to cut nothing.
     """
+    if max_tokens is None:
+        return query, 0
     spans = scorer.spans(query)
-    if max_tokens is None or len(spans) <= max_tokens:
+    if len(spans) <= max_tokens:
         return query, 0
     kept = max_tokens
     while kept and len(scorer.spans(query[: spans[kept - 1][1]])) > max_tokens:

@@ -18,6 +18,7 @@ from birchbark.artifact import (
     json_checksum,
     lock,
     read_json,
+    software_versions,
     write_json,
 )
 from birchbark.collection.cord19 import METADATA
@@ -36,7 +37,7 @@ from birchbark.study.collections import CollectionFiles, TestCollection, open_co
 
 # What an index depends on besides its documents and its schema, in the package and outside it.
 CODE = ("collection", "index", "text", "records.py", "defaults.py")
-LIBRARIES = ("birchbark", "PyStemmer", "regex", "numpy")
+LIBRARIES = ("PyStemmer", "regex", "numpy")
 WAIT = 24 * 3600.0  # seconds for another study to build the same index
 
 
@@ -54,7 +55,8 @@ def _index_key(collection: TestCollection, schema: Schema, extended_by: str) -> 
         "keywords": list(schema.keywords),
         "forward": schema.forward,
         "models read": list(schema.read_fields),
-        "code": [fingerprint(*code), {name: version(name) for name in LIBRARIES}],
+        "code": fingerprint(*code),
+        "versions": software_versions() | {name: version(name) for name in LIBRARIES},
         "extended_by": extended_by,
     }
     return json_checksum(values)[:32]
