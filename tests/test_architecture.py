@@ -141,7 +141,7 @@ MAY_IMPORT = {
 }
 THIRD_PARTY = {
     "isal": {"index"},
-    "cbor2": {"pairs"},
+    "cbor2": {"collection"},
     "ir_datasets": {"collection"},
     "chardet": {"collection"},
     "pathspec": {"collection"},

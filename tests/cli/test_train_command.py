@@ -229,7 +229,7 @@ def test_help_shows_an_example() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builtins, "__import__", light)
         shown = birchbark("train", "--help").output
-    assert "Example: birchbark train training/mb.toml --output mb" in shown
+    assert "Example: birchbark train training/mb-quick.toml --output mb" in shown
     assert "--replace" in shown
 
 

@@ -110,6 +110,18 @@ def test_other_field_names(name: Path) -> None:
         list(read_collection(str(name), Intake()))
 
 
+def test_queries_of_trec_car_keep_their_headings(name: Path) -> None:
+    """Title and headings, as the default text has them; either field can be chosen."""
+    from ir_datasets.datasets.car import CarQuery
+
+    section = CarQuery("enwiki:Birch/Bark/Uses", "Birch Bark Uses", "Birch", ("Bark", "Uses"))
+    tiny = ir_datasets.registry._registered["birchbark-tiny"]
+    tiny.queries_iter = lambda: iter([section])
+    assert read_queries(name) == [Query(section.query_id, "Birch Bark Uses")]
+    assert read_queries(name, ("headings",)) == [Query(section.query_id, "Bark Uses")]
+    assert read_queries(name, ("title", "headings"))[0].text == "Birch Bark Uses"
+
+
 def test_an_unknown_id() -> None:
     """The error says that ir_datasets does not have it."""
     with pytest.raises(InputError, match="ir_datasets has no such data set"):

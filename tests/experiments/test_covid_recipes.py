@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -19,43 +17,17 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.study.outcome import Outcome
 from birchbark.study.run import run_study
 from conftest import DOCUMENTS
+from original_formats import COVID_JUDGMENTS, COVID_QUERIES, write_cord19
 from small_study import table_of
 
 RECIPES = Path(__file__).parents[2] / "studies"
 MODELS = re.compile(r'\[?"\.\./training[^\n]*|"all-Mini[^"]*"|"birchbark-[^"]*"')
-QUERIES = ["birch river", "iron engine", "bees dance", "stone bridge", "river canoe", "forest"]
-JUDGED = [
-    "1 4.5 canoe 2", "1 5 forest 1", "1 5 bees 0", "2 1 engine 2",
-    "2 1 bridge -1", "3 1 bees 2", "3 1 engine 0", "4 1 bridge 1",
-    "4 1 canoe 0", "5 2 canoe 2", "6 2 forest 2", "6 2 engine 0",
-]  # fmt: skip
-TOPIC = """<topic number="{number}">
-  <query>{query}</query>
-  <question>what is known of {query}?</question>
-  <narrative>papers on {query}</narrative>
-</topic>
-"""
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A data root with the folder cord19; one paper has two rows of metadata."""
-    folder = tmp_path / "cord19"
-    (folder / "parses").mkdir(parents=True)
-    columns = ["cord_uid", "title", "abstract", "publish_time", "pdf_json_files"]
-    with (folder / "metadata.csv").open("w", newline="") as out:
-        rows = csv.writer(out)
-        rows.writerow(columns)
-        for document in DOCUMENTS:
-            file = f"parses/{document.doc_id}.json" if document.doc_id != "bees" else ""
-            rows.writerow([document.doc_id, document.title, document.text, "2020-03-01", file])
-        rows.writerow(["forest", "Forest", "", "2020", ""])
-    for document in DOCUMENTS:
-        body = [{"text": f"{document.text} Iron and stone by the river."}]
-        (folder / "parses" / f"{document.doc_id}.json").write_text(json.dumps({"body_text": body}))
-    topics = "".join(TOPIC.format(number=n, query=query) for n, query in enumerate(QUERIES, 1))
-    (folder / "topics-rnd5.xml").write_text(f'<topics task="COVIDSearch">\n{topics}</topics>\n')
-    (folder / "qrels-covid_d5_j0.5-5.txt").write_text("\n".join(JUDGED) + "\n")
+    """A data root with CORD-19."""
+    write_cord19(tmp_path)
     return tmp_path
 
 
@@ -90,11 +62,11 @@ def test_bi_encoders(root: Path, bert: Callable[..., Path]) -> None:
     scorer = load_scorer(model)
     assert isinstance(scorer, EmbeddingScorer)
     scores, relevant = [], []
-    for line in JUDGED:
+    for line in COVID_JUDGMENTS:
         number, _, doc_id, grade = line.split()
         title = next(d.title for d in DOCUMENTS if d.doc_id == doc_id)
         if title:
-            [query, document] = scorer.embed(scorer.encode([QUERIES[int(number) - 1], title]))
+            [query, document] = scorer.embed(scorer.encode([COVID_QUERIES[int(number) - 1], title]))
             scores.append(float(query @ document))
             relevant.append(int(grade) > 0)
     rows = {row.name: row for row in table_of(outcome, "auc").groups[0].rows}

@@ -74,12 +74,14 @@ def toml(values: Mapping[str, Any]) -> str:
 
     def inline(value: Any) -> str:
         if isinstance(value, dict):
-            return "{ " + ", ".join(f"{k} = {inline(v)}" for k, v in value.items()) + " }"
+            return (
+                "{ " + ", ".join(f"{json.dumps(k)} = {inline(v)}" for k, v in value.items()) + " }"
+            )
         if isinstance(value, list):
             return "[" + ", ".join(map(inline, value)) + "]"
         return json.dumps(value)
 
-    return "".join(f"{key} = {inline(value)}\n" for key, value in values.items())
+    return "".join(f"{json.dumps(key)} = {inline(value)}\n" for key, value in values.items())
 
 
 def prepare(folder: Path, **changes: Any) -> TrainingConfig:

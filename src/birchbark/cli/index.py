@@ -154,6 +154,7 @@ def build(
     nyt     The New York Times Annotated Corpus: folders, XML files or archives
     wapo    the TREC Washington Post Collection, one object per line
     cord19  metadata.csv of CORD-19, with the full texts beside it
+    car     TREC CAR's paragraphs; needs pip install 'birchbark[car]'
     pydocs  the documentation in this Python's standard library
     """
     from birchbark.artifact import refuse_existing

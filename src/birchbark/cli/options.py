@@ -38,7 +38,7 @@ format_option = option(
     "--format",
     "format_name",
     type=click.Choice(
-        ["jsonl", "tsv", "trec", "folder", "beir", "pydocs", "nyt", "wapo", "cord19"]
+        ["jsonl", "tsv", "trec", "folder", "beir", "pydocs", "nyt", "wapo", "cord19", "car"]
     ),
     help="Format of the collection.  [default: detected from its name]",
 )
@@ -64,7 +64,7 @@ query_file_options = option_group(
         "--queries",
         required=True,
         type=PATH,
-        help="Queries as TSV (id TAB text), JSONL or TREC topics.",
+        help="Queries as TSV (id TAB text), JSONL, TREC topics or TREC CAR's hierarchical.qrels.",
     ),
     option(
         "--topic-field",

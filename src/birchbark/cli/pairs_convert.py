@@ -1,8 +1,8 @@
-"""`birchbark pairs triples`, `id-triples`, `car`: how are MS MARCO and TREC CAR converted?"""
+"""`birchbark pairs triples`, `id-triples`: how are MS MARCO's triples converted?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,7 @@ from birchbark.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from birchbark.collection.intake import Intake
-    from birchbark.records import Document, Pair
+    from birchbark.records import Pair
 
 
 @click.command(
@@ -97,52 +96,3 @@ def id_triples(
         return read_id_triples(file, topics, documents, intake)
 
     shared.write_and_report(pairs, output, intake, limit)
-
-
-@click.command(
-    epilog="Example: birchbark pairs car train.cbor-paragraphs.cbor --qrels "
-    "train.pages.cbor-hierarchical.qrels --random-negatives 1 --output pairs.tsv",
-    short_help="Pairs from TREC CAR's sections and paragraphs.",
-)
-@click.argument("paragraphs", type=PATH)
-@shared.qrels_option
-@shared.output_option
-@shared.random_negatives_option
-@shared.limit_option
-@shared.seed_option
-@skip_bad_option
-def car(
-    paragraphs: Path,
-    qrels: Path,
-    output: Path,
-    random_negatives: int | None,
-    limit: int | None,
-    seed: int,
-    skip_bad: bool | None,
-) -> None:
-    """Pair the headings of each section with the section's paragraphs from the file PARAGRAPHS.
-
-    The judgments name only relevant paragraphs; use --random-negatives to add pairs with relevance
-    0. Requires pip install 'birchbark[car]'.
-    """
-    from birchbark.collection.intake import Intake
-    from birchbark.pairs.trec_car import section_pairs
-
-    shared.check_outputs(output)
-    intake = Intake(skip_bad, remedy=BAD_RECORD_REMEDY)
-    grades = shared.read_judgments(qrels, intake)
-    if random_negatives:
-        documents = _read_documents(paragraphs, Intake(skip_bad, remedy=BAD_RECORD_REMEDY))
-        grades = shared.with_random_negatives(grades, documents, random_negatives, seed)
-
-    def pairs(advance: Callable[[int], None]) -> Iterable[Pair]:
-        documents = counted(_read_documents(paragraphs, intake), advance)
-        return section_pairs(grades, documents, intake)
-
-    shared.write_and_report(pairs, output, intake, limit)
-
-
-def _read_documents(paragraphs: Path, intake: Intake) -> Iterator[Document]:
-    from birchbark.pairs.trec_car import read_paragraphs
-
-    return (document for _, document in read_paragraphs(paragraphs, intake))

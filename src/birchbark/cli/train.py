@@ -26,7 +26,7 @@ SMOOTHING = 0.98  # weight of earlier losses in the moving average beside the pr
 
 
 @click.command(
-    epilog="Example: birchbark train training/mb.toml --output mb",
+    epilog="Example: birchbark train training/mb-quick.toml --output mb",
     short_help="Train a relevance model on query–text pairs.",
 )
 @click.argument("config", type=PATH)

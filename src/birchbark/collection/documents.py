@@ -13,6 +13,7 @@ from birchbark.collection.jsonl import read_jsonl
 from birchbark.collection.nyt import read_nyt
 from birchbark.collection.pydocs import read_pydocs, standard_library
 from birchbark.collection.trec import read_trec
+from birchbark.collection.trec_car import read_car
 from birchbark.collection.tsv import read_tsv
 from birchbark.collection.wapo import read_wapo
 from birchbark.errors import InputError
@@ -39,6 +40,7 @@ READERS: dict[str, Reader] = {
     "nyt": read_nyt,
     "wapo": read_wapo,
     "cord19": read_cord19,
+    "car": read_car,
 }
 MANY_FILES = ("folder", "trec", "nyt")  # formats whose files `Intake` can choose
 SUFFIXES = {
@@ -51,6 +53,7 @@ SUFFIXES = {
     ".sgm": "trec",
     ".tgz": "nyt",
     ".jl": "wapo",
+    ".cbor": "car",
 }
 
 
@@ -65,13 +68,14 @@ def read_collection(
         collection: A file, a folder, `ir_datasets:ID`, or `pydocs`: the docstrings of this Python's
             standard library.
         intake: What to do with bad records. Default `Intake()`: raise the first one.
-        format_name: `jsonl`, `tsv`, `trec`, `folder`, `beir`, `pydocs`, `nyt`, `wapo` or `cord19`.
+        format_name: `jsonl`, `tsv`, `trec`, `folder`, `beir`, `pydocs`, `nyt`, `wapo`,
+            `cord19` or `car`.
             Default None: detect the format from the path.
 
     Raises:
         InputError: If the collection does not exist, its format is unknown, it contains a bad
             record that `intake` does not skip, or it contains no documents.
-        MissingPackageError: If `ir_datasets:ID` needs the package ir_datasets.
+        MissingPackageError: If `ir_datasets:ID` needs the package ir_datasets, or TREC CAR cbor2.
     """
     collection = str(collection)
     intake = Intake() if intake is None else intake

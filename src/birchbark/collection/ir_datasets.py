@@ -70,19 +70,22 @@ def _has_text(value: object) -> bool:
 def read_queries(path: Path, topic_fields: Sequence[str]) -> Iterator[tuple[str, Query]]:
     """Yield location and Query of each record; its text is the `topic_fields`, joined by a space.
 
-    If `topic_fields` is only `title` and the queries have no such field, their default text is
-    used. Raises InputError for a field that does not exist, and what `read_documents` raises.
+    If `topic_fields` is only `title`, and the queries have no such field or have `headings`, too
+    (TREC CAR), their default text is used. Raises InputError for a field that does not exist, and
+    what `read_documents` raises.
     """
     for number, record in enumerate(_records(path, "queries"), 1):
         values, where = record._asdict(), f"{path}, query {number}"
-        if tuple(topic_fields) == defaults.TOPIC_FIELDS and "title" not in values:
+        whole = "title" not in values or "headings" in values
+        if tuple(topic_fields) == defaults.TOPIC_FIELDS and whole:
             parts = [record.default_text()]
         elif absent := [name for name in topic_fields if name not in values]:
             raise InputError(
                 f"no field {absent[0]}", where=where, wanted=f"one of {', '.join(values)}"
             )
         else:
-            parts = [values[name] or "" for name in topic_fields]
+            fields = [values[name] or "" for name in topic_fields]
+            parts = [field if isinstance(field, str) else " ".join(field) for field in fields]
         yield where, Query(record.query_id, " ".join(" ".join(parts).split()))
 
 

@@ -1,4 +1,4 @@
-"""How are queries read from TSV, JSONL or TREC topics?"""
+"""How are queries read from TSV, JSONL, TREC topics or TREC CAR's judgments?"""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from birchbark.collection.ir_datasets import dataset_id
 from birchbark.collection.jsonl import json_object
 from birchbark.collection.lines import decode_lines, lines_in_memory, parse_lines
 from birchbark.collection.markup import plain_text
+from birchbark.collection.qrels import read_qrels
+from birchbark.collection.trec_car import has_sections, section_text
 from birchbark.errors import InputError
 from birchbark.records import Query, take_id
 
@@ -35,7 +37,8 @@ def read_queries(
     """Read queries from TSV (`id TAB text`), JSONL or TREC topics, in the order of the file.
 
     The format is detected from the first character of the file. The number of a TREC Microblog
-    topic (MB001) is written as in the qrels (1).
+    topic (MB001) is written as in the qrels (1). Of a file named `*hierarchical.qrels`, TREC CAR's
+    judgments, each section is a query: the title of its page and its headings.
 
     Args:
         path: The file, or `ir_datasets:ID`.
@@ -52,6 +55,9 @@ def read_queries(
     path = Path(path)
     if dataset_id(path):
         return _checked(ir_datasets.read_queries(path, tuple(topic_fields)), path)
+    if has_sections(path):
+        sections = read_qrels(path).grades
+        return _checked(((str(path), Query(name, section_text(name))) for name in sections), path)
     intake = Intake(encoding=encoding)
     lines = lines_in_memory(path)  # the file may be a pipe, so it is read only once
     first = next((raw.lstrip()[:1] for _, raw in lines if raw.strip()), b"")

@@ -1,13 +1,14 @@
-"""How do TREC CAR's paragraphs and section judgments (v2.0) become training pairs?
+"""How are TREC CAR's paragraphs and queries read?
 
 The paragraph file is CBOR: a header and a list of indefinite length (see trec-car-tools at
-github.com/TREMA-UNH). Older files are a sequence of paragraphs without a header.
+github.com/TREMA-UNH). Older files are a sequence of paragraphs without a header. The queries of its
+judgments are ids of sections, which spell out the title of the page and the headings.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -15,23 +16,17 @@ from typing import Any
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import open_decompressed
 from birchbark.errors import InputError, MissingPackageError
-from birchbark.pairs.judged import judged_pairs
-from birchbark.records import Document, Pair, Qrels, Query
+from birchbark.records import Document
 
 PARAGRAPHS = 2  # the file type in the header; 0 and 1 stand for pages and outlines
 LIST, BREAK = b"\x9f", b"\xff"  # start and end of a CBOR list of indefinite length
+SECTION_JUDGMENTS = "hierarchical.qrels"  # how the names of files with judgments of sections end
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
-def section_pairs(qrels: Qrels, paragraphs: Iterable[Document], intake: Intake) -> Iterator[Pair]:
-    """Yield a pair per judgment of a paragraph for a section, in the order of the paragraphs.
-
-    The query is the title of the page and the headings of the section.
-    qrels: from `*.hierarchical.qrels`, which list relevant paragraphs only. For notes and
-    errors see `judged_pairs`.
-    """
-    queries = [Query(section, section_text(section)) for section in qrels.grades]
-    return judged_pairs(queries, qrels, paragraphs, intake)
+def has_sections(path: Path) -> bool:
+    """Return whether the queries of these judgments are sections, as the file name tells."""
+    return path.name.removesuffix(".gz").endswith(SECTION_JUDGMENTS)
 
 
 def section_text(section: str) -> str:
@@ -44,7 +39,7 @@ def section_text(section: str) -> str:
     return " ".join(part.decode("utf-8", "replace") for part in decoded)
 
 
-def read_paragraphs(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
+def read_car(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """Yield the paragraphs of `*.cbor-paragraphs.cbor` as Documents, with their locations.
 
     A link is replaced by its anchor text. CBOR that is not a paragraph is a bad record. Raises

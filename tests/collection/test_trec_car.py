@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
-from birchbark.collection.qrels import read_qrels
+from birchbark.collection.queries import read_queries
+from birchbark.collection.trec_car import read_car, section_text
 from birchbark.errors import InputError, MissingPackageError
-from birchbark.pairs.trec_car import read_paragraphs, section_pairs, section_text
-from birchbark.records import Document, Pair
+from birchbark.records import Document, Query
 
 cbor2 = pytest.importorskip("cbor2", reason="the extra car is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines
@@ -44,7 +45,7 @@ def packed(*paragraphs: object, header: object = HEADER) -> bytes:
 
 def read(path: Path, raw: bytes, intake: Intake | None = None) -> list[Document]:
     path.write_bytes(raw)
-    return [document for _, document in read_paragraphs(path, intake or Intake())]
+    return [document for _, document in read_car(path, intake or Intake())]
 
 
 @given(st.lists(st.lists(st.tuples(st.booleans(), st.text())), max_size=4), st.booleans())
@@ -92,7 +93,7 @@ def test_older_files_have_no_header(tmp_path: Path) -> None:
 
 def test_a_truncated_file_is_read_up_to_the_damage(tmp_path: Path) -> None:
     (tmp_path / "p.cbor").write_bytes(packed(BEES, BARK)[:-1])
-    documents = read_paragraphs(tmp_path / "p.cbor", Intake(skip_bad=True))
+    documents = read_car(tmp_path / "p.cbor", Intake(skip_bad=True))
     assert [next(documents)[1].doc_id, next(documents)[1].doc_id] == ["0a1b", "0c2d"]
     with pytest.raises(InputError, match=r"paragraph 3: damaged CBOR"):
         next(documents)
@@ -136,30 +137,38 @@ def test_section_ids_are_decoded(section: str, text: str) -> None:
     assert section_text(section) == text
 
 
-def test_judged_sections_become_pairs(tmp_path: Path) -> None:
-    (tmp_path / "p.cbor").write_bytes(packed(BEES, BARK))
+def test_sections_of_the_judgments_are_queries(tmp_path: Path) -> None:
+    """The id spells out the page and the headings; other names of qrels are no queries."""
     qrels = tmp_path / "train.pages.cbor-hierarchical.qrels"
-    qrels.write_text(
-        "enwiki:Birch%20bark/Uses 0 0c2d 1\nenwiki:Bee 0 0a1b 1\nenwiki:Bee 0 ffff 1\n"
-    )
-    intake = Intake()
-    documents = (document for _, document in read_paragraphs(tmp_path / "p.cbor", intake))
-    assert list(section_pairs(read_qrels(qrels), documents, intake)) == [
-        Pair("enwiki:Bee", "Bee", "0a1b", "The bee.", 1),
-        Pair("enwiki:Birch%20bark/Uses", "Birch bark Uses", "0c2d", "Bark burns.", 1),
+    qrels.write_text("enwiki:Birch%20bark/Uses 0 0c2d 1\nenwiki:Bee 0 0a1b 1\nenwiki:Bee 0 ff 1\n")
+    queries = [
+        Query("enwiki:Birch%20bark/Uses", "Birch bark Uses"),
+        Query("enwiki:Bee", "Bee"),
     ]
-    assert intake.notes == {"judged document not in the collection": 1}
+    assert read_queries(qrels) == queries
+    packed_file = tmp_path / "train.fold0.cbor.hierarchical.qrels.gz"
+    packed_file.write_bytes(gzip.compress(qrels.read_bytes()))
+    assert read_queries(packed_file) == queries
+    with pytest.raises(InputError, match="wrong number of columns"):
+        read_queries(qrels.rename(tmp_path / "qrels.txt"))
+
+
+def test_car_is_a_collection(tmp_path: Path) -> None:
+    """Its format is known by the file name."""
+    (tmp_path / "dedup.articles-paragraphs.cbor").write_bytes(packed(BEES, BARK))
+    documents = read_collection(tmp_path / "dedup.articles-paragraphs.cbor", Intake())
+    assert [document.doc_id for document in documents] == ["0a1b", "0c2d"]
 
 
 def test_paragraphs_are_streamed(tmp_path: Path) -> None:
     """The first is yielded although the rest of the file is damaged."""
     (tmp_path / "p.cbor").write_bytes(packed(BEES)[:-1] + b"\x1c")
-    assert next(read_paragraphs(tmp_path / "p.cbor", Intake()))[1].doc_id == "0a1b"
+    assert next(read_car(tmp_path / "p.cbor", Intake()))[1].doc_id == "0a1b"
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.cbor: no such file"):
-        list(read_paragraphs(tmp_path / "none.cbor", Intake()))
+        list(read_car(tmp_path / "none.cbor", Intake()))
 
 
 def test_the_error_for_a_missing_package_has_its_remedy(

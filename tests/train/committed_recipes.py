@@ -1,0 +1,175 @@
+"""How do tests run a committed recipe with everything small: models, trainings and collections?
+
+Recipe and training configurations are copied, and changed only in sizes: the models that they start
+from are tiny, and a training takes two steps or epochs. Data files are fabricated in their formats.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tiny_trainings import some_pairs, toml
+
+from birchbark.experiments.recipe_file import read_recipe
+from birchbark.study.outcome import Outcome
+from birchbark.study.recipe import Recipe
+from birchbark.study.run import run_study
+from conftest import DOCUMENTS, write_bert
+from original_formats import write_cord19, write_core17, write_core18, write_robust04
+
+ROOT = Path(__file__).parents[2]
+RECIPES = sorted((ROOT / "studies").glob("*.toml"))
+CROSS_ENCODERS = ("birchbark-minilm-l6",)
+EMBEDDINGS = ("birchbark-embedding-l6", "all-MiniLM-L6-v2", "titles-pool/extended")
+LARGE = ("bert-large-uncased",)
+SIZES = {384: 16, 1536: 24, 256: 8, 1024: 16, 128: 4, 512: 8}  # hidden and intermediate dimensions
+HEADS = {12: 4, 8: 2, 4: 1}
+LICENSED: Mapping[str, Callable[[Path], None]] = {
+    "birch-robust04": write_robust04,
+    "birch-core17": write_core17,
+    "birch-core18": write_core18,
+    "covid-fields": write_cord19,
+    "covid-biencoder": write_cord19,
+    "covid-reranking": write_cord19,
+}
+_SUBJECTS = (
+    "birch bark canoe river bees dance flower bridge stone arches iron steam engine forest"
+).split()
+QUERIES = {
+    str(i): " ".join(_SUBJECTS[i : i + 1 + i % 4]) for i in range(len(_SUBJECTS))
+}  # of one to four words
+QRELS = "".join(
+    f"{query} 0 {document.doc_id} {int(_SUBJECTS[int(query)] in document.text.lower())}\n"
+    for query in QUERIES
+    for document in DOCUMENTS
+)
+
+
+def small_recipe(path: Path, folder: Path, larger: bool) -> Recipe:
+    """Copy a recipe with the trainings that it names to `folder`, and write all of its data."""
+    models = {
+        **dict.fromkeys(CROSS_ENCODERS, str(write_bert(folder / "cross", **_SIX, labels=1))),
+        **dict.fromkeys((*EMBEDDINGS, *LARGE), str(write_bert(folder / "embedding", **_SIX))),
+    }
+    for config in (ROOT / "training").rglob("*.toml"):
+        copy = folder / config.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(toml(_small_training(tomllib.loads(config.read_text()), models)))
+    copy = folder / path.relative_to(ROOT)
+    copy.parent.mkdir()
+    copy.write_text(toml(_small(tomllib.loads(path.read_text()), models)))
+    recipe = read_recipe(copy, larger)
+    if path.stem in LICENSED:
+        LICENSED[path.stem](folder)
+    _write_data(recipe, folder)
+    return recipe
+
+
+_SIX: dict[str, Any] = {"layers": 6, "positions": 512}
+
+
+def run(recipe: Recipe, folder: Path) -> Outcome:
+    """Run the study in `folder`."""
+    return run_study(recipe, folder, folder / "results", cache=folder / "cache")
+
+
+def _small_training(values: dict[str, Any], models: Mapping[str, str]) -> dict[str, Any]:
+    values = _small(values, models)
+    for table in values["data"]:
+        if table.get("validation"):
+            table["validation"] = 0.4
+    return values
+
+
+def _small(value: Any, models: Mapping[str, str]) -> Any:
+    """Return TOML values with tiny models, two steps or epochs of training, and sizes to match."""
+    if isinstance(value, list):
+        return [_small(item, models) for item in value]
+    if not isinstance(value, dict):
+        return models.get(value, value) if isinstance(value, str) else value
+    return {key: _shrunk(key.rpartition(".")[2], _small(v, models)) for key, v in value.items()}
+
+
+def _shrunk(name: str, value: Any) -> Any:
+    """Return the value of the setting called `name`, if it is a size, for a tiny training."""
+    if name == "precision" and value == "bf16":
+        return "fp32"
+    if not isinstance(value, int):
+        return value
+    if name in ("epochs", "steps", "warmup", "every", "save_every"):
+        return min(value, 2)
+    sizes = {"hidden": SIZES, "intermediate": SIZES, "heads": HEADS, "take": {}}.get(name)
+    return value if sizes is None else sizes.get(value, min(value, 8))
+
+
+def _write_data(recipe: Recipe, folder: Path) -> None:
+    """Write the files of collections and trainings that are missing."""
+    for collection in recipe.collections:
+        _write(folder / collection.documents, _documents)
+        _write(folder / collection.queries, _queries)
+        _write(folder / collection.qrels, lambda: QRELS)
+        if collection.run:
+            _write(folder / collection.run, _run)
+        if collection.folds:
+            _write(folder / collection.folds, _folds)
+    for name in recipe.files:
+        write = _pairs
+        if name.endswith(".jsonl"):
+            write = _scores if "scores" in name else _documents
+        elif name.endswith("queries.tsv"):
+            write = _queries
+        elif name.endswith((".txt", ".qrels")):
+            write = lambda: QRELS  # noqa: E731
+        elif name.endswith(".run"):
+            write = _run
+        _write(folder / name, write)
+
+
+def _write(path: Path, content: Callable[[], str]) -> None:
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content())
+
+
+def _documents() -> str:
+    return "".join(f"{json.dumps({'id': d.doc_id, **d.fields})}\n" for d in DOCUMENTS)
+
+
+def _queries() -> str:
+    return "".join(f"{number}\t{text}\n" for number, text in QUERIES.items())
+
+
+def _folds() -> str:
+    return json.dumps([list(QUERIES)[::2], list(QUERIES)[1::2]])
+
+
+def _scores() -> str:
+    """Return scores of two paragraphs of each document."""
+    return "".join(
+        f"{json.dumps({'qid': query, 'docid': document.doc_id, 'scores': [rank, 0.5]})}\n"
+        for query in QUERIES
+        for rank, document in enumerate(DOCUMENTS, 1)
+    )
+
+
+def _run() -> str:
+    return "".join(
+        f"{query} Q0 {document.doc_id} {rank} {6 - rank} bm25\n"
+        for query in QUERIES
+        for rank, document in enumerate(DOCUMENTS, 1)
+    )
+
+
+def _pairs() -> str:
+    """Return pairs of two passages per document, with all columns that configurations name."""
+    rows = ["qid\tquery\tdocid\ttext\tlabel\tgrade"]
+    for p in some_pairs(12, 4):
+        for text in (p.text, "iron and stone"):
+            rows.append(
+                f"{p.query_id}\t{p.query}\t{p.doc_id}\t{text}\t{p.relevance}\t{p.relevance}"
+            )
+    return "\n".join(rows) + "\n"
