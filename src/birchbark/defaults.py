@@ -91,6 +91,7 @@ LEARNS: Final = "all"  # which weights
 HEAD: Final[Literal["base", "new"]] = "base"  # where the head's first weights come from
 LIST_TEXTS: Final = 8
 PASSAGES: Final = 16  # of a document, which PARADE reads in training
+PASSAGE_VECTORS: Final = "pooler"  # of PARADE
 DROPOUT: Final = 0.1
 BATCH: Final = 32  # lists
 LEARNING_RATE: Final = 2e-5

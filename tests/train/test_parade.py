@@ -13,6 +13,7 @@ from safetensors.numpy import load_file, save_file
 from tiny_trainings import prepare, some_pairs, write_pairs
 from zoo import FAMILIES, give_tokenizer, write_family
 
+from birchbark.checkpoint.architecture import PASSAGE_VECTOR_KINDS
 from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
 from birchbark.checkpoint.heads import PARADE_AGGREGATIONS
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
@@ -46,6 +47,7 @@ from birchbark.train.initialise import Initialisation, open_network
 from birchbark.train.network import Network
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.pair_inputs import PairInputs
+from birchbark.train.teacher_scores import TeacherScores, teacher_scores
 from birchbark.train.training import train
 from birchbark.train.training_folder import MODEL
 from conftest import WORDS, write_bert
@@ -60,13 +62,16 @@ TRAINING = {"title": "t", "data": [], "seed": 0, "steps": 1, "ended": "so"}
 LINEAGE: dict[str, Any] = {"base": "tiny", "trainings": [TRAINING]}
 
 
-def write_parade(folder: Path, aggregation: str, family: str = "bert") -> tuple[Path, Network]:
+def write_parade(
+    folder: Path, aggregation: str, family: str = "bert", vectors: str = "pooler"
+) -> tuple[Path, Network]:
     """Write a model with random weights; return it and its network."""
     directory = write_family(folder / "base", family, 1)
     if family in ("roberta", "albert"):
         give_tokenizer(directory, family)
     base = open_any_head(directory, "tiny")
-    network = open_network(base, Initialisation(dropout=0.0, parade=aggregation), 0, "cpu")
+    initialisation = Initialisation(dropout=0.0, parade=aggregation, passage_vectors=vectors)
+    network = open_network(base, initialisation, 0, "cpu")
     torch.manual_seed(0)
     with torch.no_grad():
         for weight in network.weights.values():
@@ -75,11 +80,12 @@ def write_parade(folder: Path, aggregation: str, family: str = "bert") -> tuple[
     return folder / "model", network
 
 
+@pytest.mark.parametrize("vectors", PASSAGE_VECTOR_KINDS)
 @pytest.mark.parametrize("aggregation", PARADE_AGGREGATIONS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_score_and_torch_agree(aggregation: str, family: str, tmp_path: Path) -> None:
+def test_score_and_torch_agree(vectors: str, aggregation: str, family: str, tmp_path: Path) -> None:
     """Vectors and document logits agree; shares sum to 1; other documents have no effect."""
-    model, network = write_parade(tmp_path, aggregation, family)
+    model, network = write_parade(tmp_path, aggregation, family, vectors)
     inputs = PackedInputs.of(list(zip(IDS, TYPES, strict=True)), "cpu", COUNTS)
     expected = network.score(inputs).numpy()
     scorer = load_scorer(model, threads=1)
@@ -287,17 +293,91 @@ def test_parade_can_be_trained(aggregation: str, tmp_path: Path) -> None:
 
 
 def test_unsupported_uses_are_refused(tmp_path: Path) -> None:
-    """Unknown aggregations, distillation, unknown kinds of models."""
+    """Unknown aggregations, matched hidden states, unknown kinds of models."""
     with pytest.raises(InputError, match="unknown aggregation 'sum'"):
         Initialisation(parade="sum")
-    soft = {"kind": "soft", "teacher": "x"}
-    with pytest.raises(InputError, match="PARADE cannot be distilled, because teachers"):
-        prepare(tmp_path, **{"model.parade": "avg", "objective": soft})
+    with pytest.raises(InputError, match="unknown passage vector 'mean'"):
+        Initialisation(parade="avg", passage_vectors="mean")
+    with pytest.raises(InputError, match=r"\[match\] cannot be combined with PARADE"):
+        prepare(tmp_path, **{"model.parade": "avg", "match": {"teacher": "x"}})
+    with pytest.raises(InputError, match="passage_vectors has no effect without parade"):
+        prepare(tmp_path, **{"model.passage_vectors": "cls"})
     model, _ = write_parade(tmp_path / "other", "avg")
     config = (model / "config.json").read_text()
     (model / "config.json").write_text(config.replace('"passages"', '"two texts"'))
     with pytest.raises(CheckpointError, match=r"unsupported kind of model.*found.*two texts"):
         load_scorer(model)
+
+
+def test_the_transformer_reads_the_embedding_of_cls_first(tmp_path: Path) -> None:
+    """Untrained, the token in front of the passages is BERT's own [CLS]."""
+    base = open_any_head(write_bert(tmp_path / "mono", labels=1), "mono")
+    network = open_network(base, Initialisation(parade="transformer"), 0, "cpu")
+    words = base.tensors()["embeddings.word_embeddings.weight"]
+    np.testing.assert_array_equal(network.weights["parade.cls"].detach().numpy(), words[2])
+
+
+def test_cls_itself_needs_no_pooler(tmp_path: Path) -> None:
+    """Its weights are neither trained nor stored; the model says so, and can be a base."""
+    model, network = write_parade(tmp_path, "max", vectors="cls")
+    assert not any(name.startswith("pooler") for name in network.weights)
+    checkpoint = Checkpoint.open(model)
+    assert not any("pooler" in name for name in checkpoint.tensors())
+    assert json.loads((model / "config.json").read_text())["birchbark"]["vectors"] == "cls"
+    again = Initialisation(parade="max", passage_vectors="cls")
+    assert open_network(checkpoint, again, 0, "cpu").weights.keys() == network.weights.keys()
+
+
+def test_parade_learns_from_the_scores_of_documents(tmp_path: Path) -> None:
+    """The target is PARADE's log-odds of the document, or a cross-encoder's of its best passage."""
+    parade, network = write_parade(tmp_path / "m", "transformer")
+    mono = write_bert(tmp_path / "mono", labels=1, seed=4)
+    changes: dict[str, Any] = {"model.parade": "avg", "data.passages": 2, "max_length": 16}
+    training = prepare(tmp_path, **changes)
+    pairs = [
+        replace(pair, text=text)
+        for pair in some_pairs(10)
+        for text in (pair.text, f"canoe {pair.text}", "never read")
+    ]
+    write_pairs(tmp_path / "pairs.tsv", pairs)
+    tokenizer = CheckpointTokenizer(Checkpoint.open(tmp_path / "base"))
+    (dataset,) = load_datasets(training, tmp_path, tokenizer, lambda text: None)
+    inputs, sampled = dataset.training_pairs, np.array([0, 3, 4])
+    passages = [inputs[pair] for pair in sampled]
+    assert {len(of_pair) for of_pair in passages} == {2}
+    flat = PackedInputs.of([p for of_pair in passages for p in of_pair], "cpu", (2, 2, 2))
+    best = load_scorer(mono).checkpoint
+    alone = open_network(best, Initialisation(dropout=0.0), 0, "cpu").score(
+        PackedInputs.of([p for of_pair in passages for p in of_pair], "cpu")
+    )
+    for model, expected in (
+        (parade, network.score(flat).numpy()),
+        (mono, alone.numpy().reshape(-1, 2).max(1)),
+    ):
+        store = TeacherScores(tmp_path / f"{model.name}.scores")
+        for _ in range(2):  # computed, then stored
+            values, _ = teacher_scores(inputs, sampled, load_scorer(model), store)
+            np.testing.assert_allclose(values[sampled], expected, atol=1e-4)
+            assert np.isnan(np.delete(values, sampled)).all()
+
+
+@pytest.mark.parametrize("teacher", ["parade", "mono"])
+def test_parade_can_be_distilled(teacher: str, tmp_path: Path) -> None:
+    """The student's scores of held-out documents approach the teacher's."""
+    parade, _ = write_parade(tmp_path / "m", "max")
+    model = parade if teacher == "parade" else write_bert(tmp_path / "mono", labels=1, seed=4)
+    changes: dict[str, Any] = {
+        "model": {"dropout": 0.0, "parade": "avg", "passage_vectors": "cls"},
+        "objective": {"kind": "soft", "teacher": str(model)},
+        "schedule.steps": 20,
+    }
+    training = prepare(tmp_path, **changes)
+    write_pairs(tmp_path / "pairs.tsv", pairs_of_two_passages())
+    train(training, tmp_path, tmp_path / "out")
+    lines = (tmp_path / "out" / "curve.jsonl").read_text().splitlines()
+    losses = [json.loads(line)["loss"] for line in lines if '"loss"' in line]
+    assert np.mean(losses[-4:]) < np.mean(losses[:4])
+    assert isinstance(load_scorer(tmp_path / "out" / MODEL), ParadeScorer)
 
 
 def test_all_weights_have_gradients(tmp_path: Path) -> None:
@@ -357,7 +437,7 @@ def test_the_top_k_are_exact(aggregation: str, tmp_path: Path) -> None:
 
 
 def test_parade_as_ranker_embedding_and_teacher(tmp_path: Path) -> None:
-    """It ranks with windows by default; it cannot be an embedding model or a teacher."""
+    """It ranks with windows by default; it is no embedding model, and teaches only PARADE."""
     model, _ = write_parade(tmp_path / "m", "avg")
     scorer = load_scorer(model)
     options = StageOptions(model=str(model))

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from birchbark import defaults
+
+POOLER, CLS = "pooler", "cls"  # [CLS] after the head's linear layer and activation, or as it is
+PASSAGE_VECTOR_KINDS = (POOLER, CLS)
+
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
@@ -11,6 +16,8 @@ class Architecture:
 
     Attributes:
         parade: For a PARADE model, which has one logit per document: how passages are aggregated.
+        passage_vectors: For a PARADE model: what a passage's vector is, one of
+            PASSAGE_VECTOR_KINDS.
         pooling: For a bi-encoder, which encodes query and text separately: how token vectors are
             pooled.
         duo: Whether the model compares two texts for a query (duoBERT).
@@ -18,6 +25,7 @@ class Architecture:
     """
 
     parade: str | None = None
+    passage_vectors: str = defaults.PASSAGE_VECTORS
     pooling: str | None = None
     duo: bool = False
     masked: bool = False

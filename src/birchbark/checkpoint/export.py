@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import new_directory, write_json
-from birchbark.checkpoint.architecture import Architecture
+from birchbark.checkpoint.architecture import POOLER, Architecture
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.encoder_config import EncoderConfig
 from birchbark.checkpoint.heads import (
@@ -123,7 +123,10 @@ def _head_config(architecture: Architecture) -> dict[str, Any]:
         return {}
     head: dict[str, Any] = {}
     if architecture.parade:
-        head = {HEAD_KEY: {"reads": READS_PASSAGES, "aggregation": architecture.parade}}
+        kind = {"reads": READS_PASSAGES, "aggregation": architecture.parade}
+        if architecture.passage_vectors != POOLER:
+            kind["vectors"] = architecture.passage_vectors
+        head = {HEAD_KEY: kind}
     if architecture.duo:
         head = {HEAD_KEY: {"reads": READS_TWO_TEXTS}}
     return head | {"id2label": {"0": "relevance"}, "label2id": {"relevance": 0}}

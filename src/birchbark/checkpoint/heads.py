@@ -16,6 +16,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from birchbark.checkpoint.architecture import PASSAGE_VECTOR_KINDS, POOLER
 from birchbark.checkpoint.families import Family, Names
 from birchbark.errors import CheckpointError, InputError
 
@@ -107,13 +108,13 @@ class Parade:
 
     Attributes:
         transform: Name of the linear layer, and its activation, that turn [CLS] into the passage's
-            vector.
+            vector; None if [CLS] itself is the vector.
         output: Name of the output layer, applied to the aggregated vector.
         aggregation: One of PARADE_AGGREGATIONS; `transformer` has PARADE_LAYERS layers that attend
             to all passages, with or without embeddings of their positions.
     """
 
-    transform: tuple[str, str]
+    transform: tuple[str, str] | None
     output: str
     aggregation: str
 
@@ -183,13 +184,15 @@ def _declared_head(
     if declared_head == {"reads": READS_TWO_TEXTS} and _output_size(shapes, family.logits) == 1:
         return Classifier(family.transform, family.logits, 1, 0, is_duo=True)
     values = declared_head if isinstance(declared_head, dict) else {}
-    aggregation = values.get("aggregation")
-    if values.get("reads") != READS_PASSAGES or aggregation not in PARADE_AGGREGATIONS:
+    aggregation, vectors = values.get("aggregation"), values.get("vectors", POOLER)
+    reads_passages = values.get("reads") == READS_PASSAGES and vectors in PASSAGE_VECTOR_KINDS
+    if not reads_passages or aggregation not in PARADE_AGGREGATIONS:
         raise CheckpointError(
             "unsupported kind of model",
             where=str(directory / "config.json"),
             wanted=f"one that reads {READS_TWO_TEXTS}, or {READS_PASSAGES} aggregated by "
-            + ", ".join(PARADE_AGGREGATIONS),
+            + ", ".join(PARADE_AGGREGATIONS)
+            + f", with vectors by {' or '.join(PASSAGE_VECTOR_KINDS)}",
             found=str(declared_head)[:80],
             remedy="a newer version of Birchbark may support it",
         )
@@ -199,7 +202,8 @@ def _declared_head(
             where=str(directory),
             wanted=str(PARADE_LAYERS),
         )
-    return Parade(family.transform, family.logits, aggregation)
+    transform = family.transform if vectors == POOLER else None
+    return Parade(transform, family.logits, aggregation)
 
 
 def _output_size(shapes: Mapping[str, list[int]], layer: str) -> int:

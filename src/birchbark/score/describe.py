@@ -76,5 +76,5 @@ def _describe_head(head: Head) -> str:
             return "next-sentence head"
         return f"cross-encoder with {'one logit' if head.logit_count == 1 else 'two logits'}"
     if isinstance(head, Parade):
-        return f"PARADE by {head.aggregation}"
+        return f"PARADE by {head.aggregation}{'' if head.transform else ' of [CLS]'}"
     return f"embedding by {head.mode}"

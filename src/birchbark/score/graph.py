@@ -215,7 +215,7 @@ def _logit(graph: Graph, x: str, config: EncoderConfig, head: Classifier) -> str
     weight = graph.tensor(f"{head.output}.weight", head.logit_count, config.hidden)
     bias = graph.tensor(f"{head.output}.bias", head.logit_count)
     out = graph.dense(  # (B, 1, 1)
-        _transformed(graph, x, config, head),
+        _transformed(graph, x, config, head.transform),
         head.one_logit(weight),
         head.one_logit(bias),
         head.output,
@@ -224,17 +224,17 @@ def _logit(graph: Graph, x: str, config: EncoderConfig, head: Classifier) -> str
     return graph.add("Reshape", out, graph.constant(np.array([-1])))
 
 
-def _transformed(graph: Graph, x: str, config: EncoderConfig, head: Classifier | Parade) -> str:
-    """Apply the head's linear layer and activation to [CLS]: (B, 1, H) → (B, 1, H)."""
-    name, activation = head.transform
+def _transformed(graph: Graph, x: str, config: EncoderConfig, transform: tuple[str, str]) -> str:
+    """Apply a linear layer and an activation to [CLS]: (B, 1, H) → (B, 1, H)."""
+    name, activation = transform
     x = graph.linear(x, name, config.hidden, config.hidden, one_row=True)
     return graph.activate(x, activation)
 
 
 def _passage_vector(graph: Graph, x: str, config: EncoderConfig, head: Parade) -> str:
     """Compute the passage's vector from [CLS]: (B, 1, H) → (B, H)."""
-    out = _transformed(graph, x, config, head)
-    return graph.add("Reshape", out, graph.constant(np.array([-1, config.hidden])))
+    x = _transformed(graph, x, config, head.transform) if head.transform else x
+    return graph.add("Reshape", x, graph.constant(np.array([-1, config.hidden])))
 
 
 def _stack(graph: Graph, vectors: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.train.config import TrainingConfig
 from birchbark.train.masking import LOG_LIKELIHOOD
@@ -47,11 +48,15 @@ def _check_objectives(training: TrainingConfig) -> None:
 def _check_parade(training: TrainingConfig) -> None:
     """Raise InputError for settings that contradict PARADE, which scores whole documents."""
     parade = training.initialisation.parade
-    if parade and training.teachers:
+    if parade and training.distillation:
         raise InputError(
-            "PARADE cannot be distilled, because teachers score texts, not documents",
-            where=f"{training.path}: model.parade",
-            remedy="distil a cross-encoder first, and use it as the base of PARADE",
+            "[match] cannot be combined with PARADE",
+            where=str(training.path),
+            remedy="distil scores, with an objective that has a teacher",
+        )
+    if not parade and training.initialisation.passage_vectors != defaults.PASSAGE_VECTORS:
+        raise InputError(
+            "passage_vectors has no effect without parade", where=f"{training.path}: model"
         )
     if not parade and any(data.passages for data in training.data):
         raise InputError(

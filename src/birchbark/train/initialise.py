@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import defaults
-from birchbark.checkpoint.architecture import Architecture
+from birchbark.checkpoint.architecture import CLS, PASSAGE_VECTOR_KINDS, Architecture
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.encoder_config import EncoderConfig
 from birchbark.checkpoint.encoder_modules import Size, encoder_modules, module_size
@@ -31,6 +31,7 @@ from birchbark.checkpoint.heads import (
     Classifier,
     Parade,
 )
+from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.checkpoint.weights import Tensors, validated_tensor
 from birchbark.errors import InputError
 from birchbark.train.network import Network
@@ -52,7 +53,7 @@ class Initialisation:
     hidden, heads, intermediate: how many hidden dimensions, attention heads and intermediate
     dimensions to copy, counted from the first; None for all. The width of a head cannot change.
     has_new_head: whether the head starts with random weights even if the base has one.
-    parade, pooling, duo, masked: see Architecture.
+    parade, passage_vectors, pooling, duo, masked: see Architecture.
     """
 
     layers: int | None = None
@@ -64,6 +65,7 @@ class Initialisation:
     intermediate: int | None = None
     has_new_head: bool = False
     parade: str | None = None
+    passage_vectors: str = defaults.PASSAGE_VECTORS
     pooling: str | None = None
     duo: bool = False
     masked: bool = False
@@ -72,6 +74,7 @@ class Initialisation:
         for value, known, kind in (
             (self.trainable, TRAINABLE, "part"),
             (self.parade, PARADE_AGGREGATIONS, "aggregation"),
+            (self.passage_vectors, PASSAGE_VECTOR_KINDS, "passage vector"),
             (self.pooling, POOLING_MODES, "pooling"),
         ):
             if value and value not in known:
@@ -91,7 +94,7 @@ class Initialisation:
     @property
     def architecture(self) -> Architecture:
         """The inputs that the network reads, and the output that it computes."""
-        return Architecture(self.parade, self.pooling, self.duo, self.masked)
+        return Architecture(self.parade, self.passage_vectors, self.pooling, self.duo, self.masked)
 
     def source_layers(self, base_layers: int) -> tuple[int, ...]:
         """Return, for each layer of the network, the layer of the base to copy, counted from 0."""
@@ -122,6 +125,9 @@ def open_network(
         head_values = _masked_head(base, stored, shape, rng)
     else:
         head_values = _logit_head(base, stored, shape, rng)
+    if initialisation.parade and initialisation.passage_vectors == CLS:
+        transform = base.family.transform[0]
+        head_values = (named for named in head_values if not named[0].startswith(transform))
     parade_values = _parade_values(base, shape, initialisation.parade, rng)
     for name, value in (*encoder, *head_values, *parade_values):
         # copied to memory that torch aligns: the last bits of some products depend on alignment
@@ -241,8 +247,9 @@ def _parade_values(
 ) -> Named:
     """Yield the weights that aggregate passages: the base's, or new ones.
 
-    New weights are zero for `attn`, so that passages start with equal weights, and random for
-    `transformer`.
+    New weights are zero for `attn`, so that passages start with equal weights. For `transformer`,
+    the token in front of the passages starts with BERT's word embedding of [CLS], as its authors
+    have it, and the other weights are random.
     """
     sizes: dict[str, Size] = {}
     if aggregation == "attn":
@@ -267,8 +274,20 @@ def _parade_values(
             yield name, np.ones(size)
         elif name.endswith(".bias") or aggregation == "attn":
             yield name, np.zeros(size)
+        elif name == PARADE_WEIGHTS["transformer"] and base.config.embedding == base.config.hidden:
+            yield name, _embedding_of_cls(base)[: shape.hidden]
         else:
             yield name, rng.normal(0, INIT_STD, size)
+
+
+def _embedding_of_cls(base: Checkpoint) -> NDArray[Any]:
+    """Return the word embedding of [CLS], (hidden,)."""
+    name = f"{base.family.names.words}.weight"
+    words = validated_tensor(
+        base.tensors(), name, (base.config.vocabulary, base.config.hidden), str(base.weights)
+    )
+    cls = CheckpointTokenizer(base).single_input(np.empty(0, np.int32))[0]
+    return np.array(words[cls])
 
 
 def _with_one_logit(base: Checkpoint) -> Tensors:

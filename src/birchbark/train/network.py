@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from birchbark.checkpoint.architecture import Architecture
+from birchbark.checkpoint.architecture import CLS, Architecture
 from birchbark.checkpoint.encoder_config import EncoderConfig
 from birchbark.checkpoint.families import Family, Names
 from birchbark.checkpoint.heads import (
@@ -129,7 +129,7 @@ class Network:
             if self.architecture.pooling:
                 return self._cosines(x.float(), inputs)  # (pairs,)
             if self.architecture.parade:
-                return self._document_logits(self._transform(x.float()), inputs)  # (documents,)
+                return self._document_logits(self._passage_vectors(x.float()), inputs)
             logits = self._head(x.float())[:, 0]  # (N,)
         return inputs.unsorted(logits)
 
@@ -148,6 +148,10 @@ class Network:
         if self.architecture.pooling == "max":
             return tokens.amax(1)
         return tokens.mean(1) if self.architecture.pooling == "mean" else tokens[:, 0]
+
+    def _passage_vectors(self, x: Any) -> Any:
+        """Turn the [CLS] vectors of passages (N, H) into the vectors that are aggregated."""
+        return x if self.architecture.passage_vectors == CLS else self._transform(x)
 
     def _document_logits(self, vectors: Any, inputs: PackedInputs) -> Any:
         """Return the logits of documents (documents,).

@@ -90,8 +90,12 @@ class PairInputs:
         budget = self.text_budget(pair)
         return [
             self.tokenizer.pair_input(query, self.texts[passage][:budget])
-            for passage in self.pairs.passages(pair)[: self.max_passages]
+            for passage in self.passages(pair)
         ]
+
+    def passages(self, pair: int) -> Indices:
+        """Return the indices of the passages of a pair that are read, one or more, in `texts`."""
+        return self.pairs.passages(pair)[: self.max_passages]
 
     def text_budget(self, pair: int) -> int:
         """Return the maximum number of tokens of a pair's text, or of each of its passages."""
@@ -138,6 +142,17 @@ class PairInputs:
         return len(self.tokenizer.join(empty, empty))
 
     @property
+    def has_documents(self) -> bool:
+        """Whether some pair has several passages."""
+        return len(self.pairs.text) > len(self.pairs)
+
+    @property
+    def characters(self) -> Indices:
+        """The number of characters of each pair's passages that are read, (pairs,)."""
+        sizes = np.array([len(text) for text in self.pairs.texts], np.int64)[self.pairs.text]
+        return self._per_pair(np.add, np.where(self._is_read, sizes, 0))
+
+    @property
     def lengths(self) -> Indices:
         """The number of tokens of each pair after truncation, (pairs,)."""
         query, text = self._token_counts
@@ -168,7 +183,7 @@ class PairInputs:
         """The counts that the model card states, by their keys in its lineage."""
         pairs = self.pairs
         counts = {"queries": len(pairs.queries), "pairs": len(pairs), "cut": self.truncated}
-        if len(pairs.text) > len(pairs):
+        if self.has_documents:
             counts |= {"passages": len(pairs.text), "shortened": self.shortened}
         return counts
 

@@ -113,6 +113,7 @@ def _initialisation(section: Section) -> Initialisation:
         intermediate=section.integer("intermediate", None, minimum=1),
         has_new_head=section.one_of("head", ("base", "new"), defaults.HEAD) == "new",
         parade=section.text("parade", None),
+        passage_vectors=section.text("passage_vectors", defaults.PASSAGE_VECTORS),
         pooling=section.text("pooling", None),
     )
 

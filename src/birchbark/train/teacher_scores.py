@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from birchbark.device.torch_session import session_factory
 from birchbark.errors import InputError
@@ -51,7 +52,8 @@ def with_teacher_targets(
 
     The targets of all other pairs are NaN. Where grades are the targets, a teacher makes those of
     false negatives NaN. Data sets without a teacher are returned unchanged.
-    Raises InputError for a teacher that scores documents, and what `load_scorer` raises.
+    Raises InputError for a teacher that scores documents if the student does not, and what
+    `load_scorer` raises.
     """
     if not any(dataset.config.teachers for dataset in datasets):
         return list(datasets)
@@ -107,8 +109,12 @@ def _model_scores(
     scorer = load_scorer(
         model, pooling=teacher.pooling, precision=teacher.precision, session=session
     )
-    if scorer.width > 1:
-        raise InputError("this model scores documents, not texts", where=f"teacher {model}")
+    if scorer.width > 1 and not dataset.training_pairs.has_documents:
+        raise InputError(
+            "this model scores documents, not texts",
+            where=f"teacher {model}",
+            remedy="set model.parade, or choose another teacher",
+        )
     values, truncated = teacher_scores(dataset.training_pairs, sampled, scorer, scores)
     if truncated:
         log(f"{name}: the teacher truncates {truncated:,} pairs")
@@ -141,45 +147,66 @@ def teacher_scores(
     """Return a teacher's scores (pairs,), and the number of pairs whose text it truncates.
 
     A score is a cosine or MaxSim, at least 0, or a cross-encoder's log-odds; it is NaN for all but
-    the `sampled` pairs. A teacher reads no more of a text than the student does.
+    the `sampled` pairs. The score of a document is that by PARADE, or of its best passage. A
+    teacher reads no more of a text than the student does.
     """
     truncated = done = 0
     pairs = inputs.pairs
     values = np.full(len(pairs), np.nan, np.float32)
-    text_of = pairs.text[pairs.starts[:-1]]  # (pairs,); with teachers, each pair has one text
     with ScoreStore(scores.store, scorer, write=scores.write) as store:
         cached_scorer = CachedScorer(scorer, store)
-        for groups in _batches(pairs, sampled):
-            texts = np.unique(text_of[np.concatenate(groups)]).tolist()
+        for groups in _batches(inputs, sampled):
+            passages = {pair: inputs.passages(pair) for group in groups for pair in group.tolist()}
+            texts = np.unique(np.concatenate(list(passages.values()))).tolist()
             encoded = scorer.encode([pairs.texts[text] for text in texts])
             ids = dict(zip(texts, encoded, strict=True))
             requests: list[tuple[str, list[Ids]]] = []
             for group in groups:
                 query = pairs.queries[pairs.query[group[0]]]
                 token_budget = min(scorer.token_budget(query), inputs.text_budget(group[0]))
-                token_ids = [ids[text] for text in text_of[group].tolist()]
-                truncated += sum(len(of_text) > token_budget for of_text in token_ids)
-                requests.append((query, [of_text[:token_budget] for of_text in token_ids]))
+                read = [[ids[text] for text in passages[pair].tolist()] for pair in group.tolist()]
+                truncated += sum(max(map(len, of_pair)) > token_budget for of_pair in read)
+                flat = [of_text[:token_budget] for of_pair in read for of_text in of_pair]
+                requests.append((query, flat))
             if isinstance(scorer, BiEncoderScorer):
                 _prefetch(scorer, store, requests)
             for (query, token_ids), group in zip(requests, groups, strict=True):
-                values[group] = cached_scorer.score(query, token_ids)
+                counts = [len(passages[pair]) for pair in group.tolist()]
+                values[group] = _document_scores(
+                    cached_scorer, cached_scorer.score(query, token_ids), counts
+                )
                 done += len(group)
                 scores.on_progress(done, len(sampled))
-    if scorer.kind == "cross-encoder":  # its scores are probabilities
+    if scorer.kind in ("cross-encoder", "parade"):  # whose scores are probabilities
         probabilities = np.clip(values.astype(np.float64), 1e-7, 1 - 1e-7)
         values = np.log(probabilities / (1 - probabilities)).astype(np.float32)
     return values, truncated
 
 
-def _batches(pairs: PairTable, sampled: Indices) -> Iterator[list[Indices]]:
+def _document_scores(
+    scorer: CachedScorer, values: Float32s, counts: Sequence[int]
+) -> NDArray[np.float32]:
+    """Return the scores of pairs (pairs,).
+
+    values: the scores (passages,) or vectors (passages, width) of all passages. counts: the number
+    of passages of each pair.
+    """
+    starts = np.cumsum([0, *counts])
+    if scorer.width == 1:
+        return np.maximum.reduceat(values, starts[:-1])
+    documents = np.split(values, starts[1:-1])
+    return np.array([scorer.score_document(vectors)[0] for vectors in documents], np.float32)
+
+
+def _batches(inputs: PairInputs, sampled: Indices) -> Iterator[list[Indices]]:
     """Yield batches of about BATCH_CHARACTERS characters of text.
 
     A batch is a list of groups; a group is an array of sampled pairs of one query.
     """
+    pairs = inputs.pairs
     is_sampled = np.zeros(len(pairs), bool)
     is_sampled[sampled] = True
-    sizes = np.array([len(text) for text in pairs.texts], np.int64)[pairs.text[pairs.starts[:-1]]]
+    sizes = inputs.characters  # (pairs,)
     batch: list[Indices] = []
     size = 0
     for of_query in pairs.by_query:
