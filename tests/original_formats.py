@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+import os
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -41,6 +45,43 @@ TOPIC = """<topic number="{number}">
   <narrative>papers on {query}</narrative>
 </topic>
 """
+
+
+_SUBJECTS = "birch bark canoe river bees dance flower bridge stone iron steam engine forest".split()
+SUBJECT_QUERIES = [
+    " ".join(_SUBJECTS[i : i + 1 + i % 4]) for i in range(len(_SUBJECTS))
+]  # of one to four words; the first one occurs in some of DOCUMENTS
+
+
+def write_marco(root: Path) -> None:
+    """MS MARCO's documents, with queries for training and others, sampled as for the thesis."""
+    marco = root / "msmarco"
+    marco.mkdir()
+    rows = []
+    for number in range(320):
+        document = DOCUMENTS[number % len(DOCUMENTS)]
+        text = " ".join(document.text.split())
+        rows.append(f"D{number}\thttps://example.org/{number}\t{document.title}\t{text}\n")
+    write_gzip(marco / "msmarco-docs.tsv.gz", "".join(rows))
+    for part, first in (("doctrain", 0), ("docdev", 100)):
+        queries, qrels = "", ""
+        for number, query in enumerate(SUBJECT_QUERIES, first):
+            subject = query.split()[0]
+            kind = next(i for i, d in enumerate(DOCUMENTS) if subject in d.text.lower())
+            queries += f"{number}\t{query}\n"
+            qrels += f"{number} 0 D{first + 5 * (number - first) + kind} 1\n"
+        write_gzip(marco / f"msmarco-{part}-queries.tsv.gz", queries)
+        write_gzip(marco / f"msmarco-{part}-qrels.tsv.gz", qrels)
+    script = Path(__file__).parents[1] / "training" / "passages" / "marco.sh"
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    subprocess.run(
+        ["bash", script, marco, root], env=os.environ | {"PATH": path}, check=True, text=True
+    )
+
+
+def write_gzip(path: Path, text: str) -> None:
+    """Write compressed text."""
+    path.write_bytes(gzip.compress(text.encode()))
 
 
 def _write_topics(path: Path) -> None:

@@ -19,42 +19,65 @@ from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
 from birchbark.study.run import run_study
 from conftest import DOCUMENTS, write_bert
-from original_formats import write_cord19, write_core17, write_core18, write_robust04
+from original_formats import (
+    SUBJECT_QUERIES,
+    write_cord19,
+    write_core17,
+    write_core18,
+    write_marco,
+    write_robust04,
+)
 
 ROOT = Path(__file__).parents[2]
 RECIPES = sorted((ROOT / "studies").glob("*.toml"))
-CROSS_ENCODERS = ("birchbark-minilm-l6",)
+CROSS_ENCODERS = {"birchbark-minilm-l6": 6, "Capreolus/bert-base-msmarco": 12}  # name → layers
 EMBEDDINGS = ("birchbark-embedding-l6", "all-MiniLM-L6-v2", "titles-pool/extended")
-LARGE = ("bert-large-uncased",)
+BASES = (
+    "bert-large-uncased",
+    "nreimers/MiniLM-L3-H384-uncased",
+    *(
+        f"google/bert_uncased_L-{layers}_H-{hidden}_A-{hidden // 64}"
+        for layers, hidden in (
+            (12, 768),
+            (8, 512),
+            (6, 768),
+            (4, 768),
+            (4, 512),
+            (4, 256),
+            (2, 128),
+        )
+    ),
+)
 SIZES = {384: 16, 1536: 24, 256: 8, 1024: 16, 128: 4, 512: 8}  # hidden and intermediate dimensions
 HEADS = {12: 4, 8: 2, 4: 1}
-LICENSED: Mapping[str, Callable[[Path], None]] = {
+ORIGINAL: Mapping[str, Callable[[Path], None]] = {
     "birch-robust04": write_robust04,
+    "passages-robust04": write_robust04,
+    "passages-marco": write_marco,
+    "passages-marco-depth": write_marco,
+    "passages-marco-distil": write_marco,
+    "passages-marco-sizes": write_marco,
     "birch-core17": write_core17,
     "birch-core18": write_core18,
     "covid-fields": write_cord19,
     "covid-biencoder": write_cord19,
     "covid-reranking": write_cord19,
 }
-_SUBJECTS = (
-    "birch bark canoe river bees dance flower bridge stone arches iron steam engine forest"
-).split()
-QUERIES = {
-    str(i): " ".join(_SUBJECTS[i : i + 1 + i % 4]) for i in range(len(_SUBJECTS))
-}  # of one to four words
+QUERIES = {str(number): query for number, query in enumerate(SUBJECT_QUERIES)}
 QRELS = "".join(
-    f"{query} 0 {document.doc_id} {int(_SUBJECTS[int(query)] in document.text.lower())}\n"
-    for query in QUERIES
+    f"{query} 0 {document.doc_id} {int(text.split()[0] in document.text.lower())}\n"
+    for query, text in QUERIES.items()
     for document in DOCUMENTS
 )
 
 
 def small_recipe(path: Path, folder: Path, larger: bool) -> Recipe:
     """Copy a recipe with the trainings that it names to `folder`, and write all of its data."""
-    models = {
-        **dict.fromkeys(CROSS_ENCODERS, str(write_bert(folder / "cross", **_SIX, labels=1))),
-        **dict.fromkeys((*EMBEDDINGS, *LARGE), str(write_bert(folder / "embedding", **_SIX))),
-    }
+    embedding = str(write_bert(folder / "embedding", layers=6, positions=512))
+    models = dict.fromkeys((*EMBEDDINGS, *BASES), embedding)
+    for name, layers in CROSS_ENCODERS.items():
+        directory = folder / f"{layers}-layers"
+        models[name] = str(write_bert(directory, layers=layers, positions=512, labels=1))
     for config in (ROOT / "training").rglob("*.toml"):
         copy = folder / config.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -63,13 +86,10 @@ def small_recipe(path: Path, folder: Path, larger: bool) -> Recipe:
     copy.parent.mkdir()
     copy.write_text(toml(_small(tomllib.loads(path.read_text()), models)))
     recipe = read_recipe(copy, larger)
-    if path.stem in LICENSED:
-        LICENSED[path.stem](folder)
+    if path.stem in ORIGINAL:
+        ORIGINAL[path.stem](folder)
     _write_data(recipe, folder)
     return recipe
-
-
-_SIX: dict[str, Any] = {"layers": 6, "positions": 512}
 
 
 def run(recipe: Recipe, folder: Path) -> Outcome:

@@ -19,7 +19,7 @@ LARGER = [path for path in RECIPES if "larger" in Section.table(path)]
 )
 def test_a_recipe_runs(path: Path, larger: bool, tmp_path: Path) -> None:
     """On small files in the formats of its data, with trainings of two steps."""
-    if path.stem == "birch-robust04":
+    if path.stem.endswith("robust04"):
         pytest.importorskip("ncompress")
     recipe = small_recipe(path, tmp_path, larger)
     outcome = run(recipe, tmp_path)

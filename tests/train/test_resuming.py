@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tiny_trainings import alone, one_thread, prepare, settings, toml
 
 from birchbark.train.config import TrainingConfig
 from birchbark.train.training import ProgressReporter, train
+from birchbark.train.training_folder import LOG
 from birchbark.train.training_log import TrainingLog, read_log
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -168,6 +170,20 @@ def test_the_last_model_can_be_kept(tmp_path: Path) -> None:
         assert lineage["trainings"][-1]["best_step"] == kept
         card = (folder / "out" / "model" / "README.md").read_text()
         assert f"4 steps, step {kept} is kept" in card
+
+
+def test_the_model_with_the_lowest_loss_can_be_kept(tmp_path: Path) -> None:
+    """By log-likelihood, the negative mean loss over held-out lists."""
+    rate = {"schedule__learning_rate": 0.3, "schedule__steps": 6}
+    validation = {"every": 1, "measure": "log-likelihood"}
+    training = prepare(tmp_path, **rate, validation=validation)
+    progress = train(training, tmp_path, tmp_path / "out")
+    lines = map(json.loads, (tmp_path / "out" / LOG).read_text().splitlines())
+    validated = [line for line in lines if "values" in line]
+    losses = [line["losses"]["words"] for line in validated]
+    assert [line["values"]["words"] for line in validated] == pytest.approx([-x for x in losses])
+    assert progress.best_step == 1 + int(np.argmin(losses))
+    assert progress.best == pytest.approx(-min(losses))
 
 
 def test_a_finished_training_is_not_repeated(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def test_several_losses_can_be_summed() -> None:
     assert data.teachers == (Teacher(("a", "b")),)
 
 
+BY_LOSS = {"validation": {"measure": "log-likelihood"}}
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"title": None}, "tiny.toml: title: key is missing"),
     ({"sede": 1}, "tiny.toml: sede: unknown key: expected .*seed"),
@@ -114,6 +115,14 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     (
         {"objective": [{}, {"kind": "soft-labels", "teacher": "x", "temperature": 0}]},
         r"objective\[2\]: temperature is out of range: expected a finite number above 0, found 0",
+    ),
+    (
+        {"objective": {"kind": "soft", "teacher": "x"}, **BY_LOSS},
+        "validation.measure: unsuitable measure: expected a ranking measure: held-out pairs have",
+    ),
+    (
+        {"objective": [], "match": {"teacher": "x"}, **BY_LOSS},
+        "validation.measure: unsuitable measure",
     ),
     ({"validation": {"patience": 0}}, "validation.patience: out of range"),
 ]

@@ -12,11 +12,12 @@ from birchbark.study.training_chains import TrainedModel
 POINTS = 40  # maximum number of points per loss curve
 COLUMNS = (
     *columns(Style.COUNT, "steps", "best step"),
-    *columns(Style.MEASURE, "held-out measure", "final held-out loss"),
+    *columns(Style.MEASURE, "held-out measure", "final training loss", "final held-out loss"),
 )
 NOTE = (
     "Steps: the total number. Best step: that of the model evaluated here, which has the best "
-    "measure on the held-out queries. For a chain of training runs, the values are those of the "
+    "measure on the held-out queries. Final training loss: the mean over the last fortieth of the "
+    "steps. For a chain of training runs, the values are those of the "
     "last run."
 )
 
@@ -49,4 +50,9 @@ def training_plots(models: Mapping[str, TrainedModel]) -> tuple[Curves, ...]:
 def _figures(model: TrainedModel) -> tuple[float | int | None, ...]:
     final_losses = [points[-1][1] for points in measure_curves(model.log, "losses").values()]
     loss = sum(final_losses) / len(final_losses) if final_losses else None
-    return model.progress.step, model.progress.best_step, model.progress.best, loss
+    trained = smooth_losses(model.log, POINTS)[-1:]
+    return (
+        *(model.progress.step, model.progress.best_step, model.progress.best),
+        trained[0][1] if trained else None,
+        loss,
+    )

@@ -111,12 +111,17 @@ def _check_masked(training: TrainingConfig) -> None:
             raise InputError(
                 "[masked] cannot be combined with objective, lists or chunk", where=where
             )
-    if (training.validation.measure == LOG_LIKELIHOOD) != bool(masking):
-        wanted = (
-            f"{LOG_LIKELIHOOD}, the only measure with [masked]" if masking else "a ranking measure"
+    by_loss = training.validation.measure == LOG_LIKELIHOOD
+    has_loss = bool(training.objectives) and not initialisation.duo
+    taught = any(data.teachers for data in training.data)
+    if (masking and not by_loss) or (by_loss and not masking and (taught or not has_loss)):
+        raise InputError(
+            "unsuitable measure",
+            where=f"{training.path}: validation.measure",
+            wanted=f"{LOG_LIKELIHOOD}, the only measure with [masked]"
+            if masking
+            else "a ranking measure: held-out pairs have no loss here",
         )
-        where = f"{training.path}: validation.measure"
-        raise InputError("unsuitable measure", where=where, wanted=wanted)
     if masking and (training.distillation or initialisation.parade or initialisation.duo):
         raise InputError(
             "[masked] cannot be combined with match, parade or duo", where=str(training.path)

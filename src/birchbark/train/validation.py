@@ -10,6 +10,7 @@ import numpy as np
 
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import check_averaged, measure
+from birchbark.evaluate.rank_measures import Float64s
 from birchbark.evaluate.significance import mean_interval
 from birchbark.pairs.pair_table import PairTable
 from birchbark.records import Float32s, Qrels, Ranking, Run
@@ -27,8 +28,8 @@ from birchbark.train.pair_inputs import PairInputs
 class ValidationResult:
     """How well a network performs on the held-out queries of a data set.
 
-    values: the measure's value for each query with a relevant text; for a masked model, the
-    log-likelihood of each held-out pair.
+    values: the measure's value for each query with a relevant text; for log-likelihood, the
+    negative loss of each held-out list, or of each pair for a masked model.
     loss: the sum over loss terms of the term's weight times the mean loss per list; None for duo
     and masked models, without loss terms or lists, and if a term has a teacher, because held-out
     pairs have no teacher scores.
@@ -64,8 +65,8 @@ def validate(
     """Return the validation result of each data set with held-out queries, by name.
 
     The measure is computed from a ranking of each query's judged texts; for a duo model, of at most
-    MAX_COMPARED of them. A masked model is not measured by a ranking, but by the log-likelihood of
-    the held-out pairs.
+    MAX_COMPARED of them. Log-likelihood, the only measure for a masked model, is computed without
+    ranking.
     seed: seed for sampling the lists whose loss is computed, and for masking; with equal seeds, all
     validations use the same lists and masks.
     """
@@ -83,7 +84,12 @@ def validate(
             scores, agreement = compare_pairs(learner, inputs)
         else:
             scores = score_pairs(learner, inputs)
-            loss = _loss(dataset, scores, seed)
+            losses = _list_losses(dataset, scores, seed)
+            if losses is not None:
+                loss = float(losses.mean())
+            if measure_name == LOG_LIKELIHOOD:
+                results[name] = ValidationResult(_negative(losses, name), loss)
+                continue
         by_query = measure(*_qrels_and_run(inputs.pairs, scores), (measure_name,)).values[
             measure_name
         ]
@@ -91,8 +97,18 @@ def validate(
     return results
 
 
-def _loss(dataset: TokenisedDataSet, logits: Float32s, seed: int) -> float | None:
-    """Return the weighted sum of mean losses over lists that are sampled as in training.
+def _negative(losses: Float64s | None, name: str) -> list[float]:
+    if losses is None:
+        raise InputError(
+            f"{LOG_LIKELIHOOD} needs held-out lists with a loss",
+            where=name,
+            remedy="hold out more queries, or choose a ranking measure",
+        )
+    return [-loss for loss in losses.tolist()]
+
+
+def _list_losses(dataset: TokenisedDataSet, logits: Float32s, seed: int) -> Float64s | None:
+    """Return the weighted sum of losses of lists that are sampled as in training, (lists,).
 
     The result is None without loss terms or lists, and if a term has a teacher. logits: (pairs,).
     """
@@ -108,10 +124,10 @@ def _loss(dataset: TokenisedDataSet, logits: Float32s, seed: int) -> float | Non
         return None
     targets = [pairs.grades[indices] for indices in lists]
     scores = torch.from_numpy(logits)
-    return sum(
-        term.weight * float(list_losses(term.objective, scores, lists, targets).mean())
-        for term in config.loss_terms
-    )
+    total = np.zeros(len(lists))
+    for term in config.loss_terms:
+        total += term.weight * list_losses(term.objective, scores, lists, targets).numpy()
+    return total
 
 
 def check_validation(datasets: Sequence[TokenisedDataSet], settings: ValidationSettings) -> None:

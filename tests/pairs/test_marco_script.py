@@ -1,0 +1,35 @@
+"""Does training/passages/marco.sh sample MS MARCO's documents as it says?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from birchbark.collection.documents import read_collection
+from birchbark.collection.intake import Intake
+from birchbark.collection.qrels import read_qrels
+from birchbark.collection.queries import read_queries
+from birchbark.pairs.read import read_pairs
+from original_formats import SUBJECT_QUERIES, write_marco
+
+
+def test_training_and_evaluation_share_nothing(tmp_path: Path) -> None:
+    """Each has its relevant documents and others; windows are of documents that BM25 finds."""
+    write_marco(tmp_path)
+    documents, queries = {}, {}
+    for part in ("train", "test"):
+        read = list(read_collection(tmp_path / f"{part}.docs.tsv", Intake()))
+        documents[part] = {document.doc_id for document in read}
+        assert all(document.fields["title"] or document.text for document in read)
+        queries[part] = {query.query_id for query in read_queries(tmp_path / f"{part}.queries.tsv")}
+        grades = read_qrels(tmp_path / f"{part}.qrels").grades
+        assert grades.keys() == queries[part]
+        assert {doc_id for judged in grades.values() for doc_id in judged} <= documents[part]
+        assert len(queries[part]) == len(SUBJECT_QUERIES)
+    assert not documents["train"] & documents["test"]
+    assert not queries["train"] & queries["test"]
+    others = 320 // 32, 320 // 16  # every 32nd and every 16th document, unless it is relevant
+    for part, count in zip(("train", "test"), others, strict=True):
+        assert 0 < len(documents[part]) - len(SUBJECT_QUERIES) <= count
+    pairs = list(read_pairs(tmp_path / "train.windows.tsv", Intake()))
+    assert {pair.doc_id for pair in pairs} <= documents["train"]
+    assert {pair.relevance for pair in pairs} == {0, 1}
