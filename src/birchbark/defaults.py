@@ -34,6 +34,7 @@ VECTOR_BITS: Final = 16
 FIRST_STAGE: Final = "bm25"
 BM25_K1: Final = 0.9
 BM25_B: Final = 0.4
+IDF_DOCUMENTS: Final[Literal["field", "all"]] = "field"  # as in Lucene
 RM3_DOCUMENTS: Final = 10
 RM3_TERMS: Final = 10
 RM3_ORIGINAL_WEIGHT: Final = 0.5

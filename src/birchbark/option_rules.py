@@ -16,6 +16,7 @@ FIRST_STAGE_OPTIONS = (
     "first_stage_model",
     "k1",
     "b",
+    "idf_documents",
     "match",
     "fields",
     "field_bm25",
@@ -46,6 +47,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {  # option → options, at least one of 
 NEEDS_VALUE: Mapping[str, tuple[str, tuple[str, ...]]] = {  # option → (other option, its values)
     "k1": ("first_stage_model", ("bm25",)),
     "b": ("first_stage_model", ("bm25",)),
+    "idf_documents": ("first_stage_model", ("bm25",)),
     "field_bm25": ("first_stage_model", ("bm25",)),
     "rm3": ("first_stage_model", ("bm25", "tfidf")),
     "vocabulary": ("analyzer", ("wordpiece", "porter+wordpiece")),

@@ -21,7 +21,7 @@ from original_formats import COVID_JUDGMENTS, COVID_QUERIES, write_cord19
 from small_study import table_of
 
 RECIPES = Path(__file__).parents[2] / "studies"
-MODELS = re.compile(r'\[?"\.\./training[^\n]*|"all-Mini[^"]*"|"birchbark-[^"]*"')
+MODELS = re.compile(r'\[?"\.\./training[^\n]*|"all-Mini[^"]*"|"(birchbark|bert)-[^"]*"')
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def study(root: Path, name: str, model: str = "") -> Outcome:
     text = (RECIPES / f"{name}.toml").read_text()
     text = MODELS.sub(f'"{model}"', text)
     path = root / f"{name}.toml"
-    path.write_text(text.replace("layer = 5", "layer = 1"))
+    path.write_text(text.replace("layer = 11", "layer = 1"))
     return run_study(read_recipe(path), root, root / name)
 
 
@@ -70,7 +70,7 @@ def test_bi_encoders(root: Path, bert: Callable[..., Path]) -> None:
             scores.append(float(query @ document))
             relevant.append(int(grade) > 0)
     rows = {row.name: row for row in table_of(outcome, "auc").groups[0].rows}
-    assert len(rows) == 9
+    assert len(rows) == 12
     area = rows["embedding, title"].cells[POOLING_MODES.index("mean")].value
     assert area == pytest.approx(auc(np.array(scores), np.array(relevant)), abs=1e-6)
     assert len(table_of(outcome, "match").groups[0].rows) == 4

@@ -14,10 +14,11 @@ from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.evaluate.roc import auc
 from birchbark.experiments.reranking_runs import Pool, ScoredPairs, mean_rank_change, rerank_top
-from birchbark.index.build_index import build_index
+from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.records import Qrels, Ranking, Run
-from birchbark.retrieve.first_stage import rank_query
+from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.retrieve.match import AND
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import score_texts
 from birchbark.segment.by_name import parse_segmenter
@@ -232,3 +233,61 @@ def test_a_grade_above_the_highest(study: SmallStudy, tmp_path: Path) -> None:
     study.replace("highest = 2", "highest = 1")
     with pytest.raises(InputError, match=r"a grade above the highest.*reranking\.highest = 2"):
         study.run()
+
+
+def test_first_stages_of_weighted_fields(study: SmallStudy, tmp_path: Path) -> None:
+    """They rank as `rank_query` does over these fields; vectors can be limited to matches."""
+    fields = "fields = { title = 0.25, text = 0.6 }"
+    stage = f'[[reranking.first_stages]]\nname = "weighted"\n{fields}\nmatch = "and"\n'
+    study.replace("[[collections]]", f"{stage}[[collections]]")
+    study.replace('segments = "title" }', 'segments = "title", match = "and" }')
+    outcome = study.run()
+    schema = Schema(fields={"title": ("title",), "text": ("text",)})
+    index = build_index(DOCUMENTS, tmp_path / "index", schema)
+    expected = FirstStage(fields={"title": 0.25, "text": 0.6}, match=AND)
+    joint = build_index(DOCUMENTS, tmp_path / "joint")
+    for query_id, text in QUERIES.items():
+        ranked = rank_query(index, text, expected).doc_ids
+        assert outcome.runs["Tiny.weighted.as it was"].rankings[query_id].doc_ids == ranked
+        nearest = outcome.runs["Tiny.cosine.as it was"].rankings[query_id].doc_ids
+        assert set(nearest) <= set(rank_query(joint, text, FirstStage(match=AND)).doc_ids)
+    study.replace('name = "weighted"', 'name = "cosine"')
+    with pytest.raises(InputError, match="two rows are called 'cosine'"):
+        study.read()
+
+
+def test_areas_of_judged_pairs(study: SmallStudy, tmp_path: Path) -> None:
+    """Unjudged documents at the top are left out of AUC, and its note says so."""
+    study.replace("top = 1", 'top = 1\nauc_pairs = "judged"')
+    outcome = study.run()
+    grades = read_qrels(tmp_path / "qrels.txt").grades
+    scores, relevant = [], []
+    for query_id, by_document in by_hand(tmp_path, "whole").items():
+        for doc_id in by_document.keys() & grades[query_id].keys():
+            scores.append(by_document[doc_id])
+            relevant.append(grades[query_id][doc_id] > 0)
+    table = table_of(outcome, "auc")
+    area = table.groups[0].rows[0].cells[0].value
+    assert area == pytest.approx(auc(np.array(scores), np.array(relevant)), abs=1e-6)
+    assert "first stage" not in table.note
+
+
+def test_unjudged_documents_can_be_removed_before_reranking(
+    study: SmallStudy, tmp_path: Path
+) -> None:
+    """The top documents are then the first judged ones, whose order is the model's."""
+    study.replace("top = 1", 'top = 1\nremoved = "before"')
+    outcome = study.run()
+    qrels = read_qrels(tmp_path / "qrels.txt")
+    first, scores = outcome.runs["Tiny.BM25.as it was"], by_hand(tmp_path, "whole")
+    rankings = {}
+    for query_id, ranking in first.rankings.items():
+        judged = [d for d in ranking.doc_ids if d in qrels.grades[query_id]]
+        top = sorted(judged[:2], key=lambda d: -scores[query_id][d])
+        order = [*top, *judged[2:]]
+        rankings[query_id] = Ranking.of(order, np.arange(len(order), 0, -1))
+    after = measure(qrels, Run(rankings, "x"), ["nDCG@10"], judged_only=True).means["nDCG@10"]
+    group = table_of(outcome, "reranked").groups[2]
+    assert group.name == "Tiny, BM25, judged documents only"
+    assert group.rows[1].cells[0].value == pytest.approx(after)
+    assert "removed before re-ranking" in table_of(outcome, "depths").note

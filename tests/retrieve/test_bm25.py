@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,9 @@ from birchbark.index.index import Index
 from birchbark.index.layout import FieldTotals
 from birchbark.index.statistics import Statistics, summed_statistics
 from birchbark.index.writer import IndexWriter
-from birchbark.records import Document, Ranking
+from birchbark.records import Document, Query, Ranking
 from birchbark.retrieve.bm25 import BM25
-from birchbark.retrieve.first_stage import FirstStage, match_ratio, rank_query
+from birchbark.retrieve.first_stage import FirstStage, match_ratio, rank_queries, rank_query
 from birchbark.retrieve.match import ALL, AND, OR, Match, Selection, parse_match
 from birchbark.retrieve.query_terms import format_weighted, parse_weighted, query_terms
 from birchbark.retrieve.rank_terms import collect_statistics, rank
@@ -154,6 +155,24 @@ def naive_sum(documents: list[Document], query: str, weights: dict[str, float]) 
     return total
 
 
+def test_idf_can_count_documents_without_the_field(tmp_path: Path) -> None:
+    """N is then the number of all documents, which scales all scores for one term alike."""
+    fields = {"title": ("title",)}
+    index = build_index(DOCUMENTS, tmp_path / "index", Schema("plain", fields=fields))
+    query, stage = Query("1", "birch"), FirstStage(BM25(), {"title": 1.0})
+    ranked = {}
+    for documents in ("field", "all"):
+        of_all = replace(stage, model=BM25(idf_documents=documents))
+        ranked[documents] = rank_queries(index, [query], of_all, depth=5).rankings["1"]
+    assert ranked["field"].doc_ids == ranked["all"].doc_ids == ("canoe",)
+    df, with_title, total = 1, 4, 5  # one of DOCUMENTS has no title
+    idfs = [math.log(1 + (n - df + 0.5) / (df + 0.5)) for n in (with_title, total)]
+    ratio = ranked["all"].scores[0] / ranked["field"].scores[0]
+    assert ratio == pytest.approx(idfs[1] / idfs[0], rel=1e-6)
+    with pytest.raises(InputError, match="unknown documents for idf: expected field or all"):
+        BM25(idf_documents="some")
+
+
 def test_field_scores_are_summed_with_their_weights(tmp_path: Path) -> None:
     """Each field has its own lengths, frequencies and, optionally, model."""
     documents = [Document(f"d{i}", d.fields) for i, d in enumerate(DOCUMENTS)]
@@ -230,7 +249,7 @@ def test_invalid_fields_and_weights_are_refused(tmp_path: Path) -> None:
 def test_an_index_can_be_scored_with_different_statistics(index: Index) -> None:
     """Values cached for one set of statistics are not used for another."""
     weights, select = {"river": 1.0}, Selection(OR, ["river"])
-    short = Statistics(FieldTotals(5, 10), {"river": 3})
+    short = Statistics(FieldTotals(5, 10), 5, {"river": 3})
     fields = {"contents": (1.0, BM25())}
     own = collect_statistics(index, {"contents": BM25()}, ["river"])
     first = rank(index, weights, fields, own, select)

@@ -44,6 +44,23 @@ def test_predictions_ignore_the_masked_token(model: MaskedLanguageModel) -> None
     assert not np.allclose(probabilities, model.predict(around, 1))
 
 
+def test_masks_in_a_text_are_filled(model: MaskedLanguageModel) -> None:
+    """Each with the most probable tokens, where all masks are masked at once."""
+    first, second = model.fill("the [MASK] canoe, [MASK].", 3)
+    ids = np.concatenate([model.tokenizer.encode(["the"])[0], [model.mask]])
+    rest = model.tokenizer.encode(["canoe,", "."])
+    ids = np.concatenate([ids, rest[0], [model.mask], rest[1]]).astype(np.int32)
+    for filled, position in ((first, 1), (second, 4)):
+        probabilities = model.predict(ids, position)
+        best = np.argsort(-probabilities)[:3]
+        assert [token for token, _ in filled] == [VOCABULARY[n] for n in best]
+        assert [p for _, p in filled] == pytest.approx(probabilities[best].tolist())
+    with pytest.raises(InputError, match=r"no \[MASK\] in the text"):
+        model.fill("the canoe", 3)
+    with pytest.raises(InputError, match="the text is too long for the model"):
+        model.fill("birch " * 40 + "[MASK]", 1)
+
+
 def test_variants_are_the_most_probable(model: MaskedLanguageModel) -> None:
     """Each replaces one word that the first stage searches for; compared with brute force."""
     query = "The birch trees, iron"  # trees is tree ##s: one word

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import asdict
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -228,6 +229,29 @@ def test_a_failed_study_leaves_nothing(root: Path) -> None:
     assert not [p for p in root.parent.iterdir() if p.name == "out" or p.name.startswith(".tmp")]
 
 
+def test_given_field_weights_are_a_row(root: Path) -> None:
+    """They rank as the first stage does with them, also with each match."""
+    recipe = root.parent / "fields.toml"
+    text = recipe.read_text()
+    text = text.replace("step = 0.25", "step = 0.25\nweights = {abstract = 2, title = 0.5}")
+    recipe.write_text(text)
+    outcome, _ = study(root, "fields")
+    documents = read_collection(str(root / "tiny/docs.jsonl"), Intake())
+    names = {"title": ["title"], "abstract": ["text"]}
+    index = build_index(documents, root.parent / "index", Schema(fields=names))
+    stage = FirstStage(BM25(1.2, 0.75), {"abstract": 2.0, "title": 0.5})
+    queries = read_queries(root / "tiny/q.tsv")[:4]
+    expected = rank_queries(index, queries, stage).rankings
+    assert outcome.runs["Tiny.2 abstract + .5 title"].rankings == expected
+    assert outcome.runs["Tiny.2 abstract + .5 title, or"].rankings == expected
+    recipe.write_text(text.replace("abstract = 2", "abstarct = 2"))
+    with pytest.raises(InputError, match=r"fields\.weights: no field 'abstarct'"):
+        read_recipe(recipe)
+    recipe.write_text(text.replace("abstract = 2", "abstract = -2"))
+    with pytest.raises(InputError, match="a field weight is out of range"):
+        read_recipe(recipe)
+
+
 def test_fields_that_no_document_has(root: Path) -> None:
     """A misspelled field raises InputError instead of ranking nothing."""
     path = root.parent / "fields.toml"
@@ -400,7 +424,7 @@ def test_committed_results_belong_to_their_recipes(path: Path) -> None:
     for key in ("kind", "title", "source", "depth", "seed"):
         assert results[key] == getattr(recipe, key)
     assert results["study"] == recipe.name
-    assert results["bm25"] == {"k1": recipe.bm25.k1, "b": recipe.bm25.b}
+    assert {"idf_documents": "field", **results["bm25"]} == asdict(recipe.bm25)
     layout = recipe.experiment.layout(recipe.measures)
     measured = {t["name"]: [c["name"] for c in t["columns"]] for t in results["tables"]}
     assert measured == {  # columns may have been added to the layout since

@@ -30,7 +30,11 @@ from original_formats import (
 
 ROOT = Path(__file__).parents[2]
 RECIPES = sorted((ROOT / "studies").glob("*.toml"))
-CROSS_ENCODERS = {"birchbark-minilm-l6": 6, "Capreolus/bert-base-msmarco": 12}  # name → layers
+CROSS_ENCODERS = {
+    "birchbark-minilm-l6": 6,
+    "bert-base-uncased": 12,
+    "Capreolus/bert-base-msmarco": 12,
+}  # name → layers
 EMBEDDINGS = ("birchbark-embedding-l6", "all-MiniLM-L6-v2", "titles-pool/extended")
 BASES = (
     "bert-large-uncased",
@@ -62,6 +66,8 @@ ORIGINAL: Mapping[str, Callable[[Path], None]] = {
     "covid-fields": write_cord19,
     "covid-biencoder": write_cord19,
     "covid-reranking": write_cord19,
+    "covid-proportion": write_cord19,
+    "covid-perturbations": write_cord19,
 }
 QUERIES = {str(number): query for number, query in enumerate(SUBJECT_QUERIES)}
 QRELS = "".join(

@@ -46,6 +46,7 @@ def first_stage(
     *,
     k1: float,
     b: float,
+    idf_documents: str,
     fields: tuple[str, ...],
     field_bm25: tuple[str, ...],
     filters: tuple[str, ...],
@@ -63,14 +64,14 @@ def first_stage(
     from birchbark.retrieve.tfidf import TfIdf
 
     weights = parse_fields(fields or (defaults.INDEXED_FIELD,))
-    model_of_field = parse_field_bm25(field_bm25)
+    model_of_field = parse_field_bm25(field_bm25, idf_documents)
     if unknown := [name for name in model_of_field if name not in weights]:
         raise InputError(
             f"--field-bm25 names the field {unknown[0]!r}, which is not searched",
             wanted=f"one of {', '.join(weights)}",
         )
     return FirstStage(
-        TfIdf() if first_stage_model == "tfidf" else BM25(k1, b),
+        TfIdf() if first_stage_model == "tfidf" else BM25(k1, b, idf_documents),
         weights,
         model_of_field,
         match=match,
@@ -91,7 +92,9 @@ def parse_fields(fields: tuple[str, ...]) -> dict[str, float]:
     return weights
 
 
-def parse_field_bm25(fields: tuple[str, ...]) -> dict[str, WeightingModel]:
+def parse_field_bm25(
+    fields: tuple[str, ...], idf_documents: str = defaults.IDF_DOCUMENTS
+) -> dict[str, WeightingModel]:
     """Parse options NAME=K1/B into field → BM25."""
     from birchbark.retrieve.bm25 import BM25
 
@@ -102,7 +105,7 @@ def parse_field_bm25(fields: tuple[str, ...]) -> dict[str, WeightingModel]:
             k1, b = map(float, parameters.split("/"))
         except ValueError:
             raise InputError("not a field's k1 and b", found=field, wanted="NAME=K1/B") from None
-        models[name] = BM25(k1, b)
+        models[name] = BM25(k1, b, idf_documents)
     return models
 
 

@@ -12,6 +12,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify, progress
 from birchbark.cli.model_check import check
 from birchbark.cli.model_extend import extend_command
+from birchbark.cli.model_fill_mask import fill_mask
 from birchbark.cli.model_quantize import quantize_command
 from birchbark.cli.options import PATH, option, replace_option
 from birchbark.errors import BirchbarkError, InputError
@@ -106,5 +107,5 @@ def _short_commit(directory: Path) -> str:
     return str(read_object(directory / SOURCE).get("commit", ""))[:12] if exists else ""
 
 
-for subcommand in (check, quantize_command, extend_command):
+for subcommand in (check, quantize_command, extend_command, fill_mask):
     command.add_command(subcommand)

@@ -88,6 +88,13 @@ _retrieval_options = option_group(
     option("--k1", default=defaults.BM25_K1, help="BM25: term-frequency saturation."),
     option("--b", default=defaults.BM25_B, help="BM25: length normalisation, 0 to 1."),
     option(
+        "--idf-documents",
+        type=click.Choice(["field", "all"]),
+        default=defaults.IDF_DOCUMENTS,
+        help="BM25: count the documents that have the searched field, or all documents, for a "
+        "term's inverse document frequency.",
+    ),
+    option(
         "--match",
         metavar="MODE",
         help="Which documents are candidates: those with any query term (or), with every term "

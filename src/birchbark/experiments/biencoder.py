@@ -23,7 +23,7 @@ from birchbark.experiments.model_experiment import ModelExperiment
 from birchbark.index.build_index import Schema
 from birchbark.pipeline.dense_engine import parse_vector_match
 from birchbark.records import Run
-from birchbark.retrieve.first_stage import FirstStage, matching_documents, rank_queries
+from birchbark.retrieve.first_stage import FirstStage, matching_ids, rank_queries
 from birchbark.score.layer_encoder import LayerEncoder
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
@@ -253,9 +253,8 @@ class _CollectionResults:
         for query in self._collection.queries:
             doc_ids: set[str] = set(nearest.rankings[query.query_id].doc_ids) if nearest else set()
             if parsed.terms is not None:
-                masks = matching_documents(self._index, query.text, FirstStage(match=parsed.terms))
-                for part, mask in zip(self._index.parts, masks, strict=True):
-                    doc_ids.update(part.doc_ids.take(np.flatnonzero(mask)))
+                stage = FirstStage(match=parsed.terms)
+                doc_ids |= matching_ids(self._index, query.text, stage)
             candidates[query.query_id] = frozenset(doc_ids)
         return candidates
 

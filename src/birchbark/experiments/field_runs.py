@@ -72,13 +72,18 @@ def rank_by_fields(
     }
     joint = dict.fromkeys(weighted, replace(stage, fields={settings.joint: 1.0}))
     compared = {name: run.head(recipe.depth) for name, run in single.items()}
-    added = dict.fromkeys(weighted, stage)
-    for name, stages in ((settings.sum_row, added), (TUNED, weighted), (settings.joint, joint)):
+    given: dict[str, Stages] = {}
+    if settings.weights:
+        given[settings.weighted_row] = dict.fromkeys(
+            weighted, replace(stage, fields=settings.weights)
+        )
+    searched = {**given, TUNED: weighted, settings.joint: joint}
+    for name, stages in {settings.sum_row: dict.fromkeys(weighted, stage), **searched}.items():
         compared[name] = ranker.run(stages, name)
     workspace.progress(f"{collection.name}: ranking with each match")
     matched = {}
     for match_name, match in settings.match.items():
-        for name, stages in ((TUNED, weighted), (settings.joint, joint)):
+        for name, stages in searched.items():
             row = f"{name}, {match_name}"
             matching = {q: replace(stage, match=match) for q, stage in stages.items()}
             matched[row] = ranker.match_ratio(matching), ranker.run(matching, row)

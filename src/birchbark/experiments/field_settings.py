@@ -25,6 +25,7 @@ class FieldSettings:
         names: Indexed field → the document fields that it joins.
         joint: The name of the indexed field that joins all of them.
         analyzer: The name of the analyzer.
+        weights: The given weights of the fields, for a row of their own; empty for no such row.
         tune: The measure for which weights are tuned.
         step: The spacing of the grid of weights, which sum to 1.
         folds: The number of folds.
@@ -35,6 +36,7 @@ class FieldSettings:
     names: Mapping[str, tuple[str, ...]]
     joint: str
     analyzer: str
+    weights: Mapping[str, float]
     tune: str
     step: float
     folds: int
@@ -51,6 +53,7 @@ class FieldSettings:
             names,
             joint,
             section.one_of("analyzer", tuple(NORMALISERS), "english"),
+            _weights(section, names),
             section.text("tune"),
             section.number("step", defaults.TUNING_STEP),
             section.integer("folds", defaults.TUNING_FOLDS, minimum=2),
@@ -87,13 +90,41 @@ class FieldSettings:
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The names of the rows: single fields, their sum, weighted sum, and the joint field."""
-        return (*self.names, self.sum_row, TUNED, self.joint)
+        """The names of the rows: single fields, their sum, weighted sums, and the joint field."""
+        given = [self.weighted_row] if self.weights else []
+        return (*self.names, self.sum_row, *given, TUNED, self.joint)
+
+    @property
+    def weighted_row(self) -> str:
+        """The name of the row with the given weights."""
+        return " + ".join(
+            f"{f'{weight:g}'.removeprefix('0') or 0} {name}"
+            for name, weight in self.weights.items()
+        )
 
     @property
     def sum_row(self) -> str:
         """The name of the row that sums all fields with weight 1."""
         return " + ".join(self.names)
+
+
+def _weights(section: Section, names: Mapping[str, object]) -> dict[str, float]:
+    table = section.section("weights", {})
+    if unknown := [name for name in table.keys if name not in names]:
+        raise InputError(
+            f"no field {unknown[0]!r}",
+            where=section.where("weights"),
+            wanted=", ".join(names),
+        )
+    weights = {name: table.number(name) for name in table.keys}
+    if bad := [weight for weight in weights.values() if not 0 <= weight < float("inf")]:
+        raise InputError(
+            "a field weight is out of range",
+            where=section.where("weights"),
+            wanted="0 or more",
+            found=str(bad[0]),
+        )
+    return weights
 
 
 def _match(section: Section, name: str) -> Match:

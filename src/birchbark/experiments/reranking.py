@@ -24,7 +24,10 @@ from birchbark.experiments.reranking_tables import (
 from birchbark.experiments.training_variants import read_models_and_variants
 from birchbark.index.build_index import Schema
 from birchbark.index.index import Index
+from birchbark.index.layout import CONTENTS, DEFAULT_FIELDS
 from birchbark.records import Run
+from birchbark.retrieve.first_stage import FirstStage, matching_ids, rank_queries
+from birchbark.retrieve.match import parse_match
 from birchbark.score.layer_encoder import LayerEncoder
 from birchbark.score.precision import Precision
 from birchbark.section import Section
@@ -46,6 +49,8 @@ class RerankingExperiment(ModelExperiment):
 
     Attributes:
         fields: Name → segmenter for documents; a document's score is that of its best segment.
+        first_stages: Name → first stage by BM25; empty for BM25 over the joint field. Collections
+            with a given run have no such first stages.
         nearest: An additional first stage, by vectors; None for none.
         settings: The settings of the tables and plots.
         precision: The precision of the models' arithmetic.
@@ -53,6 +58,7 @@ class RerankingExperiment(ModelExperiment):
 
     collection_keys = frozenset({"run"})
     fields: Mapping[str, str]
+    first_stages: Mapping[str, FirstStage]
     nearest: VectorFirstStage | None
     settings: RerankingSettings
     precision: Precision
@@ -70,15 +76,17 @@ class RerankingExperiment(ModelExperiment):
                 raise fault.at(table.where(name)) from None
         if not (compared.by_name and fields):
             raise InputError("models and fields are required", where=section.where())
+        stages = _read_first_stages(section)
         has_nearest = "nearest" in section.keys
         nearest = VectorFirstStage.read(section.section("nearest")) if has_nearest else None
         precisions = [precision.value for precision in Precision]
         precision = Precision(section.one_of("precision", precisions, Precision.FP32.value))
         settings = RerankingSettings.read(section, tuple(compared.by_name))
+        check_run_names([*stages, "cosine"], section.where("first_stages"))
         rows = [f"{model}, {field}" for model in compared.by_name for field in fields]
         check_run_names([FIRST_STAGE_RUN, RANDOM, *rows], section.where())
         section.reject_unknown_keys()
-        return cls(compared, fields, nearest, settings, precision)
+        return cls(compared, fields, stages, nearest, settings, precision)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -147,6 +155,29 @@ class RerankingExperiment(ModelExperiment):
                     found=str(self.settings.highest),
                 )
 
+    @property
+    def _schema(self) -> Schema:
+        """The indexed fields: the joint field, and those of the first stages."""
+        names = {name for stage in self.first_stages.values() for name in stage.fields}
+        single = {name: (name,) for name in sorted(names - {CONTENTS})}
+        return Schema(fields={**DEFAULT_FIELDS, **single})
+
+    def _first_stages(
+        self, recipe: Recipe, workspace: Workspace, collection: TestCollection, index: Index
+    ) -> list[Run]:
+        """Return the first stages of the recipe by BM25, or the run of the collection."""
+        if collection.run or not self.first_stages:
+            runs = first_stages(recipe, workspace, lambda: index, collection, rm3=False)
+            return list(runs.values())
+        return [
+            rank_queries(
+                *(index, collection.queries, replace(stage, model=recipe.bm25)),
+                depth=recipe.depth,
+                tag=name,
+            )
+            for name, stage in self.first_stages.items()
+        ]
+
     def _score(
         self,
         recipe: Recipe,
@@ -155,10 +186,8 @@ class RerankingExperiment(ModelExperiment):
         models: Mapping[str, str],
     ) -> list[ScoredFirstStage]:
         """Score the documents of one collection. Returns its first stages with the scores."""
-        index = workspace.index(collection, Schema())
-        firsts = list(
-            first_stages(recipe, workspace, lambda: index, collection, rm3=False).values()
-        )
+        index = workspace.index(collection, self._schema)
+        firsts = self._first_stages(recipe, workspace, collection, index)
         if self.nearest:
             workspace.progress(f"{collection.name}: vectors of {self.nearest.segments}")
             firsts.append(_rank_by_vectors(self.nearest, recipe, workspace, collection, index))
@@ -184,6 +213,23 @@ class RerankingExperiment(ModelExperiment):
         ]
 
 
+def _read_first_stages(section: Section) -> dict[str, FirstStage]:
+    """Read the tables [[reranking.first_stages]]: name, fields (document field → weight), match."""
+    stages: dict[str, FirstStage] = {}
+    for table in section.sections("first_stages", []):
+        name, weights = table.text("name"), table.section("fields", {})
+        if name in stages:
+            raise InputError("two first stages share a name", where=table.where(), found=name)
+        try:
+            match = parse_match(table.text("match", "or"))
+            fields = {field: weights.number(field) for field in weights.keys}
+            stages[name] = FirstStage(fields=fields or {CONTENTS: 1.0}, match=match)
+        except InputError as fault:
+            raise fault.at(table.where()) from None
+        table.reject_unknown_keys()
+    return stages
+
+
 def _rank_by_vectors(
     stage: VectorFirstStage,
     recipe: Recipe,
@@ -200,4 +246,9 @@ def _rank_by_vectors(
     segmenter = parse_segmenter(stage.segments)
     cosines = compute_cosines(encoder, index, segmenter, collection.queries)
     note_omissions(workspace, index, cosines, encoder)
-    return cosines.run(encoder.poolings[-1], recipe.depth, "cosine")
+    texts = {query.query_id: query.text for query in collection.queries}
+
+    def candidates(query_id: str) -> frozenset[str]:
+        return matching_ids(index, texts[query_id], FirstStage(match=stage.match))
+
+    return cosines.run(encoder.poolings[-1], recipe.depth, "cosine", candidates)

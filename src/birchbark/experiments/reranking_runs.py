@@ -112,12 +112,13 @@ class ScoredPairs:
     relevant: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, scores: Scores, qrels: Qrels) -> ScoredPairs:
-        """Collect all scored pairs. Unjudged pairs count as not relevant."""
+    def of(cls, scores: Scores, qrels: Qrels, *, judged_only: bool = False) -> ScoredPairs:
+        """Collect all scored pairs, or the judged ones. Unjudged pairs count as not relevant."""
         pairs = [
             (value, qrels.grades.get(query_id, {}).get(doc_id, 0) > 0)
             for query_id, by_document in scores.items()
             for doc_id, value in by_document.items()
+            if not judged_only or doc_id in qrels.grades.get(query_id, {})
         ]
         return cls(np.array([s for s, _ in pairs], float), np.array([r for _, r in pairs], bool))
 

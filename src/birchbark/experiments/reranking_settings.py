@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 from birchbark.checkpoint.heads import POOLING_MODES
 from birchbark.errors import InputError
+from birchbark.retrieve.match import ALL, Match, parse_match
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
+
+AFTER, BEFORE = "after", "before"
+ALL_PAIRS, JUDGED_PAIRS = "all", "judged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +45,23 @@ class VectorFirstStage:
         model: Name or directory of the encoder.
         segments: The segmenter; a document's segments are joined into one text.
         mode: The pooling mode; the layer is the last one.
+        match: Which documents are candidates; by default all.
     """
 
     model: str
     segments: str
     mode: str
+    match: Match = ALL
 
     @classmethod
     def read(cls, section: Section) -> VectorFirstStage:
         """Read the table [reranking.nearest] of a recipe."""
+        match = section.text("match", "all")
         stage = cls(
             section.text("model"),
             section.text("segments", "whole"),
             section.one_of("pooling", POOLING_MODES, "mean"),
+            parse_match(match),
         )
         parse_segmenter(stage.segments)
         section.reject_unknown_keys()
@@ -70,6 +78,9 @@ class RerankingSettings:
         highest: The highest grade.
         judged_only: The collections that are shown a second time, with unjudged documents removed
             from the rankings.
+        removed: Whether they are removed `after` re-ranking the top documents, or `before`, so that
+            as many judged documents are re-ranked.
+        auc_pairs: The pairs of which AUC is computed: `all` that are scored, or the `judged` ones.
         histograms: The models whose scores are plotted as histograms.
         over: The number over which AUC is plotted; None for no such plot.
     """
@@ -78,6 +89,8 @@ class RerankingSettings:
     top: int
     highest: int
     judged_only: tuple[str, ...]
+    removed: str
+    auc_pairs: str
     histograms: tuple[str, ...]
     over: ModelParameter | None
 
@@ -97,6 +110,8 @@ class RerankingSettings:
             section.integer("top", 3, minimum=1),
             section.integer("highest", 1, minimum=1),
             section.texts("judged_only", ()),
+            section.one_of("removed", (AFTER, BEFORE), AFTER),
+            section.one_of("auc_pairs", (ALL_PAIRS, JUDGED_PAIRS), ALL_PAIRS),
             histograms,
             ModelParameter.read(section.section("over"), models) if has_over else None,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from birchbark.errors import InputError
 from birchbark.evaluate.grades import grades_at
@@ -16,8 +16,13 @@ from birchbark.experiments.reranking_runs import (
     mean_rank_change,
     rerank_top,
 )
-from birchbark.experiments.reranking_settings import RerankingSettings
-from birchbark.records import Qrels, Run
+from birchbark.experiments.reranking_settings import (
+    AFTER,
+    BEFORE,
+    JUDGED_PAIRS,
+    RerankingSettings,
+)
+from birchbark.records import Qrels, Ranking, Run
 from birchbark.show.plot import Curves, Plot
 from birchbark.show.table import (
     Cell,
@@ -38,10 +43,16 @@ BINS = 20  # bins per histogram of scores
 MAX_BANDS = 3  # plots with more curves show no intervals
 AUC_NOTE = (
     "AUC: the probability that a relevant query–document pair has a higher score than a "
-    "non-relevant pair, over the pairs of all queries: judged documents in the collection, and the "
-    "top {deepest} of each first stage, which count as not relevant if unjudged. Documents without "
-    "the field are left out."
+    "non-relevant pair, over the pairs of all queries: judged documents in the collection{others}. "
+    "Documents without the field are left out."
 )
+UNJUDGED_PAIRS = (
+    ", and the top {deepest} of each first stage, which count as not relevant if unjudged"
+)
+JUDGED_NOTE = {
+    AFTER: " Judged documents only: unjudged documents are removed after re-ranking.",
+    BEFORE: " Judged documents only: unjudged documents are removed before re-ranking.",
+}
 DEPTHS_NOTE = (
     "Difference in {measure} from the first stage when this many of its top documents are "
     "re-ranked, with 95 % intervals (BCa bootstrap over queries). Random: re-ranked in random "
@@ -76,6 +87,17 @@ class ScoredFirstStage:
     def title(self) -> str:
         """The name of its groups of rows."""
         return f"{self.name}, {self.first.tag}"
+
+    def without_unjudged(self) -> ScoredFirstStage:
+        """Return the first stage without unjudged documents."""
+        rankings = {}
+        for query_id, ranking in self.first.rankings.items():
+            judged = self.qrels.grades.get(query_id, {})
+            kept = [n for n, doc_id in enumerate(ranking.doc_ids) if doc_id in judged]
+            rankings[query_id] = Ranking.of(
+                [ranking.doc_ids[n] for n in kept], ranking.scores[kept]
+            )
+        return replace(self, first=Run(rankings, self.first.tag))
 
     def runs(self, depth: int) -> dict[str, Run]:
         """Return row → the run with the top `depth` documents re-ranked."""
@@ -142,11 +164,14 @@ class RerankingReport:
         shown, deepest = settings.shown, settings.deepest
         reranked = self.recipe.comparison("").note("the first stage")
         depths = DEPTHS_NOTE.format(measure=self.measures[0])
+        if settings.judged_only:
+            depths += JUDGED_NOTE[settings.removed]
+        others = (
+            "" if settings.auc_pairs == JUDGED_PAIRS else UNJUDGED_PAIRS.format(deepest=deepest)
+        )
         top = TOP_NOTE.format(top=settings.top, shown=shown, deepest=deepest)
         return {
-            "auc": Heading(
-                "Separation of relevant pairs", "model", AUC_NOTE.format(deepest=deepest)
-            ),
+            "auc": Heading("Separation of relevant pairs", "model", AUC_NOTE.format(others=others)),
             "reranked": Heading(f"Top {shown} re-ranked", "ranked by", reranked),
             "depths": Heading("Re-ranking depth", "ranked by", depths),
             "top": Heading("Grades of the top documents", "ranked by", top),
@@ -169,12 +194,16 @@ class RerankingReport:
         """Return (model, field) → AUC."""
         areas = {}
         for key, scores in stage.scores.items():
-            pairs = ScoredPairs.of(scores, stage.qrels)
+            pairs = self._pairs(scores, stage.qrels)
             try:
                 areas[key] = auc(pairs.scores, pairs.relevant)
             except InputError as fault:
                 raise fault.at(f"collection {stage.name}, field {key[1]}") from None
         return areas
+
+    def _pairs(self, scores: Scores, qrels: Qrels) -> ScoredPairs:
+        judged_only = self.settings.auc_pairs == JUDGED_PAIRS
+        return ScoredPairs.of(scores, qrels, judged_only=judged_only)
 
     def _area_rows(self, areas: Mapping[Pair, float]) -> tuple[Row, ...]:
         models = dict.fromkeys(model for model, _ in areas)
@@ -194,7 +223,7 @@ class RerankingReport:
             plots.append(Curves(f"over-{number}", f"{stage.name}: AUC", over.axis, "AUC", series))
         for model in self.settings.histograms:
             for field in self.fields:
-                shares = ScoredPairs.of(stage.scores[model, field], stage.qrels).histogram(BINS)
+                shares = self._pairs(stage.scores[model, field], stage.qrels).histogram(BINS)
                 name = f"scores-{number}-{len(plots)}"
                 title = f"{stage.name}: scores of {model}, {field}"
                 plots.append(Curves(name, title, "score", "share of pairs", shares))
@@ -208,6 +237,8 @@ class RerankingReport:
         Returns the differences in the first measure at all depths, and the rows of the table with
         all measures at the shown depth.
         """
+        if judged_only and self.settings.removed == BEFORE:
+            stage = stage.without_unjudged()
         deltas: dict[str, dict[int, Difference]] = {}
         rows: tuple[Row, ...] = ()
         for depth in self.settings.depths:

@@ -17,11 +17,13 @@ from birchbark.index.merge import union_of_terms
 class Statistics:
     """The statistics of one field, which can be exported, and summed over several collections.
 
-    totals: the number of documents with a term in the field, and of tokens. frequencies: term →
-    number of documents that contain it; 0 for a term that is not listed.
+    totals: the number of documents with a term in the field, and of tokens. documents: the number
+    of all documents. frequencies: term → number of documents that contain it; 0 for a term that is
+    not listed.
     """
 
     totals: FieldTotals
+    documents: int
     frequencies: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -32,12 +34,14 @@ class Statistics:
     def __add__(self, other: Statistics) -> Statistics:
         frequencies = Counter(self.frequencies)
         frequencies.update(other.frequencies)
-        return Statistics(self.totals + other.totals, frequencies)
+        documents = self.documents + other.documents
+        return Statistics(self.totals + other.totals, documents, frequencies)
 
 
 def field_statistics(index: Index, field: str, terms: Iterable[str]) -> Statistics:
     """Return the statistics of `field` in `index`, with the document frequencies of `terms`."""
-    return Statistics(index.totals(field), index.document_frequencies(tuple(sorted(terms)), field))
+    frequencies = index.document_frequencies(tuple(sorted(terms)), field)
+    return Statistics(index.totals(field), len(index), frequencies)
 
 
 def full_statistics(index: Index, field: str) -> Statistics:

@@ -16,6 +16,8 @@ from birchbark.index.part import PartField
 from birchbark.index.statistics import Statistics
 from birchbark.retrieve.weighting_model import Scoring
 
+IDF_DOCUMENTS = FIELD, ALL = "field", "all"
+
 
 @dataclass(frozen=True, slots=True)
 class BM25:
@@ -25,31 +27,46 @@ class BM25:
     idf_t = ln(1 + (N − df + ½)/(df + ½)).
 
     w_t is the weight of term t in the query, tf its frequency in the field of the document, |d| the
-    number of terms in that field and avg its mean over the N documents that have any. df is the
-    number of documents that contain t. The factor (k1 + 1) of Robertson & Zaragoza (2009) is
-    omitted, as in Lucene; it does not change any ranking. Lengths are exact, whereas Lucene rounds
-    them to one byte. The defaults are Anserini's; the passages paper uses k1 = 1.2 and b = 0.75.
+    number of terms in that field and avg its mean over the documents that have any. df is the
+    number of documents that contain t in the field, and N the number of documents that have any
+    term in it, as in Lucene, or of all documents. The factor (k1 + 1) of Robertson & Zaragoza
+    (2009) is omitted, as in Lucene; it does not change any ranking. Lengths are exact, whereas
+    Lucene rounds them to one byte. The defaults are Anserini's; the passages paper uses k1 = 1.2
+    and b = 0.75.
 
     Attributes:
         k1: How slowly a term's contribution saturates as its frequency grows; 0 or more. With 0,
             the frequency has no effect. Default 0.9.
         b: How strongly scores are normalised by document length, from 0 (not at all) to 1 (fully).
             Default 0.4.
+        idf_documents: What N counts: the documents with a term in the field (`field`) or `all`
+            documents, as in equation 3.14 of the cord paper. They differ for fields that many
+            documents lack. Default `field`.
     """
 
     all_terms: ClassVar[bool] = False
 
     k1: float = defaults.BM25_K1
     b: float = defaults.BM25_B
+    idf_documents: str = defaults.IDF_DOCUMENTS
 
     def __post_init__(self) -> None:
+        if self.idf_documents not in IDF_DOCUMENTS:
+            raise InputError(
+                "unknown documents for idf",
+                wanted=" or ".join(IDF_DOCUMENTS),
+                found=self.idf_documents,
+            )
         if not (self.k1 >= 0 and math.isfinite(self.k1)):
             raise InputError("k1 is out of range", wanted="0 or more", found=str(self.k1))
         require_share("b", self.b)
 
     def scoring(self, weights: Mapping[str, float], statistics: Statistics) -> Scoring:
         """Return how the query `weights` scores documents, given the statistics of the field."""
-        weighted = {term: weight * idf(statistics, term) for term, weight in weights.items()}
+        counts_all = self.idf_documents == ALL
+        documents = statistics.documents if counts_all else statistics.totals.documents
+        frequencies = statistics.frequencies
+        weighted = {t: w * idf(documents, frequencies.get(t, 0)) for t, w in weights.items()}
         floor, slope = self._norm_line(statistics)
         return Scoring(weighted, weighted, 1.0, floor, slope)
 
@@ -64,7 +81,6 @@ class BM25:
         return self.k1 * (1 - self.b), self.k1 * self.b / average
 
 
-def idf(statistics: Statistics, term: str) -> float:
-    """Return ln(1 + (N − df + ½)/(df + ½)) for `term`."""
-    df = statistics.frequencies.get(term, 0)
-    return math.log(1 + (statistics.totals.documents - df + 0.5) / (df + 0.5))
+def idf(documents: int, df: int) -> float:
+    """Return ln(1 + (N − df + ½)/(df + ½)). documents: N."""
+    return math.log(1 + (documents - df + 0.5) / (df + 0.5))

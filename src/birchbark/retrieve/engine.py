@@ -124,7 +124,8 @@ class IndexEngine:
         """
         field = max(self.stage.fields, key=lambda name: self.stage.fields[name])
         statistics = field_statistics(self.index, field, terms)
-        return {term: idf(statistics, term) for term in terms}
+        count, frequencies = statistics.totals.documents, statistics.frequencies
+        return {term: idf(count, frequencies.get(term, 0)) for term in terms}
 
     def attachment(self, name: str) -> Attachment | None:
         """Return the attachment `name` of the index; None if there is none.

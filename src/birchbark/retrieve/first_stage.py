@@ -184,6 +184,18 @@ def matching_documents(
     return candidates(index, stage.fields, Selection(stage.match, terms, stage.filters))
 
 
+def matching_ids(
+    index: Index, query: str | Mapping[str, float], stage: FirstStage = FirstStage()
+) -> frozenset[str]:
+    """Return the ids of all documents that are candidates for the original query."""
+    masks = matching_documents(index, query, stage)
+    return frozenset(
+        doc_id
+        for part, mask in zip(index.parts, masks, strict=True)
+        for doc_id in part.doc_ids.take(np.flatnonzero(mask))
+    )
+
+
 def _weights(index: Index, query: str | Mapping[str, float]) -> Mapping[str, float]:
     return query_terms(index.analyzer, query) if isinstance(query, str) else query
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
-from birchbark.errors import CheckpointError
+from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Float32s, Ids
 from birchbark.score.graph import embeddings, pool, transformer_layer
 from birchbark.score.graph_writer import Graph
@@ -63,6 +63,33 @@ class MaskedLanguageModel:
         powers = np.exp(scores - scores.max())
         probabilities: Float32s = powers / powers.sum()
         return probabilities
+
+    def fill(self, text: str, count: int) -> list[list[tuple[str, float]]]:
+        """Return the `count` most probable tokens, with their probabilities, for each [MASK].
+
+        Each position is predicted from the text around it, in which the others are masked, too.
+        Raises InputError for a text without [MASK], and for one that is too long.
+        """
+        first, *others = self.tokenizer.encode(text.split(MASKS[0]))
+        if not others:
+            raise InputError(f"no {MASKS[0]} in the text", found=repr(text)[:80])
+        parts, positions = [first], []
+        for part in others:
+            positions.append(sum(map(len, parts)))
+            parts += [np.array([self.mask], np.int32), part]
+        ids = np.concatenate(parts)
+        if len(ids) > self.token_budget:
+            raise InputError(
+                "the text is too long for the model",
+                wanted=f"at most {self.token_budget} tokens",
+                found=str(len(ids)),
+            )
+        names, filled = self.tokenizer.id_to_token(), []
+        for position in positions:
+            probabilities = self.predict(ids, position)
+            best = np.argsort(-probabilities, kind="stable")[:count]
+            filled.append([(names[n], float(probabilities[n])) for n in best.tolist()])
+        return filled
 
     def embed(self, ids: Ids) -> Float32s:
         """Return a text's unit vector (hidden,): the mean of its tokens' last-layer vectors."""

@@ -27,10 +27,11 @@ FIRST_STAGES = GIVEN, BM25, BM25_RM3 = "first stage", "BM25", "BM25+RM3"
 
 
 def read_bm25(section: Section) -> bm25.BM25:
-    """Read the keys k1 and b. Raises InputError if one is out of range."""
+    """Read the keys k1, b and idf_documents. Raises InputError if one is out of range."""
     k1, b = section.number("k1", defaults.BM25_K1), section.number("b", defaults.BM25_B)
+    idf_documents = section.text("idf_documents", defaults.IDF_DOCUMENTS)
     try:
-        return bm25.BM25(k1, b)
+        return bm25.BM25(k1, b, idf_documents)
     except InputError as fault:
         raise fault.at(section.where()) from None
 

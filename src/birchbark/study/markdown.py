@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from birchbark.retrieve.bm25 import ALL
 from birchbark.show.format_numbers import (
     format_difference,
     format_interval,
@@ -20,10 +21,11 @@ def render_markdown(recipe: Recipe, outcome: Outcome) -> str:
     parts = [f"# {_plain(recipe.title)}", recipe.source, *recipe.findings.split("\n")]
     for table in outcome.tables:
         parts += [f"## {_plain(table.title)}", "\n".join(_table_lines(table)), table.note]
+    idf = "idf of all documents, " if recipe.bm25.idf_documents == ALL else ""
     parts.append(
         f"Made by `birchbark study run {recipe.path.name}`: BM25 with k1 {recipe.bm25.k1} and b "
-        f"{recipe.bm25.b}, {recipe.depth} documents per query, seed {recipe.seed}. Figures marked "
-        "*published* are quoted from the literature; they were not measured here."
+        f"{recipe.bm25.b}, {idf}{recipe.depth} documents per query, seed {recipe.seed}. Figures "
+        "marked *published* are quoted from the literature; they were not measured here."
     )
     return "\n\n".join(part for part in parts if part) + "\n"
 
