@@ -69,7 +69,7 @@ class TrainedModel:
             if self.architecture.masked and isinstance(base.head, Pooling):
                 mode = base.head.mode  # an adapted embedding model remains an embedding model
             if mode:
-                _write_pooling(scratch, mode, self.config.hidden, base.max_length)
+                write_pooling(scratch, mode, self.config.hidden, base.max_length)
             write_card(scratch, lineage, card_kind(self.architecture))
 
     def _config(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class TrainedModel:
         )
 
 
-def _write_pooling(folder: Path, mode: str, hidden: int, max_length: int) -> None:
+def write_pooling(folder: Path, mode: str, hidden: int, max_length: int) -> None:
     """Write the files that make `folder` an embedding model of sentence-transformers."""
     package = "sentence_transformers.models"
     modules = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]

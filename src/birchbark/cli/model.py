@@ -13,6 +13,7 @@ from birchbark.cli.console import notify, progress
 from birchbark.cli.model_check import check
 from birchbark.cli.model_extend import extend_command
 from birchbark.cli.model_fill_mask import fill_mask
+from birchbark.cli.model_pool import pool_command
 from birchbark.cli.model_quantize import quantize_command
 from birchbark.cli.options import PATH, option, replace_option
 from birchbark.errors import BirchbarkError, InputError
@@ -107,5 +108,5 @@ def _short_commit(directory: Path) -> str:
     return str(read_object(directory / SOURCE).get("commit", ""))[:12] if exists else ""
 
 
-for subcommand in (check, quantize_command, extend_command, fill_mask):
+for subcommand in (check, quantize_command, extend_command, pool_command, fill_mask):
     command.add_command(subcommand)

@@ -1,0 +1,75 @@
+"""How does a model become an embedding model, from one of its layers and without its head?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from birchbark.artifact import write_json
+from birchbark.checkpoint.checkpoint import open_any_head, read_modules
+from birchbark.checkpoint.encoder_modules import encoder_modules
+from birchbark.checkpoint.export import write_pooling
+from birchbark.checkpoint.heads import HEAD_KEY, POOLING_MODES, Pooling
+from birchbark.checkpoint.json_files import read_object
+from birchbark.checkpoint.quantize import model_copy
+from birchbark.errors import InputError
+
+CARD = "README.md"
+
+
+def pool_model(model: Path, pooling: Pooling, target: Path, *, overwrite: bool = False) -> None:
+    """Write the embedding model that pools a layer of `model`, without the layers above it.
+
+    The vectors are those of `model` with this pooling. Other libraries read the directory, too.
+    Raises InputError for a layer that does not exist, for a pooling that gives a vector per token,
+    and if `target` exists and `overwrite` is false; CheckpointError if `model` cannot be read.
+    """
+    if pooling.mode not in POOLING_MODES:
+        raise InputError(
+            "this pooling gives no text vector",
+            wanted=" or ".join(POOLING_MODES),
+            found=pooling.mode,
+        )
+    base = open_any_head(model)
+    layers = base.config.layers if pooling.layer is None else pooling.layer
+    if not 1 <= layers <= base.config.layers:
+        raise InputError(
+            "no such layer",
+            where=str(model),
+            wanted=f"1 to {base.config.layers}",
+            found=str(layers),
+        )
+    if read_modules(model).get("Transformer"):
+        raise InputError(
+            "the model's weights are in a folder of their own",
+            where=str(model),
+            remedy="use that folder as the model",
+        )
+    family, shape = base.family, replace(base.config, layers=layers)
+    modules = encoder_modules(family, shape, tuple(range(layers)))
+    kept = {f"{name}.{kind}" for name, _, _ in modules for kind in ("weight", "bias")}
+    with model_copy(model, target, replace=overwrite) as (folder, tensors):
+        for name in [n for n in tensors if n.removeprefix(family.prefix) not in kept]:
+            del tensors[name]
+        config = read_object(folder / "config.json")
+        for key in (HEAD_KEY, "id2label", "label2id"):
+            config.pop(key, None)
+        size = family.keys.get("num_hidden_layers", "num_hidden_layers")
+        config |= {size: layers, "architectures": [f"{family.classes}Model"]}
+        write_json(folder / "config.json", config)
+        write_pooling(folder, pooling.mode, shape.hidden, base.max_length)
+        _write_card(folder / CARD, base.name, layers, pooling.mode)
+
+
+def _write_card(path: Path, name: str, layers: int, mode: str) -> None:
+    """Say in front of the original card what was made of the model."""
+    note = (
+        f"The first {layers} layers of {name} as an embedding model, by {mode} pooling; made by "
+        "`birchbark model pool`. The card of the original follows.\n\n"
+    )
+    original = path.read_text("utf-8") if path.exists() else ""
+    if original.startswith("---\n") and "\n---\n" in original:  # metadata come first
+        end = original.index("\n---\n") + len("\n---\n")
+        path.write_text(f"{original[:end]}\n{note}{original[end:]}", "utf-8")
+    else:
+        path.write_text(note + original, "utf-8")

@@ -1,0 +1,86 @@
+"""Does a pooled model give the vectors of a layer of the original?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.checkpoint.heads import POOLING_MODES, Pooling
+from birchbark.checkpoint.pool import pool_model
+from birchbark.cli import group
+from birchbark.errors import InputError
+from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.load_scorer import load_scorer
+
+TEXTS = ["birch bark", "the river bridge", "bees dance, iron"]
+
+
+def vectors(model: Path, pooling: Pooling | None = None) -> np.ndarray:
+    """Return the vectors of TEXTS, (texts, hidden)."""
+    scorer = load_scorer(model, threads=1, pooling=pooling)
+    assert isinstance(scorer, EmbeddingScorer)
+    return scorer.embed(scorer.encode(TEXTS))
+
+
+@pytest.mark.parametrize("mode", POOLING_MODES)
+@pytest.mark.parametrize("layer", [1, 2, 3, None])
+def test_vectors_are_those_of_the_layer(
+    bert: Callable[..., Path], mode: str, layer: int | None, tmp_path: Path
+) -> None:
+    """Bit for bit; what other layers and heads need is left out."""
+    model = bert(labels=1, layers=3)
+    (model / "README.md").write_text("---\nlicence: x\n---\n# Original\n")
+    pool_model(model, Pooling(mode, layer), tmp_path / "pooled")
+    expected = vectors(model, Pooling(mode, layer))
+    np.testing.assert_array_equal(vectors(tmp_path / "pooled"), expected)
+    names = Checkpoint.open(tmp_path / "pooled").tensors()
+    assert not any(name.startswith(("classifier", "pooler")) for name in names)
+    assert any(f"layer.{(layer or 3) - 1}." in name for name in names)
+    assert not any(f"layer.{layer or 3}." in name for name in names)
+    config = json.loads((tmp_path / "pooled" / "config.json").read_text())
+    assert config["num_hidden_layers"] == (layer or 3)
+    card = (tmp_path / "pooled" / "README.md").read_text()
+    assert card.startswith("---\nlicence: x\n---\n")
+    assert f"The first {layer or 3} layers" in card
+    assert "# Original" in card
+
+
+def test_what_cannot_be_pooled(bert: Callable[..., Path], tmp_path: Path) -> None:
+    """Layers that do not exist, token vectors, and an existing target without overwriting."""
+    model, target = bert(labels=1, layers=2), tmp_path / "pooled"
+    for layer in (0, 3):
+        with pytest.raises(InputError, match="no such layer: expected 1 to 2"):
+            pool_model(model, Pooling("mean", layer), target)
+    with pytest.raises(InputError, match="gives no text vector"):
+        pool_model(model, Pooling("tokens"), target)
+    pool_model(model, Pooling("mean", 1), target)
+    with pytest.raises(InputError, match="exists"):
+        pool_model(model, Pooling("mean", 2), target)
+    pool_model(model, Pooling("mean", 2), target, overwrite=True)
+    assert Checkpoint.open(target).config.layers == 2
+
+
+def test_a_pooled_model_searches(
+    bert: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its vectors are stored, and found by a search that names it."""
+    model = bert(labels=1, layers=2)
+    monkeypatch.chdir(tmp_path)
+    Path("d.jsonl").write_text(
+        '{"id": "canoe", "text": "A birch canoe."}\n{"id": "bees", "text": "The bees dance."}\n'
+    )
+    for command in (
+        f"model pool {model} --pooling max:1 --to pooled",
+        "index d.jsonl --to d.index",
+        "index attach d.index --vectors pooled",
+        "search d.index canoe --first-stage dense --first-stage-only --json",
+    ):
+        result = CliRunner().invoke(group, command.split())
+        assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout.splitlines()[0])["doc_id"] == "canoe"
