@@ -54,6 +54,11 @@ BASES = (
 )
 SIZES = {384: 16, 1536: 24, 256: 8, 1024: 16, 128: 4, 512: 8}  # hidden and intermediate dimensions
 HEADS = {12: 4, 8: 2, 4: 1}
+IR_DATASETS = {  # key → file in place of ir_datasets:ID
+    "documents": "ir/docs.jsonl",
+    "queries": "ir/queries.tsv",
+    "qrels": "ir/qrels.txt",
+}
 ORIGINAL: Mapping[str, Callable[[Path], None]] = {
     "birch-robust04": write_robust04,
     "passages-robust04": write_robust04,
@@ -81,8 +86,8 @@ def small_recipe(path: Path, folder: Path, larger: bool) -> Recipe:
     """Copy a recipe with the trainings that it names to `folder`, and write all of its data."""
     embedding = str(write_bert(folder / "embedding", layers=6, positions=512))
     models = dict.fromkeys((*EMBEDDINGS, *BASES), embedding)
-    for name, layers in CROSS_ENCODERS.items():
-        directory = folder / f"{layers}-layers"
+    for number, (name, layers) in enumerate(CROSS_ENCODERS.items()):
+        directory = folder / f"cross-encoder-{number}"
         models[name] = str(write_bert(directory, layers=layers, positions=512, labels=1))
     for config in (ROOT / "training").rglob("*.toml"):
         copy = folder / config.relative_to(ROOT)
@@ -117,7 +122,11 @@ def _small(value: Any, models: Mapping[str, str]) -> Any:
         return [_small(item, models) for item in value]
     if not isinstance(value, dict):
         return models.get(value, value) if isinstance(value, str) else value
-    return {key: _shrunk(key.rpartition(".")[2], _small(v, models)) for key, v in value.items()}
+    small = {k: _shrunk(k.rpartition(".")[2], _small(v, models)) for k, v in value.items()}
+    for key, file in IR_DATASETS.items():
+        if str(small.get(key, "")).startswith("ir_datasets:"):
+            small[key] = file
+    return small
 
 
 def _shrunk(name: str, value: Any) -> Any:
