@@ -187,14 +187,17 @@ def write_cord19(root: Path) -> None:
     """CORD-19 with topics and judgments of TREC-COVID; one paper has two rows of metadata."""
     folder = root / "cord19"
     (folder / "parses").mkdir(parents=True)
-    columns = ["cord_uid", "title", "abstract", "publish_time", "pdf_json_files"]
+    columns = ["cord_uid", "title", "abstract", "publish_time", "source_x", "pdf_json_files"]
     with (folder / "metadata.csv").open("w", newline="") as out:
         rows = csv.writer(out)
         rows.writerow(columns)
         for document in DOCUMENTS:
             file = f"parses/{document.doc_id}.json" if document.doc_id != "bees" else ""
-            rows.writerow([document.doc_id, document.title, document.text, "2020-03-01", file])
-        rows.writerow(["forest", "Forest", "", "2020", ""])
+            source = "Medline; PMC" if document.doc_id == "canoe" else "PMC"
+            rows.writerow(
+                [document.doc_id, document.title, document.text, "2020-03-01", source, file]
+            )
+        rows.writerow(["forest", "Forest", "", "2020", "PMC", ""])
     for document in DOCUMENTS:
         body = [{"text": f"{document.text} Iron and stone by the river."}]
         (folder / "parses" / f"{document.doc_id}.json").write_text(json.dumps({"body_text": body}))

@@ -49,6 +49,15 @@ def test_fields(root: Path) -> None:
     counts = {name: cells[0].value for name, cells in rows.items()}
     assert counts == {"title": 4, "text": 5, "body": 4}
     assert rows["body"][2].value == pytest.approx(4 / 5)  # of the judged, which are all
+    sources, years = table_of(outcome, "values").groups[:2]
+    assert [(row.name, row.cells[0].value) for row in sources.rows] == [("PMC", 5), ("Medline", 1)]
+    assert [(row.name, row.cells[0].value) for row in years.rows] == [("2020", 5)]
+    assert sources.rows[1].cells[2].value == pytest.approx(1 / 5)
+    judgments = {
+        r.name: [c.value for c in r.cells] for r in table_of(outcome, "judgments").groups[0].rows
+    }
+    assert judgments["1"] == [3, 2, 1]
+    assert judgments["2"] == [2, 1, 1]
     [ratio] = {
         r.cells[0].value for r in table_of(outcome, "match").groups[0].rows if "and" in r.name
     }

@@ -14,12 +14,14 @@ from birchbark.checkpoint.checkpoint import open_any_head
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import TrainingError
 from birchbark.train import loop
+from birchbark.train import training as training_module
 from birchbark.train.dataset import load_datasets
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.initialise import open_network
 from birchbark.train.loop import Learner, batches_by_length
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.sampler import Sampler
+from birchbark.train.training import ProgressReporter, train
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -230,3 +232,14 @@ def test_the_end_of_another_process_is_reported(monkeypatch: pytest.MonkeyPatch)
     ):
         with pytest.raises(TrainingError, match=message):
             attempt()
+
+
+def test_a_processor_without_bf16_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only for trainings in bf16 on such a processor."""
+    for precision, is_fast in (("bf16", False), ("bf16", True), ("fp32", False)):
+        folder, logged = tmp_path / f"{precision}-{is_fast}", list[str]()
+        monkeypatch.setattr(training_module, "_has_fast_bf16", lambda fast=is_fast: fast)
+        training = prepare(folder, schedule__precision=precision, schedule__steps=1)
+        train(training, folder, folder / "out", reporter=ProgressReporter(logged.append))
+        told = training_module.SLOW_BF16 in logged
+        assert told == (precision == "bf16" and not is_fast)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ from birchbark.study.collections import TestCollection
 from birchbark.study.recipe import Recipe
 from birchbark.study.workspace import Workspace
 
+_DATE = re.compile(r"(\d{4})-\d{2}-\d{2}.*")
 Stages = Mapping[str, FirstStage]  # query_id → its first stage
 
 
@@ -28,6 +30,7 @@ class FieldRuns:
         tuning: The tuning of the field weights.
         matched: Row → (match ratio averaged over queries, run), one row per match and ranking.
         presence: Field → (number of documents, number of judged documents) that have it.
+        counted: Field → value, or its year → (number of documents, number of judged documents).
         documents: The number of documents in the collection.
         judged: The number of judged documents in the collection.
     """
@@ -38,6 +41,7 @@ class FieldRuns:
     tuning: Tuning
     matched: Mapping[str, tuple[float, Run]]
     presence: Mapping[str, tuple[int, int]]
+    counted: Mapping[str, Mapping[str, tuple[int, int]]]
     documents: int
     judged: int
 
@@ -89,10 +93,11 @@ def rank_by_fields(
             matched[row] = ranker.match_ratio(matching), ranker.run(matching, row)
     judged = {doc_id for grades in collection.qrels.grades.values() for doc_id in grades}
     presence = _presence(index, _joined_fields(settings), judged)
+    counted = _counted(index, settings.counted, judged)
     judged_documents = sum(index.find(doc_id) is not None for doc_id in judged)
     return FieldRuns(
         *(collection.name, collection.qrels, compared, tuning, matched),
-        *(presence, len(index), judged_documents),
+        *(presence, counted, len(index), judged_documents),
     )
 
 
@@ -106,6 +111,25 @@ def _presence(index: Index, names: tuple[str, ...], judged: set[str]) -> dict[st
                 is_judged = document.doc_id in judged
                 presence[name] = documents + 1, judged_documents + is_judged
     return presence
+
+
+def _counted(
+    index: Index, names: tuple[str, ...], judged: set[str]
+) -> dict[str, dict[str, tuple[int, int]]]:
+    """Count the documents, and the judged documents, with each value of each field.
+
+    A list of values, separated by semicolons, counts once for each of them. Of a date, its year
+    counts.
+    """
+    counted: dict[str, dict[str, tuple[int, int]]] = {name: {} for name in names}
+    for document in index if names else ():
+        is_judged = document.doc_id in judged
+        for name in names:
+            parts = {part.strip() for part in document.fields.get(name, "").split(";")}
+            for value in {_DATE.sub(r"\1", part) for part in parts}:
+                documents, judged_documents = counted[name].get(value, (0, 0))
+                counted[name][value] = documents + 1, judged_documents + is_judged
+    return counted
 
 
 def _joined_fields(settings: FieldSettings) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ class FieldSettings:
         folds: The number of folds.
         match: Name → the candidate sets to compare.
         baseline: The row with which the others are compared.
+        counted: The document fields whose values are counted, such as sources and dates.
+        judgments: Whether to count each query's judgments by grade.
     """
 
     names: Mapping[str, tuple[str, ...]]
@@ -42,6 +44,8 @@ class FieldSettings:
     folds: int
     match: Mapping[str, Match]
     baseline: str
+    counted: tuple[str, ...] = ()
+    judgments: bool = False
 
     @classmethod
     def read(cls, section: Section) -> FieldSettings:
@@ -59,6 +63,8 @@ class FieldSettings:
             section.integer("folds", defaults.TUNING_FOLDS, minimum=2),
             {name: _match(section, name) for name in section.texts("match", ("or", "and"))},
             section.text("baseline", joint),
+            section.texts("counted", ()),
+            section.boolean("judgments", False),
         )
         settings._check(section)
         section.reject_unknown_keys()

@@ -24,6 +24,12 @@ PRESENCE_NOTE = (
     "Documents that have the field, as a share of all documents and of the documents judged for "
     "any query."
 )
+COUNTED_NOTE = (
+    "Documents with each value, as a share of all documents and of the documents judged for any "
+    "query; of a date, its year. The {most} most frequent values of each field are shown."
+)
+JUDGMENTS_NOTE = "Judged documents of each query, by grade."
+MOST_VALUES = 20
 FOLDS_NOTE = (
     "{folds} folds of queries, drawn with seed {seed}. Each fold is ranked with the weights that "
     "have the best {tune} on the other folds, among all weights that sum to 1 on a grid with step "
@@ -51,8 +57,12 @@ class FieldExperiment(Experiment):
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Map the name of each table to its columns."""
         weights = [f"weight of {name}" for name in self.settings.names]
-        return {
-            "presence": PRESENCE,
+        tables = {"presence": PRESENCE}
+        if self.settings.counted:
+            tables["values"] = PRESENCE
+        if self.settings.judgments:
+            tables["judgments"] = columns(Style.COUNT, "judged", "relevant", "highest grade")
+        return tables | {
             "fields": measure_columns(measures),
             "weights": (
                 Column("queries", Style.COUNT),
@@ -76,6 +86,8 @@ class FieldExperiment(Experiment):
         ]
         groups = {
             "presence": [_presence(result) for result in ranked],
+            "values": [_values(result, name) for result in ranked for name in settings.counted],
+            "judgments": [_judgments(result) for result in ranked],
             "fields": compared,
             "weights": [_weights(result) for result in ranked],
             "match": [
@@ -108,6 +120,8 @@ class FieldExperiment(Experiment):
         )
         return {
             "presence": Heading("Documents with each field", "field", PRESENCE_NOTE),
+            "values": Heading("Values", "value", COUNTED_NOTE.format(most=MOST_VALUES)),
+            "judgments": Heading("Judgments", "query", JUDGMENTS_NOTE),
             "fields": Heading("BM25 by field", "ranked by", comparison.note()),
             "weights": Heading("Tuned weights", "fold", folds),
             "match": Heading("Candidates", "ranked by, match", MATCH_NOTE),
@@ -133,6 +147,27 @@ def _presence(ranked: FieldRuns) -> Group:
         Row.of(name, (count, count / ranked.documents, judged / max(1, ranked.judged)))
         for name, (count, judged) in ranked.presence.items()
     )
+    return Group(ranked.name, tuple(rows))
+
+
+def _values(ranked: FieldRuns, name: str) -> Group:
+    """Make a row for each of the most frequent values of a field."""
+    values = sorted(ranked.counted[name].items(), key=lambda item: (-item[1][0], item[0]))
+    rows = (
+        Row.of(value or "none", (count, count / ranked.documents, judged / max(1, ranked.judged)))
+        for value, (count, judged) in values[:MOST_VALUES]
+    )
+    return Group(f"{ranked.name}, {name}", tuple(rows))
+
+
+def _judgments(ranked: FieldRuns) -> Group:
+    """Count each query's judged documents: all, those with a grade above 0, and the best ones."""
+    highest = max(g for grades in ranked.qrels.grades.values() for g in grades.values())
+    rows = []
+    for query_id, grades in ranked.qrels.grades.items():
+        relevant = sum(grade > 0 for grade in grades.values())
+        best = sum(grade == highest for grade in grades.values())
+        rows.append(Row.of(query_id, (len(grades), relevant, best)))
     return Group(ranked.name, tuple(rows))
 
 

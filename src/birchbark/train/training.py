@@ -57,6 +57,12 @@ class ProgressReporter:
     on_teacher_scores: Callable[[int, int], None] = lambda pairs, total: None
 
 
+SLOW_BF16 = (
+    "note: this processor computes in bf16 several times more slowly than in fp32: "
+    'consider schedule.precision = "fp32"'
+)
+
+
 def train(
     training: TrainingConfig,
     root: Path,
@@ -78,6 +84,8 @@ def train(
     TrainingError for a full disk, too little GPU memory or a damaged state.
     """
     check_device(device)
+    if training.schedule.precision == "bf16" and device == "cpu" and not _has_fast_bf16():
+        reporter.log(SLOW_BF16)
     base = _open_base(training)
     lineage = lineage_of(base, training.base)
     tokenizer = CheckpointTokenizer(base)
@@ -305,6 +313,13 @@ def _explained_out_of_memory() -> Iterator[None]:
             found=first_line(full),
             remedy="lower schedule.batch, and raise schedule.accumulate by the same factor",
         ) from full
+
+
+def _has_fast_bf16() -> bool:
+    """Return whether this processor computes products in bf16 faster than in fp32."""
+    import torch
+
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def check_device(device: str) -> None:
