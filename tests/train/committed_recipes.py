@@ -1,7 +1,7 @@
 """How do tests run a committed recipe with everything small: models, trainings and collections?
 
 Recipe and training configurations are copied, and changed only in sizes: the models that they start
-from are tiny, and a training takes two steps or epochs. Data files are fabricated in their formats.
+from are tiny, and a training takes two steps or one epoch. Data files are fabricated in their formats.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _small_training(values: dict[str, Any], models: Mapping[str, str]) -> dict[s
 
 
 def _small(value: Any, models: Mapping[str, str]) -> Any:
-    """Return TOML values with tiny models, two steps or epochs of training, and sizes to match."""
+    """Return TOML values with tiny models, two steps or an epoch of training, and sizes to match."""
     if isinstance(value, list):
         return [_small(item, models) for item in value]
     if not isinstance(value, dict):
@@ -135,7 +135,9 @@ def _shrunk(name: str, value: Any) -> Any:
         return "fp32"
     if not isinstance(value, int):
         return value
-    if name in ("epochs", "steps", "warmup", "every", "save_every"):
+    if name in ("epochs", "timed"):
+        return 1
+    if name in ("steps", "warmup", "every", "save_every"):
         return min(value, 2)
     sizes = {"hidden": SIZES, "intermediate": SIZES, "heads": HEADS, "take": {}}.get(name)
     return value if sizes is None else sizes.get(value, min(value, 8))
