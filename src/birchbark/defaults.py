@@ -89,7 +89,9 @@ SWAP: Final = 0.1
 TRAINING_MAX_LENGTH: Final = 256  # tokens of an input
 OBJECTIVE: Final = "pointwise"
 LEARNS: Final = "all"  # which weights
-HEAD: Final[Literal["base", "new"]] = "base"  # where the head's first weights come from
+HEAD: Final[Literal["base", "new", "new output"]] = (
+    "base"  # where the head's first weights come from
+)
 LIST_TEXTS: Final = 8
 PASSAGES: Final = 16  # of a document, which PARADE reads in training
 PASSAGE_VECTORS: Final = "pooler"  # of PARADE
@@ -106,8 +108,9 @@ MASKED_SHARE: Final = 0.15  # Devlin et al. 2019
 VALIDATION_MEASURE: Final = "AP"
 KEEP: Final[Literal["best", "last"]] = "best"  # the model of which validation
 
-# Vocabulary extension
-NEW_WORDS: Final = 1000
+# Masked language models
+NEW_WORDS: Final = 1000  # of an extended vocabulary
+FILLED_TOKENS: Final = 5  # for each [MASK]
 
 # Studies
 RECIPE_FOLDER: Final = "studies"

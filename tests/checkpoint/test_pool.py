@@ -28,6 +28,13 @@ def vectors(model: Path, pooling: Pooling | None = None) -> np.ndarray:
     return scorer.embed(scorer.encode(TEXTS))
 
 
+def test_an_embedding_model_is_pooled_otherwise(bert: Callable[..., Path], tmp_path: Path) -> None:
+    """Its own pooling is replaced."""
+    model = bert(layers=2)
+    pool_model(model, Pooling("max", 1), tmp_path / "pooled")
+    np.testing.assert_array_equal(vectors(tmp_path / "pooled"), vectors(model, Pooling("max", 1)))
+
+
 @pytest.mark.parametrize("mode", POOLING_MODES)
 @pytest.mark.parametrize("layer", [1, 2, 3, None])
 def test_vectors_are_those_of_the_layer(
@@ -35,7 +42,9 @@ def test_vectors_are_those_of_the_layer(
 ) -> None:
     """Bit for bit; what other layers and heads need is left out."""
     model = bert(labels=1, layers=3)
-    (model / "README.md").write_text("---\nlicence: x\n---\n# Original\n")
+    (model / "README.md").write_text(
+        "---\nlicense: mit\npipeline_tag: text-ranking\n---\n# Original\n"
+    )
     pool_model(model, Pooling(mode, layer), tmp_path / "pooled")
     expected = vectors(model, Pooling(mode, layer))
     np.testing.assert_array_equal(vectors(tmp_path / "pooled"), expected)
@@ -46,7 +55,9 @@ def test_vectors_are_those_of_the_layer(
     config = json.loads((tmp_path / "pooled" / "config.json").read_text())
     assert config["num_hidden_layers"] == (layer or 3)
     card = (tmp_path / "pooled" / "README.md").read_text()
-    assert card.startswith("---\nlicence: x\n---\n")
+    assert card.startswith("---\nlibrary_name: sentence-transformers\n")
+    assert "license: mit" in card
+    assert "text-ranking" not in card
     assert f"The first {layer or 3} layers" in card
     assert "# Original" in card
 

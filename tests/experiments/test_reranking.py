@@ -251,6 +251,7 @@ def test_first_stages_of_weighted_fields(study: SmallStudy, tmp_path: Path) -> N
         assert outcome.runs["Tiny.weighted.as it was"].rankings[query_id].doc_ids == ranked
         nearest = outcome.runs["Tiny.cosine.as it was"].rankings[query_id].doc_ids
         assert set(nearest) <= set(rank_query(joint, text, FirstStage(match=AND)).doc_ids)
+    assert any(r.doc_ids for r in outcome.runs["Tiny.cosine.as it was"].rankings.values())
     study.replace('name = "weighted"', 'name = "cosine"')
     with pytest.raises(InputError, match="two rows are called 'cosine'"):
         study.read()

@@ -1,7 +1,7 @@
 """How do tests run a committed recipe with everything small: models, trainings and collections?
 
 Recipe and training configurations are copied, and changed only in sizes: the models that they start
-from are tiny, and a training takes two steps or one epoch. Data files are fabricated in their formats.
+from are tiny, and a training takes two steps or one epoch. Data files are fabricated.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _small_training(values: dict[str, Any], models: Mapping[str, str]) -> dict[s
 
 
 def _small(value: Any, models: Mapping[str, str]) -> Any:
-    """Return TOML values with tiny models, two steps or an epoch of training, and sizes to match."""
+    """Return TOML values with tiny models, short trainings, and sizes to match."""
     if isinstance(value, list):
         return [_small(item, models) for item in value]
     if not isinstance(value, dict):

@@ -363,7 +363,7 @@ def test_parade_learns_from_the_scores_of_documents(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("teacher", ["parade", "mono"])
 def test_parade_can_be_distilled(teacher: str, tmp_path: Path) -> None:
-    """The student's scores of held-out documents approach the teacher's."""
+    """By a PARADE, or by a cross-encoder: the loss falls, and the student is a PARADE."""
     parade, _ = write_parade(tmp_path / "m", "max")
     model = parade if teacher == "parade" else write_bert(tmp_path / "mono", labels=1, seed=4)
     changes: dict[str, Any] = {

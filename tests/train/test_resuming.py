@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_trainings import alone, one_thread, prepare, settings, toml
+from tiny_trainings import alone, one_thread, prepare, settings, some_pairs, toml
 
 from birchbark.train.config import TrainingConfig
 from birchbark.train.training import ProgressReporter, train
@@ -173,17 +173,20 @@ def test_the_last_model_can_be_kept(tmp_path: Path) -> None:
 
 
 def test_the_model_with_the_lowest_loss_can_be_kept(tmp_path: Path) -> None:
-    """By log-likelihood, the negative mean loss over held-out lists."""
+    """The loss of a query is the mean over its lists."""
     rate = {"schedule__learning_rate": 0.3, "schedule__steps": 6}
-    validation = {"every": 1, "measure": "log-likelihood"}
+    validation = {"every": 1, "measure": "loss"}
     training = prepare(tmp_path, **rate, validation=validation)
     progress = train(training, tmp_path, tmp_path / "out")
     lines = map(json.loads, (tmp_path / "out" / LOG).read_text().splitlines())
     validated = [line for line in lines if "values" in line]
     losses = [line["losses"]["words"] for line in validated]
-    assert [line["values"]["words"] for line in validated] == pytest.approx([-x for x in losses])
-    assert progress.best_step == 1 + int(np.argmin(losses))
-    assert progress.best == pytest.approx(-min(losses))
+    values = [line["values"]["words"] for line in validated]
+    assert values == pytest.approx(losses)  # each query has as many lists
+    assert progress.best_step == 1 + int(np.argmin(values))
+    assert progress.best == min(values)
+    pairs = [pair for pair in some_pairs(10) if pair.query_id]
+    assert progress.measures["words"]["queries"] < len({pair.query for pair in pairs})
 
 
 def test_a_finished_training_is_not_repeated(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_several_losses_can_be_summed() -> None:
     assert data.teachers == (Teacher(("a", "b")),)
 
 
-BY_LOSS = {"validation": {"measure": "log-likelihood"}}
+BY_LOSS = {"validation": {"measure": "loss"}}
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"title": None}, "tiny.toml: title: key is missing"),
     ({"sede": 1}, "tiny.toml: sede: unknown key: expected .*seed"),

@@ -8,14 +8,15 @@ mkdir -p "$work"
 # Link all data, so that one folder serves training and studies.
 for path in "$data"/*/; do ln -sfn "$(realpath "$path")" "$work/$(basename "$path")"; done
 
-pairs() { # COLLECTION COUNT NAME SHARE STOP-WORDS SHORTER SHUFFLE
-  local collection=$1 count=$2 name=$3 share=$4 stop=$5 shorter=$6 shuffle=$7 title text
+pairs() { # OPTIONS COLLECTION NAME SHARE STOP-WORDS SHORTER SHUFFLE
+  local options=$1 collection=$2 name=$3 share=$4 stop=$5 shorter=$6 shuffle=$7 title text
   read -r title text <<<"$shorter"
-  birchbark pairs title-abstract "$collection" --negative-share "$share" --limit "$count" \
-    --drop-stop-words "$stop" --shorten-title "$title" --shorten-text "$text" --shuffle-title "$shuffle" \
-    --title-title 0 --swap 0 --output "$work/$name.tsv"
+  # shellcheck disable=SC2086
+  birchbark pairs title-abstract "$collection" --negative-share "$share" --drop-stop-words "$stop" \
+    --shorten-title "$title" --shorten-text "$text" --shuffle-title "$shuffle" $options \
+    --output "$work/$name.tsv"
 }
-all_pairs() { # COLLECTION COUNT PREFIX
+all_pairs() { # OPTIONS COLLECTION PREFIX
   # Different shares of negative pairs, with the changes that were best in the report.
   for share in 1 3 5 7 9; do pairs "$1" "$2" "$3false.$share" ".$share" .4 ".2 .3" 0; done
   # All combinations of changes: w drops stop words, s shortens, m shuffles the words of titles.
@@ -28,10 +29,24 @@ all_pairs() { # COLLECTION COUNT PREFIX
   pairs "$1" "$2" "$3wm" .65 .4 "0 0" .2
   pairs "$1" "$2" "$3swm" .65 .4 ".2 .3" .2
 }
-all_pairs "$data/scifact/corpus.jsonl" 6000 ""
+all_pairs "--limit 6000 --title-title 0 --swap 0" "$data/scifact/corpus.jsonl" ""
 birchbark model extend all-MiniLM-L6-v2 "$data/scifact/corpus.jsonl" --words 1000 --to "$work/extended"
 
 if [ -e "$data/cord19/metadata.csv" ]; then
-  all_pairs "$data/cord19" 100000 covid.
+  # Every fourth row: with nine negatives per title, all papers would be too many pairs for memory.
+  # Full texts are not needed.
+  python - "$data/cord19/metadata.csv" > "$work/cord19.jsonl" <<'CODE'
+import csv, json, sys
+csv.field_size_limit(sys.maxsize)
+seen = set()
+with open(sys.argv[1], newline="", encoding="utf-8-sig") as file:
+    for row in csv.DictReader(file):
+        name = row["cord_uid"]
+        if name not in seen:
+            seen.add(name)
+            if len(seen) % 4 == 0:
+                print(json.dumps({"id": name, "title": row["title"], "text": row["abstract"]}))
+CODE
+  all_pairs "" "$work/cord19.jsonl" covid.
   birchbark pairs title-abstract "$data/cord19" --output "$work/covid.tsv"
 fi

@@ -111,7 +111,7 @@ def write_pooling(folder: Path, mode: str, hidden: int, max_length: int) -> None
     pooling["word_embedding_dimension"] = hidden
     pooling["pooling_mode_mean_sqrt_len_tokens"] = False
     limits = {"max_seq_length": max_length, "do_lower_case": False}
-    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling").mkdir(exist_ok=True)
     write_json(folder / "modules.json", listed)
     write_json(folder / "sentence_bert_config.json", limits)
     write_json(folder / "1_Pooling" / "config.json", pooling)

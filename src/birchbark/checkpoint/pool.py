@@ -62,14 +62,15 @@ def pool_model(model: Path, pooling: Pooling, target: Path, *, overwrite: bool =
 
 
 def _write_card(path: Path, name: str, layers: int, mode: str) -> None:
-    """Say in front of the original card what was made of the model."""
+    """Say in front of the original card what was made of the model; only its licence remains."""
     note = (
         f"The first {layers} layers of {name} as an embedding model, by {mode} pooling; made by "
         "`birchbark model pool`. The card of the original follows.\n\n"
     )
     original = path.read_text("utf-8") if path.exists() else ""
-    if original.startswith("---\n") and "\n---\n" in original:  # metadata come first
-        end = original.index("\n---\n") + len("\n---\n")
-        path.write_text(f"{original[:end]}\n{note}{original[end:]}", "utf-8")
-    else:
-        path.write_text(note + original, "utf-8")
+    metadata = ["library_name: sentence-transformers", "pipeline_tag: sentence-similarity"]
+    if original.startswith("---\n") and "\n---\n" in original:
+        former, original = original[len("---\n") :].split("\n---\n", 1)
+        metadata += [line for line in former.split("\n") if line.startswith("license:")]
+    head = "\n".join(["---", *metadata, "---", "", note])
+    path.write_text(head + original, "utf-8")

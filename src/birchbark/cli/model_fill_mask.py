@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from birchbark import defaults
 from birchbark.cli.options import option
 
 
@@ -14,7 +15,9 @@ from birchbark.cli.options import option
 )
 @click.argument("model")
 @click.argument("text")
-@option("--top", type=click.IntRange(1), default=5, help="Tokens to show for each [MASK].")
+@option(
+    "--top", type=click.IntRange(1), default=defaults.FILLED_TOKENS, help="Tokens for each [MASK]."
+)
 def fill_mask(model: str, text: str, top: int) -> None:
     """Print the most probable tokens for each [MASK] in TEXT, with their probabilities.
 

@@ -14,15 +14,15 @@ from birchbark.cli.options import PATH, option, replace_option
     "pool",
     epilog="Example: birchbark model pool covid/model --pooling max:11 --to covid-11-max; "
     "birchbark index attach papers.index --vectors covid-11-max",
-    short_help="Make an embedding model of a layer.",
+    short_help="Turn one layer of a model into an embedding model.",
 )
 @click.argument("model")
 @option(
     "--pooling",
     required=True,
     metavar="METHOD[:LAYER]",
-    help="How the token vectors of a layer become a text's vector: cls, mean or max.  [default: "
-    "last layer]",
+    help="How the token vectors of a layer become a text's vector: cls, mean or max, of the last "
+    "layer unless one is given, from 1.",
 )
 @option("--to", "target", type=PATH, required=True, help="Folder to write.")
 @replace_option("model")

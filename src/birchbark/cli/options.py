@@ -91,8 +91,8 @@ _retrieval_options = option_group(
         "--idf-documents",
         type=click.Choice(["field", "all"]),
         default=defaults.IDF_DOCUMENTS,
-        help="BM25: count the documents that have the searched field, or all documents, for a "
-        "term's inverse document frequency.",
+        help="BM25: how a term's inverse document frequency is computed: from the documents that "
+        "have the searched field, or from all documents.",
     ),
     option(
         "--match",

@@ -94,6 +94,11 @@ def rank_by_fields(
     judged = {doc_id for grades in collection.qrels.grades.values() for doc_id in grades}
     presence = _presence(index, _joined_fields(settings), judged)
     counted = _counted(index, settings.counted, judged)
+    for name, values in counted.items():
+        if values.keys() <= {""}:
+            raise InputError(
+                f"no document has the field {name}", where=f"{recipe.path}: fields.counted"
+            )
     judged_documents = sum(index.find(doc_id) is not None for doc_id in judged)
     return FieldRuns(
         *(collection.name, collection.qrels, compared, tuning, matched),

@@ -28,7 +28,10 @@ COUNTED_NOTE = (
     "Documents with each value, as a share of all documents and of the documents judged for any "
     "query; of a date, its year. The {most} most frequent values of each field are shown."
 )
-JUDGMENTS_NOTE = "Judged documents of each query, by grade."
+JUDGMENTS_NOTE = (
+    "Documents of each query that are judged, have a grade above 0, and have the highest grade of "
+    "the collection."
+)
 MOST_VALUES = 20
 FOLDS_NOTE = (
     "{folds} folds of queries, drawn with seed {seed}. Each fold is ranked with the weights that "
@@ -61,7 +64,9 @@ class FieldExperiment(Experiment):
         if self.settings.counted:
             tables["values"] = PRESENCE
         if self.settings.judgments:
-            tables["judgments"] = columns(Style.COUNT, "judged", "relevant", "highest grade")
+            tables["judgments"] = columns(
+                Style.COUNT, "judged", "relevant", "with the highest grade"
+            )
         return tables | {
             "fields": measure_columns(measures),
             "weights": (

@@ -169,6 +169,12 @@ class RerankingExperiment(ModelExperiment):
         if collection.run or not self.first_stages:
             runs = first_stages(recipe, workspace, lambda: index, collection, rm3=False)
             return list(runs.values())
+        for name in dict.fromkeys(n for s in self.first_stages.values() for n in s.fields):
+            if not index.totals(name).tokens:
+                raise InputError(
+                    f"no document has any term in {name}",
+                    where=f"{recipe.path}: reranking.first_stages, collection {collection.name}",
+                )
         return [
             rank_queries(
                 *(index, collection.queries, replace(stage, model=recipe.bm25)),

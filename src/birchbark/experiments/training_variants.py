@@ -8,6 +8,7 @@ from birchbark.experiments.evidence_settings import EvidenceSettings
 from birchbark.section import Section
 from birchbark.study.models import Models
 from birchbark.study.training_chains import Chain, read_models
+from birchbark.train.read_config import read_training
 from birchbark.train.setting_grid import read_with_settings
 
 
@@ -29,20 +30,23 @@ def read_models_and_variants(section: Section) -> dict[str, str | Chain]:
     """Read the models of a recipe: name → an existing model, or the training runs that make it.
 
     These keys of `section` are read:
-    config: the path of a training configuration, relative to the recipe.
-    settings: changes to it for all variants, by dotted keys.
+    config: the path of a training configuration, relative to the recipe, or of several, each of
+    which starts from the model of the one before.
+    settings: changes to the last one for all variants, by dotted keys.
     variants: tables with a name and further settings.
     models: other models to compare; see `read_models`.
     """
     models = read_models(section.section("models", {}))
     if "config" not in section.keys:
         return models
-    path = section.path.parent / section.text("config")
+    *earlier, path = (section.path.parent / name for name in section.text_or_texts("config"))
+    before = tuple(read_training(Section.table(first), first) for first in earlier)
     config, common = Section.table(path), section.values("settings", {})
     for variant in section.sections("variants"):
         name = variant.text("name")
         if name in models:
             raise InputError(f"two models are called {name!r}", where=variant.where("name"))
-        models[name] = (read_with_settings(config, common | variant.values("settings"), path),)
+        last = read_with_settings(config, common | variant.values("settings"), path)
+        models[name] = (*before, last)
         variant.reject_unknown_keys()
     return models

@@ -50,9 +50,10 @@ def training_plots(models: Mapping[str, TrainedModel]) -> tuple[Curves, ...]:
 def _figures(model: TrainedModel) -> tuple[float | int | None, ...]:
     final_losses = [points[-1][1] for points in measure_curves(model.log, "losses").values()]
     loss = sum(final_losses) / len(final_losses) if final_losses else None
-    trained = smooth_losses(model.log, POINTS)[-1:]
+    steps = [line["loss"] for line in model.log if "loss" in line]
+    last = steps[-(-(-len(steps) // POINTS) or 1) :]
     return (
         *(model.progress.step, model.progress.best_step, model.progress.best),
-        trained[0][1] if trained else None,
+        sum(last) / len(last) if last else None,
         loss,
     )

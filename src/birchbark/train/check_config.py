@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from birchbark import defaults
 from birchbark.errors import InputError
-from birchbark.train.config import TrainingConfig
+from birchbark.train.config import LOSS, TrainingConfig
 from birchbark.train.masking import LOG_LIKELIHOOD
 
 
@@ -111,16 +111,19 @@ def _check_masked(training: TrainingConfig) -> None:
             raise InputError(
                 "[masked] cannot be combined with objective, lists or chunk", where=where
             )
-    by_loss = training.validation.measure == LOG_LIKELIHOOD
-    has_loss = bool(training.objectives) and not initialisation.duo
+    measure, where = training.validation.measure, f"{training.path}: validation.measure"
+    if (measure == LOG_LIKELIHOOD) != bool(masking):
+        wanted = (
+            f"{LOG_LIKELIHOOD}, the only measure with [masked]" if masking else "a ranking measure"
+        )
+        raise InputError("unsuitable measure", where=where, wanted=wanted)
     taught = any(data.teachers for data in training.data)
-    if (masking and not by_loss) or (by_loss and not masking and (taught or not has_loss)):
+    if measure == LOSS and (taught or initialisation.duo or not training.objectives):
+        wanted = "a ranking measure: held-out pairs have no loss here"
+        raise InputError("unsuitable measure", where=where, wanted=wanted)
+    if masking and initialisation.trainable == "output":
         raise InputError(
-            "unsuitable measure",
-            where=f"{training.path}: validation.measure",
-            wanted=f"{LOG_LIKELIHOOD}, the only measure with [masked]"
-            if masking
-            else "a ranking measure: held-out pairs have no loss here",
+            '[masked] cannot be combined with learns = "output"', where=str(training.path)
         )
     if masking and (training.distillation or initialisation.parade or initialisation.duo):
         raise InputError(

@@ -134,10 +134,15 @@ class Schedule:
     save_every: int | None
 
 
+LOSS = "loss"  # as the measure of validation
+
+
 @dataclass(frozen=True, slots=True)
 class ValidationSettings:
     """When the model is measured on held-out queries, and when training stops early.
 
+    measure: a ranking measure, `loss`, of which the lowest is best, or log-likelihood for a masked
+    model.
     every: steps between validations; None to validate at the end of each epoch.
     patience: the number of validations without a better value after which training stops; None to
     never stop early.
@@ -148,6 +153,10 @@ class ValidationSettings:
     every: int | None
     patience: int | None
     keeps_last: bool
+
+    def is_better(self, value: float, best: float) -> bool:
+        """Return whether the mean `value` is better than `best`."""
+        return value < best if self.measure == LOSS else value > best
 
 
 @dataclass(frozen=True, slots=True)

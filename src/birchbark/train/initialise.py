@@ -36,7 +36,7 @@ from birchbark.checkpoint.weights import Tensors, validated_tensor
 from birchbark.errors import InputError
 from birchbark.train.network import Network
 
-TRAINABLE = ("all", "encoder", "head")
+TRAINABLE = ("all", "encoder", "head", "output")
 INIT_STD = 0.02  # standard deviation of a new head's weights, as in Devlin 2019
 Named = Iterable[tuple[str, NDArray[Any]]]  # names and values of weights
 
@@ -47,12 +47,13 @@ class Initialisation:
 
     layers: the number of layers, counted from the first; None for all.
     trainable: `all`; `encoder`, which freezes the word embeddings; or `head`, which trains only the
-    layers after the encoder.
+    layers after the encoder; or `output`, which trains only the last of them.
     dropout: the dropout probability for hidden values and attention weights.
     from_layers: the layers of the base to copy instead, counted from 1.
     hidden, heads, intermediate: how many hidden dimensions, attention heads and intermediate
     dimensions to copy, counted from the first; None for all. The width of a head cannot change.
     has_new_head: whether the head starts with random weights even if the base has one.
+    has_new_output: whether its output layer alone does.
     parade, passage_vectors, pooling, duo, masked: see Architecture.
     """
 
@@ -64,6 +65,7 @@ class Initialisation:
     heads: int | None = None
     intermediate: int | None = None
     has_new_head: bool = False
+    has_new_output: bool = False
     parade: str | None = None
     passage_vectors: str = defaults.PASSAGE_VECTORS
     pooling: str | None = None
@@ -81,7 +83,7 @@ class Initialisation:
                 raise InputError(f"unknown {kind} {value!r}", wanted=f"one of {', '.join(known)}")
         if not 0 <= self.dropout < 1:
             raise InputError("dropout is out of range", wanted="0 up to 1", found=str(self.dropout))
-        if self.pooling and (self.parade or self.trainable == "head" or self.has_new_head):
+        if self.pooling and (self.parade or self._names_head):
             raise InputError(
                 "pooling makes a bi-encoder, which has no head and no passages",
                 found=f"parade {self.parade!r}" if self.parade else "head",
@@ -90,6 +92,11 @@ class Initialisation:
             raise InputError(
                 "layers and from_layers exclude each other", remedy="remove one of them"
             )
+
+    @property
+    def _names_head(self) -> bool:
+        """Whether a setting concerns the head."""
+        return self.trainable in ("head", "output") or self.has_new_head or self.has_new_output
 
     @property
     def architecture(self) -> Architecture:
@@ -119,6 +126,8 @@ def open_network(
     weights = {}
     encoder = _encoder_values(base, shape, initialisation.source_layers(base.config.layers))
     stored = {} if initialisation.has_new_head else _with_one_logit(base)
+    if initialisation.has_new_output:
+        stored = {n: w for n, w in stored.items() if not n.startswith(f"{base.family.logits}.")}
     if initialisation.pooling:
         head_values: Named = ()
     elif initialisation.masked:
@@ -301,6 +310,8 @@ def _with_one_logit(base: Checkpoint) -> Tensors:
 
 def _is_trained(name: str, family: Family, trainable: str) -> bool:
     """Return whether the weights called `name` are trained."""
+    if trainable == "output":
+        return name.startswith(f"{family.logits}.")
     if trainable == "head":
         masked = family.masked
         heads = (masked.linear, masked.norm, masked.bias)

@@ -33,6 +33,8 @@ from birchbark.train.objectives import Objective
 COLLECTION = "documents", "queries", "qrels"
 T = TypeVar("T")
 
+HEADS = ("base", "new", "new output")
+
 
 def read_training(values: Mapping[str, Any], path: Path) -> TrainingConfig:
     """Parse `values`, the contents of the TOML file at `path`.
@@ -111,7 +113,8 @@ def _initialisation(section: Section) -> Initialisation:
         hidden=section.integer("hidden", None, minimum=1),
         heads=section.integer("heads", None, minimum=1),
         intermediate=section.integer("intermediate", None, minimum=1),
-        has_new_head=section.one_of("head", ("base", "new"), defaults.HEAD) == "new",
+        has_new_head=(head := section.one_of("head", HEADS, defaults.HEAD)) == "new",
+        has_new_output=head == "new output",
         parade=section.text("parade", None),
         passage_vectors=section.text("passage_vectors", defaults.PASSAGE_VECTORS),
         pooling=section.text("pooling", None),

@@ -225,7 +225,8 @@ class _Job:
         losses = {name: result.loss for name, result in results.items() if result.loss is not None}
         mean = sum(values.values()) / len(values)
         has_measured_loss = self.training.masking or self.training.objectives
-        is_best = progress.best is None or mean > progress.best or not has_measured_loss
+        best = progress.best
+        is_best = best is None or settings.is_better(mean, best) or not has_measured_loss
         progress.stale = 0 if is_best else progress.stale + 1
         progress.best = mean if is_best else progress.best
         is_kept = is_best or settings.keeps_last
@@ -319,7 +320,10 @@ def _has_fast_bf16() -> bool:
     """Return whether this processor computes products in bf16 faster than in fp32."""
     import torch
 
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    if not torch.backends.mkldnn.is_available():
+        return False
+    supported = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
+    return bool(supported())
 
 
 def check_device(device: str) -> None:

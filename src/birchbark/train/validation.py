@@ -14,7 +14,7 @@ from birchbark.evaluate.rank_measures import Float64s
 from birchbark.evaluate.significance import mean_interval
 from birchbark.pairs.pair_table import PairTable
 from birchbark.records import Float32s, Qrels, Ranking, Run
-from birchbark.train.config import ValidationSettings
+from birchbark.train.config import LOSS, ValidationSettings
 from birchbark.train.dataset import MAX_COMPARED, TokenisedDataSet
 from birchbark.train.lists import sample_lists
 from birchbark.train.loop import INFERENCE_TOKENS, Learner, batches_by_length, list_losses
@@ -28,8 +28,8 @@ from birchbark.train.pair_inputs import PairInputs
 class ValidationResult:
     """How well a network performs on the held-out queries of a data set.
 
-    values: the measure's value for each query with a relevant text; for log-likelihood, the
-    negative loss of each held-out list, or of each pair for a masked model.
+    values: the measure's value for each query with a relevant text; for `loss`, the mean loss of
+    each query's lists; for a masked model, the log-likelihood of each held-out pair.
     loss: the sum over loss terms of the term's weight times the mean loss per list; None for duo
     and masked models, without loss terms or lists, and if a term has a teacher, because held-out
     pairs have no teacher scores.
@@ -65,8 +65,7 @@ def validate(
     """Return the validation result of each data set with held-out queries, by name.
 
     The measure is computed from a ranking of each query's judged texts; for a duo model, of at most
-    MAX_COMPARED of them. Log-likelihood, the only measure for a masked model, is computed without
-    ranking.
+    MAX_COMPARED of them. `loss`, and the log-likelihood of a masked model, need no ranking.
     seed: seed for sampling the lists whose loss is computed, and for masking; with equal seeds, all
     validations use the same lists and masks.
     """
@@ -86,9 +85,9 @@ def validate(
             scores = score_pairs(learner, inputs)
             losses = _list_losses(dataset, scores, seed)
             if losses is not None:
-                loss = float(losses.mean())
-            if measure_name == LOG_LIKELIHOOD:
-                results[name] = ValidationResult(_negative(losses, name), loss)
+                loss = float(np.concatenate(losses).mean())
+            if measure_name == LOSS:
+                results[name] = ValidationResult(_means(losses, name), loss)
                 continue
         by_query = measure(*_qrels_and_run(inputs.pairs, scores), (measure_name,)).values[
             measure_name
@@ -97,18 +96,20 @@ def validate(
     return results
 
 
-def _negative(losses: Float64s | None, name: str) -> list[float]:
+def _means(losses: Sequence[Float64s] | None, name: str) -> list[float]:
     if losses is None:
         raise InputError(
-            f"{LOG_LIKELIHOOD} needs held-out lists with a loss",
+            "no held-out list has a loss",
             where=name,
             remedy="hold out more queries, or choose a ranking measure",
         )
-    return [-loss for loss in losses.tolist()]
+    return [float(of_query.mean()) for of_query in losses]
 
 
-def _list_losses(dataset: TokenisedDataSet, logits: Float32s, seed: int) -> Float64s | None:
-    """Return the weighted sum of losses of lists that are sampled as in training, (lists,).
+def _list_losses(dataset: TokenisedDataSet, logits: Float32s, seed: int) -> list[Float64s] | None:
+    """Return each query's losses of lists that are sampled as in training, (lists,) each.
+
+    A list's loss is the weighted sum over loss terms.
 
     The result is None without loss terms or lists, and if a term has a teacher. logits: (pairs,).
     """
@@ -127,7 +128,9 @@ def _list_losses(dataset: TokenisedDataSet, logits: Float32s, seed: int) -> Floa
     total = np.zeros(len(lists))
     for term in config.loss_terms:
         total += term.weight * list_losses(term.objective, scores, lists, targets).numpy()
-    return total
+    query = pairs.query[[indices[0] for indices in lists]]  # (lists,)
+    order = np.argsort(query, kind="stable")
+    return np.split(total[order], np.flatnonzero(np.diff(query[order])) + 1)
 
 
 def check_validation(datasets: Sequence[TokenisedDataSet], settings: ValidationSettings) -> None:
@@ -136,7 +139,7 @@ def check_validation(datasets: Sequence[TokenisedDataSet], settings: ValidationS
     It cannot work if the measure is unknown, if a data set has no held-out query with a relevant
     text, or if patience is set without held-out queries.
     """
-    if settings.measure != LOG_LIKELIHOOD:
+    if settings.measure not in (LOSS, LOG_LIKELIHOOD):
         check_averaged((settings.measure,))
     for dataset in datasets:
         pairs = dataset.heldout_pairs.pairs
