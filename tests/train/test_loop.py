@@ -243,3 +243,23 @@ def test_a_processor_without_bf16_is_told(tmp_path: Path, monkeypatch: pytest.Mo
         train(training, folder, folder / "out", reporter=ProgressReporter(logged.append))
         told = training_module.SLOW_BF16 in logged
         assert told == (precision == "bf16" and not is_fast)
+
+
+def test_a_new_output_layer_keeps_the_pooler(tmp_path: Path) -> None:
+    """Only the output layer is random, by the seed, and with `output` it alone is trained."""
+    changes: dict[str, Any] = {"model": {"head": "new output", "learns": "output", "dropout": 0.0}}
+    training = prepare(tmp_path, **changes)
+    base = open_any_head(Path(training.base), "tiny")
+    first, other = (
+        open_network(base, training.initialisation, seed, "cpu").weights for seed in (0, 1)
+    )
+    stored = base.tensors()
+    differing = {name for name, w in first.items() if not torch.equal(w, other[name])}
+    assert differing == {"classifier.weight"}
+    for name in first.keys() - {"classifier.weight", "classifier.bias"}:
+        np.testing.assert_array_equal(first[name].detach().numpy(), stored[name])
+    learner = learner_of(tmp_path, **changes)
+    before = {name: weight.detach().clone() for name, weight in learner.network.weights.items()}
+    after = trained(learner)
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed == {"classifier.weight", "classifier.bias"}

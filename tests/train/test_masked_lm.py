@@ -280,6 +280,7 @@ def test_only_relevant_pairs_are_trained_on(tmp_path: Path) -> None:
         ({"lists": {"each": "positive"}}, r"\[masked\] cannot be combined"),
         ({"validation.measure": "AP"}, "unsuitable measure: expected log-likelihood"),
         ({"model": {"parade": "avg"}}, r"\[masked\] cannot be combined"),
+        ({"model": {"learns": "output"}}, r"\[masked\] cannot be combined with learns"),
     ],
 )
 def test_contradicting_settings(tmp_path: Path, changes: Mapping[str, Any], message: str) -> None:
