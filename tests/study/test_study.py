@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import tomllib
 from dataclasses import asdict
 from html.parser import HTMLParser
 from pathlib import Path
@@ -435,6 +436,13 @@ def test_committed_results_belong_to_their_recipes(path: Path) -> None:
     assert all(
         text in readme for text in (recipe.title, recipe.source, *recipe.findings.split("\n"))
     )
+
+
+@pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda p: p.stem)
+def test_larger_settings_can_be_read(path: Path) -> None:
+    """They name existing settings, and contradict no others."""
+    if "larger" in tomllib.loads(path.read_text()):
+        assert read_recipe(path, larger=True).larger
 
 
 def test_other_models_precede_the_variants_of_a_training() -> None:
