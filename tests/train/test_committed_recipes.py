@@ -9,6 +9,8 @@ from committed_recipes import RECIPES, run, small_recipe
 
 from birchbark.section import Section
 
+pytest.importorskip("torch", reason="torch is not installed")
+
 
 def names_models(path: Path) -> bool:
     """Return whether the larger settings have models of their own, and not only other numbers."""
