@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 
 from birchbark.show.plot import Curves
 from birchbark.show.table import Group, Row, Style, Table, columns
@@ -51,7 +52,7 @@ def _figures(model: TrainedModel) -> tuple[float | int | None, ...]:
     final_losses = [points[-1][1] for points in measure_curves(model.log, "losses").values()]
     loss = sum(final_losses) / len(final_losses) if final_losses else None
     steps = [line["loss"] for line in model.log if "loss" in line]
-    last = steps[-(-(-len(steps) // POINTS) or 1) :]
+    last = steps[-max(1, ceil(len(steps) / POINTS)) :]
     return (
         *(model.progress.step, model.progress.best_step, model.progress.best),
         sum(last) / len(last) if last else None,

@@ -105,6 +105,7 @@ def _masking(section: Section) -> Masking:
 
 
 def _initialisation(section: Section) -> Initialisation:
+    head = section.one_of("head", HEADS, defaults.HEAD)
     return Initialisation(
         layers=section.integer("layers", None, minimum=1),
         trainable=section.text("learns", defaults.LEARNS),
@@ -113,7 +114,7 @@ def _initialisation(section: Section) -> Initialisation:
         hidden=section.integer("hidden", None, minimum=1),
         heads=section.integer("heads", None, minimum=1),
         intermediate=section.integer("intermediate", None, minimum=1),
-        has_new_head=(head := section.one_of("head", HEADS, defaults.HEAD)) == "new",
+        has_new_head=head == "new",
         has_new_output=head == "new output",
         parade=section.text("parade", None),
         passage_vectors=section.text("passage_vectors", defaults.PASSAGE_VECTORS),
