@@ -89,9 +89,7 @@ SWAP: Final = 0.1
 TRAINING_MAX_LENGTH: Final = 256  # tokens of an input
 OBJECTIVE: Final = "pointwise"
 LEARNS: Final = "all"  # which weights
-HEAD: Final[Literal["base", "new", "new output"]] = (
-    "base"  # where the head's first weights come from
-)
+HEAD: Final = "base"  # where the head's first weights come from
 LIST_TEXTS: Final = 8
 PASSAGES: Final = 16  # of a document, which PARADE reads in training
 PASSAGE_VECTORS: Final = "pooler"  # of PARADE

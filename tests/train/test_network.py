@@ -185,7 +185,7 @@ def test_a_new_head_ignores_that_of_the_base(tmp_path: Path) -> None:
     """Its weights are random, though the base has a head; the encoder is that of the base."""
     base = open_any_head(write_bert(tmp_path / "bert", labels=1), "tiny")
     copied, new, other = (
-        open_network(base, Initialisation(has_new_head=is_new), seed, "cpu").weights
+        open_network(base, Initialisation(head="new" if is_new else "base"), seed, "cpu").weights
         for is_new, seed in ((False, 1), (True, 1), (True, 2))
     )
     changed = {name for name in copied if not torch.equal(copied[name], new[name])}

@@ -33,19 +33,14 @@ all_pairs "--limit 6000 --title-title 0 --swap 0" "$data/scifact/corpus.jsonl" "
 birchbark model extend all-MiniLM-L6-v2 "$data/scifact/corpus.jsonl" --words 1000 --to "$work/extended"
 
 if [ -e "$data/cord19/metadata.csv" ]; then
-  # Every fourth row: with nine negatives per title, all papers would be too many pairs for memory.
-  # Full texts are not needed.
-  python - "$data/cord19/metadata.csv" > "$work/cord19.jsonl" <<'CODE'
-import csv, json, sys
-csv.field_size_limit(sys.maxsize)
-seen = set()
-with open(sys.argv[1], newline="", encoding="utf-8-sig") as file:
-    for row in csv.DictReader(file):
-        name = row["cord_uid"]
-        if name not in seen:
-            seen.add(name)
-            if len(seen) % 4 == 0:
-                print(json.dumps({"id": name, "title": row["title"], "text": row["abstract"]}))
+  # Every fourth paper: with nine negatives per title, all papers would be too many pairs for memory.
+  python - "$data/cord19" > "$work/cord19.jsonl" <<'CODE'
+import json, sys
+from birchbark.collection.documents import read_collection
+
+for number, paper in enumerate(read_collection(sys.argv[1]), 1):
+    if number % 4 == 0:
+        print(json.dumps({"id": paper.doc_id, "title": paper.title, "text": paper.text}))
 CODE
   all_pairs "" "$work/cord19.jsonl" covid.
   birchbark pairs title-abstract "$data/cord19" --output "$work/covid.tsv"

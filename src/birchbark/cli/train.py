@@ -160,10 +160,8 @@ def _plots(lines: Sequence[Mapping[str, Any]]) -> dict[str, Curves]:
 
 def _print_grid(results: Sequence[tuple[Variant, Progress, float]], output: Path) -> None:
     """Print the results of the grid as a table, best variant first, and write them to grid.json."""
-    from birchbark.train.config import LOSS
-
     keys = list(results[0][0].settings)
-    sign = 1 if results[0][0].training.validation.measure == LOSS else -1
+    sign = 1 if results[0][0].training.validation.lowest_is_best else -1
     ordered = sorted(results, key=lambda result: sign * (result[1].best or 0.0))
     click.echo("\t".join([*keys, "best", "step", "steps", "seconds"]))
     for variant, result, seconds in ordered:

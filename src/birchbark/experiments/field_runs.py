@@ -18,6 +18,7 @@ from birchbark.study.recipe import Recipe
 from birchbark.study.workspace import Workspace
 
 _DATE = re.compile(r"(\d{4})-\d{2}-\d{2}.*")
+Counts = dict[str, tuple[int, int]]  # name or value → documents, judged documents
 Stages = Mapping[str, FirstStage]  # query_id → its first stage
 
 
@@ -92,8 +93,7 @@ def rank_by_fields(
             matching = {q: replace(stage, match=match) for q, stage in stages.items()}
             matched[row] = ranker.match_ratio(matching), ranker.run(matching, row)
     judged = {doc_id for grades in collection.qrels.grades.values() for doc_id in grades}
-    presence = _presence(index, _joined_fields(settings), judged)
-    counted = _counted(index, settings.counted, judged)
+    presence, counted = _counts(index, _joined_fields(settings), settings.counted, judged)
     for name, values in counted.items():
         if values.keys() <= {""}:
             raise InputError(
@@ -106,35 +106,32 @@ def rank_by_fields(
     )
 
 
-def _presence(index: Index, names: tuple[str, ...], judged: set[str]) -> dict[str, tuple[int, int]]:
-    """Count for each field the documents, and the judged documents, that have it."""
-    presence = dict.fromkeys(names, (0, 0))
-    for document in index:
-        for name in names:
-            if document.fields.get(name, "").strip():
-                documents, judged_documents = presence[name]
-                is_judged = document.doc_id in judged
-                presence[name] = documents + 1, judged_documents + is_judged
-    return presence
+def _counts(
+    index: Index, present: tuple[str, ...], counted: tuple[str, ...], judged: set[str]
+) -> tuple[Counts, dict[str, Counts]]:
+    """Count documents and judged documents: those that have a field, and those with each value.
 
-
-def _counted(
-    index: Index, names: tuple[str, ...], judged: set[str]
-) -> dict[str, dict[str, tuple[int, int]]]:
-    """Count the documents, and the judged documents, with each value of each field.
-
-    A list of values, separated by semicolons, counts once for each of them. Of a date, its year
-    counts.
+    present: the fields of the first result, by name. counted: those of the second, by name and
+    value. A list of values, separated by semicolons, counts once for each of them. Of a date, its
+    year counts.
     """
-    counted: dict[str, dict[str, tuple[int, int]]] = {name: {} for name in names}
-    for document in index if names else ():
+    presence: Counts = dict.fromkeys(present, (0, 0))
+    by_value: dict[str, Counts] = {name: {} for name in counted}
+    for document in index:
         is_judged = document.doc_id in judged
-        for name in names:
+        for name in present:
+            if document.fields.get(name, "").strip():
+                _count(presence, name, is_judged)
+        for name in counted:
             parts = {part.strip() for part in document.fields.get(name, "").split(";")}
             for value in {_DATE.sub(r"\1", part) for part in parts}:
-                documents, judged_documents = counted[name].get(value, (0, 0))
-                counted[name][value] = documents + 1, judged_documents + is_judged
-    return counted
+                _count(by_value[name], value, is_judged)
+    return presence, by_value
+
+
+def _count(counts: Counts, key: str, is_judged: bool) -> None:
+    documents, judged_documents = counts.get(key, (0, 0))
+    counts[key] = documents + 1, judged_documents + is_judged
 
 
 def _joined_fields(settings: FieldSettings) -> tuple[str, ...]:

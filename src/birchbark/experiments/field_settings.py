@@ -9,6 +9,7 @@ from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.evaluate.rank_measures import parse_rank_measure
 from birchbark.evaluate.tune import simplex_grid
+from birchbark.retrieve.first_stage import FirstStage
 from birchbark.retrieve.match import Match, parse_match
 from birchbark.section import Section
 from birchbark.study.outcome import check_run_names
@@ -32,7 +33,7 @@ class FieldSettings:
         match: Name → the candidate sets to compare.
         baseline: The row with which the others are compared.
         counted: The document fields whose values are counted, such as sources and dates.
-        judgments: Whether to count each query's judgments by grade.
+        judgments: Whether to count the judged and the relevant documents of each query.
     """
 
     names: Mapping[str, tuple[str, ...]]
@@ -123,14 +124,10 @@ def _weights(section: Section, names: Mapping[str, object]) -> dict[str, float]:
             wanted=", ".join(names),
         )
     weights = {name: table.number(name) for name in table.keys}
-    if bad := [weight for weight in weights.values() if not 0 <= weight < float("inf")]:
-        raise InputError(
-            "a field weight is out of range",
-            where=section.where("weights"),
-            wanted="0 or more",
-            found=str(bad[0]),
-        )
-    return weights
+    try:
+        return dict(FirstStage(fields=weights).fields) if weights else {}
+    except InputError as fault:
+        raise fault.at(section.where("weights")) from None
 
 
 def _match(section: Section, name: str) -> Match:

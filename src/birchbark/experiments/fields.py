@@ -162,7 +162,8 @@ def _values(ranked: FieldRuns, name: str) -> Group:
         Row.of(value or "none", (count, count / ranked.documents, judged / max(1, ranked.judged)))
         for value, (count, judged) in values[:MOST_VALUES]
     )
-    return Group(f"{ranked.name}, {name}", tuple(rows))
+    more = f", {MOST_VALUES} of {len(values):,} values" if len(values) > MOST_VALUES else ""
+    return Group(f"{ranked.name}, {name}{more}", tuple(rows))
 
 
 def _judgments(ranked: FieldRuns) -> Group:

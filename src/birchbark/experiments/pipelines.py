@@ -8,7 +8,7 @@ weights are chosen by cross-validation. Stages read everything unless the recipe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from birchbark import defaults
@@ -38,7 +38,7 @@ from birchbark.show.table import Column
 from birchbark.study.collections import TestCollection
 from birchbark.study.first_stages import read_first_stage
 from birchbark.study.models import Models
-from birchbark.study.outcome import Outcome, run_file_name
+from birchbark.study.outcome import Outcome, new_row_name
 from birchbark.study.recipe import Recipe
 from birchbark.study.workspace import Workspace
 
@@ -97,7 +97,7 @@ class PipelineExperiment(ModelExperiment):
         tuned: dict[str, TunedWeights] = {}
         stored_vectors: set[str] = set()
         for row in section.sections("rows"):
-            name = _new_name(row, (FIRST, *first_stages, *rows))
+            name = new_row_name(row, (FIRST, *first_stages, *rows))
             rows[name] = tuple(default.updated(stage) for stage in row.sections("stages"))
             if not rows[name]:
                 raise InputError("no stages", where=row.where("stages"))
@@ -271,7 +271,7 @@ def _read_first_stages(section: Section) -> dict[str, FirstStage]:
     """Read the tables [[first_stages]], each with a name."""
     stages: dict[str, FirstStage] = {}
     for table in section.sections("first_stages", []):
-        name = _new_name(table, (FIRST, *stages))
+        name = new_row_name(table, (FIRST, *stages))
         stages[name] = read_first_stage(table)
         table.reject_unknown_keys()
     return stages
@@ -287,16 +287,6 @@ def _with_vectors(workspace: Workspace, collection: TestCollection, ranker: Rank
     with IndexWriter(index.directory) as writer:
         vectors.attach(writer)
     return Index(index.directory)
-
-
-def _new_name(row: Section, others: Iterable[str]) -> str:
-    """Return the name of a row. Raises InputError if it or its run file's name is not unique."""
-    name = row.text("name")
-    if name in others:
-        raise InputError(f"two rows are called {name!r}", where=row.where("name"))
-    if run_file_name(name) in map(run_file_name, others):
-        raise InputError("another row has the same run file name", where=row.where("name"))
-    return name
 
 
 def _time(index: Index, first: Run, query: Query, rankers: Sequence[Ranker]) -> float:

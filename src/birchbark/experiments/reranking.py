@@ -27,7 +27,7 @@ from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS, DEFAULT_FIELDS
 from birchbark.records import Run
 from birchbark.retrieve.first_stage import FirstStage, matching_ids, rank_queries
-from birchbark.retrieve.match import parse_match
+from birchbark.retrieve.match import ALL, parse_match
 from birchbark.score.layer_encoder import LayerEncoder
 from birchbark.score.precision import Precision
 from birchbark.section import Section
@@ -36,10 +36,11 @@ from birchbark.show.table import Column
 from birchbark.study.collections import TestCollection
 from birchbark.study.first_stages import first_stages
 from birchbark.study.models import Models, fingerprint_of
-from birchbark.study.outcome import Outcome, check_run_names
+from birchbark.study.outcome import Outcome, check_run_names, new_row_name
 from birchbark.study.recipe import Recipe
 from birchbark.study.workspace import Workspace
 
+NEAREST = "cosine"  # name of the first stage by vectors
 FIRST_STAGE_RUN = "as it was"  # name of the unchanged first-stage run beside the re-ranked runs
 
 
@@ -82,7 +83,6 @@ class RerankingExperiment(ModelExperiment):
         precisions = [precision.value for precision in Precision]
         precision = Precision(section.one_of("precision", precisions, Precision.FP32.value))
         settings = RerankingSettings.read(section, tuple(compared.by_name))
-        check_run_names([*stages, "cosine"], section.where("first_stages"))
         rows = [f"{model}, {field}" for model in compared.by_name for field in fields]
         check_run_names([FIRST_STAGE_RUN, RANDOM, *rows], section.where())
         section.reject_unknown_keys()
@@ -223,9 +223,7 @@ def _read_first_stages(section: Section) -> dict[str, FirstStage]:
     """Read the tables [[reranking.first_stages]]: name, fields (document field → weight), match."""
     stages: dict[str, FirstStage] = {}
     for table in section.sections("first_stages", []):
-        name, weights = table.text("name"), table.section("fields", {})
-        if name in stages:
-            raise InputError("two first stages share a name", where=table.where(), found=name)
+        name, weights = new_row_name(table, (NEAREST, *stages)), table.section("fields", {})
         try:
             match = parse_match(table.text("match", "or"))
             fields = {field: weights.number(field) for field in weights.keys}
@@ -252,9 +250,9 @@ def _rank_by_vectors(
     segmenter = parse_segmenter(stage.segments)
     cosines = compute_cosines(encoder, index, segmenter, collection.queries)
     note_omissions(workspace, index, cosines, encoder)
-    texts = {query.query_id: query.text for query in collection.queries}
-
-    def candidates(query_id: str) -> frozenset[str]:
-        return matching_ids(index, texts[query_id], FirstStage(match=stage.match))
-
-    return cosines.run(encoder.poolings[-1], recipe.depth, "cosine", candidates)
+    candidates = None
+    if stage.match != ALL:
+        first = FirstStage(match=stage.match)
+        ids = {q.query_id: matching_ids(index, q.text, first) for q in collection.queries}
+        candidates = ids.__getitem__
+    return cosines.run(encoder.poolings[-1], recipe.depth, NEAREST, candidates)

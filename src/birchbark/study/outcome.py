@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from birchbark.errors import InputError
 from birchbark.records import Run
+from birchbark.section import Section
 from birchbark.show.plot import Plot
 from birchbark.show.table import Table
 
@@ -88,3 +89,13 @@ def check_run_names(rows: Sequence[str], where: str = "") -> None:
 def run_file_name(name: str) -> str:
     """Return `name` as a file name and run tag: characters not allowed there become dashes."""
     return re.sub(r"[^\w.+]+", "-", re.sub(r"\s*\+\s*", "+", name)).strip("-")
+
+
+def new_row_name(row: Section, others: Iterable[str]) -> str:
+    """Return the name of a row. Raises InputError if it or its run file's name is not unique."""
+    name = row.text("name")
+    if name in others:
+        raise InputError(f"two rows are called {name!r}", where=row.where("name"))
+    if run_file_name(name) in map(run_file_name, others):
+        raise InputError("another row has the same run file name", where=row.where("name"))
+    return name

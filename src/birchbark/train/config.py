@@ -154,9 +154,14 @@ class ValidationSettings:
     patience: int | None
     keeps_last: bool
 
+    @property
+    def lowest_is_best(self) -> bool:
+        """Whether a lower value of the measure is better."""
+        return self.measure == LOSS
+
     def is_better(self, value: float, best: float) -> bool:
         """Return whether the mean `value` is better than `best`."""
-        return value < best if self.measure == LOSS else value > best
+        return value < best if self.lowest_is_best else value > best
 
 
 @dataclass(frozen=True, slots=True)

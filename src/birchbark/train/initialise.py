@@ -36,6 +36,7 @@ from birchbark.checkpoint.weights import Tensors, validated_tensor
 from birchbark.errors import InputError
 from birchbark.train.network import Network
 
+HEADS = ("base", "new", "new output")
 TRAINABLE = ("all", "encoder", "head", "output")
 INIT_STD = 0.02  # standard deviation of a new head's weights, as in Devlin 2019
 Named = Iterable[tuple[str, NDArray[Any]]]  # names and values of weights
@@ -52,8 +53,8 @@ class Initialisation:
     from_layers: the layers of the base to copy instead, counted from 1.
     hidden, heads, intermediate: how many hidden dimensions, attention heads and intermediate
     dimensions to copy, counted from the first; None for all. The width of a head cannot change.
-    has_new_head: whether the head starts with random weights even if the base has one.
-    has_new_output: whether its output layer alone does.
+    head: where the weights of the head come from: `base`, if it has any; `new`, at random; or `new
+    output`, of which only the last layer is random.
     parade, passage_vectors, pooling, duo, masked: see Architecture.
     """
 
@@ -64,8 +65,7 @@ class Initialisation:
     hidden: int | None = None
     heads: int | None = None
     intermediate: int | None = None
-    has_new_head: bool = False
-    has_new_output: bool = False
+    head: str = defaults.HEAD
     parade: str | None = None
     passage_vectors: str = defaults.PASSAGE_VECTORS
     pooling: str | None = None
@@ -75,6 +75,7 @@ class Initialisation:
     def __post_init__(self) -> None:
         for value, known, kind in (
             (self.trainable, TRAINABLE, "part"),
+            (self.head, HEADS, "head"),
             (self.parade, PARADE_AGGREGATIONS, "aggregation"),
             (self.passage_vectors, PASSAGE_VECTOR_KINDS, "passage vector"),
             (self.pooling, POOLING_MODES, "pooling"),
@@ -96,7 +97,7 @@ class Initialisation:
     @property
     def _names_head(self) -> bool:
         """Whether a setting concerns the head."""
-        return self.trainable in ("head", "output") or self.has_new_head or self.has_new_output
+        return self.trainable in ("head", "output") or self.head != "base"
 
     @property
     def architecture(self) -> Architecture:
@@ -125,8 +126,8 @@ def open_network(
     rng = np.random.default_rng(seed)
     weights = {}
     encoder = _encoder_values(base, shape, initialisation.source_layers(base.config.layers))
-    stored = {} if initialisation.has_new_head else _with_one_logit(base)
-    if initialisation.has_new_output:
+    stored = {} if initialisation.head == "new" else _with_one_logit(base)
+    if initialisation.head == "new output":
         stored = {n: w for n, w in stored.items() if not n.startswith(f"{base.family.logits}.")}
     if initialisation.pooling:
         head_values: Named = ()

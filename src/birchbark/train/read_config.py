@@ -25,15 +25,13 @@ from birchbark.train.config import (
     ValidationSettings,
 )
 from birchbark.train.hidden_state_distillation import HiddenStateSettings
-from birchbark.train.initialise import Initialisation
+from birchbark.train.initialise import HEADS, Initialisation
 from birchbark.train.lists import ListSampling
 from birchbark.train.masking import LOG_LIKELIHOOD, Masking
 from birchbark.train.objectives import Objective
 
 COLLECTION = "documents", "queries", "qrels"
 T = TypeVar("T")
-
-HEADS = ("base", "new", "new output")
 
 
 def read_training(values: Mapping[str, Any], path: Path) -> TrainingConfig:
@@ -105,7 +103,6 @@ def _masking(section: Section) -> Masking:
 
 
 def _initialisation(section: Section) -> Initialisation:
-    head = section.one_of("head", HEADS, defaults.HEAD)
     return Initialisation(
         layers=section.integer("layers", None, minimum=1),
         trainable=section.text("learns", defaults.LEARNS),
@@ -114,8 +111,7 @@ def _initialisation(section: Section) -> Initialisation:
         hidden=section.integer("hidden", None, minimum=1),
         heads=section.integer("heads", None, minimum=1),
         intermediate=section.integer("intermediate", None, minimum=1),
-        has_new_head=head == "new",
-        has_new_output=head == "new output",
+        head=section.one_of("head", HEADS, defaults.HEAD),
         parade=section.text("parade", None),
         passage_vectors=section.text("passage_vectors", defaults.PASSAGE_VECTORS),
         pooling=section.text("pooling", None),

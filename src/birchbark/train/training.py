@@ -58,8 +58,8 @@ class ProgressReporter:
 
 
 SLOW_BF16 = (
-    "note: this processor computes in bf16 several times more slowly than in fp32: "
-    'consider schedule.precision = "fp32"'
+    "note: torch has no fast bf16 for this processor; "
+    'schedule.precision = "fp32" is probably faster'
 )
 
 
