@@ -18,6 +18,7 @@ FIRST_STAGE_OPTIONS = (
     "b",
     "idf_documents",
     "match",
+    "vector_set",
     "fields",
     "field_bm25",
     "filters",

@@ -75,3 +75,22 @@ def test_a_collection_is_not_taken_for_a_model(here: Path, argument: str) -> Non
     result = birchbark("index", "build", "--vectors", argument, "--to", "i")
     assert result.exit_code == 2
     assert "is not a model; if it is an argument, put it first" in result.stderr
+
+
+def test_vectors_of_other_segments_are_stored_beside_the_first(here: Path) -> None:
+    """It is said how the others are deleted; a first stage by vectors can choose a set."""
+    birchbark("index", "some.jsonl", "--to", "i", "--vectors")
+    result = birchbark("index", "attach", "i", "--segments", "title")
+    assert result.exit_code == 0
+    assert "vectors-2 of title are stored in i" in result.stderr
+    assert "birchbark index detach i vectors deletes them" in result.stderr
+    assert "attachment vectors-2: documents\t3" in birchbark("index", "stats", "i").stdout
+    dense = ("search", "i", "arches", "--first-stage-only", "--first-stage", "dense", "--json")
+    first, other = birchbark(*dense), birchbark(*dense, "--vector-set", "vectors-2")
+    assert json.loads(first.stdout.splitlines()[0]) != json.loads(other.stdout.splitlines()[0])
+    result = birchbark(*dense, "--vector-set", "vectors-3")
+    assert "expected vectors or vectors-2" in str(result.exception)
+    result = birchbark("search", "i", "arches", "--vector-set", "vectors-2")
+    assert "ann in the match" in str(result.exception)
+    assert birchbark("index", "detach", "i", VECTORS).exit_code == 0
+    assert birchbark(*dense).stdout == birchbark(*dense, "--vector-set", "vectors-2").stdout

@@ -68,7 +68,7 @@ def test_a_document_that_is_too_long_has_no_vectors(
     attach(tmp_path / "i", model)
     index = Index(tmp_path / "i")
     assert not index.missing_rows()
-    assert documents_without_vectors(index) == (0, 2)
+    assert documents_without_vectors(index, VECTORS) == (0, 2)
     vectors = index.attachment(VECTORS)
     assert vectors
     (rows,) = vectors.rows(["long"])
@@ -85,7 +85,7 @@ def test_a_document_that_is_too_long_has_no_vectors(
         assert hit.embedding > 0
     with IndexWriter(tmp_path / "i") as writer:
         writer.delete("long")
-    assert documents_without_vectors(Index(tmp_path / "i")) == (0, 1)
+    assert documents_without_vectors(Index(tmp_path / "i"), VECTORS) == (0, 1)
 
 
 def test_vectors_do_not_depend_on_batches_and_leave_the_cache_alone(
@@ -130,19 +130,19 @@ def test_only_complete_attachments_are_completed(tmp_path: Path, bert: Callable[
     attach(tmp_path / "i", model)
     add_documents(tmp_path / "i", [LONG], load)
     assert loaded == [str(model)]
-    assert documents_without_vectors(Index(tmp_path / "i")) == (0, 0)
+    assert documents_without_vectors(Index(tmp_path / "i"), VECTORS) == (0, 0)
     add_documents(tmp_path / "i", [Document("b", {"text": "bee"})], load, leave_out=[VECTORS])
-    assert documents_without_vectors(Index(tmp_path / "i")) == (1, 0)
+    assert documents_without_vectors(Index(tmp_path / "i"), VECTORS) == (1, 0)
     add_documents(tmp_path / "i", [Document("c", {"text": "bee"})], load)
-    assert documents_without_vectors(Index(tmp_path / "i")) == (2, 0)
+    assert documents_without_vectors(Index(tmp_path / "i"), VECTORS) == (2, 0)
     assert loaded == [str(model)]
     attach(tmp_path / "i", model)
-    assert documents_without_vectors(Index(tmp_path / "i")) == (0, 0)
+    assert documents_without_vectors(Index(tmp_path / "i"), VECTORS) == (0, 0)
 
 
 def test_an_index_without_vectors_lacks_those_of_all_documents(index: Index) -> None:
     """They count as missing."""
-    assert documents_without_vectors(index) == (len(DOCUMENTS), 0)
+    assert documents_without_vectors(index, VECTORS) == (len(DOCUMENTS), 0)
 
 
 def test_slices_give_the_vectors_of_attaching(tmp_path: Path, bert: Callable[..., Path]) -> None:

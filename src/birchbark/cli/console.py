@@ -120,7 +120,7 @@ def report_stats(
         notify(f"{time_was_up}{_reading(stats, rankers)}{duration}")
     if stats.by_vectors:
         notify(f"used the stored vectors of {many(stats.by_vectors, 'document')}")
-    elif "vectors" in index.attachments and stats.candidates and not _lacks_vectors(index):
+    elif stats.candidates and _all_have_vectors(index):
         notify("note: stored vectors not used: they are of another model or other segments")
     if stats.unsplit_characters:
         characters = f"{stats.unsplit_characters:,} characters of long documents"
@@ -151,8 +151,10 @@ def _reading(stats: SearchStats, rankers: Sequence[Ranker]) -> str:
     return text
 
 
-def _lacks_vectors(index: Index) -> bool:
-    """Whether some documents have no vectors, so that none of a query's candidates may have any."""
+def _all_have_vectors(index: Index) -> bool:
+    """Whether all documents have vectors of some set, so that any candidate has."""
     from birchbark.pipeline.update_index import documents_without_vectors
+    from birchbark.pipeline.vector_sets import vector_sets
 
-    return any(documents_without_vectors(index))
+    sets = vector_sets(index.attachments)
+    return any(not any(documents_without_vectors(index, name)) for name in sets)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def matching_and_stage(
-    first_stage_model: str, match: str | None, **options: Any
+    first_stage_model: str, match: str | None, vector_set: str | None, **options: Any
 ) -> tuple[VectorMatch | None, FirstStage]:
     """Return the VectorMatch and the FirstStage that the first-stage options describe.
 
@@ -35,7 +36,8 @@ def matching_and_stage(
     from birchbark.pipeline.dense_engine import parse_vector_match
     from birchbark.retrieve.match import OR
 
-    vector_match = parse_vector_match(match or "", dense=first_stage_model == "dense")
+    parsed = parse_vector_match(match or "", dense=first_stage_model == "dense")
+    vector_match = replace(parsed, vectors=vector_set)
     stage = first_stage(first_stage_model, vector_match.terms or OR, **options)
     return vector_match if match or vector_match.used else None, stage
 

@@ -84,6 +84,7 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
     """Compute and store attachments for all documents of `index`, and build its vector graphs."""
     from birchbark.index.writer import IndexWriter
     from birchbark.pipeline.update_index import attach, build_missing_graphs
+    from birchbark.pipeline.vector_sets import vector_sets
 
     names = " and ".join(precomputation.name for precomputation in precomputations)
     with IndexWriter(index) as writer:
@@ -91,11 +92,20 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
             f"computing {names} of {many(len(writer), 'document')}; {index} can be searched "
             "meanwhile, and `birchbark index attach` resumes if interrupted"
         )
-        attach(writer, precomputations, progress)
+        stored = attach(writer, precomputations, progress)
         build_missing_graphs(writer, progress)
-    for precomputation in precomputations:
+        attachments = writer.attachments
+    for name, precomputation in zip(stored, precomputations, strict=True):
         segments = precomputation.schema.config["segments"]
-        notify(f"{precomputation.name} of {segments} are stored in {index}")
+        notify(f"{name} of {segments} are stored in {index}")
+    if precomputations[-1].name in vector_sets(attachments):
+        for name in vector_sets(attachments):
+            if name not in stored:
+                config = attachments[name].config
+                notify(
+                    f"note: the index also has {name} of {config.get('segments')} by "
+                    f"{config.get('model')}: birchbark index detach {index} {name} deletes them"
+                )
     report_vectors(index)
 
 
@@ -110,30 +120,33 @@ def report_vectors(index: Path) -> None:
 
 def report_missing_vectors(index: Index) -> None:
     """Print how many documents lack vectors, and how many will have none, if any has vectors."""
-    from birchbark.pipeline.precompute import VECTORS
     from birchbark.pipeline.split_for_query import WHOLE_DOCUMENT
     from birchbark.pipeline.update_index import documents_without_vectors
+    from birchbark.pipeline.vector_sets import vector_sets
 
-    if VECTORS not in index.attachments:
-        return
-    missing, left_out = documents_without_vectors(index)
-    if missing:
-        notify(
-            f"note: no vectors yet for {many(missing, 'document')}: "
-            f"birchbark index attach {index.directory}"
-        )
-    if left_out:
-        notify(
-            f"note: no vectors for {left_out:,} documents, which have no text or over "
-            f"{WHOLE_DOCUMENT:,} characters; searches choose their segments by query terms"
-        )
+    for name in vector_sets(index.attachments):
+        missing, left_out = documents_without_vectors(index, name)
+        if missing:
+            config = index.attachments[name].config
+            options = f"--vectors {config.get('model')} --segments {config.get('segments')}"
+            notify(
+                f"note: no {name} yet for {many(missing, 'document')}: "
+                f"birchbark index attach {index.directory} {options}"
+            )
+        if left_out:
+            notify(
+                f"note: no {name} for {left_out:,} documents, which have no text or over "
+                f"{WHOLE_DOCUMENT:,} characters; searches choose their segments by query terms"
+            )
 
 
 def report_missing_graphs(index: Index) -> None:
     """Print a note if vectors are searched exhaustively because faiss is not installed."""
     from birchbark.pipeline.update_index import vectors_without_graph
+    from birchbark.pipeline.vector_sets import vector_sets
 
-    if vectors := vectors_without_graph(index):
+    sets = vector_sets(index.attachments)
+    if vectors := sum(vectors_without_graph(index, name) for name in sets):
         notify(
             f"note: searches compare the query with all {vectors:,} vectors; "
             "pip install 'birchbark[dense]' makes them faster"
@@ -153,9 +166,10 @@ def attach_command(
     """Compute the vectors or token ids of all segments, and store them in INDEX.
 
     Without --tokens and --vectors, these are vectors by the default embedding model. Documents that
-    are added later get theirs when they are added. Vectors or token ids stored with other settings
-    are replaced. The index can be searched meanwhile. Repeat the command to resume an interrupted
-    computation.
+    are added later get theirs when they are added. An index can hold vectors by several models, or
+    of several kinds of segments; a search uses those of its --embedding and --segments. Other token
+    ids, and other vectors of the same segments by the same model, are replaced. The index can be
+    searched meanwhile. Repeat the command to resume an interrupted computation.
     """
     if not (tokens or vectors):
         vectors = click.get_current_context().params["vectors"] = defaults.EMBEDDING
@@ -171,7 +185,7 @@ def attach_command(
 @index_argument
 @click.argument("name")
 def detach_command(index: Path, name: str) -> None:
-    """Delete the attachment NAME (tokens or vectors) from INDEX."""
+    """Delete the attachment NAME (tokens, vectors, vectors-2, …) from INDEX."""
     from birchbark.index.writer import IndexWriter
 
     with IndexWriter(index) as writer:

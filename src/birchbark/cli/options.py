@@ -104,6 +104,12 @@ _retrieval_options = option_group(
         "for re-ranking if the vectors of --embedding are stored]",
     ),
     option(
+        "--vector-set",
+        metavar="NAME",
+        help="Set of stored vectors for --match ann and --first-stage dense; `birchbark index "
+        "stats` lists them.  [default: vectors, the first one]",
+    ),
+    option(
         "--field",
         "fields",
         multiple=True,

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from birchbark.errors import InputError, require_at_least
 from birchbark.index.attachment_reader import Attachment
+from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.index import Index
-from birchbark.pipeline.precompute import VECTORS, embedding_scorer
+from birchbark.pipeline.precompute import embedding_scorer
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.read_precomputed import PrecomputedSegments
+from birchbark.pipeline.vector_sets import fitting_set, vector_sets
 from birchbark.records import Document, Float32s, Ranking
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import (
@@ -47,16 +49,25 @@ class VectorMatch:
             nearest segment, with negative cosines set to 0; False to score them by the model of
             the first stage, such as BM25. Since that model may rank the nearest documents last,
             they are in the ranking in any case, but take at most half of its places.
+        vectors: The name of the index's set of vectors, such as `vectors-2`. Defaults to None:
+            the first one.
     """
 
     count: int | None = None
     terms: Match | None = None
     cosine: bool = True
+    vectors: str | None = None
 
     def __post_init__(self) -> None:
         require_at_least("number of nearest documents", self.count, 0)
         if self.count == 0 and self.terms is None:
             raise InputError("no document would be a candidate", wanted="a count above 0, or terms")
+        if self.vectors is not None and not self.used:
+            raise InputError(
+                "a set of vectors is given, but no vectors are used",
+                found=self.vectors,
+                wanted="ann in the match, such as ann+or",
+            )
 
     @property
     def used(self) -> bool:
@@ -131,19 +142,14 @@ class DenseEngine:
         stage: FirstStage = FirstStage(),
         query_tokens: int | None = None,
     ) -> None:
-        attachment = index.attachment(VECTORS)
-        if attachment is None:
-            raise InputError(
-                "the index has no vectors", where=str(index.directory), remedy=NO_VECTORS_REMEDY
-            )
-        config = attachment.schema.config
+        config = index.attachments[_vector_set(index, match.vectors)].config
         self.index, self.match, self._query_tokens = index, match, query_tokens
         self.stage = stage if match.terms is None else replace(stage, match=match.terms)
         scorer = load(config["model"])
         segmenter = parse_segmenter(config["segments"])
         self._precomputed = PrecomputedSegments(index, scorer, segmenter)
-        embedding = embedding_scorer(scorer)
-        if embedding is None or not self._precomputed.has_vectors:
+        embedding, attachment = embedding_scorer(scorer), self._precomputed.vectors
+        if embedding is None or attachment is None:
             raise InputError(
                 f"the vectors were made by a model or version other than {config['model']}",
                 where=str(index.directory),
@@ -216,6 +222,11 @@ class DenseEngine:
         """See `TermWeighting`."""
         return IndexEngine(self.index, self.stage).idf(terms)
 
+    @property
+    def attachments(self) -> Mapping[str, AttachmentSchema]:
+        """See `Index.attachments`."""
+        return self.index.attachments
+
     def attachment(self, name: str) -> Attachment | None:
         """See `Index.attachment`."""
         return self.index.attachment(name)
@@ -280,9 +291,33 @@ def open_engine(
             return IndexEngine(index, stage)
         return DenseEngine(index, load, match, stage, query_tokens)
     embedding = rankers[0].vector_scorer if rankers else None
-    if embedding is None or stage.match != OR:
+    vectors = set_for(index, rankers)
+    if embedding is None or vectors is None or stage.match != OR:
         return IndexEngine(index, stage)
-    if not PrecomputedSegments(index, embedding, rankers[0].segmenter).has_vectors:
-        return IndexEngine(index, stage)
-    engine = DenseEngine(index, lambda model: embedding, BY_TERMS_OR_MEANING, stage, query_tokens)
+    match = replace(BY_TERMS_OR_MEANING, vectors=vectors)
+    engine = DenseEngine(index, lambda model: embedding, match, stage, query_tokens)
     return engine if engine.vectors_without_graph <= MAX_COMPARED else IndexEngine(index, stage)
+
+
+def set_for(index: Index, rankers: Sequence[Ranker]) -> str | None:
+    """Return the name of the set of vectors that the first ranker uses; None if there is none."""
+    scorer = rankers[0].vector_scorer if rankers else None
+    embedding = embedding_scorer(scorer) if scorer else None
+    if embedding is None:
+        return None
+    return fitting_set(index.attachments, embedding, rankers[0].segmenter)
+
+
+def _vector_set(index: Index, name: str | None) -> str:
+    """Return the name of the index's set of vectors, the first one by default.
+
+    Raises InputError if there is no such set.
+    """
+    sets, where = vector_sets(index.attachments), str(index.directory)
+    if not sets:
+        raise InputError("the index has no vectors", where=where, remedy=NO_VECTORS_REMEDY)
+    if name is not None and name not in sets:
+        raise InputError(
+            "no such set of vectors", where=where, found=name, wanted=" or ".join(sets)
+        )
+    return name or sets[0]

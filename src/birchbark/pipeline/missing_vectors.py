@@ -19,11 +19,12 @@ from birchbark.pipeline.precompute import (
     Precomputation,
     embedding_scorer,
     precompute_vectors,
-    vectors_config,
 )
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.update_index import documents_without_vectors
+from birchbark.pipeline.vector_sets import fitting_set, vector_sets
+from birchbark.score.embedding import EmbeddingScorer
 
 BATCH_TOKENS = 256  # about 20 ms on two cores, for which a search may have to wait
 SLICE_DOCUMENTS, SLICE_CHARACTERS = 64, 100_000  # the work of about two seconds
@@ -58,9 +59,13 @@ class MissingVectors:
         return self._last_count[1]
 
     def _count(self, index: Index) -> int | None:
-        if self._precomputation(index) is None:
-            return None
-        return documents_without_vectors(index).missing
+        name = self._set(index)
+        return None if name is None else documents_without_vectors(index, name).missing
+
+    @property
+    def set_name(self) -> str | None:
+        """The name of the set of vectors that are computed; None if the index has other vectors."""
+        return self._set(self._searcher.index)
 
     @property
     def left_out(self) -> int:
@@ -68,7 +73,8 @@ class MissingVectors:
 
         The limit is `split_for_query.WHOLE_DOCUMENT`.
         """
-        return documents_without_vectors(self._searcher.index).left_out
+        index = self._searcher.index
+        return documents_without_vectors(index, self._set(index) or VECTORS).left_out
 
     def compute_slice(self, on_batch: Callable[[], object] = lambda: None) -> int:
         """Compute and store vectors of the first documents that lack them; return their number.
@@ -80,28 +86,40 @@ class MissingVectors:
         is writing to it, and OSError if the vectors cannot be written.
         """
         index = self._searcher.index
-        job = self._precomputation(index, on_batch)
-        todo = job and next_slice(index, VECTORS, SLICE_DOCUMENTS, SLICE_CHARACTERS)
-        if not job or not todo:
+        name = self._set(index)
+        todo = name and next_slice(index, name, SLICE_DOCUMENTS, SLICE_CHARACTERS)
+        if not name or not todo:
             return 0
+        job = self._precomputation(index, name, on_batch)
         rows = list(job.compute(todo.documents))
         with IndexWriter(self._searcher.directory) as writer:
-            writer.attach_slice(VECTORS, job.schema, todo, rows)
+            writer.attach_slice(name, job.schema, todo, rows)
         return len(todo.documents)
 
-    def _precomputation(
-        self, index: Index, on_batch: Callable[[], object] = lambda: None
-    ) -> Precomputation | None:
-        """Return the computation of the missing vectors; None if the index has other ones."""
+    @property
+    def _embedding(self) -> EmbeddingScorer:
         assert self._ranker.vector_scorer
         embedding = embedding_scorer(self._ranker.vector_scorer)
         assert embedding
-        segmenter, stored = self._ranker.segmenter, index.attachments.get(VECTORS)
+        return embedding
+
+    def _set(self, index: Index) -> str | None:
+        """Return the set of the ranker's vectors; VECTORS if the index has no vectors at all."""
+        if not vector_sets(index.attachments):
+            return VECTORS
+        return fitting_set(index.attachments, self._embedding, self._ranker.segmenter)
+
+    def _precomputation(
+        self, index: Index, name: str, on_batch: Callable[[], object]
+    ) -> Precomputation:
+        """Return the computation of the missing vectors of this set."""
+        embedding, segmenter = self._embedding, self._ranker.segmenter
         model, bits = name_of(embedding.checkpoint.root), defaults.VECTOR_BITS
-        if stored:
-            bits, model = stored.config.get("bits", bits), stored.config.get("model", model)
-            if stored.config != vectors_config(embedding, segmenter, bits) | {"model": model}:
-                return None
+        if stored := index.attachments.get(name):
+            bits, model = stored.config["bits"], stored.config.get("model", model)
         return precompute_vectors(
-            embedding, segmenter, model, bits, batch_tokens=BATCH_TOKENS, on_batch=on_batch
+            *(embedding, segmenter, model, bits),
+            name=name,
+            batch_tokens=BATCH_TOKENS,
+            on_batch=on_batch,
         )

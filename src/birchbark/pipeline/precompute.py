@@ -11,6 +11,7 @@ zero rows, and its segments are chosen when it is searched (split_for_query.py).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,7 @@ from birchbark.segment.by_name import Segmenter, parse_segmenter, segmenter_name
 from birchbark.segment.split_long import split_long
 
 TOKENS, VECTORS = "tokens", "vectors"
+_VECTOR_SET = re.compile(rf"{VECTORS}(-[1-9][0-9]*)?")
 BATCH_TOKENS = 8_192  # of segments that are embedded in one call, approximately
 UINT16_VOCABULARY = 1 << 16  # ids of vocabularies up to this size fit into 16 bits
 
@@ -80,6 +82,7 @@ def precompute_vectors(
     model: str,
     bits: int = defaults.VECTOR_BITS,
     *,
+    name: str = VECTORS,
     batch_tokens: int = BATCH_TOKENS,
     on_batch: Callable[[], object] = lambda: None,
 ) -> Precomputation:
@@ -87,16 +90,17 @@ def precompute_vectors(
 
     A segment that exceeds the token budget has a vector per chunk; a document longer than
     WHOLE_DOCUMENT has no vectors. For `model` see `precompute_tokens`. bits: 16 or 8 per dimension.
-    batch_tokens: approximate number of tokens that are embedded in one call. on_batch: called
-    before each of these calls, and before each document is split; an exception that it raises ends
-    the computation. Raises InputError if the scorer computes no vectors.
+    name: that of the set of vectors (vector_sets.py). batch_tokens: approximate number of tokens
+    that are embedded in one call. on_batch: called before each of these calls, and before each
+    document is split; an exception that it raises ends the computation. Raises InputError if the
+    scorer computes no vectors.
     """
     embedding = embedding_scorer(scorer)
     if embedding is None:
         raise InputError(f"{scorer.name} computes no vectors", wanted="an embedding model")
     token_budget = embedding.token_budget("")
     empty = quantize_vectors(embedding.embed([]), bits)
-    forms = {name: RowForm(a.dtype.name, a.shape[1:]) for name, a in empty.items()}
+    forms = {array: RowForm(a.dtype.name, a.shape[1:]) for array, a in empty.items()}
     forms["spans"] = SPANS
 
     def embed(token_ids: Sequence[Ids]) -> QuantizedVectors:
@@ -109,7 +113,7 @@ def precompute_vectors(
             vectors = embedding.embed([token_ids[i] for i in order[begin:end]], keep=False)
             packed.append(quantize_vectors(vectors, bits))
         restore = np.argsort(order, kind="stable")
-        return {name: np.concatenate([one[name] for one in packed])[restore] for name in empty}
+        return {array: np.concatenate([one[array] for one in packed])[restore] for array in empty}
 
     def split(document: Document) -> Sequence[Segment]:
         on_batch()
@@ -126,12 +130,12 @@ def precompute_vectors(
         begin = 0
         for document, of_document in zip(documents, chunks, strict=True):
             end = begin + len(of_document)
-            rows = {name: values[begin:end] for name, values in packed.items()}
+            rows = {array: values[begin:end] for array, values in packed.items()}
             yield rows | {"spans": _spans(document, [segment for segment, _ in of_document])}
             begin = end
 
     config = vectors_config(embedding, segmenter, bits) | {"model": model}
-    return Precomputation(VECTORS, AttachmentSchema(config, forms), compute)
+    return Precomputation(name, AttachmentSchema(config, forms), compute)
 
 
 def batches_of_tokens(lengths: Sequence[int], max_tokens: int) -> Iterator[tuple[int, int]]:
@@ -162,7 +166,7 @@ def load_precomputations(
     return [
         _load_precomputation(name, schema.config, load, where)
         for name, schema in writer.attachments.items()
-        if name in (TOKENS, VECTORS) and name not in leave_out
+        if (name == TOKENS or is_vectors(name)) and name not in leave_out
     ]
 
 
@@ -174,7 +178,7 @@ def _load_precomputation(
     if name == TOKENS:
         precomputation = precompute_tokens(scorer, segmenter, model)
     else:
-        precomputation = precompute_vectors(scorer, segmenter, model, config["bits"])
+        precomputation = precompute_vectors(scorer, segmenter, model, config["bits"], name=name)
     if precomputation.schema.config != config:
         raise InputError(
             f"the {name} of this index were made by a model or version other than {model}",
@@ -192,6 +196,16 @@ def tokens_config(scorer: Scorer, segmenter: Segmenter) -> dict[str, Any]:
 def vectors_config(scorer: EmbeddingScorer, segmenter: Segmenter, bits: int) -> dict[str, Any]:
     """Return all settings that stored vectors depend on."""
     return {"fingerprint": scorer.fingerprint, **_segmenter_config(segmenter), "bits": bits}
+
+
+def has_config(schema: AttachmentSchema, config: Mapping[str, Any]) -> bool:
+    """Return whether an attachment was made with `config`, whatever its model's name is."""
+    return {key: value for key, value in schema.config.items() if key != "model"} == config
+
+
+def is_vectors(name: str) -> bool:
+    """Return whether an attachment of this name is a set of vectors (vector_sets.py)."""
+    return bool(_VECTOR_SET.fullmatch(name))
 
 
 def embedding_scorer(scorer: Scorer) -> EmbeddingScorer | None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, overload, runtime_checkable
+from typing import Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.index.attachment_reader import Attachment
-from birchbark.index.attachment_schema import Rows
+from birchbark.index.attachment_schema import AttachmentSchema, Rows
 from birchbark.pipeline.precompute import (
     TOKENS,
-    VECTORS,
     embedding_scorer,
+    has_config,
     tokens_config,
-    vectors_config,
 )
+from birchbark.pipeline.vector_sets import fitting_set
 from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.retrieve.engine import DocumentStore
 from birchbark.score.scorer import Scorer
@@ -27,6 +27,11 @@ from birchbark.segment.by_name import Segmenter, segmenter_name
 @runtime_checkable
 class AttachmentSource(Protocol):
     """A store that may have attachments to its documents."""
+
+    @property
+    def attachments(self) -> Mapping[str, AttachmentSchema]:
+        """Name → schema of each attachment."""
+        ...
 
     def attachment(self, name: str) -> Attachment | None:
         """Return the attachment of this name; None if there is none."""
@@ -46,18 +51,19 @@ class PrecomputedSegments:
         self.scorer, embedding = scorer, embedding_scorer(scorer)
         if not isinstance(store, AttachmentSource) or not segmenter_name(segmenter):
             return
-        if attachment := store.attachment(TOKENS):
-            self._tokens = _if_fitting(attachment, tokens_config(scorer, segmenter))
-        if embedding and (attachment := store.attachment(VECTORS)):
-            bits = attachment.schema.config.get("bits", 0)  # not in vectors of other programs
-            self._vectors = _if_fitting(attachment, vectors_config(embedding, segmenter, bits))
-            if self._vectors:
-                self.scorer = self._rounded = QuantizedEmbeddingScorer(embedding, bits)
+        tokens = store.attachment(TOKENS)
+        if tokens and has_config(tokens.schema, tokens_config(scorer, segmenter)):
+            self._tokens = tokens
+        name = embedding and fitting_set(store.attachments, embedding, segmenter)
+        if embedding and name and (vectors := store.attachment(name)):
+            bits = vectors.schema.config["bits"]
+            self._vectors = vectors
+            self.scorer = self._rounded = QuantizedEmbeddingScorer(embedding, bits)
 
     @property
-    def has_vectors(self) -> bool:
-        """Whether there are vectors that fit."""
-        return self._vectors is not None
+    def vectors(self) -> Attachment | None:
+        """The set of vectors that fits; None if there is none."""
+        return self._vectors
 
     def token_ids(self, doc_ids: Sequence[str], token_budget: int) -> list[tuple[Ids, ...] | None]:
         """Return the token ids of each document's segments.
@@ -134,12 +140,6 @@ class _StoredSegments(Sequence[Segment]):
         prefix, start, end = self._spans[index].tolist()
         text = self._contents[:prefix] + self._contents[start:end]
         return Segment(self._doc_id, start, end, text)
-
-
-def _if_fitting(attachment: Attachment, config: Mapping[str, Any]) -> Attachment | None:
-    """Return the attachment if it was made with `config`, whatever its model's name is."""
-    stored = {name: value for name, value in attachment.schema.config.items() if name != "model"}
-    return attachment if stored == config else None
 
 
 def _split(rows: Rows) -> tuple[Ids, ...]:

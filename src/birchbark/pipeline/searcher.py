@@ -17,10 +17,9 @@ from birchbark.index.layout import is_index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch, open_engine
+from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch, open_engine, set_for
 from birchbark.pipeline.facets import Facet, count_facets
 from birchbark.pipeline.load_rankers import make_ranker
-from birchbark.pipeline.precompute import VECTORS
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.ranker_readers import RankerReaders, ReaderCaches
 from birchbark.pipeline.reading_plan import ReadingPlan
@@ -29,6 +28,7 @@ from birchbark.pipeline.search import OnProgress, deadline_for, search_with_read
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.pipeline.term_overlap import KnownTokens, TermIndex
 from birchbark.pipeline.update_index import AddedDocuments, add_documents
+from birchbark.pipeline.vector_sets import vector_sets
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
@@ -158,9 +158,16 @@ class Searcher:
 
     @property
     def vectors_model(self) -> str | None:
-        """The model that computed the index's stored vectors; None if it has none."""
-        stored = self.index.attachments.get(VECTORS)
-        return stored.config.get("model") if stored else None
+        """The model that computed the stored vectors that are searched; None if there are none.
+
+        These are the vectors that the first ranker uses, or else the index's first set.
+        """
+        index = self.index
+        for name in (set_for(index, self.rankers), *vector_sets(index.attachments)):
+            if name:
+                model: str | None = index.attachments[name].config.get("model")
+                return model
+        return None
 
     def warm_up(self) -> None:
         """Load everything that is loaded on first use, so that the first search is not slow."""
@@ -302,8 +309,8 @@ class Searcher:
         Args:
             documents: The documents to add.
             delete: Ids of documents to delete at the same time, if they exist. Defaults to none.
-            leave_out: Attachments (`tokens`, `vectors`) that are not completed, because something
-                else will do it. Defaults to none.
+            leave_out: Attachments (`tokens`, `vectors`, …) that are not completed, because
+                something else will do it. Defaults to none.
 
         Returns:
             How many documents were new, and how many were replaced.
@@ -391,7 +398,7 @@ class Searcher:
 
     def _nearest(self, snapshot: _Snapshot) -> DenseEngine:
         if snapshot.nearest is None:
-            match = VectorMatch()
+            match = VectorMatch(vectors=set_for(snapshot.index, self.rankers))
             snapshot.nearest = DenseEngine(
                 snapshot.index, self.load, match, self._first_stage, self._query_tokens
             )

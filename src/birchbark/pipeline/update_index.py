@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.precompute import VECTORS, Precomputation, load_precomputations
+from birchbark.pipeline.precompute import Precomputation, load_precomputations
+from birchbark.pipeline.vector_sets import in_own_set, vector_sets
 from birchbark.records import Document
 from birchbark.retrieve.hnsw import build_graphs, count_vectors_without_graph, faiss_installed
 from birchbark.score.scorer import Scorer
@@ -72,18 +73,25 @@ def add_documents(
         writer.commit()
         on_commit(added, len(writer))
         complete_attachments(writer, precomputations, progress)
-        if VECTORS not in leave_out:
-            build_missing_graphs(writer, progress)
+        build_missing_graphs(writer, progress, leave_out)
     return added
 
 
 def attach(
     writer: IndexWriter, precomputations: Sequence[Precomputation], progress: Progress = no_progress
-) -> None:
-    """Compute attachments for all documents; an attachment with another schema is replaced."""
+) -> list[str]:
+    """Compute attachments for all documents, and return their names.
+
+    Token ids replace those that the index has. Vectors of a model and a segmenter are stored beside
+    those of others (`in_own_set`).
+    """
+    names = []
     for precomputation in precomputations:
-        with progress(f"computing {precomputation.name}", len(writer)) as advance:
-            precomputation.attach(writer, advance)
+        named = in_own_set(precomputation, writer.attachments)
+        with progress(f"computing {named.name}", len(writer)) as advance:
+            named.attach(writer, advance)
+        names.append(named.name)
+    return names
 
 
 def complete_attachments(
@@ -97,19 +105,24 @@ def complete_attachments(
                 precomputation.attach(writer, advance)
 
 
-def build_missing_graphs(writer: IndexWriter, progress: Progress = no_progress) -> None:
-    """Build the HNSW graphs (retrieve/hnsw.py) that the index lacks, if faiss is installed."""
+def build_missing_graphs(
+    writer: IndexWriter, progress: Progress = no_progress, leave_out: Collection[str] = ()
+) -> None:
+    """Build the HNSW graphs (retrieve/hnsw.py) that the index lacks, if faiss is installed.
+
+    leave_out: names of sets of vectors that get no graphs.
+    """
     index = Index(writer.directory)
-    vectors = index.attachment(VECTORS)
-    missing = vectors_without_graph(index)
-    if vectors and missing and faiss_installed():
-        with progress("building vector graphs", missing) as advance:
-            build_graphs(index, vectors, dequantize_vectors, advance)
+    for name in vector_sets(index.attachments):
+        vectors, missing = index.attachment(name), vectors_without_graph(index, name)
+        if vectors and missing and name not in leave_out and faiss_installed():
+            with progress("building vector graphs", missing) as advance:
+                build_graphs(index, vectors, dequantize_vectors, advance)
 
 
-def vectors_without_graph(index: Index) -> int:
-    """Return how many vectors should be in an HNSW graph and are not."""
-    vectors = index.attachment(VECTORS)
+def vectors_without_graph(index: Index, name: str) -> int:
+    """Return how many vectors of a set should be in an HNSW graph and are not."""
+    vectors = index.attachment(name)
     return count_vectors_without_graph(vectors) if vectors else 0
 
 
@@ -126,9 +139,9 @@ class WithoutVectors(NamedTuple):
     left_out: int
 
 
-def documents_without_vectors(index: Index) -> WithoutVectors:
-    """Count the documents that lack vectors, and those that never get any."""
-    vectors = index.attachment(VECTORS)
+def documents_without_vectors(index: Index, name: str) -> WithoutVectors:
+    """Count the documents that lack vectors of a set, and those that never get any."""
+    vectors = index.attachment(name)
     if vectors is None:
         return WithoutVectors(len(index), 0)
     parts = range(len(index.parts))

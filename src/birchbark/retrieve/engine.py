@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from birchbark.index.attachment_reader import Attachment
+from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.index import Index
 from birchbark.index.statistics import field_statistics
 from birchbark.records import Document, Ranking
@@ -126,6 +127,11 @@ class IndexEngine:
         statistics = field_statistics(self.index, field, terms)
         count, frequencies = statistics.totals.documents, statistics.frequencies
         return {term: idf(count, frequencies.get(term, 0)) for term in terms}
+
+    @property
+    def attachments(self) -> Mapping[str, AttachmentSchema]:
+        """See `Index.attachments`."""
+        return self.index.attachments
 
     def attachment(self, name: str) -> Attachment | None:
         """Return the attachment `name` of the index; None if there is none.

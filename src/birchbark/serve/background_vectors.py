@@ -43,9 +43,9 @@ class BackgroundVectors(BackgroundThread):
         return cls(vectors, report) if vectors else None
 
     @property
-    def computes(self) -> bool:
-        """Whether vectors of added documents are computed; false if the index has other vectors."""
-        return self._vectors.documents is not None
+    def set_name(self) -> str | None:
+        """The set of vectors that is completed; None if the index has other vectors."""
+        return self._vectors.set_name
 
     def start_beside(self, active: Callable[[], int]) -> None:
         """Start the thread. active: returns the number of active requests."""

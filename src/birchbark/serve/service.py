@@ -15,7 +15,6 @@ from birchbark.checkpoint.heads import Classifier
 from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
 from birchbark.pipeline.answer import Answer
 from birchbark.pipeline.deadline import NO_TIME
-from birchbark.pipeline.precompute import VECTORS
 from birchbark.pipeline.rank_texts import RankedText, rank
 from birchbark.pipeline.search import OnProgress
 from birchbark.pipeline.searcher import Searcher
@@ -284,8 +283,8 @@ class Service:
 
     def add(self, documents: Sequence[Document], delete: Sequence[str] = ()) -> AddedDocuments:
         """Add and delete documents; vectors that are computed in the background are left to it."""
-        computes = self._background is not None and self._background.computes
-        leave_out = [VECTORS] if computes else ()
+        computed = self._background and self._background.set_name
+        leave_out = [computed] if computed else ()
         return self.searcher.add(documents, delete=delete, leave_out=leave_out)
 
     def close(self) -> None:

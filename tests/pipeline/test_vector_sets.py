@@ -1,0 +1,136 @@
+"""Can an index hold vectors by several models, and of several kinds of segments?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from birchbark.errors import InputError
+from birchbark.index.build_index import build_index
+from birchbark.index.index import Index
+from birchbark.index.writer import IndexWriter
+from birchbark.pipeline.answer import Answer
+from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch, open_engine
+from birchbark.pipeline.precompute import VECTORS, Precomputation, precompute_vectors
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.search import search
+from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.update_index import add_documents, attach
+from birchbark.pipeline.vector_sets import vector_sets
+from birchbark.records import Document
+from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.first_stage import FirstStage
+from birchbark.score.load_scorer import load_scorer
+from birchbark.segment.by_name import parse_segmenter
+from conftest import DOCUMENTS
+
+BertFactory = Callable[..., Path]
+
+
+def vectors_of(model: Path, segments: str = "sentences", bits: int = 16) -> Precomputation:
+    return precompute_vectors(load_scorer(model), parse_segmenter(segments), str(model), bits)
+
+
+def scores(answer: Answer) -> list[tuple[str, float]]:
+    return [(hit.document.doc_id, hit.score) for hit in answer.hits]
+
+
+def store(directory: Path, *computations: Precomputation) -> list[str]:
+    with IndexWriter(directory) as writer:
+        return attach(writer, computations)
+
+
+@pytest.fixture
+def index_directory(tmp_path: Path) -> Path:
+    build_index(DOCUMENTS, tmp_path / "index")
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def models(bert: BertFactory) -> tuple[Path, Path]:
+    return bert(seed=1), bert(seed=2)
+
+
+def test_models_and_segments_have_sets_of_their_own(
+    index_directory: Path, models: tuple[Path, Path]
+) -> None:
+    """The same model and segments are stored once, in the bits asked for last."""
+    one, other = models
+    assert store(index_directory, vectors_of(one)) == ["vectors"]
+    assert store(index_directory, vectors_of(other)) == ["vectors-2"]
+    assert store(index_directory, vectors_of(other, "title")) == ["vectors-3"]
+    assert store(index_directory, vectors_of(other, bits=8)) == ["vectors-2"]
+    with IndexWriter(index_directory) as writer:
+        assert vector_sets(writer.attachments) == ["vectors", "vectors-2", "vectors-3"]
+        assert writer.attachments["vectors-2"].config["bits"] == 8
+        writer.detach(VECTORS)
+        writer.merge()
+    index = Index(index_directory)
+    assert (vector_sets(index.attachments), index.missing_rows()) == (
+        ["vectors-2", "vectors-3"],
+        {},
+    )
+    assert store(index_directory, vectors_of(one)) == ["vectors"]
+
+
+def test_a_ranker_uses_the_set_of_its_model(
+    index_directory: Path, models: tuple[Path, Path]
+) -> None:
+    """Its scores are those of an index with this set alone, and its set finds candidates."""
+    one, other = models
+    ranker = Ranker(load_scorer(other))
+    store(index_directory, vectors_of(other))
+    alone = search(IndexEngine(Index(index_directory)), "birch canoe", ranker)
+    with IndexWriter(index_directory) as writer:
+        writer.detach(VECTORS)
+    store(index_directory, vectors_of(one))
+    store(index_directory, vectors_of(other))
+    index = Index(index_directory)
+    both = search(IndexEngine(index), "birch canoe", ranker)
+    assert both.stats.by_vectors == len(both.hits) > 0
+    assert scores(both) == scores(alone)
+    engine = open_engine(index, FirstStage(), None, load_scorer, [ranker])
+    assert isinstance(engine, DenseEngine)
+    assert engine.match.vectors == "vectors-2"
+
+
+def test_a_first_stage_uses_the_set_that_it_is_told(
+    index_directory: Path, models: tuple[Path, Path]
+) -> None:
+    """By default the first one; an unknown set is refused with the names of those that exist."""
+    one, other = models
+    store(index_directory, vectors_of(one))
+    store(index_directory, vectors_of(other))
+    index = Index(index_directory)
+
+    def ranking(vectors: str | None) -> list[tuple[str, float]]:
+        found = DenseEngine(index, load_scorer, VectorMatch(vectors=vectors)).rank("canoe", 9)
+        return list(zip(found.doc_ids, found.scores.tolist(), strict=True))
+
+    assert ranking(None) == ranking("vectors") != ranking("vectors-2")
+    with pytest.raises(InputError, match="no such set of vectors") as error:
+        ranking("vectors-3")
+    assert error.value.wanted == "vectors or vectors-2"
+    with pytest.raises(InputError, match="no vectors are used"):
+        replace(VectorMatch(), count=0, terms=FirstStage().match, cosine=False, vectors="vectors")
+
+
+def test_added_documents_get_vectors_of_each_set(
+    index_directory: Path, models: tuple[Path, Path]
+) -> None:
+    """A set that is left out is completed by someone else; others are completed at once."""
+    one, other = models
+    store(index_directory, vectors_of(one))
+    store(index_directory, vectors_of(other))
+    searcher = Searcher(index_directory, Ranker(load_scorer(other)))
+    assert searcher.vectors_model == str(other)
+    tree = Document("tree", {"text": "A birch tree."})
+    searcher.add([tree])
+    assert searcher.index.missing_rows() == {}
+    bush = Document("bush", {"text": "A birch bush."})
+    add_documents(index_directory, [bush], load_scorer, leave_out=["vectors-2"])
+    assert searcher.index.missing_rows() == {"vectors-2": 1}
+    assert "tree" in [hit.document.doc_id for hit in searcher.search("tree").hits]
