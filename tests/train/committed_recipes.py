@@ -131,7 +131,7 @@ def _small(value: Any, models: Mapping[str, str]) -> Any:
 
 def _shrunk(name: str, value: Any) -> Any:
     """Return the value of the setting called `name`, if it is a size, for a tiny training."""
-    if name == "precision" and value == "bf16":
+    if name == "precision" and value == "auto":
         return "fp32"
     if not isinstance(value, int):
         return value

@@ -11,6 +11,8 @@ import pytest
 from tiny_trainings import prepare
 
 from birchbark.checkpoint.checkpoint import open_any_head
+from birchbark.checkpoint.json_files import read_object
+from birchbark.checkpoint.model_card import LINEAGE
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import TrainingError
 from birchbark.train import loop
@@ -234,15 +236,20 @@ def test_the_end_of_another_process_is_reported(monkeypatch: pytest.MonkeyPatch)
             attempt()
 
 
-def test_a_processor_without_bf16_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only for trainings in bf16 on such a processor."""
-    for precision, is_fast in (("bf16", False), ("bf16", True), ("fp32", False)):
-        folder, logged = tmp_path / f"{precision}-{is_fast}", list[str]()
-        monkeypatch.setattr(training_module, "_has_fast_bf16", lambda fast=is_fast: fast)
-        training = prepare(folder, schedule__precision=precision, schedule__steps=1)
-        train(training, folder, folder / "out", reporter=ProgressReporter(logged.append))
-        told = training_module.SLOW_BF16 in logged
-        assert told == (precision == "bf16" and not is_fast)
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "auto"])
+@pytest.mark.parametrize("is_fast", [True, False])
+def test_precision_by_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, is_fast: bool
+) -> None:
+    """Slow bf16 is told; `auto` chooses what is fast, and the model card records the choice."""
+    monkeypatch.setattr(training_module, "_has_fast_bf16", lambda device: is_fast)
+    training, logged = prepare(tmp_path, schedule__precision=precision, schedule__steps=1), []
+    train(training, tmp_path, tmp_path / "out", reporter=ProgressReporter(logged.append))
+    assert (training_module.SLOW_BF16 in logged) == (precision == "bf16" and not is_fast)
+    used = precision if precision != "auto" else "bf16" if is_fast else "fp32"
+    assert (f"precision: {used}" in logged) == (precision == "auto")
+    lineage = read_object(tmp_path / "out" / "model" / LINEAGE)
+    assert lineage["trainings"][-1]["settings"]["schedule"]["precision"] == used
 
 
 def test_a_new_output_layer_keeps_the_pooler(tmp_path: Path) -> None:

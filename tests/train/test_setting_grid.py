@@ -73,7 +73,10 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         "schedule: exactly one of epochs and steps must be set",
     ),
     ({"schedule__epochs": 1}, "schedule: exactly one of epochs and steps must be set"),
-    ({"schedule__precision": "fp8"}, "schedule: unsupported precision: expected fp32 or bf16"),
+    (
+        {"schedule__precision": "fp8"},
+        "schedule: unsupported precision: expected fp32, bf16 or auto",
+    ),
     ({"schedule__learning_rate": 0}, "schedule.learning_rate: out of range: expected above 0"),
     ({"schedule__learning_rate": float("inf")}, "learning_rate: .*expected a finite number"),
     ({"schedule__warmup": -0.1}, "schedule.warmup: out of range: expected 0 or more, found -0.1"),

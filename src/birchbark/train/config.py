@@ -117,7 +117,8 @@ class Schedule:
     decay: whether the rate falls linearly to 0 after the warm-up, or stays constant.
     weight_decay: applies to matrices only.
     clip: the largest norm of the gradient.
-    precision: `fp32`, or `bf16` for matrix products.
+    precision: `fp32`, or `bf16` for matrix products; AUTO for `bf16` where the device is fast at it
+        and `fp32` elsewhere, which `train` decides and records.
     save_every: steps between two saved training states; None to save at each validation only.
     """
 
@@ -135,6 +136,7 @@ class Schedule:
 
 
 LOSS = "loss"  # as the measure of validation
+AUTO = "auto"  # as the precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,11 @@ class TrainingConfig:
     distillation: HiddenStateSettings | None
     masking: Masking | None
     values: Mapping[str, Any]
+
+    def with_precision(self, precision: str) -> TrainingConfig:
+        """Return a copy whose schedule has this precision."""
+        values = {**self.values, "schedule": {**self.values["schedule"], "precision": precision}}
+        return replace(self, schedule=replace(self.schedule, precision=precision), values=values)
 
     @property
     def teachers(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.train.check_config import check_config
 from birchbark.train.config import (
+    AUTO,
     DataSetConfig,
     LossTerm,
     Schedule,
@@ -237,8 +238,8 @@ def _schedule(section: Section) -> Schedule:
     if (epochs is None) == (steps is None):
         raise InputError("exactly one of epochs and steps must be set")
     precision = section.text("precision", defaults.TRAINING_PRECISION)
-    if precision not in ("fp32", "bf16"):
-        raise InputError("unsupported precision", wanted="fp32 or bf16", found=precision)
+    if precision not in ("fp32", "bf16", AUTO):
+        raise InputError("unsupported precision", wanted=f"fp32, bf16 or {AUTO}", found=precision)
     return Schedule(
         epochs=epochs,
         steps=steps,

@@ -16,7 +16,7 @@ from birchbark.checkpoint.model_card import card_kind, lineage_of, write_card
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.device.torch_session import torch_session_factory
 from birchbark.errors import InputError, MissingPackageError, TrainingError, first_line
-from birchbark.train.config import TrainingConfig
+from birchbark.train.config import AUTO, TrainingConfig
 from birchbark.train.dataset import Log, TokenisedDataSet, load_datasets
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.export import export
@@ -59,7 +59,7 @@ class ProgressReporter:
 
 SLOW_BF16 = (
     "note: torch has no fast bf16 for this processor; "
-    'schedule.precision = "fp32" is probably faster'
+    'schedule.precision = "fp32" or "auto" is probably faster'
 )
 
 
@@ -84,7 +84,11 @@ def train(
     TrainingError for a full disk, too little GPU memory or a damaged state.
     """
     check_device(device)
-    if training.schedule.precision == "bf16" and device == "cpu" and not _has_fast_bf16():
+    has_bf16 = _has_fast_bf16(device)
+    if training.schedule.precision == AUTO:
+        training = training.with_precision("bf16" if has_bf16 else "fp32")
+        reporter.log(f"precision: {training.schedule.precision}")
+    elif training.schedule.precision == "bf16" and not has_bf16:
         reporter.log(SLOW_BF16)
     base = _open_base(training)
     lineage = lineage_of(base, training.base)
@@ -316,10 +320,12 @@ def _explained_out_of_memory() -> Iterator[None]:
         ) from full
 
 
-def _has_fast_bf16() -> bool:
-    """Return whether this processor computes products in bf16 faster than in fp32."""
+def _has_fast_bf16(device: str) -> bool:
+    """Return whether the device computes products in bf16 faster than in fp32."""
     import torch
 
+    if device != "cpu":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if not torch.backends.mkldnn.is_available():
         return False
     supported = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
