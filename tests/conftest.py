@@ -15,7 +15,10 @@ from safetensors.numpy import save_file
 
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
+from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.records import Document, Float32s, Ids
+from birchbark.score.precision import Precision
+from birchbark.score.scorer import Scorer
 
 settings.register_profile("birchbark", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("birchbark")
@@ -49,6 +52,22 @@ DOCUMENTS = (
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     """DOCUMENTS, indexed."""
     return build_index(DOCUMENTS, tmp_path_factory.mktemp("small") / "index")
+
+
+class GivenModels(LoadedModels):
+    """Models that a function returns, which is called once for each name and precision."""
+
+    def __init__(self, load: Callable[[str, Precision], Scorer]) -> None:
+        super().__init__()
+        self._load, self._given = load, dict[tuple[str, Precision], Scorer]()
+
+    def scorer(
+        self, model: str, precision: Precision = Precision.FP32, pooling: str | None = None
+    ) -> Scorer:
+        """Return what the function returns."""
+        if (model, precision) not in self._given:
+            self._given[model, precision] = self._load(model, precision)
+        return self._given[model, precision]
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats, Snippet
     from birchbark.pipeline.compare_hits import Duo
     from birchbark.pipeline.dense_engine import BY_TERMS, DenseEngine, VectorMatch
+    from birchbark.pipeline.loaded_models import LoadedModels
     from birchbark.pipeline.rank_texts import RankedText, rank
     from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.reading_plan import ReadingPlan, Select
@@ -75,6 +76,7 @@ _HOME = {
     "VectorMatch": "pipeline.dense_engine",
     "Duo": "pipeline.compare_hits",
     "RankedText": "pipeline.rank_texts",
+    "LoadedModels": "pipeline.loaded_models",
     "rank": "pipeline.rank_texts",
     "Ranker": "pipeline.ranker",
     "ReadingPlan": "pipeline.reading_plan",
@@ -125,6 +127,8 @@ __all__ = [
     "IndexWriter",
     "InputError",
     "Interpolation",
+    "LoadedModels",
+    "LoadedModels",
     "Match",
     "Max",
     "Mean",

@@ -31,7 +31,7 @@ from birchbark import FirstStage, Index, Interpolation, Max, Ranker, Ranking, de
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.segment.whole import whole
-from conftest import DOCUMENTS
+from conftest import DOCUMENTS, GivenModels
 
 ROOT = Path(__file__).parents[2]
 QUERIES = "1\tbirch bark canoe\n2\tbees dance\n3\tnobody judged this\n"
@@ -105,8 +105,7 @@ def test_the_default_is_that_of_birchbark_search(row: Row, models: Models) -> No
     assert {row.vectors for row in SEARCHED} == {True, False}
     wanted = make_ranker(
         StageOptions(),
-        lambda name, pooling, precision: models.load(name, precision),
-        None,
+        GivenModels(models.load),
         auto_int8=True,
     )
     ranker = row.ranker(models.load, wanted.segmenter)

@@ -24,7 +24,8 @@ from birchbark.experiments.recipe_file import read_recipe
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.pipeline.answer import SearchStats
-from birchbark.pipeline.load_rankers import RankerLoader
+from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document, Ids, Query, Run
@@ -147,7 +148,7 @@ def test_costs(study: SmallStudy) -> None:
     rerank(
         *(index, outcomes[0].runs["Tiny.first stage"]),
         [Query(*item) for item in QUERIES.items()],
-        [RankerLoader().ranker(options)],
+        [make_ranker(options, LoadedModels())],
         on_query=lambda query: stats.append(query.stats),
     )
     pairs = sum(of_query.pairs for of_query in stats) / len(QUERIES)

@@ -22,7 +22,8 @@ from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.answer import Hit, SearchStats
 from birchbark.pipeline.compare_hits import ComparedHits, Duo, compare_hits
 from birchbark.pipeline.deadline import FIRST_TOKENS, Deadline
-from birchbark.pipeline.load_rankers import RankerLoader
+from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.rerank import rerank
@@ -194,14 +195,14 @@ def test_duo_options(tmp_path: Path) -> None:
     """Every duo option reaches the Ranker."""
     write_bert(tmp_path / "mono", labels=1)
     words = StageOptions(model=str(tmp_path / "mono"), duo=str(write_duo(tmp_path / "duo")))
-    plain = RankerLoader().ranker(words).duo
+    plain = make_ranker(words, LoadedModels()).duo
     assert plain is not None
     assert (plain.depth, plain.pairwise, plain.max_comparisons) == (10, Pairwise(), None)
     assert "int8" not in plain.duo.name
     options = replace(
         words, duo_depth=4, duo_aggregate="min", duo_max_comparisons=7, precision="int8"
     )
-    found = RankerLoader().ranker(options).duo
+    found = make_ranker(options, LoadedModels()).duo
     assert found is not None
     assert (found.depth, found.pairwise, found.max_comparisons) == (4, Pairwise("min"), 7)
     assert "int8" in found.duo.name

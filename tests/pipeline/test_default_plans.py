@@ -19,7 +19,7 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 from birchbark.segment.truncate import Limit
-from conftest import WordScorer
+from conftest import GivenModels, WordScorer
 
 DEFAULT = ReadingPlan(
     segments=int(defaults.READ_SEGMENTS),
@@ -40,17 +40,19 @@ class DocumentScorer(WordScorer):
 @pytest.fixture
 def make(bert: Callable[..., Path]) -> Make:
     """Makes a ranker; the models are `cross`, `parade`, `vectors` and the bundled embedding."""
-    directory, scorers = bert(), dict[tuple[str, Precision], Scorer]()
+    directory = bert()
 
-    def load(model: str, pooling: str | None, precision: Precision) -> Scorer:
+    def load(model: str, precision: Precision) -> Scorer:
         if model in ("vectors", defaults.EMBEDDING):
             return load_scorer(directory, precision=precision)
         kind = DocumentScorer if model == "parade" else WordScorer
-        return scorers.setdefault((model, precision), kind())  # type: ignore[return-value]
+        return kind()  # type: ignore[return-value]
+
+    models = GivenModels(load)
 
     def ranker(*, auto_int8: bool = False, **options: Any) -> Ranker:
         stage = StageOptions(**{"model": "cross", **options})
-        return make_ranker(stage, load, auto_int8=auto_int8)
+        return make_ranker(stage, models, auto_int8=auto_int8)
 
     return ranker
 

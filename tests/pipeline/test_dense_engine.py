@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -136,8 +137,8 @@ def test_rankers_choose_whether_vectors_find_candidates(
         engine = open_engine(index, stage, None, load_scorer, rankers)
         return engine.match if isinstance(engine, DenseEngine) else None
 
-    assert opened([mixed]) == BY_TERMS_OR_MEANING
-    assert opened([Ranker(embedding)]) == BY_TERMS_OR_MEANING
+    for ranker in (mixed, Ranker(embedding)):
+        assert opened([ranker]) == replace(BY_TERMS_OR_MEANING, vectors="vectors")
     limited = Ranker(embedding, limit=Limit(segments=2))
     for ranker in (Ranker(cross_encoder), Ranker(load_scorer(bert(seed=3))), limited):
         assert opened([ranker]) is None

@@ -27,9 +27,9 @@ from birchbark.records import Query
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.score.load_scorer import load_scorer
-from birchbark.score.scorer import Scorer, cut_query
+from birchbark.score.scorer import cut_query
 from birchbark.segment.sentences import sentences
-from conftest import DOCUMENTS, WORDS
+from conftest import DOCUMENTS, WORDS, GivenModels
 
 LONG = " ".join([*WORDS[2:8], *(["birch river"] * 40)])
 SCORER = load_scorer()
@@ -101,12 +101,10 @@ def test_candidates_by_vectors(tmp_path: Path, bert: Callable[..., Path]) -> Non
     with pytest.raises(InputError, match="query is too long"):
         search(IndexEngine(index), LONG, Ranker(embedding))
 
-    def load(model: str, *, precision: object) -> Scorer:
-        return embedding
-
-    searcher = Searcher(tmp_path / "i", ranker, load=load)
+    models = GivenModels(lambda model, precision: embedding)
+    searcher = Searcher(tmp_path / "i", ranker, models=models)
     assert searcher.search(LONG, candidates="nearest").hits
-    dense = Searcher(tmp_path / "i", ranker, vector_match=VectorMatch(), load=load)
+    dense = Searcher(tmp_path / "i", ranker, vector_match=VectorMatch(), models=models)
     assert dense.search(LONG).hits
 
 

@@ -279,7 +279,7 @@ def test_rank_loads_the_default_model_once(monkeypatch: pytest.MonkeyPatch) -> N
         loaded.append(WordScorer())
         return loaded[-1]
 
-    monkeypatch.setattr("birchbark.pipeline.load_rankers.load_scorer", load)
+    monkeypatch.setattr("birchbark.pipeline.loaded_models.load_scorer", load)
     _load_default_ranker.cache_clear()
     texts = ["iron", "bees dance"]
     with ThreadPoolExecutor(4) as pool:

@@ -11,7 +11,7 @@ import pytest
 from birchbark.score.scorer import Scorer
 from birchbark.score_cache.cached_scorer import (
     CachedScorer,
-    cached,
+    ScoreCaches,
     cached_for_query,
     uncached,
 )
@@ -79,7 +79,6 @@ def test_a_query_counts_what_the_shared_cache_knows_as_not_computed() -> None:
 
 def test_equal_scorers_share_one_cache() -> None:
     """Scorers are distinguished by fingerprint, and none gets two caches."""
-    caches: dict[str, CachedScorer] = {}
     opened = []
 
     def make_cache(scorer: Scorer) -> MemoryCache:
@@ -87,9 +86,11 @@ def test_equal_scorers_share_one_cache() -> None:
         return MemoryCache(scorer.width)
 
     inner = WordScorer()
-    outer = cached(inner, caches, make_cache)
-    assert cached(WordScorer(), caches, make_cache) is outer
-    assert cached(outer, caches, make_cache) is outer
-    assert cached(outer, {}, make_cache) is outer
+    caches = ScoreCaches(make_cache)
+    outer = caches.cached(inner)
+    assert caches.cached(WordScorer()) is outer
+    assert caches.cached(outer) is outer
+    assert caches.scorers == (outer,)
+    assert ScoreCaches(make_cache).cached(outer) is outer
     assert opened == [inner.fingerprint]
     assert uncached(cached_for_query(outer)) is inner

@@ -261,14 +261,14 @@ def test_threads_apply_to_every_model(
     build_index(DOCUMENTS, tmp_path / "index")
     opened: list[tuple[str, object]] = []
 
-    def load(model: str, **how: object) -> WordScorer:
-        opened.append((model, how["threads"]))
+    def load(model: str, threads: int | None, *how: object) -> WordScorer:
+        opened.append((model, threads))
         return WordScorer()
 
     def run(application: Any, *more: object) -> None:
-        application.service.searcher.load("another")
+        application.service.searcher.models.scorer("another")
 
-    monkeypatch.setattr("birchbark.score.load_scorer.load_scorer", load)
+    monkeypatch.setattr("birchbark.pipeline.loaded_models.load_scorer", load)
     monkeypatch.setattr("birchbark.serve.server.run", run)
     words = [
         "serve",
@@ -282,4 +282,5 @@ def test_threads_apply_to_every_model(
     ]
     result = CliRunner().invoke(group, words, catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    assert opened == [("another", 1)]
+    assert {model for model, _ in opened} > {str(bert), "another"}
+    assert {threads for _, threads in opened} == {1}

@@ -34,7 +34,7 @@ from birchbark.segment.sentences import sentences
 from birchbark.serve.app import application
 from birchbark.serve.limits import MAX_HITS, MAX_QUERY_CHARACTERS, Limits
 from birchbark.serve.service import Service
-from conftest import WordScorer, write_bert
+from conftest import GivenModels, WordScorer, write_bert
 
 __all__ = ["client", "index_directory"]
 QUERY = "birch river iron"
@@ -312,11 +312,11 @@ def test_models_are_loaded_once_by_the_given_function(index_directory: Path) -> 
     """This includes the embedding of the comparison, at its first use."""
     opened = []
 
-    def load(model: str, *, precision: Precision) -> WordScorer:
+    def load(model: str, precision: Precision) -> WordScorer:
         opened.append((model, precision))
         return WordScorer()
 
-    service = Service(Searcher(index_directory, "first", load=load), "second")
+    service = Service(Searcher(index_directory, "first", models=GivenModels(load)), "second")
     with TestClient(application(service)) as test_client:
         for by in ("bert", "embedding", "embedding"):
             answer = test_client.post("/search", json={"query": QUERY, "by": by})

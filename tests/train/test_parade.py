@@ -24,7 +24,8 @@ from birchbark.errors import CheckpointError, InputError
 from birchbark.experiments.recipe_file import read_recipe
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pairs.pair_table import PairTable
-from birchbark.pipeline.load_rankers import RankerLoader
+from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import RerankedQuery, rerank
 from birchbark.pipeline.search import search
@@ -441,12 +442,13 @@ def test_parade_as_ranker_embedding_and_teacher(tmp_path: Path) -> None:
     model, _ = write_parade(tmp_path / "m", "avg")
     scorer = load_scorer(model)
     options = StageOptions(model=str(model))
-    assert RankerLoader().ranker(options).segmenter == Windows(150, 50)  # the default for PARADE
-    assert RankerLoader().ranker(replace(options, segments="sentences")).segmenter is sentences
+    models = LoadedModels()
+    assert make_ranker(options, models).segmenter == Windows(150, 50)  # the default for PARADE
+    assert make_ranker(replace(options, segments="sentences"), models).segmenter is sentences
     with pytest.raises(
         InputError, match="aggregate has no effect: this model scores whole documents"
     ):
-        RankerLoader().ranker(replace(options, aggregate="max"))
+        make_ranker(replace(options, aggregate="max"), models)
     with pytest.raises(InputError, match="scores whole documents"):
         Ranker(load_scorer(write_bert(tmp_path / "mono", labels=1)), embedding=scorer)
     assert scorer.score_document(np.empty((0, scorer.width), np.float32))[0] == 0

@@ -18,6 +18,7 @@ from birchbark.show.many import many
 
 if TYPE_CHECKING:
     from birchbark.pipeline.dense_engine import VectorMatch
+    from birchbark.pipeline.loaded_models import LoadedModels
     from birchbark.pipeline.ranker import Ranker
     from birchbark.records import Query
     from birchbark.retrieve.first_stage import FirstStage
@@ -111,41 +112,43 @@ def parse_field_bm25(
     return models
 
 
-def make_rankers(
-    stages: Path | None,
+def models_on(
     device: str,
     threads: int | None,
     wrap_session: Callable[[SessionFactory], SessionFactory] = lambda session: session,
-    *,
-    auto_int8: bool = False,
-    **options: Any,
+) -> LoadedModels:
+    """Return the models on a device, none of them loaded yet.
+
+    wrap_session: applied to the factory for the sessions that run the models.
+    """
+    from birchbark.device.torch_session import session_factory
+    from birchbark.pipeline.loaded_models import LoadedModels
+    from birchbark.score.session import OnnxSession
+
+    return LoadedModels(threads, wrap_session(session_factory(device) or OnnxSession))
+
+
+def make_rankers(
+    models: LoadedModels, stages: Path | None, *, auto_int8: bool = False, **options: Any
 ) -> list[Ranker]:
     """Return the Ranker that the options describe, or one per stage of the file `stages`.
 
-    wrap_session: applied to the factory for the sessions that run the models. auto_int8: whether
-    --precision auto is the fastest one that is safe on this machine, or fp32.
+    auto_int8: whether --precision auto is the fastest one that is safe on this machine, or fp32.
     """
-    from birchbark.device.torch_session import session_factory
-    from birchbark.pipeline.load_rankers import RankerLoader
+    from birchbark.pipeline.load_rankers import make_ranker
     from birchbark.pipeline.stage_options import StageOptions, check_embedding, read_stages
-    from birchbark.score.session import OnnxSession
 
-    loader = RankerLoader(
-        threads,
-        wrap_session(session_factory(device) or OnnxSession),
-        auto_int8=auto_int8 and device == defaults.DEVICE,
-    )
     base, given = StageOptions(**options), given_options()
     if stages is None:
         base.check(given, spell_option)
-        return [loader.ranker(base)]
+        return [make_ranker(base, models, auto_int8=auto_int8)]
     all_options = read_stages(stages, base)
     _check_used_by_stages(given, all_options)
     check_embedding(given, all_options, spell_option)
     rankers = []
     for number, stage_options in enumerate(all_options, 1):
         try:
-            rankers.append(loader.ranker(stage_options))
+            rankers.append(make_ranker(stage_options, models, auto_int8=auto_int8))
         except BirchbarkError as fault:
             raise fault.at(f"{stages}: stage[{number}]") from None
     return rankers

@@ -17,6 +17,7 @@ from birchbark.cli.from_options import (
     check_writable,
     load_queries,
     make_rankers,
+    models_on,
     stored_scores,
 )
 from birchbark.cli.grouped_help import GroupedCommand
@@ -81,6 +82,8 @@ def command(
     evidence: Path | None,
     tag: str | None,
     scores: Path | None,
+    device: str,
+    threads: int | None,
     **ranker_choices: Any,
 ) -> None:
     """Re-rank a run over INDEX: score = A · first stage + (1 - A) · evidence of the segments.
@@ -104,7 +107,8 @@ def command(
     if len(set(files)) < len(files):
         raise InputError("two of --output, --report and --evidence are the same file")
     opened, topics = Index(index), load_queries(queries, topic_fields, encoding)
-    run, rankers = read_run(run_file), make_rankers(**ranker_choices)
+    run = read_run(run_file)
+    rankers = make_rankers(models_on(device, threads), **ranker_choices)
     stats_of_query: dict[str, SearchStats] = {}
     with (
         stored_scores(rankers, scores) as cached,

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify, progress, report_stats
-from birchbark.cli.from_options import make_rankers, matching_and_stage, stored_scores
+from birchbark.cli.from_options import make_rankers, matching_and_stage, models_on, stored_scores
 from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.hit_fields import hit_fields
 from birchbark.cli.index_attach import report_missing_vectors
@@ -59,6 +58,8 @@ def command(
     budget: float | None,
     as_json: bool,
     scores: Path | None,
+    device: str,
+    threads: int | None,
     **choices: Any,
 ) -> None:
     """Search INDEX for TEXT: first with BM25, then with BERT on the segments of the candidates."""
@@ -67,13 +68,14 @@ def command(
     from birchbark.pipeline.deadline import NO_TIME
     from birchbark.pipeline.dense_engine import DenseEngine, open_engine
     from birchbark.pipeline.search import search, warm_up
-    from birchbark.score.load_scorer import load_scorer
 
     check_given_options()
     text = " ".join(words)  # quotation marks around a query are not needed
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     match, stage = matching_and_stage(**first_stage_choices)
-    load = partial(load_scorer, threads=choices["threads"])
+    models = models_on(device, threads)
+    # queries are embedded on the CPU, like the stored vectors
+    load = (models if device == defaults.DEVICE else models_on(defaults.DEVICE, threads)).scorer
     cut = choices["query_tokens"]
     engine = first = open_engine(Index(index), stage, match, load, query_tokens=cut)
     if isinstance(first, DenseEngine):
@@ -87,7 +89,7 @@ def command(
         else:
             with ThreadPoolExecutor(1) as pool:
                 pool.submit(engine.rank, text, 1)  # loads compiled code while models are loaded
-                loaded = make_rankers(**choices)
+                loaded = make_rankers(models, **choices)
             with stored_scores(loaded, scores) as rankers:
                 if match is None:
                     engine = open_engine(first.index, stage, match, load, rankers)

@@ -9,7 +9,8 @@ from typing import Any
 from birchbark.checkpoint.locate import open_named
 from birchbark.device.torch_session import session_factory
 from birchbark.errors import BirchbarkError
-from birchbark.pipeline.load_rankers import RankerLoader
+from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.stage_options import NONE, StageOptions
 from birchbark.score.precision import Precision
@@ -22,8 +23,8 @@ class PipelineLoader:
     """Loads the rankers of pipelines; each model is opened once."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._fp32 = RankerLoader(session=session_factory(workspace.device))
-        self._int8 = RankerLoader()  # int8 runs on the CPU only
+        self._fp32 = LoadedModels(session=session_factory(workspace.device))
+        self._int8 = LoadedModels()  # int8 runs on the CPU only
         self._sizes: dict[str, int] = {}
 
     def rankers(
@@ -35,12 +36,12 @@ class PipelineLoader:
         """
         rankers = []
         for number, stage in enumerate(stages, 1):
-            loader = self._int8 if stage.precision == Precision.INT8.value else self._fp32
+            loaded = self._int8 if stage.precision == Precision.INT8.value else self._fp32
             overrides: dict[str, Any] = {
                 role: models[name] for role, name in models_of(stage).items()
             }
             try:
-                rankers.append(loader.ranker(replace(stage, **overrides)))
+                rankers.append(make_ranker(replace(stage, **overrides), loaded))
             except BirchbarkError as fault:
                 raise fault.at(f"row {row!r}, stage {number}") from None
         return rankers

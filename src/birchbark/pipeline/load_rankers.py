@@ -1,95 +1,43 @@
-"""How do stage options become rankers, with each model and score store opened only once?"""
+"""How do stage options become rankers, and how are their scores stored?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from birchbark import defaults
-from birchbark.checkpoint.heads import parse_pooling
 from birchbark.combine.aggregate import Aggregation, Max, Top, parse_aggregation
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError
 from birchbark.pipeline.compare_hits import Duo
+from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.precompute import embedding_scorer
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan, Select
 from birchbark.pipeline.stage_options import ALL, AUTO, NONE, StageOptions, parse_count
-from birchbark.score.duo import DuoScorer, load_duo_scorer
-from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision, fastest_precision
 from birchbark.score.scorer import Scorer
-from birchbark.score.session import SessionFactory
-from birchbark.score_cache.cached_scorer import CachedScorer, cached
+from birchbark.score_cache.cached_scorer import CachedScorer, ScoreCaches
 from birchbark.score_cache.store import ScoreStore
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.segment.truncate import Limit
 
-LoadScorer = Callable[[str, str | None, Precision], Scorer]
 
+def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool = False) -> Ranker:
+    """Return the ranker of a stage.
 
-class RankerLoader:
-    """Makes rankers from stage options; stages with the same model share it."""
-
-    def __init__(
-        self,
-        threads: int | None = None,
-        session: SessionFactory | None = None,
-        *,
-        auto_int8: bool = False,
-    ) -> None:
-        """Load nothing yet.
-
-        threads, session: how models are run; see `load_scorer`. auto_int8: see `make_ranker`.
-        """
-        self._threads, self._session, self._auto_int8 = threads, session, auto_int8
-        self._scorers: dict[tuple[str, str | None, Precision], Scorer] = {}
-        self._duo_scorers: dict[tuple[str, Precision], DuoScorer] = {}
-
-    def ranker(self, options: StageOptions) -> Ranker:
-        """Return the ranker of a stage.
-
-        Raises InputError for an option with an unknown value or without effect, and CheckpointError
-        for a model that cannot be loaded.
-        """
-        duo = self._duo(options) if options.duo else None
-        return make_ranker(options, self._scorer, duo, auto_int8=self._auto_int8)
-
-    def _scorer(self, model: str, pooling: str | None, precision: Precision) -> Scorer:
-        key = model, pooling, precision
-        if key not in self._scorers:
-            parsed = parse_pooling(pooling) if pooling else None
-            self._scorers[key] = load_scorer(model, self._threads, parsed, precision, self._session)
-        return self._scorers[key]
-
-    def _duo(self, options: StageOptions) -> Duo:
-        assert options.duo
-        precision = Precision.INT8 if options.precision == "int8" else Precision.FP32
-        pairwise, key = parse_pairwise(options.duo_aggregate), (options.duo, precision)
-        if key not in self._duo_scorers:
-            self._duo_scorers[key] = load_duo_scorer(
-                options.duo, self._threads, precision, self._session
-            )
-        scorer = self._duo_scorers[key]
-        return Duo(scorer, scorer, options.duo_depth, pairwise, options.duo_max_comparisons)
-
-
-def make_ranker(
-    options: StageOptions, load: LoadScorer, duo: Duo | None = None, *, auto_int8: bool = False
-) -> Ranker:
-    """Return the ranker of a stage; see RankerLoader.ranker.
-
-    load: returns the scorer of a model, with a pooling (as users write it) and a precision.
-    auto_int8: whether the precision AUTO may be int8 on this machine; otherwise it is fp32.
+    models: loads the stage's models. auto_int8: whether the precision AUTO may be int8 on this
+    machine; otherwise it is fp32. Raises InputError for an option with an unknown value or without
+    effect, and CheckpointError for a model that cannot be loaded.
     """
     fast = auto_int8 and options.pooling is None and options.model in defaults.INT8_MODELS
     precision = _precision(options, fast=fast)
     interpolation = Interpolation(options.first_stage_weight, Scale(options.first_stage_scale))
     aggregation = parse_aggregation(options.aggregate or defaults.AGGREGATION)
-    scorer = load(options.model, options.pooling, precision)
+    scorer = models.scorer(options.model, precision, options.pooling)
     if scorer.width > 1 and options.aggregate:
         raise InputError(
             "aggregate has no effect: this model scores whole documents", found=options.model
@@ -97,7 +45,8 @@ def make_ranker(
     default = defaults.SEGMENTS if scorer.width == 1 else defaults.DOCUMENT_SCORER_SEGMENTS
     plan = _plan(options, scorer, aggregation)
     rescores = precision is Precision.INT8 and plan.segments is None
-    precise = load(options.model, options.pooling, Precision.FP32) if rescores else None
+    fp32 = Precision.FP32
+    precise = models.scorer(options.model, fp32, options.pooling) if rescores else None
     embedding = _embedding(options, scorer)
     fast = auto_int8 and embedding in defaults.INT8_EMBEDDINGS
     reads_fast = _precision(options, fast=fast) is Precision.INT8
@@ -108,14 +57,24 @@ def make_ranker(
         interpolation,
         options.depth,
         Limit(options.max_segments, options.max_length),
-        load(embedding, None, Precision.FP32) if embedding else None,
+        models.scorer(embedding) if embedding else None,
         options.embedding_weight,
         precise,
-        duo=duo,
+        duo=_duo(options, models) if options.duo else None,
         plan=plan,
-        fast_embedding=load(embedding, None, Precision.INT8) if embedding and reads_fast else None,
+        fast_embedding=models.scorer(embedding, Precision.INT8)
+        if embedding and reads_fast
+        else None,
         query_tokens=options.query_tokens,
     )
+
+
+def _duo(options: StageOptions, models: LoadedModels) -> Duo:
+    assert options.duo
+    precision = Precision.INT8 if options.precision == "int8" else Precision.FP32
+    pairwise = parse_pairwise(options.duo_aggregate)
+    scorer = models.duo_scorer(options.duo, precision)
+    return Duo(scorer, scorer, options.duo_depth, pairwise, options.duo_max_comparisons)
 
 
 def _precision(options: StageOptions, *, fast: bool) -> Precision:
@@ -174,7 +133,6 @@ class CachedRankers:
 def with_score_caches(rankers: Sequence[Ranker], scores: Path) -> Iterator[CachedRankers]:
     """Yield `rankers` with scorers that store their scores in the directory `scores`."""
     stores: list[ScoreStore] = []
-    scorers: dict[str, CachedScorer] = {}  # by fingerprint: rankers may share a model
     with ExitStack() as stack:
 
         def open_store(scorer: Scorer) -> ScoreStore:
@@ -182,8 +140,6 @@ def with_score_caches(rankers: Sequence[Ranker], scores: Path) -> Iterator[Cache
             stores.append(stack.enter_context(store))
             return store
 
-        def with_cache(scorer: Scorer) -> CachedScorer:
-            return cached(scorer, scorers, open_store)
-
-        cached_rankers = tuple(ranker.map_scorers(with_cache) for ranker in rankers)
-        yield CachedRankers(cached_rankers, tuple(scorers.values()), tuple(stores))
+        caches = ScoreCaches(open_store)
+        cached_rankers = tuple(ranker.map_scorers(caches.cached) for ranker in rankers)
+        yield CachedRankers(cached_rankers, caches.scorers, tuple(stores))

@@ -11,7 +11,8 @@ from birchbark import defaults
 from birchbark.combine.aggregate import Max
 from birchbark.errors import DeadlineError, require_at_least
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.load_rankers import RankerLoader
+from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.ranker_readers import RankerReaders
 from birchbark.pipeline.reading_plan import ReadingPlan
@@ -127,8 +128,8 @@ def _default_ranker() -> Ranker:
 
 @cache
 def _load_default_ranker() -> Ranker:
-    session = dynamic_batcher()  # batches the texts of concurrent calls
-    return RankerLoader(session=session, auto_int8=True).ranker(StageOptions())
+    models = LoadedModels(session=dynamic_batcher())  # batches the texts of concurrent calls
+    return make_ranker(StageOptions(), models, auto_int8=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from types import EllipsisType
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from birchbark import defaults
 from birchbark.combine.aggregate import Mean
@@ -20,6 +20,7 @@ from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch, open_engine, set_for
 from birchbark.pipeline.facets import Facet, count_facets
 from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.ranker_readers import RankerReaders, ReaderCaches
 from birchbark.pipeline.reading_plan import ReadingPlan
@@ -34,10 +35,8 @@ from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.retrieve.spelling import correct_query
 from birchbark.score.dynamic_batching import dynamic_batcher
-from birchbark.score.load_scorer import load_scorer
-from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
-from birchbark.score_cache.cached_scorer import CachedScorer, cached
+from birchbark.score_cache.cached_scorer import ScoreCaches
 from birchbark.score_cache.memory_cache import MemoryCache
 
 SHOWN_SEGMENTS = 256  # of a document that is opened
@@ -48,19 +47,6 @@ class DocumentEvidence(NamedTuple):
 
     hit: Hit
     stats: SearchStats
-
-
-class LoadModel(Protocol):
-    """Loads the scorer of a model by its name, as `load_scorer` does."""
-
-    def __call__(self, model: str, *, precision: Precision) -> Scorer:
-        """Return the scorer; raises the errors of `load_scorer`."""
-        ...
-
-
-def _load_shared(model: str, *, precision: Precision) -> Scorer:
-    """Load a scorer that batches the segments of concurrent searches."""
-    return load_scorer(model, precision=precision, session=dynamic_batcher())
 
 
 def _memory_cache(scorer: Scorer) -> MemoryCache:
@@ -115,8 +101,8 @@ class Searcher:
             re-ranking, half of the candidates are found by the vectors of the first ranker's
             embedding, if the index has them; a ranking by the first stage alone uses no vectors.
             `BY_TERMS` never uses vectors.
-        load: Loads the scorer of a model by its name and precision, as `load_scorer` does. Defaults
-            to `load_scorer` with a session that batches the segments of concurrent searches.
+        models: Loads the models that are given by name, that of stored vectors among them. Defaults
+            to None: with sessions that batch the segments of concurrent searches.
 
     Raises:
         InputError: There is no index in the directory, or it lacks the vectors.
@@ -130,18 +116,16 @@ class Searcher:
         model: Path | str | Ranker | Sequence[Ranker] = defaults.MODEL,
         first_stage: FirstStage = FirstStage(),
         vector_match: VectorMatch | None = None,
-        load: LoadModel = _load_shared,
+        models: LoadedModels | None = None,
     ) -> None:
         self.directory = Path(index)
         self._open_lock, self._readers_lock, self._write_lock = Lock(), Lock(), Lock()
-        self._load_lock, self._cache_lock = Lock(), Lock()
-        self._load, self._scorers = load, dict[tuple[str, Precision], Scorer]()
-        self._cached_scorers: dict[str, CachedScorer] = {}
+        self.models = models or LoadedModels(session=dynamic_batcher())
+        self._caches = ScoreCaches(_memory_cache)
         if isinstance(model, Ranker):
             model = [model]
         elif isinstance(model, (str, Path)):
-            options = StageOptions(model=str(model))
-            model = [make_ranker(options, self._load_as_stage, auto_int8=True)]
+            model = [make_ranker(StageOptions(model=str(model)), self.models, auto_int8=True)]
         self.rankers = tuple(map(self.cache_scores, model))
         self._first_stage, self._vector_match = first_stage, vector_match
         self._snapshot = self._open(None)
@@ -322,7 +306,9 @@ class Searcher:
         """
         with self._write_lock:
             return add_documents(
-                self.directory, documents, self.load, delete=delete, leave_out=leave_out
+                *(self.directory, documents, self.models.scorer),
+                delete=delete,
+                leave_out=leave_out,
             )
 
     def delete(self, doc_ids: Iterable[str]) -> int:
@@ -330,24 +316,9 @@ class Searcher:
         with self._write_lock, IndexWriter(self.directory) as writer:
             return sum([writer.delete(doc_id) for doc_id in doc_ids])
 
-    def load(self, model: str, precision: Precision = Precision.FP32) -> Scorer:
-        """Return the scorer of a model, loaded once; raises the errors of `load_scorer`."""
-        with self._load_lock:
-            if (model, precision) not in self._scorers:
-                self._scorers[model, precision] = self._load(model, precision=precision)
-            return self._scorers[model, precision]
-
-    def _load_as_stage(self, model: str, pooling: str | None, precision: Precision) -> Scorer:
-        """See LoadScorer; a model given by its name has no pooling."""
-        assert pooling is None
-        return self.load(model, precision)
-
     def cache_scores(self, ranker: Ranker) -> Ranker:
         """Return a copy of the ranker whose scores this searcher caches in memory."""
-        with self._cache_lock:
-            return ranker.map_scorers(
-                lambda scorer: cached(scorer, self._cached_scorers, _memory_cache)
-            )
+        return ranker.map_scorers(self._caches.cached)
 
     @property
     def index_exists(self) -> bool:
@@ -357,7 +328,7 @@ class Searcher:
     @property
     def pairs_scored(self) -> int:
         """Number of segments that the models have scored so far, without cached scores."""
-        return sum(scorer.computed for scorer in list(self._cached_scorers.values()))
+        return sum(scorer.computed for scorer in self._caches.scorers)
 
     def _latest(self) -> _Snapshot:
         """Return the snapshot of the last commit."""
@@ -379,9 +350,10 @@ class Searcher:
         index = Index(self.directory)
         stage, match = self._first_stage, self._vector_match
         cut = self._query_tokens
-        engine = for_rankers = open_engine(index, stage, match, self.load, query_tokens=cut)
+        load = self.models.scorer
+        engine = for_rankers = open_engine(index, stage, match, load, query_tokens=cut)
         if match is None and self.rankers:
-            chosen = open_engine(index, stage, match, self.load, self.rankers)
+            chosen = open_engine(index, stage, match, load, self.rankers)
             for_rankers = chosen if isinstance(chosen, DenseEngine) else engine
         same = before is not None and before.index.same_documents(index)
         tokens, caches = (before.tokens, before.caches) if before and same else (KnownTokens(), {})
@@ -400,7 +372,7 @@ class Searcher:
         if snapshot.nearest is None:
             match = VectorMatch(vectors=set_for(snapshot.index, self.rankers))
             snapshot.nearest = DenseEngine(
-                snapshot.index, self.load, match, self._first_stage, self._query_tokens
+                snapshot.index, self.models.scorer, match, self._first_stage, self._query_tokens
             )
         return snapshot.nearest
 

@@ -38,7 +38,7 @@ CHOICES = {
 
 @dataclass(frozen=True, slots=True)
 class StageOptions:
-    """The options of one stage as users write them; `RankerLoader` turns them into a ranker.
+    """The options of one stage as users write them; `make_ranker` turns them into a ranker.
 
     Names and defaults are those of `birchbark rerank`. segments, aggregate, embedding,
     read_segments, read_pairs: None for the default, which depends on the model. For models that
@@ -47,7 +47,7 @@ class StageOptions:
     pairs. For models that score whole documents (PARADE) it is windows of 150 words, the model's
     own aggregation, no embedding, and all segments and pairs. embedding: NONE for no embedding.
     read_segments, read_documents, read_pairs, embed_segments: a number, or ALL. precision: AUTO for
-    fp32 or, if `make_ranker` may choose it, the fastest one that is safe.
+    fp32 or, with `auto_int8`, the fastest one that is safe.
     """
 
     model: str = defaults.MODEL

@@ -115,22 +115,29 @@ class CachedScorer:
             self.computed += computed
 
 
-def cached(
-    scorer: Scorer,
-    by_fingerprint: dict[str, CachedScorer],
-    make_cache: Callable[[Scorer], ScoreCache],
-) -> CachedScorer:
-    """Return a CachedScorer for `scorer`; scorers with equal fingerprints share one.
+class ScoreCaches:
+    """Scorers with caches, for any number of threads; equal fingerprints share one cache.
 
-    by_fingerprint: fingerprint → CachedScorer, to which new ones are added. make_cache: opens a
-    cache for a scorer. A scorer that is already a CachedScorer is not wrapped again.
+    make_cache: opens the cache of a scorer.
     """
-    cached_scorer = by_fingerprint.get(scorer.fingerprint)
-    if cached_scorer is None:
-        if not isinstance(scorer, CachedScorer):
-            scorer = CachedScorer(scorer, make_cache(scorer))
-        cached_scorer = by_fingerprint.setdefault(scorer.fingerprint, scorer)
-    return cached_scorer
+
+    def __init__(self, make_cache: Callable[[Scorer], ScoreCache]) -> None:
+        self._make_cache, self._lock = make_cache, Lock()
+        self._by_fingerprint: dict[str, CachedScorer] = {}
+
+    def cached(self, scorer: Scorer) -> CachedScorer:
+        """Return `scorer` with its cache. A CachedScorer is not wrapped again."""
+        with self._lock:
+            if scorer.fingerprint not in self._by_fingerprint:
+                if not isinstance(scorer, CachedScorer):
+                    scorer = CachedScorer(scorer, self._make_cache(scorer))
+                self._by_fingerprint[scorer.fingerprint] = scorer
+            return self._by_fingerprint[scorer.fingerprint]
+
+    @property
+    def scorers(self) -> tuple[CachedScorer, ...]:
+        """The scorers with caches so far."""
+        return tuple(self._by_fingerprint.values())
 
 
 def cached_for_query(scorer: Scorer) -> CachedScorer:

@@ -60,7 +60,7 @@ def _embedding_ranker(searcher: Searcher, embedding: str) -> Ranker:
     first = searcher.rankers[0]
     ranker = replace(
         first,
-        scorer=searcher.load(embedding),
+        scorer=searcher.models.scorer(embedding),
         embedding=None,
         precise=None,
         duo=None,
