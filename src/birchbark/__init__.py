@@ -128,7 +128,6 @@ __all__ = [
     "InputError",
     "Interpolation",
     "LoadedModels",
-    "LoadedModels",
     "Match",
     "Max",
     "Mean",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,21 @@ class DocumentScores:
     """The scores of one query's candidates, by their positions in the ranking before.
 
     Attributes:
-        readings: What the main scorer reads of a document.
         vector_scores: The scores (n,) of a document's segments by stored vectors.
     """
 
-    def __init__(self, ranker: Ranker, candidates: Ranking, embedding: NDArray[np.float64]) -> None:
-        """embedding: the weighted evidence of the embedding (n,), which may change later."""
-        self.readings: dict[int, Reading] = {}
+    def __init__(
+        self,
+        ranker: Ranker,
+        candidates: Ranking,
+        embedding: NDArray[np.float64],
+        readings: Mapping[int, Reading],
+    ) -> None:
+        """Both `embedding` and `readings` may change later.
+
+        embedding: its weighted evidence (n,). readings: what the main scorer reads.
+        """
+        self._readings = readings
         self.vector_scores: dict[int, Float32s] = {}
         self._ranker, self._embedding = ranker, embedding
         self._first_stage = ranker.interpolation.weighted_first_stage(candidates.scores)  # (n,)
@@ -40,8 +48,8 @@ class DocumentScores:
 
     def of_segments(self, position: int) -> Float32s:
         """Return the scores (n,) of the segments of a document that has been read."""
-        if position in self.readings:
-            return self.readings[position].scores
+        if position in self._readings:
+            return self._readings[position].scores
         return self.vector_scores[position]
 
     def score(self, position: int) -> float:
@@ -59,7 +67,7 @@ class DocumentScores:
 
     def tighten_bound(self, position: int) -> bool:
         """Limit a document's evidence by the number of its segments; true if the bound changed."""
-        max_evidence = self._ranker.max_evidence(len(self.readings[position].order))
+        max_evidence = self._ranker.max_evidence(len(self._readings[position].order))
         tightened = max_evidence < self._max_evidence[position]
         if tightened:
             self._max_evidence[position] = max_evidence
@@ -113,7 +121,7 @@ class DocumentScores:
 
     def _read(self, position: int) -> Float32s:
         """Return the scores (n,), or vectors (n, width), of what has been read of a document."""
-        reading = self.readings.get(position)
+        reading = self._readings.get(position)
         if reading is None or reading.complete:
             return self.of_segments(position)
         return reading.scores[reading.known]

@@ -28,11 +28,11 @@ from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.document_scores import DocumentScores
 from birchbark.pipeline.embedding_evidence import EmbeddingEvidence
 from birchbark.pipeline.ranker_readers import RankerReaders
-from birchbark.pipeline.reading import Reading
 from birchbark.pipeline.reading_plan import Select
+from birchbark.pipeline.readings import Readings
 from birchbark.pipeline.score_segments import SegmentScoring
 from birchbark.pipeline.select_segments import SPLITTING_SHARE, SegmentChoice
-from birchbark.records import Document, Ranking, Segment, best_first
+from birchbark.records import Ranking, best_first
 from birchbark.score.scorer import cut_query
 from birchbark.segment.truncate import Limit
 
@@ -78,20 +78,25 @@ class TopKScoring:
             stored,  # as `embedding`, but knows the segments of stored vectors
             readers.token_embeddings() if ranker.plan.select is Select.TOKENS else None,
         )
-        self._store = readers.main
         self._topk = self._nothing_scored()
         self._exact = False
-        self._can_select = ranker.scorer.width == 1 and ranker.limit == Limit()
-        segments = ranker.plan.embedded if self._can_select else None
+        chooses = ranker.scorer.width == 1 and ranker.limit == Limit()
+        segments = ranker.plan.embedded if chooses else None
         self._embedding = EmbeddingEvidence(
             ranker, self._doc_ids, stored, embedding, self._choice, segments
         )
-        self._in_rounds = in_rounds and self._can_select
+        self._in_rounds = in_rounds and chooses
         self._counts_in_part = ranker.scorer.width == 1 and grows(ranker.aggregation)
-        self._reads_all = True  # whether documents were split completely that should be
         self._readable = set(range(len(candidates)))  # positions that the plan allows to read
-        self._scores = DocumentScores(ranker, candidates, self._embedding.weighted)
-        self._readings, self._vector_scores = self._scores.readings, self._scores.vector_scores
+        self._readings = Readings(
+            *(ranker, self._doc_ids, self._scoring, self._choice),
+            chooses=chooses,
+            in_rounds=in_rounds,
+        )
+        self._scores = DocumentScores(
+            ranker, candidates, self._embedding.weighted, self._readings.by_position
+        )
+        self._vector_scores = self._scores.vector_scores
 
     def run(
         self, deadline: Deadline | None = None, on_progress: Callable[[], object] = lambda: None
@@ -113,7 +118,7 @@ class TopKScoring:
             on_progress()
         finished = self._score_contenders(deadline, on_progress)
         in_time = embedded and planned and self._choice.in_time
-        self._exact = finished and in_time and self._reads_all
+        self._exact = finished and in_time and not self._readings.left_out
         if self._exact and self._precise:  # lower scores may admit other documents
             self._exact = self._rescore(self._precise, deadline) and self._score_contenders(
                 deadline, on_progress
@@ -143,10 +148,10 @@ class TopKScoring:
         known = set(scored)
         rest = [d for d in self._prior() if d not in known][: count - len(scored)]
         positions = [self._positions[doc_id] for doc_id in scored]
-        segments = self._segments(positions)
+        segments = self._readings.segments(positions)
         hits = [self._scores.hit(position, *segments[position]) for position in positions]
         unread = [self._positions[doc_id] for doc_id in rest]
-        documents, snippets = self._store.documents(rest), self._choice.snippets(unread)
+        documents, snippets = self._scoring.documents(rest), self._choice.snippets(unread)
         return [*hits, *map(self._scores.unread_hit, unread, documents, snippets)]
 
     def segment_scores(self, doc_id: str) -> list[float]:
@@ -156,7 +161,7 @@ class TopKScoring:
     @property
     def stats(self) -> SearchStats:
         """How much has been scored so far."""
-        readings = [reading for reading in self._readings.values() if reading.read]
+        readings = [reading for reading in self._readings.by_position.values() if reading.read]
         truncated = [r.encoded.truncated for r in readings if r.encoded.truncated]
         embedded = self._embedding.pairs
         scorings = (self._scoring, self._precise)
@@ -197,7 +202,7 @@ class TopKScoring:
             return False
         if missing := set(self._embedding.missing):
             known = [i for doc_id in self._prior() if (i := self._positions[doc_id]) not in missing]
-            self._read(self._open(known[:FIRST_PAGE], deadline), 1, deadline)
+            self._read(self._readings.open(known[:FIRST_PAGE], deadline), 1, deadline)
             on_progress()
         return True
 
@@ -229,37 +234,18 @@ class TopKScoring:
         positions = self._reading_order()[: plan.documents]
         if plan.pairs is not None:
             enough = deadline.part(SPLITTING_SHARE)
-            within, in_time = self._within(positions, plan.pairs, enough)
+            within, in_time = self._choice.within(positions, plan.pairs, plan.segments, enough)
             positions = within or positions[:1]
         planned, self._readable = set(positions), set(positions)
         if self._embedding.missing or not in_time:
-            self._readable |= self._readings.keys()  # what was read counts
+            self._readable |= self._readings.by_position.keys()  # what was read counts
         self._topk = self._nothing_scored()
         for position in self._readable:
             self._topk.lower_bound(position, self._scores.bound(position))
-            if position in self._readings and self._readings[position].read:
-                complete = self._readings[position].complete
+            if self._readings.count(position):
+                complete = self._readings.by_position[position].complete
                 self._set_score(position, final=complete or position not in planned)
         return in_time
-
-    def _within(
-        self, positions: Sequence[int], pairs: int, deadline: Deadline
-    ) -> tuple[list[int], bool]:
-        """Return the first documents that have at most `pairs` segments to read in total.
-
-        At least one document is returned. The second value is false if time does not suffice.
-        """
-        segments = self._ranker.plan.segments
-        within: list[int] = []
-        for position in positions:
-            count = self._choice.count_segments(position, deadline, whole=segments is None)
-            if count is None:
-                return within, False
-            pairs -= count if segments is None else min(count, segments)
-            if within and pairs < 0:
-                break
-            within.append(position)
-        return within, True
 
     def _score_contenders(self, deadline: Deadline, on_progress: Callable[[], object]) -> bool:
         """Read documents until no other can be among the best; false if time does not suffice."""
@@ -270,17 +256,19 @@ class TopKScoring:
             if deadline.passed:
                 return False
             if rounds:
-                done = [self._readings[i].read if i in self._readings else 0 for i in contenders]
+                done = list(map(self._readings.count, contenders))
                 ahead = [i for i, n in zip(contenders, done, strict=True) if n == min(done)]
                 ahead = ahead[: max(LOOKAHEAD, self._top)]
             else:
-                scored = len(self._readings.keys() | self._vector_scores.keys())
+                scored = len(self._readings.by_position.keys() | self._vector_scores.keys())
                 ahead = contenders[: max(lookahead, self._top - scored)]
-            if deadline.exists and not self._chooses(deadline):
-                ahead = self._without_long(ahead)
+            if deadline.exists and not self._readings.chooses(deadline):
+                long = self._readings.too_long(ahead)
+                self._readable -= long
+                ahead = [i for i in ahead if i not in long]
                 if not ahead:
                     continue
-            opened = self._open(ahead, deadline)
+            opened = self._readings.open(ahead, deadline)
             tightened = self._tighten_bounds(opened)
             if tightened and not rounds and not deadline.passed:
                 continue  # another document may have the highest bound now
@@ -289,57 +277,14 @@ class TopKScoring:
             on_progress()
         return True
 
-    def _chooses(self, deadline: Deadline) -> bool:
-        """Whether segments are chosen, instead of reading documents from beginning to end."""
-        in_rounds = deadline.exists and self._in_rounds
-        return self._can_select and (self._ranker.plan.segments is not None or in_rounds)
-
-    def _without_long(self, positions: Sequence[int]) -> list[int]:
-        """Return the documents that are short enough to be read before a deadline, or begun.
-
-        The others are not read at all.
-        """
-        new = [i for i in positions if i not in self._readings]
-        long = set(new).difference(self._choice.without_long(new))
-        self._readable -= long
-        self._reads_all = self._reads_all and not long
-        return [i for i in positions if i not in long]
-
-    def _open(self, positions: Sequence[int], deadline: Deadline) -> list[int]:
-        """Prepare the readings of as many of the first documents as should be read together."""
-        missing = [i for i in positions if i not in self._readings]
-        plan = self._ranker.plan
-        if not missing:
-            return list(positions)
-        if self._chooses(deadline):
-            for position, one in self._choice.to_read(missing, plan.segments, deadline):
-                self._readings[position] = Reading(one.encoded, one.order, one.segments)
-                if plan.segments is None and self._choice.unsplit(position):
-                    self._reads_all = False
-        else:
-            doc_ids = [self._doc_ids[i] for i in missing]
-            batch = self._scoring.read_batch(doc_ids, deadline)
-            for position, encoded in zip(missing, batch, strict=False):
-                order = range(len(encoded.token_ids))
-                width = self._ranker.scorer.width
-                self._choice.count(position, len(order))
-                self._readings[position] = Reading(encoded, order, width=width)
-        return [i for i in positions if i in self._readings]
-
     def _read(self, positions: Sequence[int], count: int | None, deadline: Deadline) -> bool:
         """Read the next `count` segments of each document; false if time does not suffice."""
-        wanted = [self._readings[i].next(count) for i in positions]
-        scored = self._scoring.score_encoded([ids for of_one in wanted for ids in of_one], deadline)
-        begin = 0
-        for position, of_one in zip(positions, wanted, strict=True):
-            reading = self._readings[position]
-            scores = scored[begin : begin + len(of_one)]
-            if len(scores) or not of_one:
-                reading.add(scores)
-                if reading.complete or self._counts_in_part:
-                    self._set_score(position, final=reading.complete)
-            begin += len(of_one)
-        return bool(positions) and len(scored) == begin
+        read, in_time = self._readings.read(positions, count, deadline)
+        for position in read:
+            complete = self._readings.by_position[position].complete
+            if complete or self._counts_in_part:
+                self._set_score(position, final=complete)
+        return in_time
 
     def _rescore(self, scoring: SegmentScoring, deadline: Deadline) -> bool:
         """Rescore the top segments of the best documents; false if time does not suffice."""
@@ -351,8 +296,8 @@ class TopKScoring:
             contributions = evidence.weights * evidence.scores  # (segments,)
             top = np.array(best_first(contributions, RESCORED_SEGMENTS), np.intp)
             selected.append(top[contributions[top] > 0])
-            if position in self._readings:
-                encoded = self._readings[position].encoded
+            if position in self._readings.by_position:
+                encoded = self._readings.by_position[position].encoded
             else:
                 (encoded,) = self._scoring.read([self._doc_ids[position]])
             documents.append(encoded.select(selected[-1]))
@@ -373,21 +318,3 @@ class TopKScoring:
 
     def _set_score(self, position: int, *, final: bool = True) -> None:
         self._topk.set_score(position, self._scores.score(position), final=final)
-
-    def _segments(self, positions: Sequence[int]) -> dict[int, tuple[Document, Sequence[Segment]]]:
-        """Map positions to documents with the segments that have been read.
-
-        The segments are in the order of their scores.
-        """
-        readings = {p: reading for p in positions if (reading := self._readings.get(p))}
-        split = {p: r.segments for p, r in readings.items() if r.segments is not None}
-        others = [position for position in positions if position not in split]
-        read = self._scoring.segments([self._doc_ids[position] for position in others])
-        found = dict(zip(others, read, strict=True))
-        documents = self._store.documents([self._doc_ids[position] for position in split])
-        found |= zip(split, zip(documents, split.values(), strict=True), strict=True)
-        for position, reading in readings.items():
-            if not reading.complete:
-                document, segments = found[position]
-                found[position] = document, [segments[i] for i in reading.known]
-        return found

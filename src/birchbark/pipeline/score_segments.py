@@ -53,6 +53,10 @@ class SegmentScoring:
         """Return the number of characters of a document."""
         return self._reader.length(doc_id)
 
+    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
+        """Return the documents with these ids."""
+        return self._reader.documents(doc_ids)
+
     def segments(self, doc_ids: Sequence[str]) -> Iterator[tuple[Document, Sequence[Segment]]]:
         """Yield each document with its scored segments, in the order of their scores' array."""
         return self._reader.segments(doc_ids, self._token_budget)

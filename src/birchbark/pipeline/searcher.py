@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from types import EllipsisType
@@ -11,27 +11,25 @@ from typing import Literal, NamedTuple
 
 from birchbark import defaults
 from birchbark.combine.aggregate import Mean
-from birchbark.errors import ArtifactError, DeadlineError, InputError
+from birchbark.errors import DeadlineError, InputError
 from birchbark.index.index import Index
 from birchbark.index.layout import is_index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch, open_engine, set_for
+from birchbark.pipeline.dense_engine import VectorMatch, set_for
 from birchbark.pipeline.facets import Facet, count_facets
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.ranker_readers import RankerReaders, ReaderCaches
 from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.score_documents import score_documents
 from birchbark.pipeline.search import OnProgress, deadline_for, search_with_readers, warm_up
+from birchbark.pipeline.snapshot import LastSnapshot, SearchSettings
 from birchbark.pipeline.stage_options import StageOptions
-from birchbark.pipeline.term_overlap import KnownTokens, TermIndex
 from birchbark.pipeline.update_index import AddedDocuments, add_documents
 from birchbark.pipeline.vector_sets import vector_sets
 from birchbark.records import Document
-from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.retrieve.spelling import correct_query
 from birchbark.score.dynamic_batching import dynamic_batcher
@@ -51,26 +49,6 @@ class DocumentEvidence(NamedTuple):
 
 def _memory_cache(scorer: Scorer) -> MemoryCache:
     return MemoryCache(scorer.width)
-
-
-@dataclass(slots=True)
-class _Snapshot:
-    """The index as of one commit, with its engine and the document readers opened so far.
-
-    engine: the first stage. for_rankers: the engine that finds candidates for the rankers. tokens:
-    the tokens that readers remember. caches: by scoring key. Both are taken over from the previous
-    snapshot if its documents are the same. nearest: the engine for searches by vectors alone,
-    opened at the first of these.
-    """
-
-    index: Index
-    engine: IndexEngine | DenseEngine
-    for_rankers: IndexEngine | DenseEngine
-    terms: TermIndex
-    tokens: KnownTokens
-    caches: dict[tuple[object, ...], ReaderCaches]
-    readers: list[RankerReaders] = field(default_factory=list)
-    nearest: DenseEngine | None = None
 
 
 class Searcher:
@@ -119,7 +97,7 @@ class Searcher:
         models: LoadedModels | None = None,
     ) -> None:
         self.directory = Path(index)
-        self._open_lock, self._readers_lock, self._write_lock = Lock(), Lock(), Lock()
+        self._write_lock = Lock()
         self.models = models or LoadedModels(session=dynamic_batcher())
         self._caches = ScoreCaches(_memory_cache)
         if isinstance(model, Ranker):
@@ -127,18 +105,18 @@ class Searcher:
         elif isinstance(model, (str, Path)):
             model = [make_ranker(StageOptions(model=str(model)), self.models, auto_int8=True)]
         self.rankers = tuple(map(self.cache_scores, model))
-        self._first_stage, self._vector_match = first_stage, vector_match
-        self._snapshot = self._open(None)
+        settings = SearchSettings(first_stage, vector_match, self.models.scorer, self.rankers)
+        self._last = LastSnapshot(self.directory, settings)
 
     @property
     def index(self) -> Index:
         """A snapshot of the index as of its last commit; later commits do not change it."""
-        return self._latest().index
+        return self._last.get().index
 
     @property
     def first_stage_name(self) -> str:
         """The tag of the first stage's runs, such as `bm25`."""
-        return self._latest().engine.name
+        return self._last.get().engine.name
 
     @property
     def vectors_model(self) -> str | None:
@@ -155,7 +133,7 @@ class Searcher:
 
     def warm_up(self) -> None:
         """Load everything that is loaded on first use, so that the first search is not slow."""
-        warm_up(self._engine(self._latest(), bool(self.rankers)), self.rankers, "warm up")
+        warm_up(self._last.get().engine_for(bool(self.rankers)), self.rankers, "warm up")
 
     def search(
         self,
@@ -195,15 +173,15 @@ class Searcher:
             ArtifactError: The index was replaced by one that does not fit this searcher.
         """
         deadline = deadline_for(budget)
-        snapshot = self._latest()
+        snapshot = self._last.get()
         if rankers is ...:
             stages: Sequence[Ranker] = self.rankers
         else:
             stages = [rankers] if isinstance(rankers, Ranker) else rankers or ()
-        readers = [self._readers(snapshot, ranker) for ranker in stages]
-        usual = engine = self._engine(snapshot, bool(stages))
+        readers = [snapshot.readers(ranker) for ranker in stages]
+        usual = engine = snapshot.engine_for(bool(stages))
         if candidates == "nearest":
-            usual = engine = self._nearest(snapshot)
+            usual = engine = snapshot.nearest()
         elif candidates == "terms":
             engine = snapshot.engine
         exact = engine is usual
@@ -222,8 +200,8 @@ class Searcher:
 
         Raises InputError for a filter by a field that is not a keyword field.
         """
-        snapshot = self._latest()
-        engine = self._engine(snapshot, bool(self.rankers))
+        snapshot = self._last.get()
+        engine = snapshot.engine_for(bool(self.rankers))
         if filters:
             engine = engine.filtered(filters)
         depth = max((ranker.depth for ranker in self.rankers), default=defaults.RERANKING_DEPTH)
@@ -232,7 +210,7 @@ class Searcher:
 
     def correct(self, query: str) -> str | None:
         """Return the query without its likely misspellings, None if none seems misspelt."""
-        return correct_query(self._latest().index, query)
+        return correct_query(self._last.get().index, query)
 
     def evidence(
         self,
@@ -267,7 +245,7 @@ class Searcher:
             raise InputError("no model to score the document", remedy="Searcher(index, model)")
         plan = ReadingPlan(segments=SHOWN_SEGMENTS)
         ranker = replace(self.rankers[0], aggregation=Mean(), embedding=None, plan=plan, duo=None)
-        readers = self._readers(self._latest(), ranker)
+        readers = self._last.get().readers(ranker)
         scoring = score_documents(readers, query, [doc_id], Deadline(budget, on_batch=on_batch))
         if not scoring.stats.exact:
             raise DeadlineError("time does not suffice for the document", where=doc_id)
@@ -275,7 +253,7 @@ class Searcher:
 
     def documents(self, doc_ids: Sequence[str]) -> list[Document]:
         """Return the documents with these ids, in the same order; InputError for an unknown id."""
-        return self._latest().index.documents(doc_ids)
+        return self._last.get().index.documents(doc_ids)
 
     def add(
         self,
@@ -329,60 +307,3 @@ class Searcher:
     def pairs_scored(self) -> int:
         """Number of segments that the models have scored so far, without cached scores."""
         return sum(scorer.computed for scorer in self._caches.scorers)
-
-    def _latest(self) -> _Snapshot:
-        """Return the snapshot of the last commit."""
-        if self._snapshot.index.outdated:
-            with self._open_lock:
-                if self._snapshot.index.outdated:
-                    try:
-                        self._snapshot = self._open(self._snapshot)
-                    except InputError as error:  # not caused by the caller's input
-                        raise ArtifactError(
-                            "the index was replaced by one that does not fit this searcher",
-                            found=error.what,
-                            remedy="open it again",
-                        ) from error
-        return self._snapshot
-
-    def _open(self, before: _Snapshot | None) -> _Snapshot:
-        """Open the last commit; if it only changed attachments, with what is cached `before`."""
-        index = Index(self.directory)
-        stage, match = self._first_stage, self._vector_match
-        cut = self._query_tokens
-        load = self.models.scorer
-        engine = for_rankers = open_engine(index, stage, match, load, query_tokens=cut)
-        if match is None and self.rankers:
-            chosen = open_engine(index, stage, match, load, self.rankers)
-            for_rankers = chosen if isinstance(chosen, DenseEngine) else engine
-        same = before is not None and before.index.same_documents(index)
-        tokens, caches = (before.tokens, before.caches) if before and same else (KnownTokens(), {})
-        return _Snapshot(index, engine, for_rankers, TermIndex(engine, tokens), tokens, caches)
-
-    def _engine(self, snapshot: _Snapshot, reranked: bool) -> IndexEngine | DenseEngine:
-        """Return the engine that finds candidates. reranked: whether BERT will re-rank them."""
-        return snapshot.for_rankers if reranked else snapshot.engine
-
-    @property
-    def _query_tokens(self) -> int | None:
-        """How many tokens of a query the models read; None for all."""
-        return self.rankers[0].query_tokens if self.rankers else None
-
-    def _nearest(self, snapshot: _Snapshot) -> DenseEngine:
-        if snapshot.nearest is None:
-            match = VectorMatch(vectors=set_for(snapshot.index, self.rankers))
-            snapshot.nearest = DenseEngine(
-                snapshot.index, self.models.scorer, match, self._first_stage, self._query_tokens
-            )
-        return snapshot.nearest
-
-    def _readers(self, snapshot: _Snapshot, ranker: Ranker) -> RankerReaders:
-        """Return the readers for this ranker; rankers with equal scoring keys share them."""
-        with self._readers_lock:
-            for readers in snapshot.readers:
-                if readers.ranker.scoring_key == ranker.scoring_key:
-                    return readers.with_ranker(ranker)
-            new = ReaderCaches(tokens=snapshot.tokens)
-            caches = snapshot.caches.setdefault(ranker.scoring_key, new)
-            snapshot.readers.append(RankerReaders(snapshot.engine, ranker, caches))
-            return snapshot.readers[-1]

@@ -91,6 +91,25 @@ class SegmentChoice:
             next(self._split(self._main, [position], deadline, whole=whole), None)
         return self._counts[position][0] if position in self._counts else None
 
+    def within(
+        self, positions: Sequence[int], pairs: int, segments: int | None, deadline: Deadline
+    ) -> tuple[list[int], bool]:
+        """Return the first documents that have at most `pairs` segments to read in total.
+
+        At least one document is returned. segments: how many are read of a document; None for all.
+        The second value is false if time does not suffice.
+        """
+        within: list[int] = []
+        for position in positions:
+            count = self.count_segments(position, deadline, whole=segments is None)
+            if count is None:
+                return within, False
+            pairs -= count if segments is None else min(count, segments)
+            if within and pairs < 0:
+                break
+            within.append(position)
+        return within, True
+
     def unsplit(self, position: int) -> int:
         """Return the number of characters of a document that were not split into segments."""
         return self._counts[position][1]

@@ -1,0 +1,121 @@
+"""What do the searches of one state of an index share? Its engines and document readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from birchbark.errors import ArtifactError, InputError
+from birchbark.index.index import Index
+from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch, open_engine, set_for
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker_readers import RankerReaders, ReaderCaches
+from birchbark.pipeline.term_overlap import KnownTokens, TermIndex
+from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.first_stage import FirstStage
+from birchbark.score.scorer import Scorer
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How a searcher finds candidates.
+
+    match: None to choose, see `open_engine`. load: see `DenseEngine`. rankers: the searcher's.
+    """
+
+    stage: FirstStage
+    match: VectorMatch | None
+    load: Callable[[str], Scorer]
+    rankers: Sequence[Ranker]
+
+    @property
+    def query_tokens(self) -> int | None:
+        """How many tokens of a query the models read; None for all."""
+        return self.rankers[0].query_tokens if self.rankers else None
+
+
+class Snapshot:
+    """An index as of one commit.
+
+    Attributes:
+        index: The index.
+        engine: The first stage, which ranks without rankers.
+        for_rankers: The engine that finds candidates for the rankers.
+        terms: How rare terms are, and the tokens that readers remember.
+    """
+
+    def __init__(
+        self, directory: Path, settings: SearchSettings, before: Snapshot | None = None
+    ) -> None:
+        """Open the last commit.
+
+        before: the snapshot before, whose caches are used if its documents are the same. Raises the
+        errors of `Index` and `open_engine`.
+        """
+        self.index = index = Index(directory)
+        self._settings, self._lock = settings, Lock()
+        stage, match, cut = settings.stage, settings.match, settings.query_tokens
+        self.engine = self.for_rankers = open_engine(
+            index, stage, match, settings.load, query_tokens=cut
+        )
+        if match is None and settings.rankers:
+            chosen = open_engine(index, stage, match, settings.load, settings.rankers)
+            self.for_rankers = chosen if isinstance(chosen, DenseEngine) else self.engine
+        same = before is not None and before.index.same_documents(index)
+        self._tokens: KnownTokens = before._tokens if before and same else KnownTokens()
+        self._caches: dict[tuple[object, ...], ReaderCaches] = (
+            before._caches if before and same else {}
+        )
+        self._readers: list[RankerReaders] = []
+        self._nearest: DenseEngine | None = None
+        self.terms = TermIndex(self.engine, self._tokens)
+
+    def engine_for(self, reranked: bool) -> IndexEngine | DenseEngine:
+        """Return the engine that finds candidates. reranked: whether BERT will re-rank them."""
+        return self.for_rankers if reranked else self.engine
+
+    def nearest(self) -> DenseEngine:
+        """Return the engine for searches by vectors alone; InputError if there are no vectors."""
+        if self._nearest is None:
+            settings = self._settings
+            match = VectorMatch(vectors=set_for(self.index, settings.rankers))
+            self._nearest = DenseEngine(
+                *(self.index, settings.load, match, settings.stage, settings.query_tokens)
+            )
+        return self._nearest
+
+    def readers(self, ranker: Ranker) -> RankerReaders:
+        """Return the readers for this ranker; rankers with equal scoring keys share them."""
+        with self._lock:
+            for readers in self._readers:
+                if readers.ranker.scoring_key == ranker.scoring_key:
+                    return readers.with_ranker(ranker)
+            new = ReaderCaches(tokens=self._tokens)
+            caches = self._caches.setdefault(ranker.scoring_key, new)
+            self._readers.append(RankerReaders(self.engine, ranker, caches))
+            return self._readers[-1]
+
+
+class LastSnapshot:
+    """The snapshot of the last commit, opened again when there is a new one."""
+
+    def __init__(self, directory: Path, settings: SearchSettings) -> None:
+        self._directory, self._settings, self._lock = directory, settings, Lock()
+        self._snapshot = Snapshot(directory, settings)
+
+    def get(self) -> Snapshot:
+        """Return the snapshot; ArtifactError if another index has taken the place of this one."""
+        if self._snapshot.index.outdated:
+            with self._lock:
+                if self._snapshot.index.outdated:
+                    try:
+                        self._snapshot = Snapshot(self._directory, self._settings, self._snapshot)
+                    except InputError as error:  # not caused by the caller's input
+                        raise ArtifactError(
+                            "the index was replaced by one that does not fit this searcher",
+                            found=error.what,
+                            remedy="open it again",
+                        ) from error
+        return self._snapshot
