@@ -15,6 +15,7 @@ from birchbark.collection.documents import read_collection
 from birchbark.collection.intake import Intake
 from birchbark.collection.queries import read_queries
 from birchbark.pairs.read import read_pairs
+from birchbark.train.config import AUTO
 from birchbark.train.read_config import rename_old_keys
 from birchbark.train.setting_grid import read_variants
 
@@ -84,11 +85,18 @@ def test_no_evaluation_text_is_trained_on(name: str, data: Callable[[str], Path]
 
 
 def test_the_default_model_has_the_committed_settings() -> None:
-    """Its lineage lists the runs configured in training/default in order, each complete."""
+    """Its lineage lists the runs configured in training/default in order, each complete.
+
+    Where a configuration has the precision "auto", the lineage says which one was used.
+    """
     lineage = json.loads((locate(defaults.MODEL) / "birchbark.json").read_text())
     configs = sorted((ROOT / "training" / "default").glob("*.toml"))
-    assert [rename_old_keys(t["settings"]) for t in lineage["trainings"]] == [
-        variant.training.values for path in configs for variant in read_variants(path)
+    recorded = [rename_old_keys(training["settings"]) for training in lineage["trainings"]]
+    configured = [variant.training for path in configs for variant in read_variants(path)]
+    assert all(training.schedule.precision == AUTO for training in configured)
+    assert recorded == [
+        training.with_precision(settings["schedule"]["precision"]).values
+        for training, settings in zip(configured, recorded, strict=True)
     ]
     assert {t["ended"] for t in lineage["trainings"]} == {"all steps"}
 
