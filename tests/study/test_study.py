@@ -411,7 +411,8 @@ def test_the_data_root_is_found_in_order(root: Path, monkeypatch: pytest.MonkeyP
 def test_committed_results_belong_to_their_recipes(path: Path) -> None:
     """Every recipe can be read; the hash, texts, settings and columns of its results match it.
 
-    A manifest's `reworded` is the hash of the recipe after changes of its words alone.
+    A manifest's `reworded` is the hash of the recipe after changes of its words alone. Results that
+    say that they are stale may be of an earlier recipe, with another hash and BM25.
     """
     recipe = read_recipe(path)
     folder = STUDIES / "results" / recipe.name
@@ -421,12 +422,13 @@ def test_committed_results_belong_to_their_recipes(path: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["recipe"]["name"] == path.name
     recorded = manifest["recipe"]
-    assert recorded.get("reworded", recorded["sha256"]) == fingerprint(path)
+    is_stale = "**Stale.**" in (folder / "README.md").read_text()
+    assert is_stale or recorded.get("reworded", recorded["sha256"]) == fingerprint(path)
     results = json.loads((folder / "results.json").read_text())
     for key in ("kind", "title", "source", "depth", "seed"):
         assert results[key] == getattr(recipe, key)
     assert results["study"] == recipe.name
-    assert {"idf_documents": "field", **results["bm25"]} == asdict(recipe.bm25)
+    assert is_stale or {"idf_documents": "field", **results["bm25"]} == asdict(recipe.bm25)
     layout = recipe.experiment.layout(recipe.measures)
     measured = {t["name"]: [c["name"] for c in t["columns"]] for t in results["tables"]}
     assert measured == {  # columns may have been added to the layout since
