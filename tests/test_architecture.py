@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "index": {"artifact", "compiled", "recently_used", "text"},
     "retrieve": {"artifact", "index", "text"},
     "segment": set(),
-    "pairs": {"artifact", "collection", "score", "text"},
+    "pairs": {"artifact", "collection", "compiled", "score", "text"},
     "checkpoint": {"artifact"},
     "score": {"checkpoint", "compiled"},
     "score_cache": {"artifact", "score"},

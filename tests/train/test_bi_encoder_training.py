@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from prepared import inputs_of
 from tiny_trainings import prepare, settings
 from zoo import FAMILIES, give_tokenizer, write_family
 
@@ -14,7 +15,6 @@ from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
 from birchbark.checkpoint.heads import POOLING_MODES
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import InputError
-from birchbark.pairs.pair_table import PairTable
 from birchbark.records import Pair
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
@@ -22,7 +22,7 @@ from birchbark.train.export import export
 from birchbark.train.initialise import Initialisation, open_network
 from birchbark.train.network import SCALE
 from birchbark.train.packed_inputs import PackedInputs
-from birchbark.train.pair_inputs import InputLayout, PairInputs
+from birchbark.train.pair_inputs import InputLayout
 from birchbark.train.read_config import read_training
 from birchbark.train.training import train
 from birchbark.train.training_log import read_log
@@ -122,11 +122,11 @@ def test_query_and_text_have_separate_inputs(tmp_path: Path) -> None:
         Pair("2", "river", "b", "birch " * 20, 1),
         Pair("3", "river", "c", "birch " * 14, 0),
     ]
-    inputs = PairInputs.of(PairTable.of(pairs), tokenizer, 16, 8, layout=InputLayout.SEPARATE)
+    inputs = inputs_of(pairs, tokenizer, 16, 8, layout=InputLayout.SEPARATE)
     assert [[len(ids) for ids, _ in inputs[n]] for n in range(3)] == [[10, 3], [3, 16], [3, 16]]
     assert inputs.truncated == 2
     assert inputs.lengths.tolist() == [9, 15, 15]
-    default = PairInputs.of(PairTable.of(pairs), tokenizer, 16, layout=InputLayout.SEPARATE)
+    default = inputs_of(pairs, tokenizer, 16, layout=InputLayout.SEPARATE)
     assert [len(ids) for ids, _ in default[0]] == [16, 3]
 
 

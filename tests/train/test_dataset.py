@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prepared import inputs_of, table_of
 from tiny_trainings import prepare, settings, some_pairs, write_pairs
 
 from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
@@ -18,14 +19,12 @@ from birchbark.checkpoint.heads import Pooling
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import InputError
 from birchbark.pairs.holdout import held_out_queries
-from birchbark.pairs.pair_table import PairTable
 from birchbark.pairs.sources import split_into_chunks
 from birchbark.records import Pair
 from birchbark.score.load_scorer import load_scorer
 from birchbark.train import teacher_scores as module
 from birchbark.train.config import TrainingConfig
 from birchbark.train.dataset import TokenisedDataSet, load_datasets
-from birchbark.train.pair_inputs import PairInputs
 from birchbark.train.read_config import read_training
 from birchbark.train.sampler import Sampler
 from birchbark.train.teacher_scores import (
@@ -52,8 +51,8 @@ def test_inputs_fit_the_maximum_length(
     tokenizer: CheckpointTokenizer, query: list[str], text: list[str], max_length: int
 ) -> None:
     """Short texts are complete; in long inputs, the query has at most half of the tokens."""
-    pairs = PairTable.of([Pair("q", " ".join(query), "d", " ".join(text), 1)])
-    inputs = PairInputs.of(pairs, tokenizer, max_length)
+    pairs = [Pair("q", " ".join(query), "d", " ".join(text), 1)]
+    inputs = inputs_of(pairs, tokenizer, max_length)
     ((ids, types),) = inputs[0]
     actual = len(types) - int(types.sum()) - 2, int(types.sum()) - 1
     token_budget = max_length - 3
@@ -124,24 +123,24 @@ def test_long_texts_are_split_into_chunks(tmp_path: Path) -> None:
         assert {(c.query, c.relevance) for c in own} == {(pair.query, pair.relevance)}
         assert max(len(c.text.split()) for c in own) <= 4
     assert list(split_into_chunks(pairs, None)) == pairs
-    assert (
-        loaded(tmp_path, data__chunk=4).heldout_pairs.pairs.texts
-        == loaded(tmp_path).heldout_pairs.pairs.texts
-    )
+    held_out = [
+        [pairs.texts[text] for text in pairs.text]
+        for pairs in (
+            loaded(tmp_path, **changes).heldout_pairs.pairs
+            for changes in ({"data__chunk": 4}, dict[str, Any]())
+        )
+    ]
+    assert held_out[0] == held_out[1] != []
 
 
 def test_teacher_scores(tmp_path: Path) -> None:
     """Scores are log-odds, cosines or MaxSim; stored ones are reused."""
-    pairs = PairTable.of(some_pairs(4))
+    pairs = some_pairs(4)
     for labels, kind in ((1, "cross-encoder"), (None, "embedding"), (None, "tokens")):
         directory = write_bert(tmp_path / kind, labels=labels)
-        inputs = PairInputs.of(pairs, CheckpointTokenizer(open_any_head(directory)), 64)
+        inputs = inputs_of(pairs, CheckpointTokenizer(open_any_head(directory)), 64)
         scorer = load_scorer(directory, 1, Pooling(kind) if kind == "tokens" else None)
-        texts = scorer.encode(pairs.texts)
-        values = [
-            scorer.score(pairs.queries[q], [texts[t]])[0]
-            for q, t in zip(pairs.query, pairs.text, strict=True)
-        ]
+        values = [scorer.score(pair.query, scorer.encode([pair.text]))[0] for pair in pairs]
         expected = np.array(values, np.float64)
         if labels:
             expected = np.log(expected / (1 - expected))
@@ -160,10 +159,12 @@ def test_a_teacher_reads_no_more_than_the_student(tmp_path: Path) -> None:
     tokenizer = CheckpointTokenizer(open_any_head(directory))
     scorer, scores = load_scorer(directory, 1), TeacherScores(tmp_path / "stored")
     texts = ("stone " * 6, "stone " * 9, "stone " * 30)
-    table = PairTable.of([Pair("q", "stone", f"{i}", text, 1) for i, text in enumerate(texts)])
-    inputs = PairInputs.of(table, tokenizer, 13)  # query, nine tokens, and three special tokens
+    pairs = [Pair("q", "stone", f"{i}", text, 1) for i, text in enumerate(texts)]
+    inputs = inputs_of(pairs, tokenizer, 13)  # query, nine tokens, and three special tokens
     found, truncated = teacher_scores(inputs, np.arange(3), scorer, scores)
-    values = dict(zip((table.texts[i] for i in table.text), found.tolist(), strict=True))
+    values = dict(
+        zip((inputs.pairs.texts[i] for i in inputs.pairs.text), found.tolist(), strict=True)
+    )
     assert truncated == 1
     assert values[texts[2]] == values[texts[1]] != values[texts[0]]
 
@@ -185,7 +186,7 @@ def test_only_sampled_pairs_get_teacher_scores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are the pairs of all epochs; other targets are NaN. Progress is reported."""
-    monkeypatch.setattr(module, "BATCH_CHARACTERS", 60)
+    monkeypatch.setattr(module, "BATCH_TOKENS", 60)
     teacher = write_bert(tmp_path / "teacher")
     values: dict[str, Any] = {
         "objective": {"kind": "soft", "teacher": str(teacher)},
@@ -235,7 +236,7 @@ def test_texts_that_the_teacher_prefers_are_no_negatives() -> None:
     rows += [("b", 0, 0.9), ("b", 0, 0.1)]  # has no relevant text
     rows += [("c", 1, math.nan), ("c", 0, 0.9)]  # the relevant text is not in a list
     pairs = [Pair(q, q, f"{i}", f"text {i}", grade) for i, (q, grade, _) in enumerate(rows)]
-    table, scores = PairTable.of(pairs), {f"text {i}": row[2] for i, row in enumerate(rows)}
+    table, scores = table_of(pairs), {f"text {i}": row[2] for i, row in enumerate(rows)}
     texts = [table.texts[text] for text in table.text[table.starts[:-1]]]
     found = without_false_negatives(table, np.array([scores[t] for t in texts], np.float32))
     left_out = [text for text, grade in zip(texts, found, strict=True) if np.isnan(grade)]
@@ -281,5 +282,5 @@ def test_a_query_held_out_of_one_set_is_trained_on_in_none(tmp_path: Path) -> No
             *other.training_pairs.pairs.queries,
         }
         assert any("queries are held out, but not used for validation" in line for line in logged)
-        seen.append(one.heldout_pairs.pairs.queries)
+        seen.append(list(one.heldout_pairs.pairs.queries))
     assert seen[0] == seen[1]

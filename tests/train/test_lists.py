@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prepared import table_of
 from tiny_trainings import some_pairs
 
 from birchbark.errors import InputError
@@ -24,7 +25,7 @@ JUDGED = st.lists(
 
 def pairs_of(rows: list[tuple[int, int, int]]) -> PairTable:
     """Return a table of pairs from rows of query, text and grade."""
-    return PairTable.of(Pair(f"q{q}", f"query {q}", f"d{d}", f"text {d}", g) for q, d, g in rows)
+    return table_of(Pair(f"q{q}", f"query {q}", f"d{d}", f"text {d}", g) for q, d, g in rows)
 
 
 @given(JUDGED)
@@ -90,7 +91,7 @@ def test_the_texts_of_a_query_are_divided_into_lists(
 )
 def test_sampling_depends_on_the_seed_alone(each: ListSampling) -> None:
     """Equal seeds give equal lists, another seed gives others; `take` limits their number."""
-    pairs = PairTable.of(some_pairs(9))
+    pairs = table_of(some_pairs(9))
     assert sample_lists(pairs, each, (1, 2)) == sample_lists(pairs, each, (1, 2))
     assert sample_lists(pairs, each, (1, 2)) != sample_lists(pairs, each, (1, 3))
     taken = [sample_lists(pairs, replace(each, take=5), (1, epoch)) for epoch in range(40)]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from prepared import inputs_of
 from safetensors.numpy import load_file
 from tiny_trainings import one_thread, prepare, settings, some_pairs, toml, write_pairs
 from zoo import FAMILIES, give_tokenizer, write_family
@@ -19,7 +20,6 @@ from birchbark.checkpoint.heads import Pooling
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.cli import group
 from birchbark.errors import InputError
-from birchbark.pairs.pair_table import PairTable
 from birchbark.records import Pair
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.masked_lm import MaskedLanguageModel
@@ -61,15 +61,15 @@ def adapting(folder: Path, **changes: Any) -> Any:
     return read_training(values, folder / "adapt.toml")
 
 
-def inputs_of(
+def masked_inputs(
     folder: Path, *, texts_only: bool, length: int = 32
 ) -> tuple[PairInputs, CheckpointTokenizer]:
     tokenizer = CheckpointTokenizer(Checkpoint.open(write_bert(folder / "bert")))
     pairs = some_pairs(30)
     if texts_only:
         pairs = [Pair(p.doc_id, p.doc_id, p.doc_id, p.text, 1) for p in pairs]
-    return PairInputs.of(
-        PairTable.of(pairs),
+    return inputs_of(
+        pairs,
         tokenizer,
         length,
         layout=InputLayout.TEXT if texts_only else InputLayout.PAIR,
@@ -79,7 +79,7 @@ def inputs_of(
 @pytest.mark.parametrize("query", [None, 0.0, 1.0, 0.8])
 def test_which_tokens_are_masked(tmp_path: Path, query: float | None) -> None:
     """They are ordinary tokens of one side; 80 % become masks, 10 % random, 10 % stay the same."""
-    inputs, tokenizer = inputs_of(tmp_path, texts_only=query is None)
+    inputs, tokenizer = masked_inputs(tmp_path, texts_only=query is None)
     masker = Masker.of(Masking(0.4, query), tokenizer)
     replacements, sides, special = np.zeros(3), np.zeros(2), tokenizer.special_ids
     for number in range(len(inputs.pairs)):
@@ -109,7 +109,7 @@ def test_which_tokens_are_masked(tmp_path: Path, query: float | None) -> None:
 
 def test_a_masked_token_has_no_effect(tmp_path: Path) -> None:
     """Inputs that differ only in masked tokens have equal predictions."""
-    inputs, tokenizer = inputs_of(tmp_path, texts_only=True)
+    inputs, tokenizer = masked_inputs(tmp_path, texts_only=True)
     base = open_any_head(write_bert(tmp_path / "base"), "tiny")
     network = open_network(base, Initialisation(masked=True), 0, "cpu")
     masker = Masker.of(Masking(0.3), tokenizer)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from prepared import inputs_of, table_of
 from safetensors.numpy import load_file, save_file
 from tiny_trainings import prepare, some_pairs, write_pairs
 from zoo import FAMILIES, give_tokenizer, write_family
@@ -23,7 +24,6 @@ from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import CheckpointError, InputError
 from birchbark.experiments.recipe_file import read_recipe
 from birchbark.index.build_index import Schema, build_index
-from birchbark.pairs.pair_table import PairTable
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker
@@ -47,7 +47,6 @@ from birchbark.train.export import export
 from birchbark.train.initialise import Initialisation, open_network
 from birchbark.train.network import Network
 from birchbark.train.packed_inputs import PackedInputs
-from birchbark.train.pair_inputs import PairInputs
 from birchbark.train.teacher_scores import TeacherScores, teacher_scores
 from birchbark.train.training import train
 from birchbark.train.training_folder import MODEL
@@ -240,7 +239,7 @@ def test_the_passages_of_a_document_are_one_pair(tmp_path: Path) -> None:
     tokenizer = CheckpointTokenizer(Checkpoint.open(tmp_path / "base"))
     logged: list[str] = []
     (dataset,) = load_datasets(training, tmp_path, tokenizer, logged.append)
-    assert dataset.training_pairs.pairs.doc_ids == ("a", "b")
+    assert list(dataset.training_pairs.pairs.doc_ids) == ["a", "b"]
     assert dataset.training_pairs.pairs.grades.tolist() == [1, 0]
     assert [len(dataset.training_pairs[n]) for n in (0, 1)] == [3, 1]
     assert (dataset.training_pairs.truncated, dataset.training_pairs.shortened) == (0, 1)
@@ -252,7 +251,7 @@ def test_the_passages_of_a_document_are_one_pair(tmp_path: Path) -> None:
     ]
     assert texts == ["birch bark", "bark canoe", "canoe river", "river tree"]
     assert dataset.training_pairs.lengths.tolist() == [3 * 3, 2]
-    empty = PairInputs.of(PairTable.of([]), tokenizer, 16)
+    empty = inputs_of([], tokenizer, 16)
     assert (empty.truncated, len(empty.lengths)) == (0, 0)
 
 
@@ -399,8 +398,8 @@ def test_all_weights_have_gradients(tmp_path: Path) -> None:
 def test_a_document_has_its_highest_grade() -> None:
     """It is the highest grade of its passages; a document judged for two queries is two pairs."""
     rows = [("q1", "a", "x", 0), ("q2", "a", "x", 1), ("q1", "a", "y", 2), ("q1", "b", "x", 0)]
-    pairs = PairTable.of([Pair(q, q, d, t, g) for q, d, t, g in rows], documents=True)
-    assert pairs.doc_ids == ("a", "a", "b")
+    pairs = table_of([Pair(q, q, d, t, g) for q, d, t, g in rows], documents=True)
+    assert list(pairs.doc_ids) == ["a", "a", "b"]
     assert pairs.grades.tolist() == [2, 1, 0]
     texts = [[pairs.texts[t] for t in pairs.passages(n)] for n in range(3)]
     assert texts == [["x", "y"], ["x"], ["x"]]

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from prepared import table_of
 from tiny_trainings import some_pairs
 
 from birchbark.errors import InputError
 from birchbark.pairs.sources import PairSource
 from birchbark.train.config import DataSetConfig, LossTerm, Schedule
 from birchbark.train.dataset import PairInputs, TokenisedDataSet
-from birchbark.train.lists import ListSampling, PairTable
+from birchbark.train.lists import ListSampling
 from birchbark.train.objectives import Objective
 from birchbark.train.sampler import Sampler
 
@@ -23,7 +24,7 @@ def dataset(
     name: str, queries: int, lists: ListSampling = ListSampling(), texts: int = 5
 ) -> TokenisedDataSet:
     """Return a data set whose texts are not tokenised."""
-    pairs = PairTable.of(some_pairs(queries, texts))
+    pairs = table_of(some_pairs(queries, texts))
     config = DataSetConfig(
         name=name,
         source=PairSource(("pairs.tsv",)),
@@ -37,7 +38,7 @@ def dataset(
         loss_terms=(LossTerm(Objective()),),
         weight=1.0,
     )
-    inputs = PairInputs(pairs, (), (), None, 0, 0)  # type: ignore[arg-type]
+    inputs = PairInputs(pairs, (), (), np.zeros(0), np.zeros(0), None, 0, 0)  # type: ignore[arg-type]
     return TokenisedDataSet(config, inputs, (pairs.grades,), inputs)
 
 

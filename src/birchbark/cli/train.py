@@ -45,7 +45,7 @@ def command(config: Path, output: Path, data: Path | None, device: str, replace:
     from birchbark.collection.data_files import find_data_root
     from birchbark.train.distributed import open_process_group
     from birchbark.train.setting_grid import read_variants
-    from birchbark.train.training_folder import TEACHERS, remove_training
+    from birchbark.train.training_folder import remove_training
     from birchbark.train.training_state import Progress
 
     variants = read_variants(config)
@@ -61,7 +61,7 @@ def command(config: Path, output: Path, data: Path | None, device: str, replace:
                 notify(f"{variant.name}:")
             start = time.monotonic()
             try:
-                result = _train(variant, root, folder, output / TEACHERS, device, processes)
+                result = _train(variant, root, folder, output, device, processes)
             except LossError as error:
                 if not variant.name:
                     raise
@@ -78,9 +78,12 @@ def command(config: Path, output: Path, data: Path | None, device: str, replace:
 
 
 def _train(
-    variant: Variant, root: Path, folder: Path, teachers: Path, device: str, processes: ProcessGroup
+    variant: Variant, root: Path, folder: Path, shared: Path, device: str, processes: ProcessGroup
 ) -> Progress:
-    """Train one variant, and show the loss beside a progress bar."""
+    """Train one variant, and show the loss beside a progress bar.
+
+    shared: the folder of teacher scores and token ids.
+    """
     from birchbark.train.training import ProgressReporter, train
 
     with progress("training") as advance:
@@ -92,7 +95,7 @@ def _train(
             variant.training,
             root,
             folder,
-            teachers=teachers,
+            shared=shared,
             device=device,
             processes=processes,
             reporter=reporter,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
 from birchbark import defaults
-from birchbark.artifact import fingerprint_all
+from birchbark.artifact import fingerprint_all, read_json, write_json
 from birchbark.collection.ir_datasets import check_installed, dataset_id, is_installed
-from birchbark.errors import InputError
+from birchbark.errors import ArtifactError, InputError
 
 DATA_VARIABLE = "BIRCHBARK_DATA"
 DEFAULT_DATA_ROOT = Path(defaults.DATA_ROOT)
@@ -38,6 +39,32 @@ def data_fingerprint(path: Path) -> str:
     if dataset_id(path):
         return f"ir_datasets {version('ir_datasets')}"
     return fingerprint_all(path)
+
+
+class KnownFiles:
+    """The fingerprints of files, which are read again only if their size or time has changed."""
+
+    def __init__(self, path: Path) -> None:
+        """path: the JSON file that remembers them between runs."""
+        self._path = path
+        self._known: dict[str, list[int | str]] = {}
+        with suppress(InputError, ArtifactError):  # then the files are read again
+            self._known = dict(read_json(path, "fingerprints"))
+
+    def fingerprint(self, path: Path) -> str:
+        """Return `data_fingerprint(path)`; InputError if there is no such file or folder."""
+        if not path.exists() and not dataset_id(path):
+            raise InputError("no such file", where=str(path))
+        if not path.is_file():
+            return data_fingerprint(path)
+        state, name = path.stat(), str(path.absolute())
+        size, time, known = self._known.get(name, (None, None, ""))
+        if (size, time) != (state.st_size, state.st_mtime_ns):
+            known = data_fingerprint(path)
+            self._known[name] = [state.st_size, state.st_mtime_ns, known]
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_json(self._path, self._known)
+        return str(known)
 
 
 def missing_files(names: Iterable[str], root: Path | None) -> list[str]:

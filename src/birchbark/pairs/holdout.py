@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from birchbark.errors import InputError
-from birchbark.records import Pair
 
 
 def held_out_queries(queries: Iterable[str], share: float) -> list[str]:
@@ -44,25 +46,26 @@ def held_out_ids(queries: Mapping[str, str], share: float) -> frozenset[str]:
 
 
 def split_for_validation(
-    sets: Sequence[Sequence[Pair]], shares: Sequence[float], max_queries: Sequence[int | None]
-) -> list[tuple[list[Pair], list[Pair]]]:
-    """Split each data set into pairs to train on and pairs to validate on.
+    sets: Sequence[Sequence[str]], shares: Sequence[float], max_queries: Sequence[int | None]
+) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Return for each data set which of its queries to train on, and which to validate on.
 
     A query that is held out of one data set is not used for training in any. Queries that differ
     only in white space count as the same query.
-    shares: the share of held-out queries of each data set. max_queries: the number of held-out
-    queries of each data set that are used for validation; None for all.
+    sets: the queries of each data set. shares: the share of held-out queries of each data set.
+    max_queries: the number of held-out queries of each data set that are used for validation; None
+    for all.
     """
     held_out = [
-        held_out_queries({pair.query for pair in pairs}, share)
-        for pairs, share in zip(sets, shares, strict=True)
+        held_out_queries(queries, share) if share else []
+        for queries, share in zip(sets, shares, strict=True)
     ]
     in_any_set = {_normalised(query) for queries in held_out for query in queries}
     splits = []
-    for pairs, queries, limit in zip(sets, held_out, max_queries, strict=True):
-        validated = set(queries[:limit])
-        train = [pair for pair in pairs if _normalised(pair.query) not in in_any_set]
-        splits.append((train, [pair for pair in pairs if pair.query in validated]))
+    for queries, held, limit in zip(sets, held_out, max_queries, strict=True):
+        validated = set(held[:limit])
+        trained = [_normalised(query) not in in_any_set for query in queries]
+        splits.append((np.array(trained, bool), np.array([q in validated for q in queries], bool)))
     return splits
 
 

@@ -1,19 +1,62 @@
-"""How are training pairs held in memory?"""
+"""How are training pairs held, as arrays that index distinct queries and texts?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.records import Pair
-
+T = TypeVar("T")
 Indices = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class Selected(Sequence[T]):
+    """Those items of a sequence that are at `positions` (n,)."""
+
+    def __init__(self, items: Sequence[T], positions: NDArray[np.integer]) -> None:
+        self._items, self._positions = items, positions
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Selected[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Selected[T]:
+        if isinstance(index, slice):
+            return Selected(self._items, self._positions[index])
+        return self._items[int(self._positions[index])]
+
+
+class Groups(Sequence[Indices]):
+    """For each of several groups, the ascending indices of its members."""
+
+    def __init__(self, group: NDArray[np.integer], count: int) -> None:
+        """group: the group of each member, (members,). count: the number of groups."""
+        self.order = np.argsort(group, kind="stable")  # (members,)
+        self.ends = np.cumsum(np.bincount(group, minlength=count))  # (groups,)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @overload
+    def __getitem__(self, index: int) -> Indices: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Indices]: ...
+    def __getitem__(self, index: int | slice) -> Indices | list[Indices]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self.order[self.ends[index - 1] if index else 0 : self.ends[index]]
+
+
+@dataclass(frozen=True, eq=False)
 class PairTable:
     """Pairs as indices into distinct queries and distinct texts.
 
@@ -23,61 +66,41 @@ class PairTable:
     text: the index of each passage in `texts` (passages,).
     starts: the passages of pair i are `text`[`starts`[i] : `starts`[i + 1]]; (pairs + 1,).
     grades: the grade of each pair (pairs,), float32.
-    by_query: for each query, the indices of its pairs.
     doc_ids: the document of each pair (pairs,).
     """
 
-    queries: tuple[str, ...]
-    texts: tuple[str, ...]
-    query: Indices
-    text: Indices
+    queries: Sequence[str]
+    texts: Sequence[str]
+    query: NDArray[np.int32]
+    text: NDArray[np.int32]
     starts: Indices
     grades: NDArray[np.float32]
-    by_query: tuple[Indices, ...]
-    doc_ids: tuple[str, ...]
-
-    @classmethod
-    def of(cls, pairs: Iterable[Pair], documents: bool = False) -> PairTable:
-        """Return the table of `pairs`, in their order.
-
-        documents: whether all pairs of one query and document, even if they are not adjacent, are
-        merged into one pair of several passages with the highest of their grades.
-        """
-        queries: dict[str, int] = {}
-        texts: dict[str, int] = {}
-        row_of: dict[object, int] = {}
-        rows: list[tuple[int, int]] = []
-        doc_ids, passages = [], []
-        for number, pair in enumerate(pairs):
-            query = queries.setdefault(pair.query, len(queries))
-            text = texts.setdefault(pair.text, len(texts))
-            key = (query, pair.doc_id) if documents else number
-            if (row := row_of.setdefault(key, len(rows))) == len(rows):
-                rows.append((query, pair.relevance))
-                doc_ids.append(pair.doc_id)
-                passages.append([text])
-            else:
-                rows[row] = query, max(pair.relevance, rows[row][1])
-                passages[row].append(text)
-        query_of, grades = np.array(rows, np.int64).reshape(-1, 2).T  # (pairs,) each
-        starts = np.cumsum([0, *map(len, passages)])  # (pairs + 1,)
-        text_of = np.array([text for row in passages for text in row], np.int64)  # (passages,)
-        order = np.argsort(query_of, kind="stable")
-        ends = np.cumsum(np.bincount(query_of, minlength=len(queries)))  # (queries,)
-        return cls(
-            tuple(queries),
-            tuple(texts),
-            query_of,
-            text_of,
-            starts,
-            grades.astype(np.float32),
-            tuple(np.split(order, ends[:-1])) if len(queries) else (),
-            tuple(doc_ids),
-        )
+    doc_ids: Sequence[str]
 
     def __len__(self) -> int:
         return len(self.query)
 
-    def passages(self, pair: int) -> Indices:
+    @cached_property
+    def by_query(self) -> Groups:
+        """For each query, the indices of its pairs."""
+        return Groups(self.query, len(self.queries))
+
+    def passages(self, pair: int) -> NDArray[np.int32]:
         """Return the indices of a pair's passages, one or more, in `texts`."""
         return self.text[self.starts[pair] : self.starts[pair + 1]]
+
+    def of_queries(self, chosen: NDArray[np.bool_]) -> PairTable:
+        """Return the pairs of those queries that are `chosen` (queries,). Texts stay."""
+        if chosen.all():
+            return self
+        is_kept = chosen[self.query]
+        pairs, counts = np.flatnonzero(is_kept), np.diff(self.starts)
+        return PairTable(
+            Selected(self.queries, np.flatnonzero(chosen)),
+            self.texts,
+            (np.cumsum(chosen, dtype=np.int32) - 1)[self.query[pairs]],
+            self.text[np.repeat(is_kept, counts)],
+            np.concatenate([[0], np.cumsum(counts[pairs])]),
+            self.grades[pairs],
+            Selected(self.doc_ids, pairs),
+        )

@@ -46,8 +46,8 @@ class PairSource:
         """Return an Intake that skips bad records if `skip_bad` is true."""
         return Intake(skip_bad=self.skip_bad, remedy="set skip_bad = true to skip bad records")
 
-    def read_pairs(self, root: Path, segmenter: Segmenter, intake: Intake) -> list[Pair]:
-        """Read all pairs. A judged document becomes one pair per segment.
+    def read_pairs(self, root: Path, segmenter: Segmenter, intake: Intake) -> Iterator[Pair]:
+        """Yield all pairs. A judged document becomes one pair per segment.
 
         root: the folder that `files` are relative to. Raises InputError for bad records unless
         they are skipped, for grades above `highest`, and if there is no pair.
@@ -55,13 +55,15 @@ class PairSource:
         paths = [data_path(root, name) for name in self.files]
         if not self.judged:
             settings = self.columns, self.highest, self.unjudged
-            return [pair for path in paths for pair in read_pairs(path, intake, *settings)]
+            for path in paths:
+                yield from read_pairs(path, intake, *settings)
+            return
         _, queries, qrels_path = paths
         qrels = read_qrels(qrels_path)
         _check_grades(qrels, self.highest, str(qrels_path))
         documents = self.read_documents(root, intake)
         texts = segment_texts(segmenter)
-        return list(judged_pairs(read_queries(queries), qrels, documents, intake, texts))
+        yield from judged_pairs(read_queries(queries), qrels, documents, intake, texts)
 
     def read_documents(self, root: Path, intake: Intake) -> Iterable[Document]:
         """Yield the documents of the collection below `root`."""

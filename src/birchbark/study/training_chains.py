@@ -18,7 +18,7 @@ from birchbark.study.workspace import Workspace
 from birchbark.train.config import TrainingConfig
 from birchbark.train.read_config import read_training
 from birchbark.train.training import ProgressReporter, check_device, train, training_versions
-from birchbark.train.training_folder import LOG, MODEL, STATE, TEACHERS
+from birchbark.train.training_folder import LOG, MODEL, STATE
 from birchbark.train.training_log import read_log
 from birchbark.train.training_state import Progress, read_progress
 
@@ -102,7 +102,7 @@ def train_all(chains: Mapping[str, Chain], workspace: Workspace) -> dict[str, Tr
                 workspace.progress(f"training: {name}{title}")
                 progress = train(
                     *(training, workspace.root, folder),
-                    teachers=trainings / TEACHERS,
+                    shared=trainings,
                     device=workspace.device,
                     reporter=ProgressReporter(partial(_indented, workspace)),
                 )

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import atexit
+import dataclasses
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -11,19 +16,29 @@ from numpy.typing import NDArray
 
 from birchbark import defaults
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
-from birchbark.collection.data_files import data_fingerprint, data_path
+from birchbark.collection.data_files import KnownFiles, data_path
 from birchbark.collection.intake import Intake
 from birchbark.errors import InputError
 from birchbark.pairs.holdout import split_for_validation
 from birchbark.pairs.pair_table import PairTable
 from birchbark.pairs.sources import split_into_chunks
 from birchbark.records import Document, Pair
-from birchbark.segment.by_name import parse_segmenter
+from birchbark.segment.by_name import parse_segmenter, splitter_version
 from birchbark.segment.split_long import split_long
 from birchbark.train.config import DataSetConfig, TrainingConfig
 from birchbark.train.pair_inputs import InputLayout, PairInputs
+from birchbark.train.prepared_pairs import (
+    BLOCK,
+    MANIFEST,
+    PreparedPairs,
+    folder_name,
+    open_pairs,
+    write_pairs,
+)
+from birchbark.train.training_folder import explained_write_errors
 
 Log = Callable[[str], None]
+FILES = "files.json"  # in the folder of token ids
 MAX_COMPARED = 10  # texts per query that duoBERT compares with each other in validation
 
 
@@ -45,55 +60,104 @@ class TokenisedDataSet:
 
 
 def load_datasets(
-    training: TrainingConfig, root: Path, tokenizer: CheckpointTokenizer, log: Log
-) -> Iterator[TokenisedDataSet]:
+    training: TrainingConfig,
+    root: Path,
+    tokenizer: CheckpointTokenizer,
+    log: Log,
+    tokens: Path | None = None,
+) -> list[TokenisedDataSet]:
     """Read, split and tokenise the data sets of `training`, whose files lie below `root`.
 
-    Raises InputError for bad records unless they are skipped, for a data set without pairs to train
-    on, and if each document has a single passage although the model is PARADE.
+    tokens: the folder where token ids are stored; None for one that is deleted when the process
+    ends. Raises InputError for bad records unless they are skipped, for a data set without pairs to
+    train on, and if each document has a single passage although the model is PARADE.
     """
-    intakes = [config.source.intake() for config in training.data]
-    sets = [
-        _read_pairs(config, training, root, tokenizer, intake)
-        for config, intake in zip(training.data, intakes, strict=True)
+    if tokens is None:
+        temporary = tempfile.TemporaryDirectory(prefix="birchbark-tokens-")  # until the exit
+        atexit.register(temporary.cleanup)
+        tokens = Path(temporary.name)
+    files = KnownFiles(tokens / FILES)
+    prepared = [
+        _prepare(config, training, root, tokenizer, tokens, files, log) for config in training.data
     ]
+    queries = [whole.table.queries for whole, _ in prepared]
     shares = [config.validation for config in training.data]
-    splits = split_for_validation(sets, shares, [c.validation_queries for c in training.data])
-    for config, pairs, intake, split in zip(training.data, sets, intakes, splits, strict=True):
-        train, heldout = split
-        if not train:
+    splits = split_for_validation(queries, shares, [c.validation_queries for c in training.data])
+    datasets = []
+    for config, (whole, chunks), split in zip(training.data, prepared, splits, strict=True):
+        if not split[0].any():
             raise InputError("no pairs to train on", where=config.name)
         training_pairs, heldout_pairs = (
             PairInputs.of(
-                PairTable.of(part, training.initialisation.parade is not None),
-                *(tokenizer, training.max_length, training.query_length),
+                *(pairs, tokenizer, training.max_length, training.query_length),
+                chosen=chosen,
                 max_passages=config.passages or defaults.PASSAGES,
                 layout=_layout(training),
             )
-            for part in (split_into_chunks(train, config.chunk), heldout)
+            for pairs, chosen in zip((chunks, whole), split, strict=True)
         )
         used = len(training_pairs.pairs.queries) + len(heldout_pairs.pairs.queries)
-        unused = len({pair.query for pair in pairs}) - used
+        unused = len(whole.table.queries) - used
         _check_passages(training, config, training_pairs.pairs)
         _log_pairs(config.name, training_pairs, heldout_pairs, training.max_length, log)
-        _log_skipped(config.name, intake, unused, log)
-        facts = _source_facts(config, root) | {
-            "skipped": len(intake.skipped),
+        _log_skipped(config.name, whole, unused, log)
+        facts = _source_facts(config, root, files) | {
+            "skipped": whole.skipped,
             "queries_left_aside": unused,
             "learnt": training_pairs.counts,
             "held": heldout_pairs.counts,
         }
         targets = (training_pairs.pairs.grades,) * len(config.loss_terms)
-        yield TokenisedDataSet(config, training_pairs, targets, heldout_pairs, facts)
+        datasets.append(TokenisedDataSet(config, training_pairs, targets, heldout_pairs, facts))
+    return datasets
 
 
-def _read_pairs(
+def _prepare(
+    config: DataSetConfig,
+    training: TrainingConfig,
+    root: Path,
+    tokenizer: CheckpointTokenizer,
+    tokens: Path,
+    files: KnownFiles,
+    log: Log,
+) -> tuple[PreparedPairs, PreparedPairs]:
+    """Return the pairs of a data set, and those with texts in chunks, which are trained on.
+
+    Both have the same queries in the same order.
+    """
+    source, documents = config.source, training.initialisation.parade is not None
+    segmenter = parse_segmenter(config.segments)
+    settings = {
+        "files": [files.fingerprint(data_path(root, name)) for name in config.files],
+        "source": dataclasses.asdict(replace(source, files=())),
+        "segments": [config.segments, splitter_version(segmenter)],
+        "masking": training.masking is not None,
+        "length": training.max_length if source.documents else None,
+        "documents": documents,
+    }
+
+    def prepare(words: int | None) -> PreparedPairs:
+        folder = tokens / folder_name({**settings, "chunk": words}, tokenizer)
+        if not (folder / MANIFEST).exists():
+            intake = source.intake()
+            pairs = split_into_chunks(_pairs(config, training, root, tokenizer, intake), words)
+            log(f"{config.name}: tokenising, once for all trainings with {tokens}")
+            with explained_write_errors(tokens):
+                write_pairs(pairs, folder, tokenizer, intake, documents=documents)
+        return open_pairs(folder)
+
+    whole = prepare(None)
+    return whole, whole if config.chunk is None else prepare(config.chunk)
+
+
+def _pairs(
     config: DataSetConfig,
     training: TrainingConfig,
     root: Path,
     tokenizer: CheckpointTokenizer,
     intake: Intake,
-) -> list[Pair]:
+) -> Iterator[Pair]:
+    """Yield the pairs of a data set, as they are trained on."""
     if config.source.documents:
         token_budget = training.max_length - tokenizer.single_overhead
         documents = config.source.read_documents(root, intake)
@@ -102,9 +166,9 @@ def _read_pairs(
     return _relevant_pairs(pairs, intake, tokenizer) if training.masking else pairs
 
 
-def _source_facts(config: DataSetConfig, root: Path) -> dict[str, object]:
+def _source_facts(config: DataSetConfig, root: Path, known: KnownFiles) -> dict[str, object]:
     files = [
-        {"name": Path(name).name, "sha256": data_fingerprint(data_path(root, name))}
+        {"name": Path(name).name, "sha256": known.fingerprint(data_path(root, name))}
         for name in config.files
     ]
     return {"name": config.name, "licence": config.licence, "files": files, "teachers": []}
@@ -134,13 +198,13 @@ def _segment_pairs(
     intake: Intake,
     token_budget: int,
     tokenizer: CheckpointTokenizer,
-) -> list[Pair]:
-    """Return a pair per segment of each document, with the doc_id in place of a query.
+) -> Iterator[Pair]:
+    """Yield a pair per segment of each document, with the doc_id in place of a query.
 
     Segments longer than `token_budget` are split. Segments without tokens (zero-width characters)
     are left out, and noted in `intake`.
     """
-    segmenter, pairs = parse_segmenter(config.segments), []
+    segmenter = parse_segmenter(config.segments)
     for document in documents:
         for parts in split_long(
             segmenter(document), token_budget, tokenizer.encode, tokenizer.spans
@@ -148,30 +212,31 @@ def _segment_pairs(
             doc_id = document.doc_id
             for segment, ids in parts:
                 if len(ids):
-                    pairs.append(Pair(doc_id, doc_id, doc_id, segment.text, 1))
+                    yield Pair(doc_id, doc_id, doc_id, segment.text, 1)
                 else:
                     intake.note("text without a token, left out")
-    return pairs
 
 
 def _relevant_pairs(
-    pairs: Sequence[Pair], intake: Intake, tokenizer: CheckpointTokenizer
-) -> list[Pair]:
-    """Return the relevant pairs, except those whose query or text has no tokens.
+    pairs: Iterable[Pair], intake: Intake, tokenizer: CheckpointTokenizer
+) -> Iterator[Pair]:
+    """Yield the relevant pairs, except those whose query or text has no tokens.
 
     Pairs that are left out are noted in `intake`.
     """
-    relevant = [pair for pair in pairs if pair.relevance]
-    texts = list(dict.fromkeys(text for pair in relevant for text in (pair.query, pair.text)))
-    empty = {t for t, ids in zip(texts, tokenizer.encode(texts), strict=True) if not len(ids)}
-    usable = [pair for pair in relevant if not {pair.query, pair.text} & empty]
-    for note, count in (
-        ("pair that is not relevant, left out", len(pairs) - len(relevant)),
-        ("pair whose query or text has no token, left out", len(relevant) - len(usable)),
-    ):
-        if count:
-            intake.notes[note] += count
-    return usable
+    remaining = iter(pairs)
+    while block := list(islice(remaining, BLOCK)):
+        relevant = [pair for pair in block if pair.relevance]
+        texts = list(dict.fromkeys(text for pair in relevant for text in (pair.query, pair.text)))
+        empty = {t for t, ids in zip(texts, tokenizer.encode(texts), strict=True) if not len(ids)}
+        usable = [pair for pair in relevant if not {pair.query, pair.text} & empty]
+        for note, count in (
+            ("pair that is not relevant, left out", len(block) - len(relevant)),
+            ("pair whose query or text has no token, left out", len(relevant) - len(usable)),
+        ):
+            if count:
+                intake.notes[note] += count
+        yield from usable
 
 
 def _log_pairs(
@@ -200,11 +265,11 @@ def _log_pairs(
         )
 
 
-def _log_skipped(name: str, intake: Intake, unused_queries: int, log: Log) -> None:
+def _log_skipped(name: str, pairs: PreparedPairs, unused_queries: int, log: Log) -> None:
     """Log which queries and records are used neither for training nor for validation."""
     if unused_queries:
         log(f"{name}: {unused_queries:,} queries are held out, but not used for validation")
-    if intake.skipped:
-        log(f"{name}: {len(intake.skipped)} bad records were skipped")
-    for note, count in intake.notes.most_common():
+    if pairs.skipped:
+        log(f"{name}: {pairs.skipped} bad records were skipped")
+    for note, count in Counter(pairs.notes).most_common():
         log(f"{name}: {note} ({count:,} times)")

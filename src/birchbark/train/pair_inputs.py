@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
-from birchbark.pairs.pair_table import Indices, PairTable
+from birchbark.pairs.pair_table import Indices, PairTable, Selected
 from birchbark.records import Ids
+from birchbark.train.prepared_pairs import PreparedPairs
 
 
 class InputLayout(Enum):
@@ -27,7 +28,8 @@ class InputLayout(Enum):
 class PairInputs:
     """Inputs of BERT for pairs, built from token ids on access.
 
-    queries, texts: the token ids of the table's distinct queries and texts.
+    queries, texts: the token ids of the table's distinct queries and texts; `query_lengths` and
+    `text_lengths`: their numbers of tokens, (queries,) and (texts,).
     max_tokens: the maximum number of tokens of query and text together, or of each with SEPARATE.
     max_query_tokens: the maximum number of tokens of a query.
     max_passages: the number of passages per document that are read, counted from the first.
@@ -38,6 +40,8 @@ class PairInputs:
     pairs: PairTable
     queries: Sequence[Ids]
     texts: Sequence[Ids]
+    query_lengths: NDArray[np.int64]
+    text_lengths: NDArray[np.int64]
     tokenizer: CheckpointTokenizer
     max_tokens: int
     max_query_tokens: int
@@ -47,17 +51,19 @@ class PairInputs:
     @classmethod
     def of(
         cls,
-        pairs: PairTable,
+        pairs: PreparedPairs,
         tokenizer: CheckpointTokenizer,
         max_length: int,
         query_length: int | None = None,
         *,
+        chosen: NDArray[np.bool_] | None = None,
         max_passages: int = 1,
         layout: InputLayout = InputLayout.PAIR,
     ) -> PairInputs:
-        """Tokenise `pairs`.
+        """Return the inputs of pairs that were prepared with this tokeniser.
 
         max_length: the maximum number of tokens per input, including special tokens.
+        chosen: whether to use the pairs of each query, (queries,); None for all pairs.
         query_length: the maximum number of tokens per query; None for half an input, or a whole
         input with SEPARATE.
         """
@@ -65,10 +71,15 @@ class PairInputs:
         single = separate or layout is InputLayout.TEXT
         max_tokens = max_length - (tokenizer.single_overhead if single else tokenizer.pair_overhead)
         default, limit = (max_tokens,) * 2 if separate else (max_tokens // 2, max_tokens - 1)
+        table, queries, lengths = pairs.table, pairs.query_ids, pairs.query_ids.lengths
+        if chosen is None:
+            chosen = np.ones(len(queries), bool)
         return cls(
-            pairs,
-            tokenizer.encode(pairs.queries),
-            tokenizer.encode(pairs.texts),
+            table.of_queries(chosen),
+            Selected(queries, np.flatnonzero(chosen)),
+            pairs.text_ids,
+            lengths[chosen],
+            pairs.text_ids.lengths,
             tokenizer,
             max_tokens,
             0 if layout is InputLayout.TEXT else min(query_length or default, limit),
@@ -93,7 +104,7 @@ class PairInputs:
             for passage in self.passages(pair)
         ]
 
-    def passages(self, pair: int) -> Indices:
+    def passages(self, pair: int) -> NDArray[np.int32]:
         """Return the indices of the passages of a pair that are read, one or more, in `texts`."""
         return self.pairs.passages(pair)[: self.max_passages]
 
@@ -147,9 +158,9 @@ class PairInputs:
         return len(self.pairs.text) > len(self.pairs)
 
     @property
-    def characters(self) -> Indices:
-        """The number of characters of each pair's passages that are read, (pairs,)."""
-        sizes = np.array([len(text) for text in self.pairs.texts], np.int64)[self.pairs.text]
+    def text_tokens(self) -> Indices:
+        """The number of tokens of each pair's passages that are read, (pairs,), untruncated."""
+        sizes = self.text_lengths[self.pairs.text]
         return self._per_pair(np.add, np.where(self._is_read, sizes, 0))
 
     @property
@@ -190,9 +201,9 @@ class PairInputs:
     @property
     def _token_counts(self) -> tuple[Indices, Indices]:
         """The untruncated lengths of each passage's query and text in tokens, (passages,) each."""
-        query = np.array([len(ids) for ids in self.queries], np.int64)[self.pairs.query]
+        query = self.query_lengths[self.pairs.query]
         query = query * (self.layout is not InputLayout.TEXT)  # (pairs,)
-        text = np.array([len(ids) for ids in self.texts], np.int64)[self.pairs.text]
+        text = self.text_lengths[self.pairs.text]
         return np.repeat(query, self._passage_counts), text
 
     @property

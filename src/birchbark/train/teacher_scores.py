@@ -25,7 +25,7 @@ from birchbark.train.pair_inputs import PairInputs
 from birchbark.train.sampler import Sampler
 
 Facts = dict[str, object]
-BATCH_CHARACTERS = 1 << 19  # about as much text is scored between two writes to the store
+BATCH_TOKENS = 1 << 17  # about as much text is scored between two writes to the store
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,24 +199,24 @@ def _document_scores(
 
 
 def _batches(inputs: PairInputs, sampled: Indices) -> Iterator[list[Indices]]:
-    """Yield batches of about BATCH_CHARACTERS characters of text.
+    """Yield batches of about BATCH_TOKENS tokens of text.
 
     A batch is a list of groups; a group is an array of sampled pairs of one query.
     """
     pairs = inputs.pairs
     is_sampled = np.zeros(len(pairs), bool)
     is_sampled[sampled] = True
-    sizes = inputs.characters  # (pairs,)
+    sizes = inputs.text_tokens  # (pairs,)
     batch: list[Indices] = []
     size = 0
     for of_query in pairs.by_query:
         indices = of_query[is_sampled[of_query]]
         ends = np.cumsum(sizes[indices])
-        for group in np.split(indices, np.flatnonzero(np.diff(ends // BATCH_CHARACTERS)) + 1):
+        for group in np.split(indices, np.flatnonzero(np.diff(ends // BATCH_TOKENS)) + 1):
             if len(group):
                 batch.append(group)
                 size += int(sizes[group].sum())
-            if size >= BATCH_CHARACTERS:
+            if size >= BATCH_TOKENS:
                 yield batch
                 batch, size = [], 0
     if batch:

@@ -33,6 +33,7 @@ from birchbark.train.training_folder import (
     MODEL,
     STATE,
     TEACHERS,
+    TOKENS,
     check_identity,
     explained_write_errors,
     open_folder,
@@ -68,7 +69,7 @@ def train(
     root: Path,
     folder: Path,
     *,
-    teachers: Path | None = None,
+    shared: Path | None = None,
     device: str = "cpu",
     processes: ProcessGroup = ProcessGroup(),
     reporter: ProgressReporter = ProgressReporter(),
@@ -76,14 +77,15 @@ def train(
     """Train a model, or resume if `folder` has a training state; write it to `folder`/model.
 
     root: the folder that data paths are relative to.
-    teachers: the folder of a score store, which several training runs can share; None for one in
-    `folder`.
+    shared: the folder of teacher scores and token ids, which several training runs can share;
+    `folder` if None.
     Raises InputError for invalid data, an unsuitable base or device, and a `folder` that holds
     anything else; CheckpointError for a damaged base; MissingPackageError without torch;
     ArtifactError while another process trains in `folder`; LossError if the loss is not finite; and
     TrainingError for a full disk, too little GPU memory or a damaged state.
     """
     check_device(device)
+    shared = shared or folder
     has_bf16 = _has_fast_bf16(device)
     if training.schedule.precision == AUTO:
         training = training.with_precision("bf16" if has_bf16 else "fp32")
@@ -100,10 +102,10 @@ def train(
         distillation = HiddenStateDistillation(settings, network, tokenizer, max_length, seed)
     with open_folder(folder, processes):
         with processes.main_process_first():
-            datasets = list(load_datasets(training, root, tokenizer, reporter.log))
+            datasets = load_datasets(training, root, tokenizer, reporter.log, shared / TOKENS)
             check_validation(datasets, training.validation)
             sampler = Sampler(datasets, training.schedule, training.seed, processes.size)
-            store, on_scores = teachers or folder / TEACHERS, reporter.on_teacher_scores
+            store, on_scores = shared / TEACHERS, reporter.on_teacher_scores
             scores = TeacherScores(store, device, processes.is_main, on_scores)
             datasets = with_teacher_targets(datasets, sampler, scores, reporter.log)
         for dataset, count in zip(datasets, sampler.lists_per_epoch.tolist(), strict=True):
