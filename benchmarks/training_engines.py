@@ -95,7 +95,8 @@ def _learner(task: TrainingTask, precision: str) -> tuple[Any, Any]:
     training = read_training(_configuration(task, precision), task.pairs)
     base = open_any_head(task.model, training.base)
     root = task.pairs.parent
-    datasets = list(load_datasets(training, root, CheckpointTokenizer(base), lambda text: None))
+    tokenizer, tokens = CheckpointTokenizer(base), task.pairs.with_suffix(".tokens")
+    datasets = load_datasets(training, root, tokenizer, lambda text: None, tokens)
     sampler = Sampler(datasets, training.schedule, SEED, 1)
     network = open_network(base, training.initialisation, SEED, "cpu")
     return Learner(network, datasets, sampler, ProcessGroup()), sampler

@@ -86,8 +86,7 @@ def test_a_ranker_uses_the_set_of_its_model(
     alone = search(IndexEngine(Index(index_directory)), "birch canoe", ranker)
     with IndexWriter(index_directory) as writer:
         writer.detach(VECTORS)
-    store(index_directory, vectors_of(one))
-    store(index_directory, vectors_of(other))
+    store(index_directory, vectors_of(one), vectors_of(other))
     index = Index(index_directory)
     both = search(IndexEngine(index), "birch canoe", ranker)
     assert both.stats.by_vectors == len(both.hits) > 0
@@ -102,8 +101,7 @@ def test_a_first_stage_uses_the_set_that_it_is_told(
 ) -> None:
     """By default the first one; an unknown set is refused with the names of those that exist."""
     one, other = models
-    store(index_directory, vectors_of(one))
-    store(index_directory, vectors_of(other))
+    store(index_directory, vectors_of(one), vectors_of(other))
     index = Index(index_directory)
 
     def ranking(vectors: str | None) -> list[tuple[str, float]]:
@@ -123,8 +121,7 @@ def test_added_documents_get_vectors_of_each_set(
 ) -> None:
     """A set that is left out is completed by someone else; others are completed at once."""
     one, other = models
-    store(index_directory, vectors_of(one))
-    store(index_directory, vectors_of(other))
+    store(index_directory, vectors_of(one), vectors_of(other))
     searcher = Searcher(index_directory, Ranker(load_scorer(other)))
     assert searcher.vectors_model == str(other)
     tree = Document("tree", {"text": "A birch tree."})

@@ -67,7 +67,7 @@ def test_inputs_fit_the_maximum_length(
 def loaded(folder: Path, **changes: Any) -> Any:
     training = prepare(folder, **changes)
     tiny = CheckpointTokenizer(Checkpoint.open(folder / "base"))
-    (dataset,) = load_datasets(training, folder, tiny, lambda text: None)
+    (dataset,) = load_datasets(training, folder, tiny, lambda text: None, folder / "tokens")
     return dataset
 
 
@@ -175,7 +175,7 @@ def scored_by_teachers(
     """Return the one data set of a training run with its teachers' scores, and the log."""
     logged: list[str] = []
     tokenizer = CheckpointTokenizer(Checkpoint.open(folder / "base"))
-    datasets = list(load_datasets(training, folder, tokenizer, logged.append))
+    datasets = load_datasets(training, folder, tokenizer, logged.append, folder / "tokens")
     sampler = Sampler(datasets, training.schedule, training.seed, 1)
     scores = TeacherScores(folder / "stored")
     (dataset,) = with_teacher_targets(datasets, sampler, scores, logged.append)
@@ -198,7 +198,7 @@ def test_only_sampled_pairs_get_teacher_scores(
     tokenizer = CheckpointTokenizer(Checkpoint.open(tmp_path / "base"))
     logged: list[str] = []
     reported: list[tuple[int, int]] = []
-    datasets = list(load_datasets(training, tmp_path, tokenizer, logged.append))
+    datasets = load_datasets(training, tmp_path, tokenizer, logged.append, tmp_path / "tokens")
     sampler = Sampler(datasets, training.schedule, training.seed, 1)
     scores = TeacherScores(tmp_path / "stored", on_progress=lambda *done: reported.append(done))
     (dataset,) = with_teacher_targets(datasets, sampler, scores, logged.append)
@@ -273,7 +273,9 @@ def test_a_query_held_out_of_one_set_is_trained_on_in_none(tmp_path: Path) -> No
         training = read_training(values, tmp_path / "tiny.toml")
         tokenizer = CheckpointTokenizer(open_any_head(base, "base"))
         logged: list[str] = []
-        one, other = load_datasets(training, tmp_path, tokenizer, logged.append)
+        one, other = load_datasets(
+            training, tmp_path, tokenizer, logged.append, tmp_path / "tokens"
+        )
         assert len(one.heldout_pairs.pairs.queries) == 2
         held_out = set(held_out_queries({pair.query for pair in some_pairs(40)}, 0.3))
         assert set(one.heldout_pairs.pairs.queries) <= held_out

@@ -58,7 +58,9 @@ def test_the_loss_is_equation_3_3_of_the_paper(tmp_path: Path) -> None:
     """It is the mean over ordered pairs of unequal grades in a list, then over lists."""
     training = prepare(tmp_path, **LISTS, schedule__batch=3)
     base = open_any_head(Path(training.base), "tiny")
-    datasets = list(load_datasets(training, tmp_path, CheckpointTokenizer(base), lambda text: None))
+    datasets = load_datasets(
+        training, tmp_path, CheckpointTokenizer(base), lambda text: None, tmp_path / "tokens"
+    )
     assert training.initialisation.duo
     network = open_network(base, training.initialisation, 0, "cpu")
     sampler = Sampler(datasets, training.schedule, 0, 1)
@@ -111,7 +113,9 @@ def test_agreement_counts_pairs_in_both_orders(
     training = prepare(tmp_path, **LISTS)
     write_pairs(tmp_path / "pairs.tsv", some_pairs(10, texts=6))
     base = open_any_head(Path(training.base), "tiny")
-    datasets = list(load_datasets(training, tmp_path, CheckpointTokenizer(base), lambda text: None))
+    datasets = load_datasets(
+        training, tmp_path, CheckpointTokenizer(base), lambda text: None, tmp_path / "tokens"
+    )
     network = open_network(base, training.initialisation, 0, "cpu")
     learner = Learner(network, datasets, Sampler(datasets, training.schedule, 0, 1), ProcessGroup())
 

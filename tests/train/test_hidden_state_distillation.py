@@ -273,7 +273,7 @@ def test_losses_are_summed_with_their_weights(tmp_path: Path, teacher: Path) -> 
     training = prepare(tmp_path, **changes)
     base = open_any_head(Path(training.base), "tiny")
     tokenizer = CheckpointTokenizer(base)
-    datasets = list(load_datasets(training, tmp_path, tokenizer, lambda text: None))
+    datasets = load_datasets(training, tmp_path, tokenizer, lambda text: None, tmp_path / "tokens")
     sampler = Sampler(datasets, training.schedule, 0, 1)
     scores = TeacherScores(tmp_path / "stored")
     datasets = with_teacher_targets(datasets, sampler, scores, lambda text: None)

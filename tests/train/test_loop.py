@@ -33,7 +33,9 @@ POSITIVE = {"each": "positive", "texts": 3}
 def learner_of(folder: Path, **changes: Any) -> Learner:
     training = prepare(folder, **changes)
     base = open_any_head(Path(training.base), "tiny")
-    datasets = list(load_datasets(training, folder, CheckpointTokenizer(base), lambda text: None))
+    datasets = load_datasets(
+        training, folder, CheckpointTokenizer(base), lambda text: None, folder / "tokens"
+    )
     network = open_network(base, training.initialisation, training.seed, "cpu")
     sampler = Sampler(datasets, training.schedule, training.seed, 1)
     return Learner(network, datasets, sampler, ProcessGroup())

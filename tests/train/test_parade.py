@@ -238,7 +238,7 @@ def test_the_passages_of_a_document_are_one_pair(tmp_path: Path) -> None:
     training = prepare(tmp_path, **changes, **more)
     tokenizer = CheckpointTokenizer(Checkpoint.open(tmp_path / "base"))
     logged: list[str] = []
-    (dataset,) = load_datasets(training, tmp_path, tokenizer, logged.append)
+    (dataset,) = load_datasets(training, tmp_path, tokenizer, logged.append, tmp_path / "tokens")
     assert list(dataset.training_pairs.pairs.doc_ids) == ["a", "b"]
     assert dataset.training_pairs.pairs.grades.tolist() == [1, 0]
     assert [len(dataset.training_pairs[n]) for n in (0, 1)] == [3, 1]
@@ -341,7 +341,9 @@ def test_parade_learns_from_the_scores_of_documents(tmp_path: Path) -> None:
     ]
     write_pairs(tmp_path / "pairs.tsv", pairs)
     tokenizer = CheckpointTokenizer(Checkpoint.open(tmp_path / "base"))
-    (dataset,) = load_datasets(training, tmp_path, tokenizer, lambda text: None)
+    (dataset,) = load_datasets(
+        training, tmp_path, tokenizer, lambda text: None, tmp_path / "tokens"
+    )
     inputs, sampled = dataset.training_pairs, np.array([0, 3, 4])
     passages = [inputs[pair] for pair in sampled]
     assert {len(of_pair) for of_pair in passages} == {2}
@@ -478,7 +480,7 @@ def test_documents_of_one_passage_are_refused(tmp_path: Path) -> None:
     training = prepare(tmp_path, **{"model.parade": "avg"})
     tokenizer = CheckpointTokenizer(Checkpoint.open(tmp_path / "base"))
     with pytest.raises(InputError, match="each document has one passage"):
-        list(load_datasets(training, tmp_path, tokenizer, lambda text: None))
+        load_datasets(training, tmp_path, tokenizer, lambda text: None, tmp_path / "tokens")
     with pytest.raises(InputError, match=r"passages has no effect without model\.parade"):
         prepare(tmp_path / "b", **{"data.passages": 3})
 

@@ -10,9 +10,12 @@ from tiny_trainings import prepare, some_pairs
 
 from birchbark.checkpoint.checkpoint import open_any_head
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
+from birchbark.collection import data_files
+from birchbark.collection.data_files import KnownFiles
 from birchbark.collection.intake import Intake
 from birchbark.errors import ArtifactError, InputError
 from birchbark.pairs.hash_table import EMPTY, HashTable, hashes_of
+from birchbark.pairs.rows_file import Rows, RowsWriter
 from birchbark.records import Pair
 from birchbark.train import prepared_pairs
 from birchbark.train.dataset import load_datasets
@@ -122,3 +125,39 @@ def test_bad_pairs_leave_nothing_behind(tmp_path: Path, tokenizer: CheckpointTok
     write_pairs(some_pairs(2), tmp_path / "p", tokenizer, Intake())
     write_pairs(some_pairs(1), tmp_path / "p", tokenizer, Intake())  # another process was faster
     assert len(open_pairs(tmp_path / "p").table.queries) == 2
+
+
+def test_unchanged_files_are_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their size and time tell; a file of another size, or a missing record, is read again."""
+    hashed: list[str] = []
+
+    def hash_file(path: Path) -> str:
+        hashed.append(path.name)
+        return path.read_text()
+
+    monkeypatch.setattr(data_files, "data_fingerprint", hash_file)
+    file, record = tmp_path / "pairs.tsv", tmp_path / "tokens" / "files.json"
+    file.write_text("one")
+    assert [KnownFiles(record).fingerprint(file) for _ in range(3)] == ["one"] * 3
+    assert hashed == ["pairs.tsv"]
+    file.write_text("three")
+    assert KnownFiles(record).fingerprint(file) == "three"
+    record.write_text("{")
+    assert KnownFiles(record).fingerprint(file) == "three"
+    assert len(hashed) == 3
+    with pytest.raises(InputError, match="no such file"):
+        KnownFiles(record).fingerprint(tmp_path / "gone.tsv")
+
+
+def test_a_lazy_sequence_is_indexed_like_a_list(tmp_path: Path) -> None:
+    """Negative places and slices count from the end; a place beyond it is an IndexError."""
+    writer = RowsWriter(tmp_path / "rows", "<u2")
+    rows = [np.arange(length, dtype=np.uint16) for length in (3, 0, 2)]
+    writer.extend(rows)
+    writer.close()
+    read = Rows(tmp_path / "rows", "<u2")
+    assert [row.tolist() for row in read] == [row.tolist() for row in rows]
+    assert (read[-1].tolist(), [len(row) for row in read[-2:]]) == ([0, 1], [0, 2])
+    for beyond in (3, -4):
+        with pytest.raises(IndexError):
+            read[beyond]

@@ -83,6 +83,7 @@ def make_precomputations(
 def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) -> None:
     """Compute and store attachments for all documents of `index`, and build its vector graphs."""
     from birchbark.index.writer import IndexWriter
+    from birchbark.pipeline.precompute import is_vectors
     from birchbark.pipeline.update_index import attach, build_missing_graphs
     from birchbark.pipeline.vector_sets import vector_sets
 
@@ -98,7 +99,7 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
     for name, precomputation in zip(stored, precomputations, strict=True):
         segments = precomputation.schema.config["segments"]
         notify(f"{name} of {segments} are stored in {index}")
-    if precomputations[-1].name in vector_sets(attachments):
+    if any(map(is_vectors, stored)):
         for name in vector_sets(attachments):
             if name not in stored:
                 config = attachments[name].config

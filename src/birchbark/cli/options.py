@@ -107,7 +107,7 @@ _retrieval_options = option_group(
         "--vector-set",
         metavar="NAME",
         help="Set of stored vectors for --match ann and --first-stage dense; `birchbark index "
-        "stats` lists them.  [default: vectors, the first one]",
+        "stats` lists them.  [default: the first one]",
     ),
     option(
         "--field",

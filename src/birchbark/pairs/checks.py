@@ -23,7 +23,7 @@ def checked_pairs(located: Iterable[Located], where: str, intake: Intake) -> Ite
     A pair is a bad record if an id, its query or its text is empty or contains a lone surrogate, if
     its query id has occurred with a different text, or if its document has been judged for the same
     query with a different relevance. A text that is repeated for the same query is noted. Memory
-    holds query ids, and hashes of queries, documents and texts: about 40 bytes per pair.
+    holds query ids, and for each pair two hashes and grades (`HashTable`), but no texts.
     where: the file, for error messages. Raises InputError if there is no valid pair.
     """
     earlier = _EarlierPairs()

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar, overload
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from birchbark.lazy_sequence import LazySequence
 
 T = TypeVar("T")
 Indices = NDArray[np.int64]
 
 
-class Selected(Sequence[T]):
+class Selected(LazySequence[T]):
     """Those items of a sequence that are at `positions` (n,)."""
 
     def __init__(self, items: Sequence[T], positions: NDArray[np.integer]) -> None:
@@ -23,17 +25,12 @@ class Selected(Sequence[T]):
     def __len__(self) -> int:
         return len(self._positions)
 
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Selected[T]: ...
-    def __getitem__(self, index: int | slice) -> T | Selected[T]:
-        if isinstance(index, slice):
-            return Selected(self._items, self._positions[index])
+    def item(self, index: int) -> T:
+        """Return the item at a position."""
         return self._items[int(self._positions[index])]
 
 
-class Groups(Sequence[Indices]):
+class Groups(LazySequence[Indices]):
     """For each of several groups, the ascending indices of its members."""
 
     def __init__(self, group: NDArray[np.integer], count: int) -> None:
@@ -44,15 +41,8 @@ class Groups(Sequence[Indices]):
     def __len__(self) -> int:
         return len(self.ends)
 
-    @overload
-    def __getitem__(self, index: int) -> Indices: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Indices]: ...
-    def __getitem__(self, index: int | slice) -> Indices | list[Indices]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(len(self))[index]]
-        if not 0 <= index < len(self):
-            raise IndexError(index)
+    def item(self, index: int) -> Indices:
+        """Return the members of a group."""
         return self.order[self.ends[index - 1] if index else 0 : self.ends[index]]
 
 

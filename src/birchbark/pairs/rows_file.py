@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import IO, Any, overload
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import ArtifactError
+from birchbark.lazy_sequence import LazySequence
 
 STARTS = ".starts"
 
@@ -40,7 +41,7 @@ class RowsWriter:
             self._values.close()
 
 
-class Rows(Sequence[NDArray[Any]]):
+class Rows(LazySequence[NDArray[Any]]):
     """Arrays of a file that RowsWriter has written. They are read when they are needed."""
 
     def __init__(self, path: Path, dtype: str) -> None:
@@ -58,17 +59,12 @@ class Rows(Sequence[NDArray[Any]]):
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    @overload
-    def __getitem__(self, index: int) -> NDArray[Any]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[NDArray[Any]]: ...
-    def __getitem__(self, index: int | slice) -> NDArray[Any] | list[NDArray[Any]]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(len(self))[index]]
+    def item(self, index: int) -> NDArray[Any]:
+        """Return an array."""
         return self.values[self.starts[index] : self.starts[index + 1]]
 
 
-class Texts(Sequence[str]):
+class Texts(LazySequence[str]):
     """Strings of a file of their UTF-8 bytes. They are read when they are needed."""
 
     def __init__(self, path: Path) -> None:
@@ -83,13 +79,8 @@ class Texts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(len(self))[index]]
+    def item(self, index: int) -> str:
+        """Return a string."""
         return self._rows[index].tobytes().decode("utf-8", "surrogatepass")
 
 

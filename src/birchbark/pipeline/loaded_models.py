@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import RLock
+from threading import Lock
 
 from birchbark.checkpoint.heads import parse_pooling
 from birchbark.score.duo import DuoScorer, load_duo_scorer
@@ -23,7 +23,7 @@ class LoadedModels:
     """
 
     def __init__(self, threads: int | None = None, session: SessionFactory | None = None) -> None:
-        self._threads, self._session, self._lock = threads, session, RLock()
+        self._threads, self._session, self._lock = threads, session, Lock()
         self._scorers: dict[tuple[str, Precision, str | None], Scorer] = {}
         self._duo_scorers: dict[tuple[str, Precision], DuoScorer] = {}
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, overload, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema, Rows
+from birchbark.lazy_sequence import LazySequence
 from birchbark.pipeline.precompute import (
     TOKENS,
     embedding_scorer,
@@ -120,7 +121,7 @@ class PrecomputedSegments:
         return [None if rows is None else next(scores) for rows in by_document]
 
 
-class _StoredSegments(Sequence[Segment]):
+class _StoredSegments(LazySequence[Segment]):
     """The segments of a document; each is made when it is asked for, as few of them are."""
 
     def __init__(self, document: Document, spans: NDArray[np.int32]) -> None:
@@ -130,13 +131,8 @@ class _StoredSegments(Sequence[Segment]):
     def __len__(self) -> int:
         return len(self._spans)
 
-    @overload
-    def __getitem__(self, index: int) -> Segment: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Segment]: ...
-    def __getitem__(self, index: int | slice) -> Segment | list[Segment]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(len(self))[index]]
+    def item(self, index: int) -> Segment:
+        """Return a segment."""
         prefix, start, end = self._spans[index].tolist()
         text = self._contents[:prefix] + self._contents[start:end]
         return Segment(self._doc_id, start, end, text)

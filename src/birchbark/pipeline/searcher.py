@@ -125,11 +125,8 @@ class Searcher:
         These are the vectors that the first ranker uses, or else the index's first set.
         """
         index = self.index
-        for name in (set_for(index, self.rankers), *vector_sets(index.attachments)):
-            if name:
-                model: str | None = index.attachments[name].config.get("model")
-                return model
-        return None
+        name = set_for(index, self.rankers) or next(iter(vector_sets(index.attachments)), None)
+        return index.attachments[name].config.get("model") if name else None
 
     def warm_up(self) -> None:
         """Load everything that is loaded on first use, so that the first search is not slow."""

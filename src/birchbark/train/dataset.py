@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import dataclasses
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -64,18 +62,14 @@ def load_datasets(
     root: Path,
     tokenizer: CheckpointTokenizer,
     log: Log,
-    tokens: Path | None = None,
+    tokens: Path,
 ) -> list[TokenisedDataSet]:
     """Read, split and tokenise the data sets of `training`, whose files lie below `root`.
 
-    tokens: the folder where token ids are stored; None for one that is deleted when the process
-    ends. Raises InputError for bad records unless they are skipped, for a data set without pairs to
-    train on, and if each document has a single passage although the model is PARADE.
+    tokens: the folder where token ids are stored, or will be. Raises InputError for bad records
+    unless they are skipped, for a data set without pairs to train on, and if each document has a
+    single passage although the model is PARADE; ArtifactError if stored token ids are damaged.
     """
-    if tokens is None:
-        temporary = tempfile.TemporaryDirectory(prefix="birchbark-tokens-")  # until the exit
-        atexit.register(temporary.cleanup)
-        tokens = Path(temporary.name)
     files = KnownFiles(tokens / FILES)
     prepared = [
         _prepare(config, training, root, tokenizer, tokens, files, log) for config in training.data

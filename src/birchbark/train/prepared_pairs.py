@@ -25,7 +25,7 @@ from birchbark.pairs.pair_table import PairTable
 from birchbark.pairs.rows_file import Rows, RowsWriter, Texts, as_bytes, mapped
 from birchbark.records import Pair
 
-VERSION = 1
+VERSION = 2
 MANIFEST = "pairs.json"
 BLOCK = 8192  # pairs that are tokenised together
 UINT16_VOCABULARY = 1 << 16
@@ -57,33 +57,21 @@ def open_pairs(folder: Path) -> PreparedPairs:
     """Map the pairs in `folder`; ArtifactError if it is damaged."""
     try:
         manifest = read_json(folder / MANIFEST, "pairs")
+        for name, size in manifest["bytes"].items():
+            if not (folder / name).exists() or (folder / name).stat().st_size != size:
+                raise ArtifactError("missing, too short or too long", where=str(folder / name))
         columns = {name: mapped(folder / name, dtype) for name, dtype in COLUMNS.items()}
         queries, texts = Texts(folder / "queries"), Texts(folder / "texts")
         query_ids, text_ids = (
             Rows(folder / name, manifest["dtype"]) for name in ("query_ids", "text_ids")
         )
         table = PairTable(queries, texts, **columns, doc_ids=Texts(folder / "doc_ids"))
-        sizes = _sizes(table, query_ids, text_ids)
-        if sizes != manifest["sizes"]:
-            raise ArtifactError("damaged: files do not belong together", where=str(folder))
     except (ArtifactError, InputError, KeyError, TypeError) as damage:
         where = getattr(damage, "where", None) or str(folder / MANIFEST)
         raise ArtifactError(
             "damaged token ids", where=where, remedy=f"delete {folder}; they are computed again"
         ) from damage
     return PreparedPairs(table, query_ids, text_ids, manifest["notes"], manifest["skipped"])
-
-
-def _sizes(table: PairTable, query_ids: Rows, text_ids: Rows) -> list[int]:
-    """Return the lengths of all arrays, in the order of `_sizes_of`."""
-    columns = (table.query, table.grades, table.doc_ids, table.starts[1:], table.text)
-    arrays = (table.queries, query_ids, table.texts, text_ids, *columns)
-    return [len(array) for array in arrays]
-
-
-def _sizes_of(queries: int, texts: int, pairs: int, passages: int) -> list[int]:
-    """Return the lengths of all arrays of a complete folder."""
-    return [*[queries] * 2, *[texts] * 2, *[pairs] * 4, passages]
 
 
 def write_pairs(
@@ -126,10 +114,9 @@ def _write(
         columns = _write_columns(pairs, queries, texts, doc_ids, documents=documents)
     for name, form in COLUMNS.items():
         columns[name].astype(form).tofile(folder / name)
-    counts = len(queries), len(texts), len(columns["query"]), len(columns["text"])
     manifest = {
         "dtype": dtype,
-        "sizes": _sizes_of(*counts),
+        "bytes": {path.name: path.stat().st_size for path in folder.iterdir()},
         "notes": dict(intake.notes),
         "skipped": len(intake.skipped),
     }
@@ -145,27 +132,25 @@ def _write_columns(
     documents: bool,
 ) -> dict[str, NDArray[Any]]:
     """Write the texts of pairs; return the arrays of their PairTable by name."""
-    rows = HashTable(width=2)  # of queries and documents
-    query_of, text_of, grade_of, row_of = _Column(), _Column(), _Column(), _Column()
-    remaining = iter(pairs)
+    known = HashTable(width=2)  # the rows of queries and documents
+    query_of, text_of, grade_of, row_of = ([np.zeros(0, np.int32)] for _ in range(4))
+    remaining, rows = iter(pairs), 0
     while block := list(islice(remaining, BLOCK)):
         numbers = queries.numbers([pair.query for pair in block])
-        known = len(rows)
         if documents:
             keys = [f"{number} {p.doc_id}" for number, p in zip(numbers, block, strict=True)]
-            row = rows.numbers(hashes_of(keys, width=2))
+            row = known.numbers(hashes_of(keys, width=2))
         else:
-            row = np.arange(len(grade_of), len(grade_of) + len(block), dtype=np.int32)
-            known = len(grade_of)
-        is_new = np.zeros(len(block), bool)
-        is_new[np.unique(row, return_index=True)[1]] = True
-        is_new &= row >= known
-        query_of.extend(numbers[is_new])
-        doc_ids.extend([as_bytes(block[i].doc_id) for i in np.flatnonzero(is_new)])
-        text_of.extend(texts.numbers([pair.text for pair in block]))
-        grade_of.extend(np.array([pair.relevance for pair in block], np.int32))
-        row_of.extend(row)
-    query, text, grade, row = (c.values for c in (query_of, text_of, grade_of, row_of))
+            row = np.arange(rows, rows + len(block), dtype=np.int32)
+        first = np.unique(row, return_index=True)[1]
+        new = first[row[first] >= rows]  # the first pairs of new rows, in order
+        rows += len(new)
+        query_of.append(numbers[new])
+        doc_ids.extend([as_bytes(block[i].doc_id) for i in new])
+        text_of.append(texts.numbers([pair.text for pair in block]))
+        grade_of.append(np.array([pair.relevance for pair in block], np.int32))
+        row_of.append(row)
+    query, text, grade, row = map(np.concatenate, (query_of, text_of, grade_of, row_of))
     grades = np.zeros(len(query), np.float32)
     np.maximum.at(grades, row, grade.astype(np.float32))
     return {
@@ -203,22 +188,3 @@ class _DistinctTexts:
         """Complete the files."""
         with closing(self._ids):
             self._texts.close()
-
-
-class _Column:
-    """An array of integers to which arrays are appended."""
-
-    def __init__(self) -> None:
-        self._parts: list[NDArray[np.int32]] = []
-        self._length = 0
-
-    def __len__(self) -> int:
-        return self._length
-
-    def extend(self, values: NDArray[np.int32]) -> None:
-        self._parts.append(values)
-        self._length += len(values)
-
-    @property
-    def values(self) -> NDArray[np.int32]:
-        return np.concatenate([np.zeros(0, np.int32), *self._parts])
