@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,6 +29,11 @@ def pairs_of(rows: list[tuple[int, int, int]]) -> PairTable:
     return table_of(Pair(f"q{q}", f"query {q}", f"d{d}", f"text {d}", g) for q, d, g in rows)
 
 
+def lists_of(*arguments: Any) -> list[tuple[int, ...]]:
+    """Return the lists that `sample_lists` samples."""
+    return [tuple(own.tolist()) for own in sample_lists(*arguments)]
+
+
 @given(JUDGED)
 def test_a_pair_table_keeps_every_pair(rows: list[tuple[int, int, int]]) -> None:
     """Its queries and texts are distinct; pairs stay in order; each query has all its pairs."""
@@ -46,7 +52,7 @@ def test_a_pair_table_keeps_every_pair(rows: list[tuple[int, int, int]]) -> None
 @given(JUDGED, st.integers(0, 99))
 def test_each_pair_is_one_list_of_an_epoch(rows: list[tuple[int, int, int]], seed: int) -> None:
     """Lists are made with each = `pair`."""
-    lists = sample_lists(pairs_of(rows), ListSampling(), (seed,))
+    lists = lists_of(pairs_of(rows), ListSampling(), (seed,))
     assert sorted(lists) == [(n,) for n in range(len(rows))]
 
 
@@ -56,7 +62,7 @@ def test_a_relevant_text_is_followed_by_lower_grades(
 ) -> None:
     """They are distinct texts of its query; each relevant text with such texts has one list."""
     pairs = pairs_of(rows)
-    lists = sample_lists(pairs, ListSampling("positive", texts), (seed,))
+    lists = lists_of(pairs, ListSampling("positive", texts), (seed,))
     below = {
         n: int((pairs.grades[pairs.by_query[pairs.query[n]]] < pairs.grades[n]).sum())
         for n in range(len(pairs))
@@ -76,7 +82,7 @@ def test_the_texts_of_a_query_are_divided_into_lists(
 ) -> None:
     """Each text occurs once; lists have `texts` texts; only a remaining single text is left out."""
     pairs = pairs_of(rows)
-    lists = sample_lists(pairs, ListSampling("query", texts), (seed,))
+    lists = lists_of(pairs, ListSampling("query", texts), (seed,))
     assert max(Counter(n for own in lists for n in own).values(), default=1) == 1
     for number, numbers in enumerate(pairs.by_query):
         sizes = [len(own) for own in lists if pairs.query[own[0]] == number]
@@ -92,9 +98,9 @@ def test_the_texts_of_a_query_are_divided_into_lists(
 def test_sampling_depends_on_the_seed_alone(each: ListSampling) -> None:
     """Equal seeds give equal lists, another seed gives others; `take` limits their number."""
     pairs = table_of(some_pairs(9))
-    assert sample_lists(pairs, each, (1, 2)) == sample_lists(pairs, each, (1, 2))
-    assert sample_lists(pairs, each, (1, 2)) != sample_lists(pairs, each, (1, 3))
-    taken = [sample_lists(pairs, replace(each, take=5), (1, epoch)) for epoch in range(40)]
+    assert lists_of(pairs, each, (1, 2)) == lists_of(pairs, each, (1, 2))
+    assert lists_of(pairs, each, (1, 2)) != lists_of(pairs, each, (1, 3))
+    taken = [lists_of(pairs, replace(each, take=5), (1, epoch)) for epoch in range(40)]
     assert {len(lists) for lists in taken} == {5}
     assert {n for lists in taken for own in lists for n in own} == set(range(len(pairs)))
 
@@ -103,7 +109,7 @@ def test_take_counts_only_existing_lists() -> None:
     """A relevant text without lower-graded texts makes no list, and does not count."""
     rows = [(0, 0, 1), (0, 1, 0), *((1, n, 1) for n in range(9))]
     for seed in range(5):
-        lists = sample_lists(pairs_of(rows), ListSampling("positive", 2, take=1), (seed,))
+        lists = lists_of(pairs_of(rows), ListSampling("positive", 2, take=1), (seed,))
         assert lists == [(0, 1)]
 
 
@@ -116,7 +122,7 @@ def test_lists_without_a_gradient_are_left_out() -> None:
         has_gradient = Objective(kind).has_gradient
         return {
             int(pairs.query[own[0]])
-            for own in sample_lists(pairs, ListSampling("query", 2), (0,), has_gradient)
+            for own in lists_of(pairs, ListSampling("query", 2), (0,), has_gradient)
         }
 
     assert sampled("ranknet") == sampled("margin") == {2}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from birchbark.lazy_sequence import LazySequence
 
 T = TypeVar("T")
-Indices = NDArray[np.int64]
+Indices = NDArray[np.integer]
 
 
 class Selected(LazySequence[T]):
@@ -31,19 +31,30 @@ class Selected(LazySequence[T]):
 
 
 class Groups(LazySequence[Indices]):
-    """For each of several groups, the ascending indices of its members."""
+    """Several groups of indices, such as the pairs of each query, in two arrays.
 
-    def __init__(self, group: NDArray[np.integer], count: int) -> None:
-        """group: the group of each member, (members,). count: the number of groups."""
-        self.order = np.argsort(group, kind="stable")  # (members,)
-        self.ends = np.cumsum(np.bincount(group, minlength=count))  # (groups,)
+    members: the indices of all groups, one group after another (members,). ends: where each group
+    ends in `members` (groups,).
+    """
+
+    def __init__(self, members: NDArray[np.integer], ends: NDArray[np.integer]) -> None:
+        self.members, self.ends = members, ends
+
+    @classmethod
+    def by(cls, group: NDArray[np.integer], count: int) -> Groups:
+        """Return the ascending indices of each group's members.
+
+        group: the group of each member (members,). count: the number of groups.
+        """
+        members = np.argsort(group, kind="stable")
+        return cls(members, np.cumsum(np.bincount(group, minlength=count)))
 
     def __len__(self) -> int:
         return len(self.ends)
 
     def item(self, index: int) -> Indices:
         """Return the members of a group."""
-        return self.order[self.ends[index - 1] if index else 0 : self.ends[index]]
+        return self.members[self.ends[index - 1] if index else 0 : self.ends[index]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +84,14 @@ class PairTable:
     @cached_property
     def by_query(self) -> Groups:
         """For each query, the indices of its pairs."""
-        return Groups(self.query, len(self.queries))
+        return Groups.by(self.query, len(self.queries))
+
+    @property
+    def lowest_grades(self) -> NDArray[np.float32]:
+        """The lowest grade of each query, (queries,)."""
+        lowest = np.full(len(self.queries), np.inf, np.float32)
+        np.minimum.at(lowest, self.query, self.grades)
+        return lowest
 
     def passages(self, pair: int) -> NDArray[np.int32]:
         """Return the indices of a pair's passages, one or more, in `texts`."""

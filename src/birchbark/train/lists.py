@@ -6,16 +6,17 @@ run uses the same lists as an uninterrupted one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import InputError
-from birchbark.pairs.pair_table import Indices, PairTable
+from birchbark.pairs.pair_table import Groups, Indices, PairTable
 
-PairList = tuple[int, ...]  # indices of pairs that share a query
 HasGradient = Callable[[NDArray[np.float32]], bool]
 
 UNITS = ("pair", "positive", "query")
@@ -51,39 +52,45 @@ def sample_lists(
     sampling: ListSampling,
     seed: Sequence[int],
     has_gradient: HasGradient = lambda grades: True,
-) -> list[PairList]:
-    """Return the lists of one epoch, in random order.
+) -> Groups:
+    """Return the lists of one epoch, in random order: each has the indices of pairs of one query.
 
     has_gradient: whether the loss of a list with these grades depends on the model. If each =
     `query`, lists without a gradient and lists of a single text are left out.
     """
     rng = np.random.default_rng(seed)
     if sampling.each == "pair":
-        return [(int(pair),) for pair in rng.permutation(len(pairs))[: sampling.take]]
+        sampled = rng.permutation(len(pairs)).astype(np.int32)[: sampling.take]
+        return Groups(sampled, np.arange(1, len(sampled) + 1, dtype=np.int32))
     if sampling.each == "positive":
-        lowest = np.array([pairs.grades[indices].min() for indices in pairs.by_query])  # (queries,)
-        threshold = np.maximum(lowest, 0)[pairs.query] if len(pairs) else pairs.grades  # (pairs,)
-        positives = rng.permutation(np.flatnonzero(pairs.grades > threshold))[: sampling.take]
-        return [_with_negatives(pairs, int(pair), sampling.texts - 1, rng) for pair in positives]
-    lists: list[PairList] = [
-        tuple(chunk.tolist())
+        lowest = pairs.lowest_grades  # (queries,)
+        is_relevant = pairs.grades > np.maximum(lowest, 0)[pairs.query]  # (pairs,)
+        positives = rng.permutation(np.flatnonzero(is_relevant))[: sampling.take]
+        return _joined(_with_negatives(pairs, n, sampling.texts - 1, rng) for n in positives)
+    chunks = _joined(
+        chunk
         for of_query in pairs.by_query
         for chunk in _chunks(rng.permutation(of_query), sampling.texts)
-    ]
-    shuffled = (lists[i] for i in rng.permutation(len(lists)))
-    usable = [
-        pair_list
-        for pair_list in shuffled
-        if len(pair_list) > 1 and has_gradient(pairs.grades[list(pair_list)])
-    ]
-    return usable[: sampling.take]
+    )
+    shuffled = (chunks[i] for i in rng.permutation(len(chunks)))
+    usable = (own for own in shuffled if len(own) > 1 and has_gradient(pairs.grades[own]))
+    return _joined(islice(usable, sampling.take))
 
 
-def _with_negatives(pairs: PairTable, pair: int, count: int, rng: np.random.Generator) -> PairList:
+def _with_negatives(pairs: PairTable, pair: int, count: int, rng: np.random.Generator) -> Indices:
     """Return `pair` and up to `count` random pairs of its query with lower grades."""
     others = pairs.by_query[pairs.query[pair]]
     lower = others[pairs.grades[others] < pairs.grades[pair]]
-    return (pair, *rng.choice(lower, min(count, len(lower)), replace=False).tolist())
+    negatives = rng.choice(lower, min(count, len(lower)), replace=False)
+    return np.concatenate([[pair], negatives])
+
+
+def _joined(lists: Iterable[Indices]) -> Groups:
+    members, ends = array("i"), array("i")
+    for own in lists:
+        members.extend(own.tolist())
+        ends.append(len(members))
+    return Groups(np.array(members), np.array(ends))
 
 
 def _chunks(indices: Indices, size: int) -> list[Indices]:

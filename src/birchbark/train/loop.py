@@ -21,7 +21,6 @@ from birchbark.records import Ids
 from birchbark.train.dataset import TokenisedDataSet
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.hidden_state_distillation import HiddenStateDistillation
-from birchbark.train.lists import PairList
 from birchbark.train.network import HiddenStates, Network
 from birchbark.train.objectives import Objective
 from birchbark.train.packed_inputs import PackedInputs
@@ -140,7 +139,7 @@ class Learner:
             total += tokens
         yield lists
 
-    def _inputs(self, index: int, pair_list: PairList) -> ListInputs:
+    def _inputs(self, index: int, pair_list: Sequence[int]) -> ListInputs:
         """Return the inputs of a list: one logit per text.
 
         For duo, there is one logit per ordered pair of texts with different grades.

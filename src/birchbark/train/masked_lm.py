@@ -14,7 +14,6 @@ import numpy as np
 from birchbark.records import Float32s
 from birchbark.train.dataset import TokenisedDataSet
 from birchbark.train.distributed import ProcessGroup
-from birchbark.train.lists import PairList
 from birchbark.train.loop import INFERENCE_TOKENS, Learner, ListInputs, batches_by_length
 from birchbark.train.masking import MaskedInput, Masker
 from birchbark.train.network import Network
@@ -58,7 +57,7 @@ class MaskedLearner(Learner):
             values[batch] = -losses.cpu().numpy()
         return values
 
-    def _inputs(self, index: int, pair_list: PairList) -> ListInputs:
+    def _inputs(self, index: int, pair_list: Sequence[int]) -> ListInputs:
         pair, pairs = pair_list[0], self._datasets[index].training_pairs
         masked = self._masked(pairs, pair, (*self._seed_and_step, index, pair))
         inputs = [[(masked.ids, masked.types)]]

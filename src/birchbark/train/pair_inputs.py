@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.pairs.pair_table import Indices, PairTable, Selected
 from birchbark.records import Ids
 from birchbark.train.prepared_pairs import PreparedPairs
+
+BLOCK = 1 << 18  # pairs whose lengths are computed together
 
 
 class InputLayout(Enum):
@@ -160,34 +163,35 @@ class PairInputs:
     @property
     def text_tokens(self) -> Indices:
         """The number of tokens of each pair's passages that are read, (pairs,), untruncated."""
-        sizes = self.text_lengths[self.pairs.text]
-        return self._per_pair(np.add, np.where(self._is_read, sizes, 0))
+        return self._per_pair(np.add, lambda query, text: text)
 
     @property
     def lengths(self) -> Indices:
         """The number of tokens of each pair after truncation, (pairs,)."""
-        query, text = self._token_counts
         if self.layout is InputLayout.SEPARATE:
-            tokens = np.minimum(query, self.max_query_tokens) + np.minimum(text, self.max_tokens)
-        else:
-            tokens = np.minimum(query + text, self.max_tokens)
-        return self._per_pair(np.add, np.where(self._is_read, tokens, 0))
+            query_limit, limit = self.max_query_tokens, self.max_tokens
+            return self._per_pair(
+                np.add, lambda q, t: np.minimum(q, query_limit) + np.minimum(t, limit)
+            )
+        return self._per_pair(np.add, lambda q, t: np.minimum(q + t, self.max_tokens))
 
     @property
     def truncated(self) -> int:
         """The number of pairs whose query is truncated, or a passage that is read."""
-        query, text = self._token_counts
-        query_budget = np.minimum(query, self.max_query_tokens)
-        budget = self.max_tokens - (0 if self.layout is InputLayout.SEPARATE else query_budget)
-        if self.layout is InputLayout.TWO_TEXTS:
-            budget = (budget - self._separators) // 2
-        too_long = (query > query_budget) | (text > budget)
-        return int(self._per_pair(np.logical_or, too_long & self._is_read).sum())
+
+        def is_truncated(query: Indices, text: Indices) -> NDArray[np.bool_]:
+            query_budget = np.minimum(query, self.max_query_tokens)
+            budget = self.max_tokens - (0 if self.layout is InputLayout.SEPARATE else query_budget)
+            if self.layout is InputLayout.TWO_TEXTS:
+                budget = (budget - self._separators) // 2
+            return (query > query_budget) | (text > budget)
+
+        return int(self._per_pair(np.logical_or, is_truncated).sum())
 
     @property
     def shortened(self) -> int:
         """The number of pairs with more than `max_passages` passages."""
-        return int((self._passage_counts > self.max_passages).sum())
+        return int((np.diff(self.pairs.starts) > self.max_passages).sum())
 
     @property
     def counts(self) -> dict[str, int]:
@@ -198,28 +202,22 @@ class PairInputs:
             counts |= {"passages": len(pairs.text), "shortened": self.shortened}
         return counts
 
-    @property
-    def _token_counts(self) -> tuple[Indices, Indices]:
-        """The untruncated lengths of each passage's query and text in tokens, (passages,) each."""
-        query = self.query_lengths[self.pairs.query]
-        query = query * (self.layout is not InputLayout.TEXT)  # (pairs,)
-        text = self.text_lengths[self.pairs.text]
-        return np.repeat(query, self._passage_counts), text
+    def _per_pair(
+        self, combine: np.ufunc, of_passage: Callable[[Indices, Indices], NDArray[Any]]
+    ) -> Indices:
+        """Combine a value of each passage that is read into one of each pair, (pairs,).
 
-    @property
-    def _passage_counts(self) -> Indices:
-        """The number of passages of each pair, (pairs,)."""
-        return np.diff(self.pairs.starts)
-
-    @property
-    def _is_read(self) -> NDArray[np.bool_]:
-        """Whether each passage is among the first `max_passages` of its pair, (passages,)."""
-        starts = np.repeat(self.pairs.starts[:-1], self._passage_counts)
-        is_read: NDArray[np.bool_] = np.arange(len(self.pairs.text)) - starts < self.max_passages
-        return is_read
-
-    def _per_pair(self, combine: np.ufunc, values: NDArray[np.generic]) -> Indices:
-        """Reduce `values` (passages,) over the passages of each pair: int64 (pairs,)."""
-        if not len(self.pairs):
-            return np.empty(0, np.int64)
-        return combine.reduceat(values, self.pairs.starts[:-1]).astype(np.int64)
+        of_passage: from the untruncated tokens of queries and of passages, (passages,) each. Called
+        with BLOCK pairs at a time, so that memory does not grow with the passages.
+        """
+        pairs, values = self.pairs, np.empty(len(self.pairs), np.int32)
+        for start in range(0, len(pairs), BLOCK):
+            starts = pairs.starts[start : start + BLOCK + 1]
+            counts, first, firsts = np.diff(starts), starts[0], starts[:-1] - starts[0]
+            query = self.query_lengths[pairs.query[start : start + BLOCK]]
+            query = query * (self.layout is not InputLayout.TEXT)
+            text = self.text_lengths[pairs.text[first : starts[-1]]]
+            is_read = np.arange(len(text)) - np.repeat(firsts, counts) < self.max_passages
+            of_block = np.where(is_read, of_passage(np.repeat(query, counts), text), 0)
+            values[start : start + BLOCK] = combine.reduceat(of_block, firsts)
+        return values

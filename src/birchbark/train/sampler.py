@@ -6,16 +6,53 @@ Both depend on seed and step alone, so a resumed training run continues as if ne
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from birchbark.errors import InputError
-from birchbark.pairs.pair_table import Indices
+from birchbark.pairs.pair_table import Groups, Indices
 from birchbark.train.config import Schedule
 from birchbark.train.dataset import TokenisedDataSet
-from birchbark.train.lists import PairList, sample_lists
+from birchbark.train.lists import sample_lists
 
-SampledList = tuple[int, PairList]  # (index of a data set, list of its pairs)
+SampledList = tuple[int, tuple[int, ...]]  # (index of a data set, pairs of one query)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Epoch:
+    """The lists of all data sets in one epoch, and their order.
+
+    ends: where each data set's lists end among all lists (data sets,). order: indices of all
+    lists (lists,).
+    """
+
+    by_dataset: Sequence[Groups]
+    ends: NDArray[np.int64]
+    order: NDArray[np.int32]
+
+    def lists(self, start: int, stop: int) -> list[SampledList]:
+        """Return the lists from `start` to `stop` in this order."""
+        indices = self.order[start:stop]
+        sets = np.searchsorted(self.ends, indices, side="right").tolist()
+        return [
+            (of, tuple(self.by_dataset[of][i].tolist()))
+            for of, i in zip(sets, indices - self._firsts[sets], strict=True)
+        ]
+
+    @property
+    def _firsts(self) -> NDArray[np.int64]:
+        return np.concatenate([[0], self.ends[:-1]])
+
+    def sampled_pairs(self, stop: int) -> list[Indices]:
+        """Return, per data set, the pairs of the lists up to `stop`, repeated as they occur."""
+        sampled = []
+        is_used = np.zeros(len(self.order), bool)
+        is_used[self.order[:stop]] = True
+        for lists, used in zip(self.by_dataset, np.split(is_used, self.ends[:-1]), strict=True):
+            sampled.append(lists.members[np.repeat(used, np.diff(lists.ends, prepend=0))])
+        return sampled
 
 
 class Sampler:
@@ -42,9 +79,8 @@ class Sampler:
         self._datasets, self.schedule, self._seed = datasets, schedule, seed
         self._lists_per_step = schedule.batch * schedule.accumulate * processes
         self._epoch, self._lists = 0, self._sample_epoch(0)
-        set_indices = [index for index, _ in self._lists]
-        self.lists_per_epoch = np.bincount(set_indices, minlength=len(datasets))
-        self.steps_per_epoch = -(-len(self._lists) // self._lists_per_step)
+        self.lists_per_epoch = np.diff(self._lists.ends, prepend=0)
+        self.steps_per_epoch = -(-len(self._lists.order) // self._lists_per_step)
         self.steps = schedule.steps or self.steps_per_epoch * (schedule.epochs or 1)
 
     def lists_at(self, step: int) -> list[SampledList]:
@@ -56,32 +92,35 @@ class Sampler:
         if epoch != self._epoch:
             self._epoch, self._lists = epoch, self._sample_epoch(epoch)
         start = step_of_epoch * self._lists_per_step
-        return self._lists[start : start + self._lists_per_step]
+        return self._lists.lists(start, start + self._lists_per_step)
 
     def sampled_pairs(self) -> list[Indices]:
         """Return, per data set, the ascending indices of all pairs that any step uses."""
         sampled = [np.zeros(len(dataset.training_pairs.pairs), bool) for dataset in self._datasets]
         for epoch in range(-(-self.steps // self.steps_per_epoch)):
             remaining = (self.steps - epoch * self.steps_per_epoch) * self._lists_per_step
-            for index, pair_list in self._sample_epoch(epoch)[:remaining]:
-                sampled[index][list(pair_list)] = True
+            pairs = self._sample_epoch(epoch).sampled_pairs(remaining)
+            for is_sampled, indices in zip(sampled, pairs, strict=True):
+                is_sampled[indices] = True
         return [np.flatnonzero(mask) for mask in sampled]
 
-    def _sample_epoch(self, epoch: int) -> list[SampledList]:
-        sampled: list[SampledList] = []
+    def _sample_epoch(self, epoch: int) -> _Epoch:
+        by_dataset = []
         for index, dataset in enumerate(self._datasets):
             config, seed = dataset.config, (self._seed, epoch, index)
             pairs = dataset.training_pairs.pairs
-            if not (lists := sample_lists(pairs, config.lists, seed, config.has_gradient)):
+            lists = sample_lists(pairs, config.lists, seed, config.has_gradient)
+            if not lists:
                 raise InputError(
                     "no lists to train on",
                     where=config.name,
                     wanted="queries with texts of different grades",
                     remedy='use lists = { each = "pair" }, which compares no texts',
                 )
-            sampled += [(index, pair_list) for pair_list in lists]
-        order = np.random.default_rng((self._seed, epoch)).permutation(len(sampled))
-        return [sampled[i] for i in order]
+            by_dataset.append(lists)
+        ends = np.cumsum([len(lists) for lists in by_dataset])
+        order = np.random.default_rng((self._seed, epoch)).permutation(int(ends[-1]))
+        return _Epoch(by_dataset, ends, order.astype(np.int32))
 
     def learning_rate(self, step: int) -> float:
         """Return the learning rate of `step`: linear warm-up, then linear decay or constant."""

@@ -119,8 +119,7 @@ def _list_losses(dataset: TokenisedDataSet, logits: Float32s, seed: int) -> list
     if config.teachers or not config.loss_terms:
         return None
     sampling = replace(config.lists, take=None)
-    sampled = sample_lists(pairs, sampling, (seed,), config.has_gradient)
-    lists = [np.array(pair_list) for pair_list in sampled]
+    lists = list(sample_lists(pairs, sampling, (seed,), config.has_gradient))
     if not lists:
         return None
     targets = [pairs.grades[indices] for indices in lists]
