@@ -282,37 +282,6 @@ def test_stream_with_holdout(here: Path) -> None:
         )  # fmt: skip
 
 
-def test_triples(here: Path) -> None:
-    """Triples become pairs, in their order and up to the limit."""
-    Path("t.tsv").write_text("a b\tgood one\tbad one\na b\tgood one\tbad two\n")
-    pairs, stderr = make("triples", "t.tsv")
-    assert [(p.query, p.text, p.relevance) for p in pairs] == [
-        ("a b", "good one", 1),
-        ("a b", "bad one", 0),
-        ("a b", "good one", 1),
-        ("a b", "bad two", 0),
-    ]
-    assert "wrote 4 pairs of 1 query to p.tsv: 2 relevant, 2.0 words on average" in stderr
-    assert make("triples", "t.tsv", "--limit", "2")[0] == pairs[:2]
-    Path("t.tsv").write_text("q\ta\tb\nq\tb\ta\n")
-    assert "pair 3: document" in error_of("triples", "t.tsv")
-
-
-def test_id_triples(here: Path) -> None:
-    """Triples of ids become pairs with the texts of these ids."""
-    Path("t.tsv").write_text("1\tcanoe\tbees\n2\tengine\tlong\n")
-    chosen = ("id-triples", "t.tsv", "--queries", "q.tsv", "--collection", "docs.jsonl")
-    pairs, _ = make(*chosen)
-    assert [(p.query, p.doc_id, p.relevance) for p in pairs] == [
-        ("birch river", "canoe", 1),
-        ("birch river", "bees", 0),
-        ("iron engine", "engine", 1),
-        ("iron engine", "long", 0),
-    ]
-    Path("t.tsv").write_text("1\tcanoe\tlost\n")
-    assert "t.tsv:1: document lost is not in the collection" in error_of(*chosen)
-
-
 def test_car(here: Path) -> None:
     """Sections of TREC CAR are paired with what BM25 finds, as in the Birch paper's recipe."""
     cbor2 = pytest.importorskip("cbor2", reason="the extra car is not installed")
@@ -337,7 +306,7 @@ def test_car(here: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["judged", "triples", "id-triples"])
+@pytest.mark.parametrize("name", ["judged", "title-abstract"])
 def test_help_of_each_command_shows_an_example(name: str) -> None:
     """The help of every command ends with an example."""
     shown = CliRunner().invoke(group, ["pairs", name, "--help"]).output

@@ -163,6 +163,8 @@ def _write_data(recipe: Recipe, folder: Path) -> None:
             write = lambda: QRELS  # noqa: E731
         elif name.endswith(".run"):
             write = _run
+        elif name.startswith("triples"):
+            write = _triples
         _write(folder / name, write)
 
 
@@ -199,6 +201,14 @@ def _run() -> str:
         for query in QUERIES
         for rank, document in enumerate(DOCUMENTS, 1)
     )
+
+
+def _triples() -> str:
+    """Return the query, a relevant and another text of some pairs, one line for each query."""
+    by_query: dict[str, list[str]] = {}
+    for pair in some_pairs(12, 4):
+        by_query.setdefault(pair.query, []).append(pair.text)
+    return "".join(f"{query}\t{texts[0]}\t{texts[-1]}\n" for query, texts in by_query.items())
 
 
 def _pairs() -> str:

@@ -105,6 +105,34 @@ def test_a_judged_collection_is_a_data_set(tmp_path: Path) -> None:
         loaded(tmp_path, **judged(tmp_path, 3))
 
 
+def test_triples_are_a_data_set(tmp_path: Path) -> None:
+    """Triples of texts and of ids give the same pairs, two each; `limit` reads only the first."""
+    (tmp_path / "texts.tsv").write_text("birch bark\tbirch stone\tcanoe bee\nbee\tbee\tstone\n")
+    (tmp_path / "ids.tsv").write_text("1\ta\tb\n2\tc\td\n")
+    documents = {"a": "birch stone", "b": "canoe bee", "c": "bee", "d": "stone"}
+    rows = [f"{doc_id}\t{text}\n" for doc_id, text in documents.items()]
+    (tmp_path / "d.tsv").write_text("".join(rows))
+    (tmp_path / "q.tsv").write_text("1\tbirch bark\n2\tbee\n")
+    changes = {"data.files": None, "data.validation": None}
+    by_text = changes | {"data.triples": "texts.tsv"}
+    by_id = changes | {
+        "data.triples": "ids.tsv",
+        "data.documents": "d.tsv",
+        "data.queries": "q.tsv",
+    }
+    for settings_of in (by_text, by_id):
+        inputs = loaded(tmp_path, **settings_of).training_pairs
+        table = inputs.pairs
+        texts = [table.texts[n] for n in table.text]
+        assert texts == list(documents.values())
+        assert [table.queries[n] for n in table.query] == ["birch bark"] * 2 + ["bee"] * 2
+        assert table.grades.tolist() == [1, 0, 1, 0]
+        shorter = loaded(tmp_path, **settings_of, **{"data.limit": 1}).training_pairs.pairs
+        assert [shorter.texts[n] for n in shorter.text] == texts[:2]
+        with pytest.raises(InputError, match="highest: unknown key"):
+            loaded(tmp_path, **settings_of, **{"data.highest": 2})
+
+
 @pytest.mark.parametrize("key", ["columns", "unjudged", "files"])
 def test_a_judged_collection_refuses_settings_of_pair_files(tmp_path: Path, key: str) -> None:
     """Such settings would have no effect."""

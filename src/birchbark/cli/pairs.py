@@ -22,7 +22,6 @@ from birchbark.cli.options import (
     query_file_options,
     skip_bad_option,
 )
-from birchbark.cli.pairs_convert import id_triples, triples
 from birchbark.cli.pairs_titles import title_abstract
 from birchbark.cli.pairs_to_collection import to_collection
 from birchbark.errors import InputError
@@ -212,5 +211,5 @@ def with_run(
     return add_negatives(qrels, sample)
 
 
-for subcommand in (title_abstract, triples, id_triples, to_collection):
+for subcommand in (title_abstract, to_collection):
     command.add_command(subcommand)

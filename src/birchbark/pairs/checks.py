@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 
 import numpy as np
 
 from birchbark.collection.intake import Intake
 from birchbark.errors import InputError
+from birchbark.pairs.blocks import in_blocks
 from birchbark.pairs.hash_table import EMPTY, HashTable, hashes_of
 from birchbark.records import Pair
-
-BLOCK = 4096  # pairs that are checked together
 
 Located = tuple[str, Pair]  # a pair with its location, such as `file:line`
 
@@ -28,7 +26,7 @@ def checked_pairs(located: Iterable[Located], where: str, intake: Intake) -> Ite
     """
     earlier = _EarlierPairs()
     count = 0
-    for block in _blocks(located):
+    for block in in_blocks(located):
         errors = earlier.check([pair for _, pair in block], intake)
         for number, (location, pair) in enumerate(block):
             if error := errors.get(number):
@@ -42,21 +40,6 @@ def checked_pairs(located: Iterable[Located], where: str, intake: Intake) -> Ite
             where=where,
             found=f"{len(intake.skipped)} bad records" if intake.skipped else "",
         )
-
-
-def _blocks(located: Iterable[Located]) -> Iterator[list[Located]]:
-    """Yield blocks of pairs; an error of `located` is raised after the pairs before it."""
-    pairs = iter(located)
-    while True:
-        block: list[Located] = []
-        try:
-            block.extend(islice(pairs, BLOCK))
-        except Exception:
-            yield block
-            raise
-        if not block:
-            return
-        yield block
 
 
 class _EarlierPairs:

@@ -40,6 +40,11 @@ class HashTable:
         numbers, self._size = _numbers(self._hashes, self._values, hashes, self._size)
         return numbers
 
+    def find(self, hashes: Hashes) -> Values:
+        """Return the value of each hash (n,); EMPTY for a hash that has none."""
+        values: Values = _find(self._hashes, self._values, hashes)
+        return values
+
     def set_new(self, hashes: Hashes, values: Values) -> Values:
         """Set the values (n,) of hashes (n, width) that have none.
 
@@ -87,6 +92,14 @@ def _place(hashes: Hashes, values: Values, one: Hashes) -> int:
             break
         place = (place + 1) & mask
     return int(place)
+
+
+@compiled
+def _find(hashes: Hashes, values: Values, wanted: Hashes) -> Values:
+    found = np.empty(len(wanted), np.int32)
+    for i in range(len(wanted)):
+        found[i] = values[_place(hashes, values, wanted[i])]
+    return found
 
 
 @compiled

@@ -6,12 +6,19 @@ For MS MARCO's documents, there are no triples, but qrels and a run in TREC form
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import IO
+
+import numpy as np
 
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import parse_file
 from birchbark.errors import InputError
+from birchbark.pairs.blocks import in_blocks
+from birchbark.pairs.hash_table import EMPTY, Hashes, HashTable, hashes_of
 from birchbark.pairs.read import text_id
 from birchbark.records import Document, Pair, Query
 
@@ -35,34 +42,76 @@ def read_id_triples(
 ) -> Iterator[Pair]:
     """Yield two pairs per line `query_id TAB positive doc_id TAB negative doc_id`.
 
-    `path` is read twice, so it cannot be a pipe. `documents` are read once; only the documents in
-    triples are held in memory. A triple with an unknown query or document is a bad record. For
-    other bad records and errors see `read_triples`.
+    `path` is read twice, so it cannot be a pipe. `documents` are read once; the texts of those in
+    triples are kept in a temporary file, so memory holds about 70 bytes for each of them. A triple
+    with an unknown query or document is a bad record. For other bad records and errors see
+    `read_triples`.
     """
     query_ids: set[str] = set()
-    doc_ids: set[str] = set()
-    for _, (query_id, *of_triple) in parse_file(path, _columns, Intake(True, intake.encoding)):
-        query_ids.add(query_id)
-        doc_ids.update(of_triple)
+    doc_ids = HashTable(width=2)
+    for block in in_blocks(parse_file(path, _columns, Intake(True, intake.encoding))):
+        query_ids.update(query_id for _, (query_id, *_) in block)
+        doc_ids.numbers(_hashes_of_documents(block))
     query_texts = {query.query_id: query.text for query in queries if query.query_id in query_ids}
-    texts = {doc.doc_id: doc.contents for doc in documents if doc.doc_id in doc_ids}
-
-    def parse(line: str) -> tuple[Pair, Pair]:
-        query_id, positive, negative = _columns(line)
-        query = _known(query_texts, query_id, "query", "among the queries")
-        first, second = (
-            _known(texts, doc_id, "document", "in the collection")
-            for doc_id in (positive, negative)
-        )
-        return _checked(
-            Pair(query_id, query, positive, first, 1), Pair(query_id, query, negative, second, 0)
-        )
-
     triples = 0
-    for _, pairs in parse_file(path, parse, intake):
-        triples += 1
-        yield from pairs
+    with tempfile.TemporaryFile() as file:
+        texts = _StoredTexts(file, documents, doc_ids)
+        for block in in_blocks(parse_file(path, _columns, intake)):
+            numbers = doc_ids.find(_hashes_of_documents(block)).reshape(-1, 2).tolist()
+            for (location, columns), found in zip(block, numbers, strict=True):
+                try:
+                    pairs = _from_ids(columns, query_texts, [texts[n] for n in found])
+                except InputError as error:
+                    intake.bad(error.at(location))
+                    continue
+                triples += 1
+                yield from pairs
     _require_some(triples, path, intake)
+
+
+class _StoredTexts:
+    """The texts of documents, in a temporary file."""
+
+    def __init__(self, file: IO[bytes], documents: Iterable[Document], numbers: HashTable) -> None:
+        """numbers: the numbers of the documents whose texts are kept, by hash (width 2)."""
+        self._ranges = np.full((len(numbers), 2), -1, np.int64)  # start and end in the file
+        end = 0
+        for block in in_blocks(documents):
+            found = numbers.find(hashes_of((d.doc_id for d in block), width=2))
+            for document, number in zip(block, found, strict=True):
+                if number != EMPTY:
+                    text = document.contents.encode("utf-8", "surrogatepass")
+                    file.write(text)
+                    self._ranges[number] = end, end + len(text)
+                    end += len(text)
+        file.flush()
+        self._bytes = np.memmap(file, np.uint8, "r") if end else np.zeros(0, np.uint8)
+
+    def __getitem__(self, number: int) -> str | None:
+        """Return the text of a document; None if it is not among the documents."""
+        start, end = self._ranges[number]
+        return (
+            None if start < 0 else self._bytes[start:end].tobytes().decode("utf-8", "surrogatepass")
+        )
+
+
+def _hashes_of_documents(block: Iterable[tuple[str, list[str]]]) -> Hashes:
+    """Return the hashes of both documents of each triple of ids: (2 · triples, 2)."""
+    return hashes_of(chain.from_iterable(columns[1:] for _, columns in block), width=2)
+
+
+def _from_ids(
+    columns: Sequence[str], query_texts: Mapping[str, str], texts: Sequence[str | None]
+) -> tuple[Pair, Pair]:
+    query_id, *doc_ids = columns
+    if (query := query_texts.get(query_id)) is None:
+        raise _unknown("query", query_id, "among the queries")
+    pairs = []
+    for doc_id, text, relevance in zip(doc_ids, texts, (1, 0), strict=True):
+        if text is None:
+            raise _unknown("document", doc_id, "in the collection")
+        pairs.append(Pair(query_id, query, doc_id, text, relevance))
+    return _checked(*pairs)
 
 
 def _from_texts(line: str) -> tuple[Pair, Pair]:
@@ -94,12 +143,8 @@ def _checked(positive: Pair, negative: Pair) -> tuple[Pair, Pair]:
     return positive, negative
 
 
-def _known(texts: dict[str, str], record_id: str, kind: str, where: str) -> str:
-    if record_id not in texts:
-        raise InputError(
-            f"{kind} {record_id} is not {where}", remedy="do the files belong together?"
-        )
-    return texts[record_id]
+def _unknown(kind: str, record_id: str, where: str) -> InputError:
+    return InputError(f"{kind} {record_id} is not {where}", remedy="do the files belong together?")
 
 
 def _require_some(triples: int, path: Path, intake: Intake) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 
 from birchbark.collection.data_files import data_path
@@ -13,34 +15,48 @@ from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError
 from birchbark.pairs.judged import Segmenter, judged_pairs, segment_texts
+from birchbark.pairs.msmarco import read_id_triples, read_triples
 from birchbark.pairs.read import Columns, read_pairs
 from birchbark.records import Document, Pair, Qrels
+
+
+class SourceKind(StrEnum):
+    """What the files of a data set are, in this order."""
+
+    PAIRS = "files of pairs"
+    JUDGED = "documents, queries and qrels; each judged document becomes a pair"
+    DOCUMENTS = "documents without queries"
+    TRIPLES = "MS MARCO's triples of texts"
+    ID_TRIPLES = "MS MARCO's triples of ids, the documents and the queries"
 
 
 @dataclass(frozen=True, slots=True)
 class PairSource:
     """The files of one data set, and how they are read.
 
-    files: the paths of the files, relative to the data root: files of pairs, unless `judged` or
-    `documents` is true.
-    judged: the files are the documents, queries and qrels of a collection; each judged document
-    becomes a pair.
-    documents: the file is a collection of documents without queries.
-    format: the format of the collection; empty to derive it from the file name.
+    files: the paths of the files, relative to the data root.
+    kind: what these files are.
+    format: the format of the documents; empty to derive it from the file name.
     columns: the column names of pair files.
     highest: the highest valid grade.
     unjudged: the grade of a pair whose relevance is empty; if None, such a pair is a bad record.
     skip_bad: whether bad records are counted and skipped, instead of raising an error.
+    limit: the number of triples that are read, from the first; None for all.
     """
 
     files: tuple[str, ...]
-    judged: bool = False
-    documents: bool = False
+    kind: SourceKind = SourceKind.PAIRS
     format: str = ""
     columns: Columns = field(default_factory=Columns)
     highest: int = 1
     unjudged: int | None = None
     skip_bad: bool = False
+    limit: int | None = None
+
+    @property
+    def has_queries(self) -> bool:
+        """Whether the files contain queries."""
+        return self.kind is not SourceKind.DOCUMENTS
 
     def intake(self) -> Intake:
         """Return an Intake that skips bad records if `skip_bad` is true."""
@@ -53,21 +69,33 @@ class PairSource:
         they are skipped, for grades above `highest`, and if there is no pair.
         """
         paths = [data_path(root, name) for name in self.files]
-        if not self.judged:
-            settings = self.columns, self.highest, self.unjudged
+        if self.kind is SourceKind.PAIRS:
             for path in paths:
-                yield from read_pairs(path, intake, *settings)
-            return
-        _, queries, qrels_path = paths
-        qrels = read_qrels(qrels_path)
-        _check_grades(qrels, self.highest, str(qrels_path))
-        documents = self.read_documents(root, intake)
-        texts = segment_texts(segmenter)
-        yield from judged_pairs(read_queries(queries), qrels, documents, intake, texts)
+                yield from read_pairs(path, intake, self.columns, self.highest, self.unjudged)
+        elif self.kind is SourceKind.TRIPLES:
+            yield from self._limited(read_triples(paths[0], intake))
+        elif self.kind is SourceKind.ID_TRIPLES:
+            triples, documents, queries = paths
+            collection = self._collection(documents, intake)
+            pairs = read_id_triples(triples, read_queries(queries), collection, intake)
+            yield from self._limited(pairs)
+        else:
+            documents, queries, qrels_path = paths
+            qrels = read_qrels(qrels_path)
+            _check_grades(qrels, self.highest, str(qrels_path))
+            texts, collection = segment_texts(segmenter), self._collection(documents, intake)
+            yield from judged_pairs(read_queries(queries), qrels, collection, intake, texts)
 
     def read_documents(self, root: Path, intake: Intake) -> Iterable[Document]:
-        """Yield the documents of the collection below `root`."""
-        return read_collection(str(data_path(root, self.files[0])), intake, self.format or None)
+        """Yield the documents of a source without queries, below `root`."""
+        return self._collection(data_path(root, self.files[0]), intake)
+
+    def _limited(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
+        """Yield both pairs of each of the first `limit` triples."""
+        return pairs if self.limit is None else islice(pairs, 2 * self.limit)
+
+    def _collection(self, path: Path, intake: Intake) -> Iterable[Document]:
+        return read_collection(str(path), intake, self.format or None)
 
 
 def split_into_chunks(pairs: Iterable[Pair], words: int | None) -> Iterator[Pair]:

@@ -98,10 +98,10 @@ def _check_masked(training: TrainingConfig) -> None:
     texts_only = masking is not None and masking.query is None
     for data in training.data:
         where = f"{training.path}: data {data.name}"
-        if data.source.documents and not texts_only:
+        if not data.source.has_queries and not texts_only:
             wanted = "queries and qrels, or a table [masked] without the key query"
             raise InputError("documents without queries", where=where, wanted=wanted)
-        if texts_only and not data.source.documents:
+        if texts_only and data.source.has_queries:
             raise InputError(
                 "[masked] without the key query is trained on documents",
                 where=where,

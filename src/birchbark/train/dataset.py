@@ -6,7 +6,6 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.collection.data_files import KnownFiles, data_path
 from birchbark.collection.intake import Intake
 from birchbark.errors import InputError
+from birchbark.pairs.blocks import in_blocks
 from birchbark.pairs.holdout import split_for_validation
 from birchbark.pairs.pair_table import PairTable
 from birchbark.pairs.sources import split_into_chunks
@@ -126,7 +126,7 @@ def _prepare(
         "source": dataclasses.asdict(replace(source, files=())),
         "segments": [config.segments, splitter_version(segmenter)],
         "masking": training.masking is not None,
-        "length": training.max_length if source.documents else None,
+        "length": None if source.has_queries else training.max_length,
         "documents": documents,
     }
 
@@ -152,7 +152,7 @@ def _pairs(
     intake: Intake,
 ) -> Iterator[Pair]:
     """Yield the pairs of a data set, as they are trained on."""
-    if config.source.documents:
+    if not config.source.has_queries:
         token_budget = training.max_length - tokenizer.single_overhead
         documents = config.source.read_documents(root, intake)
         return _segment_pairs(documents, config, intake, token_budget, tokenizer)
@@ -169,7 +169,7 @@ def _source_facts(config: DataSetConfig, root: Path, known: KnownFiles) -> dict[
 
 
 def _layout(training: TrainingConfig) -> InputLayout:
-    if any(config.source.documents for config in training.data):
+    if not all(config.source.has_queries for config in training.data):
         return InputLayout.TEXT
     if training.initialisation.duo:
         return InputLayout.TWO_TEXTS
@@ -218,8 +218,7 @@ def _relevant_pairs(
 
     Pairs that are left out are noted in `intake`.
     """
-    remaining = iter(pairs)
-    while block := list(islice(remaining, BLOCK)):
+    for block in in_blocks(pairs, BLOCK):
         relevant = [pair for pair in block if pair.relevance]
         texts = list(dict.fromkeys(text for pair in relevant for text in (pair.query, pair.text)))
         empty = {t for t, ids in zip(texts, tokenizer.encode(texts), strict=True) if not len(ids)}

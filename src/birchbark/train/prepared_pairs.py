@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from birchbark.artifact import json_checksum, new_directory, read_json, write_js
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.collection.intake import Intake
 from birchbark.errors import ArtifactError, InputError
+from birchbark.pairs.blocks import in_blocks
 from birchbark.pairs.hash_table import HashTable, hashes_of
 from birchbark.pairs.pair_table import PairTable
 from birchbark.pairs.rows_file import Rows, RowsWriter, Texts, as_bytes, mapped
@@ -134,8 +134,8 @@ def _write_columns(
     """Write the texts of pairs; return the arrays of their PairTable by name."""
     known = HashTable(width=2)  # the rows of queries and documents
     query_of, text_of, grade_of, row_of = ([np.zeros(0, np.int32)] for _ in range(4))
-    remaining, rows = iter(pairs), 0
-    while block := list(islice(remaining, BLOCK)):
+    rows = 0
+    for block in in_blocks(pairs, BLOCK):
         numbers = queries.numbers([pair.query for pair in block])
         if documents:
             keys = [f"{number} {p.doc_id}" for number, p in zip(numbers, block, strict=True)]

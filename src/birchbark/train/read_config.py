@@ -11,7 +11,7 @@ from birchbark import defaults
 from birchbark.checkpoint.heads import parse_pooling
 from birchbark.errors import InputError
 from birchbark.pairs.read import Columns
-from birchbark.pairs.sources import PairSource
+from birchbark.pairs.sources import PairSource, SourceKind
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
@@ -31,7 +31,6 @@ from birchbark.train.lists import ListSampling
 from birchbark.train.masking import LOG_LIKELIHOOD, Masking
 from birchbark.train.objectives import Objective
 
-COLLECTION = "documents", "queries", "qrels"
 T = TypeVar("T")
 
 
@@ -189,7 +188,7 @@ def _data_set(
     return DataSetConfig(
         name=section.text("name"),
         source=_source(section),
-        segments=_segments(section) if "documents" in keys else "whole",
+        segments=_segments(section) if "documents" in keys and "triples" not in keys else "whole",
         passages=section.integer("passages", None, minimum=1),
         licence=section.text("licence", "not stated"),
         chunk=section.integer("chunk", None, minimum=1),
@@ -202,25 +201,35 @@ def _data_set(
 
 
 def _source(section: Section) -> PairSource:
-    """Parse where pairs come from: files of pairs, a judged collection, or documents alone."""
-    highest = section.integer("highest", 1, minimum=1)
-    skip_bad = section.boolean("skip_bad", False)
-    if "documents" not in section.keys:
+    """Parse where pairs come from; see SourceKind for the keys of each kind."""
+    keys = set(section.keys)
+    by_kind = {
+        SourceKind.ID_TRIPLES: ("triples", "documents", "queries"),
+        SourceKind.TRIPLES: ("triples",),
+        SourceKind.JUDGED: ("documents", "queries", "qrels"),
+        SourceKind.DOCUMENTS: ("documents",),
+    }
+    if "triples" in keys:
+        is_by_id = not {"documents", "queries"}.isdisjoint(keys)
+        kind = SourceKind.ID_TRIPLES if is_by_id else SourceKind.TRIPLES
+    elif "documents" in keys:
+        is_judged = not {"queries", "qrels"}.isdisjoint(keys)
+        kind = SourceKind.JUDGED if is_judged else SourceKind.DOCUMENTS
+    else:
         return PairSource(
             section.texts("files"),
             columns=_read(section.section("columns", {}), _columns),
-            highest=highest,
+            highest=section.integer("highest", 1, minimum=1),
             unjudged=section.integer("unjudged", None),
-            skip_bad=skip_bad,
+            skip_bad=section.boolean("skip_bad", False),
         )
-    judged = not {"queries", "qrels"}.isdisjoint(section.keys)
     return PairSource(
-        tuple(map(section.text, COLLECTION if judged else COLLECTION[:1])),
-        judged=judged,
-        documents=not judged,
-        format=section.text("format", ""),
-        highest=highest,
-        skip_bad=skip_bad,
+        tuple(map(section.text, by_kind[kind])),
+        kind,
+        format=section.text("format", "") if "documents" in keys else "",
+        highest=section.integer("highest", 1, minimum=1) if kind is SourceKind.JUDGED else 1,
+        skip_bad=section.boolean("skip_bad", False),
+        limit=section.integer("limit", None, minimum=1) if "triples" in keys else None,
     )
 
 
