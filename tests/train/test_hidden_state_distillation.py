@@ -87,9 +87,9 @@ def test_hidden_states_equal_those_of_transformers(teacher: Path) -> None:
     ).eval()
     network = network_of(teacher)
     ours = network.hidden_states(INPUTS)
-    ends = np.cumsum([count * length for count, length in INPUTS.groups])
+    ends = np.cumsum([count * length for count, length in INPUTS.spans.groups])
     start = 0
-    for group, (count, length) in enumerate(INPUTS.groups):
+    for group, (count, length) in enumerate(INPUTS.spans.groups):
         own = [i for i in INPUTS.order.tolist() if len(IDS[i]) == length]
         expected = theirs(
             input_ids=torch.tensor(np.stack([IDS[i] for i in own])),
@@ -116,10 +116,10 @@ def test_losses_equal_their_definition(teacher: Path) -> None:
     found = losses(student, HiddenStateSettings(str(teacher), 0.5, 2.0, 3.0), teacher).tolist()
     for row, number in enumerate(INPUTS.order.tolist()):
         length = len(IDS[number])
-        start = int(INPUTS.starts[row])
+        start = int(INPUTS.spans.starts[row])
         rows = slice(start, start + length)
-        group = next(i for i, (_, size) in enumerate(INPUTS.groups) if size == length)
-        inner = row - sum(count for count, size in INPUTS.groups if size < length)
+        group = next(i for i, (_, size) in enumerate(INPUTS.spans.groups) if size == length)
+        inner = row - sum(count for count, size in INPUTS.spans.groups if size < length)
         expected = 0.0  # the embeddings are equal
         for layer, above in ((0, 1), (1, 3)):
             difference = ours.hidden[layer][rows] - theirs.hidden[above][rows]
@@ -234,8 +234,8 @@ def test_weights_scale_losses_and_heads_are_averaged(tmp_path: Path, teacher: Pa
     ours, theirs = student.hidden_states(INPUTS), network_of(teacher).hidden_states(INPUTS)
     for row, number in enumerate(INPUTS.order.tolist()):
         length = len(IDS[number])
-        group = next(i for i, (_, size) in enumerate(INPUTS.groups) if size == length)
-        inner = row - sum(count for count, size in INPUTS.groups if size < length)
+        group = next(i for i, (_, size) in enumerate(INPUTS.spans.groups) if size == length)
+        inner = row - sum(count for count, size in INPUTS.spans.groups if size < length)
         expected = sum(
             float(((a[group][inner].mean(0) - b[group][inner].mean(0)) ** 2).mean())
             for a, b in zip(ours.attention, theirs.attention, strict=True)

@@ -14,8 +14,7 @@ from birchbark.checkpoint.checkpoint import open_any_head
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.model_card import LINEAGE
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
-from birchbark.errors import TrainingError
-from birchbark.train import loop
+from birchbark.errors import InputError, TrainingError
 from birchbark.train import training as training_module
 from birchbark.train.dataset import load_datasets
 from birchbark.train.distributed import ProcessGroup
@@ -64,9 +63,16 @@ def test_accumulated_batches_equal_one_large_batch(lists: Any, tmp_path: Path) -
                 torch.testing.assert_close(parts[name], weight, rtol=0, atol=2e-4)  # a rate of .01
 
 
-def test_large_batches_are_computed_in_micro_batches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recomputed_layers_give_the_same_weights(tmp_path: Path) -> None:
+    """Dropout is the same in both computations."""
+    kind: dict[str, Any] = {"schedule__batch": 8, "model__dropout": 0.2}
+    kept = trained(learner_of(tmp_path, **kind))
+    recomputed = trained(learner_of(tmp_path, **kind, schedule__recompute=True))
+    for name, weight in kept.items():
+        torch.testing.assert_close(recomputed[name], weight, rtol=0, atol=0)
+
+
+def test_large_batches_are_computed_in_micro_batches(tmp_path: Path) -> None:
     """Loss and weights are equal; a micro-batch is within the token limit, or has a single list."""
     kind: dict[str, Any] = {
         "schedule__batch": 8,
@@ -81,8 +87,7 @@ def test_large_batches_are_computed_in_micro_batches(
     assert len(set(sizes)) > 1
     loss = learner.step(0, 0)
     for limit in (2 * max(sizes), 1):
-        monkeypatch.setattr(loop, "TRAINING_TOKENS", limit)
-        other = learner_of(tmp_path, **kind)
+        other = learner_of(tmp_path, **kind, schedule__batch_tokens=limit)
         counts = [len(part) for part in other._micro_batches(lists)]
         assert sum(counts) == len(lists)
         assert len(counts) > 1
@@ -252,6 +257,13 @@ def test_precision_by_processor(
     assert (f"precision: {used}" in logged) == (precision == "auto")
     lineage = read_object(tmp_path / "out" / "model" / LINEAGE)
     assert lineage["trainings"][-1]["settings"]["schedule"]["precision"] == used
+
+
+def test_tf32_needs_a_gpu(tmp_path: Path) -> None:
+    """A CPU would compute something else."""
+    training = prepare(tmp_path, schedule__precision="tf32")
+    with pytest.raises(InputError, match=r"tiny.toml: schedule.precision: tf32 is computed by GPU"):
+        train(training, tmp_path, tmp_path / "out")
 
 
 def test_a_new_output_layer_keeps_the_pooler(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from birchbark.train.lists import ListSampling
 from birchbark.train.objectives import Objective
 from birchbark.train.sampler import Sampler
 
-SCHEDULE = Schedule(2, None, 3, 1, 0.5, 0.0, True, 0.01, 1.0, "fp32", None)
+SCHEDULE = Schedule(2, None, 3, 1, 0.5, 0.0, True, 0.01, 1.0, "fp32", 1000, False, None)
 
 
 def dataset(

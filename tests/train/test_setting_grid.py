@@ -25,7 +25,9 @@ def read(**changes: Any) -> TrainingConfig:
 def test_defaults() -> None:
     """Schedule, initialisation, validation, lists and pair files have defaults."""
     training = read(model=None, schedule={"epochs": 2})
-    assert training.schedule == Schedule(2, None, 32, 1, 2e-5, 0.1, True, 0.01, 1.0, "fp32", None)
+    assert training.schedule == Schedule(
+        2, None, 32, 1, 2e-5, 0.1, True, 0.01, 1.0, "fp32", 16_384, False, None
+    )
     assert training.initialisation == Initialisation(None, "all", 0.1)
     assert (training.seed, training.validation.measure) == (0, "AP")
     (data,) = training.data
@@ -75,7 +77,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"schedule__epochs": 1}, "schedule: exactly one of epochs and steps must be set"),
     (
         {"schedule__precision": "fp8"},
-        "schedule: unsupported precision: expected fp32, bf16 or auto",
+        "schedule: unsupported precision: expected fp32, tf32, bf16 or auto",
     ),
     ({"schedule__learning_rate": 0}, "schedule.learning_rate: out of range: expected above 0"),
     ({"schedule__learning_rate": float("inf")}, "learning_rate: .*expected a finite number"),
@@ -84,6 +86,11 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"schedule__weight_decay": -1}, "schedule.weight_decay: out of range: expected 0 or more"),
     ({"schedule__clip": 0}, "schedule.clip: out of range: expected above 0"),
     ({"schedule__batch": 0}, "schedule.batch: out of range: expected 1 or more"),
+    ({"schedule__batch_tokens": 0}, "schedule.batch_tokens: out of range: expected 1 or more"),
+    (
+        {"schedule__recompute": True, "match": {"teacher": "x"}},
+        r"schedule.recompute: recompute cannot be combined with \[match\]",
+    ),
     ({"schedule__decay": 1}, "schedule.decay: wrong type: expected true or false"),
     ({"model__dropout": 1}, "model: dropout is out of range"),
     ({"model__learns": "tail"}, "model: unknown part 'tail'"),

@@ -10,7 +10,14 @@ from birchbark.train.masking import LOG_LIKELIHOOD
 
 def check_config(training: TrainingConfig) -> None:
     """Raise InputError if settings of a training run contradict each other, or have no effect."""
-    for check in (_check_names, _check_objectives, _check_parade, _check_bi_encoder, _check_masked):
+    for check in (
+        _check_names,
+        _check_objectives,
+        _check_recompute,
+        _check_parade,
+        _check_bi_encoder,
+        _check_masked,
+    ):
         check(training)
 
 
@@ -42,6 +49,16 @@ def _check_objectives(training: TrainingConfig) -> None:
             "objective duo cannot be combined with other objectives or PARADE",
             where=str(training.path),
             found=", ".join(sorted(kinds)),
+        )
+
+
+def _check_recompute(training: TrainingConfig) -> None:
+    """Raise InputError for recomputed layers beside distillation, which needs their values."""
+    if training.schedule.recompute and training.distillation:
+        raise InputError(
+            "recompute cannot be combined with [match], which compares what layers compute",
+            where=f"{training.path}: schedule.recompute",
+            remedy="lower schedule.batch_tokens to save memory",
         )
 
 

@@ -105,6 +105,9 @@ class DataSetConfig:
         return tuple(term.teacher for term in self.loss_terms if term.teacher)
 
 
+FP32, TF32, BF16, AUTO = "fp32", "tf32", "bf16", "auto"  # precisions
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """The length of a training run, its batches and its learning rate.
@@ -117,8 +120,11 @@ class Schedule:
     decay: whether the rate falls linearly to 0 after the warm-up, or stays constant.
     weight_decay: applies to matrices only.
     clip: the largest norm of the gradient.
-    precision: `fp32`, or `bf16` for matrix products; AUTO for `bf16` where the device is fast at it
-        and `fp32` elsewhere, which `train` decides and records.
+    precision: of matrix products: FP32, TF32 (on a GPU, of 10 bits), BF16, or AUTO for BF16 where
+        the device is fast at it and FP32 elsewhere, which `train` decides and records.
+    batch_tokens: the number of tokens that are computed at once; a longer batch is divided, which
+        changes only the order of sums. Half as many in validation.
+    recompute: whether to save memory; see Network.recomputes.
     save_every: steps between two saved training states; None to save at each validation only.
     """
 
@@ -132,11 +138,12 @@ class Schedule:
     weight_decay: float
     clip: float
     precision: str
+    batch_tokens: int
+    recompute: bool
     save_every: int | None
 
 
 LOSS = "loss"  # as the measure of validation
-AUTO = "auto"  # as the precision
 
 
 @dataclass(frozen=True, slots=True)

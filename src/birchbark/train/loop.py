@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from birchbark.errors import LossError
 from birchbark.records import Ids
+from birchbark.train.config import BF16
 from birchbark.train.dataset import TokenisedDataSet
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.hidden_state_distillation import HiddenStateDistillation
@@ -26,8 +27,6 @@ from birchbark.train.objectives import Objective
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.sampler import SampledList, Sampler
 
-TRAINING_TOKENS = 16_384  # per micro-batch; for 6 layers of width 384, 4,096 tokens need 1.5 GB
-INFERENCE_TOKENS = 8_192  # per batch without gradients
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 
@@ -67,6 +66,7 @@ class Learner:
         self.network, self._datasets, self._sampler = network, datasets, sampler
         self._processes, self._distillation = processes, distillation
         self._schedule = sampler.schedule
+        network.recomputes = self._schedule.recompute
         self.trainable = {n: w for n, w in network.weights.items() if w.requires_grad}
         self.trainable |= distillation.projections if distillation else {}
         self.device = next(iter(network.weights.values())).device
@@ -121,7 +121,7 @@ class Learner:
         return mean_loss
 
     def _micro_batches(self, batch: Sequence[SampledList]) -> Iterator[list[ListInputs]]:
-        """Divide a batch into micro-batches, each of about TRAINING_TOKENS tokens at most.
+        """Divide a batch into micro-batches, each of about `batch_tokens` tokens at most.
 
         Only batches of long texts, such as documents of many passages, are divided. A longer list
         forms a micro-batch alone. The gradient is summed over lists, so it does not depend on the
@@ -132,7 +132,7 @@ class Learner:
         for index, pair_list in batch:
             inputs = self._inputs(index, pair_list)
             tokens = sum(len(ids) for of_logit in inputs.inputs for ids, _ in of_logit)
-            if lists and total + tokens > TRAINING_TOKENS:
+            if lists and total + tokens > self._schedule.batch_tokens:
                 yield lists
                 lists, total = [], 0
             lists.append(inputs)
@@ -185,11 +185,16 @@ class Learner:
                 total = total + dataset.config.weight * term.weight * losses.sum()
         return total
 
+    @property
+    def inference_tokens(self) -> int:
+        """The number of tokens per batch without gradients."""
+        return self._schedule.batch_tokens // 2
+
     def autocast(self) -> AbstractContextManager[Any]:
         """Return a context that computes matrix products in the configured precision."""
         import torch
 
-        bf16 = self._schedule.precision == "bf16"
+        bf16 = self._schedule.precision == BF16
         context: AbstractContextManager[Any] = torch.autocast(
             self.device.type, torch.bfloat16, enabled=bf16
         )

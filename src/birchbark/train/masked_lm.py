@@ -14,7 +14,7 @@ import numpy as np
 from birchbark.records import Float32s
 from birchbark.train.dataset import TokenisedDataSet
 from birchbark.train.distributed import ProcessGroup
-from birchbark.train.loop import INFERENCE_TOKENS, Learner, ListInputs, batches_by_length
+from birchbark.train.loop import Learner, ListInputs, batches_by_length
 from birchbark.train.masking import MaskedInput, Masker
 from birchbark.train.network import Network
 from birchbark.train.packed_inputs import PackedInputs
@@ -52,7 +52,7 @@ class MaskedLearner(Learner):
         pairs = dataset.heldout_pairs
         masked = [self._masked(pairs, n, (seed, n)) for n in range(len(pairs.pairs))]
         values = np.empty(len(masked), np.float32)
-        for batch in batches_by_length([len(item.ids) for item in masked], INFERENCE_TOKENS):
+        for batch in batches_by_length([len(item.ids) for item in masked], self.inference_tokens):
             losses = self._losses([masked[n] for n in batch], training=False)
             values[batch] = -losses.cpu().numpy()
         return values
@@ -83,7 +83,7 @@ class MaskedLearner(Learner):
 
         packed = PackedInputs.of([(item.ids, item.types) for item in masked], self.device)
         starts = np.empty(len(masked), np.int64)  # (inputs,), in the order of `masked`
-        starts[packed.order.cpu().numpy()] = packed.starts.cpu().numpy()
+        starts[packed.order.cpu().numpy()] = packed.spans.starts.cpu().numpy()
         arrays = (  # (masked tokens,) each: position, original id, input
             np.concatenate([s + item.positions for s, item in zip(starts, masked, strict=True)]),
             np.concatenate([item.labels for item in masked]).astype(np.int64),

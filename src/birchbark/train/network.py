@@ -2,9 +2,9 @@
 
 This is the network of score/graph.py in torch (Devlin et al. 2019). The tokens of all inputs are
 packed into one row (packed_inputs.py). Linear layers and norms are applied to all tokens (T, H) at
-once; attention is computed together for all inputs of equal length. If the output depends on [CLS]
-alone, the last layer is computed for [CLS] alone. Weights keep their stored names, so that a
-trained network can be saved without renaming.
+once; for attention see attention.py. If the output depends on [CLS] alone, the last layer is
+computed for [CLS] alone. Weights keep their stored names, so that a trained network can be saved
+without renaming.
 
 Shapes: T tokens of all inputs, N inputs, L tokens per input, H hidden dimensions, A attention
 heads, D = H / A.
@@ -28,7 +28,8 @@ from birchbark.checkpoint.heads import (
     PARADE_POSITIONS,
     PARADE_WEIGHTS,
 )
-from birchbark.train.packed_inputs import Groups, PackedInputs
+from birchbark.train.attention import attend, attend_with_scores
+from birchbark.train.packed_inputs import PackedInputs, Spans
 
 SCALE = 20.0  # the logit for a cosine of 1, as in the losses of sentence-transformers
 Weights = Mapping[str, Any]
@@ -54,6 +55,8 @@ class Network:
 
     weights: tensors by name, without the family's prefix; those that are trained require gradients.
     dropout: the probability of dropout on hidden values and attention weights, in training only.
+    recomputes: whether a layer's intermediate values are computed again for the gradient instead of
+    being kept, which needs a fraction of the memory and a third more time (Chen et al. 2016).
     """
 
     def __init__(
@@ -65,7 +68,7 @@ class Network:
         architecture: Architecture = Architecture(),
     ) -> None:
         self.weights, self.config, self.family, self.dropout = weights, config, family, dropout
-        self.architecture, self._training = architecture, False
+        self.architecture, self._training, self.recomputes = architecture, False, False
 
     def training_logits(self, inputs: PackedInputs, states: HiddenStates | None = None) -> Any:
         """Return the log-odds of relevance with dropout, float32, in the order before sorting.
@@ -124,7 +127,7 @@ class Network:
             x = self._layer(x, layer, inputs, last and not states, states)  # (T, H), last (N, H)
             if states:
                 states.hidden.append(x)
-                x = x[inputs.starts] if last else x
+                x = x[inputs.spans.starts] if last else x
         with torch.autocast(x.device.type, enabled=False):
             if self.architecture.pooling:
                 return self._cosines(x.float(), inputs)  # (pairs,)
@@ -191,10 +194,10 @@ class Network:
         cls = self.weights[PARADE_WEIGHTS["transformer"]].expand(len(passages), 1, -1)  # (d, 1, H)
         x = torch.cat([cls, passages], 1).reshape(-1, passages.shape[2])  # (d · (count + 1), H)
         starts = torch.arange(0, len(x), count + 1, device=x.device)  # (d,)
-        groups = ((len(passages), count + 1),)
+        spans = Spans(((len(passages), count + 1),), starts)
         for layer in range(PARADE_LAYERS):
             last = layer == PARADE_LAYERS - 1
-            x = self._block(x, PARADE_NAMES, (layer, layer), (groups, starts), last, None)
+            x = self._block(x, PARADE_NAMES, (layer, layer), spans, last, None)
         return x  # (d, H)
 
     def _embed(self, inputs: PackedInputs) -> Any:
@@ -222,72 +225,46 @@ class Network:
         states: HiddenStates | None,
     ) -> Any:
         """Compute one encoder layer: (T, H), or (N, H) if `cls_only`."""
-        number, layout = (layer, self.config.group(layer)), (inputs.groups, inputs.starts)
-        return self._block(x, self.family.names, number, layout, cls_only, states)
+        from torch.utils.checkpoint import checkpoint
+
+        number = layer, self.config.group(layer)
+        arguments = x, self.family.names, number, inputs.spans, cls_only, states
+        if self.recomputes and self._training and not states:
+            return checkpoint(self._block, *arguments, use_reentrant=False)
+        return self._block(*arguments)
 
     def _block(
         self,
         x: Any,
         names: Names,
         number: tuple[int, int],
-        layout: tuple[Groups, Any],
+        spans: Spans,
         cls_only: bool,
         states: HiddenStates | None,
     ) -> Any:
         """Compute one transformer layer: (T, H), or (N, H) if `cls_only`.
 
         x: its input (T, H). number: the number of the layer, and of the group of layers that it
-        shares weights with. layout: `groups` and `starts` of PackedInputs.
+        shares weights with.
         """
-        groups, starts = layout
 
         def name(pattern: str) -> str:
             return pattern.format(i=number[0], group=number[1])
 
-        residual = x[starts] if cls_only else x  # (N, H) or (T, H)
+        residual = x[spans.starts] if cls_only else x  # (N, H) or (T, H)
         query = self._linear(residual, name(names.query))
         key, value = self._linear(x, name(names.key)), self._linear(x, name(names.value))  # (T, H)
+        arguments = query, key, value, spans, self.config.heads, self._dropout
         if states:
-            states.attention.append([])
-        context = self._attend(query, key, value, groups, states)  # shape of residual
+            context, scores = attend_with_scores(*arguments)  # the shape of residual
+            states.attention.append(scores)
+        else:
+            context = attend(*arguments)
         x = residual + self._drop(self._linear(context, name(names.attended)))
         x = self._norm(x, name(names.attended_norm))
         inner = self._activate(self._linear(x, name(names.inner)), self.config.activation)
         x = x + self._drop(self._linear(inner, name(names.outer)))  # inner: (…, intermediate)
         return self._norm(x, name(names.outer_norm))
-
-    def _attend(
-        self, query: Any, key: Any, value: Any, groups: Groups, states: HiddenStates | None
-    ) -> Any:
-        """Compute multi-head attention within each input: (T, H) or (N, H), the shape of `query`.
-
-        It is always computed in float32, because bf16 is slower for matrices as small as those of a
-        single head.
-        """
-        import torch
-
-        heads, scale = self.config.heads, (self.config.hidden // self.config.heads) ** -0.5
-        cls_only = len(query) < len(key)
-        query_sizes = [count * (1 if cls_only else length) for count, length in groups]
-        key_sizes = [count * length for count, length in groups]
-        parts = (
-            query.float().split(query_sizes),
-            key.float().split(key_sizes),
-            value.float().split(key_sizes),
-        )
-        contexts = []
-        with torch.autocast(query.device.type, enabled=False):
-            for (count, _), *rows in zip(groups, *parts, strict=True):
-                q, k, v = (  # (inputs, A, L or 1, D), (inputs, A, L, D) twice
-                    x.view(count, -1, heads, x.shape[1] // heads).transpose(1, 2) for x in rows
-                )
-                scores = q * scale @ k.transpose(2, 3)  # (inputs, A, L or 1, L)
-                if states:
-                    states.attention[-1].append(scores)
-                weights = self._drop(scores.softmax(-1))
-                context = (weights @ v).transpose(1, 2)  # (inputs, L or 1, A, D)
-                contexts.append(context.reshape(count * q.shape[2], -1))
-        return torch.cat(contexts)
 
     def _head(self, x: Any) -> Any:
         """Compute one logit from each [CLS] vector: (N, H) → (N, 1).
@@ -315,7 +292,12 @@ class Network:
     def _drop(self, x: Any) -> Any:
         from torch.nn.functional import dropout
 
-        return dropout(x, self.dropout) if self._training and self.dropout else x
+        return dropout(x, self._dropout) if self._dropout else x
+
+    @property
+    def _dropout(self) -> float:
+        """The probability of dropout, which is 0 outside training."""
+        return self.dropout if self._training else 0.0
 
     @staticmethod
     def _activate(x: Any, name: str) -> Any:

@@ -11,16 +11,25 @@ import numpy as np
 
 from birchbark.records import Ids
 
-Groups = tuple[tuple[int, int], ...]  # (number of inputs, their length), shortest first
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Where N inputs are in a row of T tokens, sorted by length, shortest first.
+
+    groups: the number of inputs of each length, and this length.
+    starts: the position of each input's first token in the row (N,).
+    """
+
+    groups: tuple[tuple[int, int], ...]
+    starts: Any
 
 
 @dataclass(frozen=True, slots=True)
 class PackedInputs:
-    """Inputs of BERT as one row of tokens, sorted by length, shortest first.
+    """Inputs of BERT as one row of tokens.
 
     ids, types, positions: int64 (T,).
-    groups: the number of inputs of each length.
-    starts: the position of each input's first token in the row (N,).
+    spans: where each input is in the row.
     order: each input's index before sorting (N,).
     documents: the number of inputs per document, in the order before sorting.
     """
@@ -28,8 +37,7 @@ class PackedInputs:
     ids: Any
     types: Any
     positions: Any
-    groups: Groups
-    starts: Any
+    spans: Spans
     order: Any
     documents: tuple[int, ...]
 
@@ -57,12 +65,13 @@ class PackedInputs:
         ids, types, positions, first, indices = (torch.from_numpy(a).to(device) for a in arrays)
         groups = tuple((len(list(equal)), int(length)) for length, equal in groupby(ordered))
         counts = tuple(documents) or (1,) * len(pairs)
-        return cls(ids, types, positions, groups, first, indices, counts)
+        return cls(ids, types, positions, Spans(groups, first), indices, counts)
 
     def split(self, tokens: Any) -> Iterator[Any]:
         """Split `tokens` (T, …) into one tensor (inputs, L, …) per length."""
-        parts = tokens.split([count * length for count, length in self.groups])
-        for (count, length), part in zip(self.groups, parts, strict=True):
+        groups = self.spans.groups
+        parts = tokens.split([count * length for count, length in groups])
+        for (count, length), part in zip(groups, parts, strict=True):
             yield part.view(count, length, *tokens.shape[1:])
 
     def unsorted(self, values: Any) -> Any:

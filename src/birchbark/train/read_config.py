@@ -18,6 +18,9 @@ from birchbark.segment.by_name import parse_segmenter
 from birchbark.train.check_config import check_config
 from birchbark.train.config import (
     AUTO,
+    BF16,
+    FP32,
+    TF32,
     DataSetConfig,
     LossTerm,
     Schedule,
@@ -247,8 +250,9 @@ def _schedule(section: Section) -> Schedule:
     if (epochs is None) == (steps is None):
         raise InputError("exactly one of epochs and steps must be set")
     precision = section.text("precision", defaults.TRAINING_PRECISION)
-    if precision not in ("fp32", "bf16", AUTO):
-        raise InputError("unsupported precision", wanted=f"fp32, bf16 or {AUTO}", found=precision)
+    if precision not in (FP32, TF32, BF16, AUTO):
+        wanted = f"{FP32}, {TF32}, {BF16} or {AUTO}"
+        raise InputError("unsupported precision", wanted=wanted, found=precision)
     return Schedule(
         epochs=epochs,
         steps=steps,
@@ -260,6 +264,8 @@ def _schedule(section: Section) -> Schedule:
         weight_decay=_positive(section, "weight_decay", defaults.WEIGHT_DECAY, or_zero=True),
         clip=_positive(section, "clip", defaults.CLIP),
         precision=precision,
+        batch_tokens=section.integer("batch_tokens", defaults.BATCH_TOKENS, minimum=1),
+        recompute=section.boolean("recompute", False),
         save_every=section.integer("save_every", None, minimum=1),
     )
 

@@ -16,7 +16,7 @@ from birchbark.checkpoint.model_card import card_kind, lineage_of, write_card
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.device.torch_session import torch_session_factory
 from birchbark.errors import InputError, MissingPackageError, TrainingError, first_line
-from birchbark.train.config import AUTO, TrainingConfig
+from birchbark.train.config import AUTO, BF16, FP32, TF32, TrainingConfig
 from birchbark.train.dataset import Log, TokenisedDataSet, load_datasets
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.export import export
@@ -88,10 +88,16 @@ def train(
     shared = shared or folder
     has_bf16 = _has_fast_bf16(device)
     if training.schedule.precision == AUTO:
-        training = training.with_precision("bf16" if has_bf16 else "fp32")
+        training = training.with_precision(BF16 if has_bf16 else FP32)
         reporter.log(f"precision: {training.schedule.precision}")
-    elif training.schedule.precision == "bf16" and not has_bf16:
+    elif training.schedule.precision == BF16 and not has_bf16:
         reporter.log(SLOW_BF16)
+    elif training.schedule.precision == TF32 and device == "cpu":
+        raise InputError(
+            "tf32 is computed by GPUs only",
+            where=f"{training.path}: schedule.precision",
+            remedy='use precision = "auto", or --device cuda',
+        )
     base = _open_base(training)
     lineage = lineage_of(base, training.base)
     tokenizer = CheckpointTokenizer(base)
@@ -130,7 +136,7 @@ def train(
             processes=processes,
             reporter=reporter,
         )
-        with explained_write_errors(folder), _explained_out_of_memory():
+        with explained_write_errors(folder), _explained_out_of_memory(), _products(training):
             return job.run()
 
 
@@ -318,8 +324,21 @@ def _explained_out_of_memory() -> Iterator[None]:
         raise TrainingError(
             "the GPU's memory is full",
             found=first_line(full),
-            remedy="lower schedule.batch, and raise schedule.accumulate by the same factor",
+            remedy="lower schedule.batch_tokens, or set schedule.recompute = true",
         ) from full
+
+
+@contextmanager
+def _products(training: TrainingConfig) -> Iterator[None]:
+    """Let a GPU compute matrix products of float32 in TF32, or not, as configured."""
+    import torch
+
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if training.schedule.precision == TF32 else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def _has_fast_bf16(device: str) -> bool:

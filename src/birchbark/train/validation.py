@@ -17,7 +17,7 @@ from birchbark.records import Float32s, Qrels, Ranking, Run
 from birchbark.train.config import LOSS, ValidationSettings
 from birchbark.train.dataset import MAX_COMPARED, TokenisedDataSet
 from birchbark.train.lists import sample_lists
-from birchbark.train.loop import INFERENCE_TOKENS, Learner, batches_by_length, list_losses
+from birchbark.train.loop import Learner, batches_by_length, list_losses
 from birchbark.train.masked_lm import MaskedLearner
 from birchbark.train.masking import LOG_LIKELIHOOD
 from birchbark.train.packed_inputs import PackedInputs
@@ -190,7 +190,7 @@ def compare_pairs(learner: Learner, inputs: PairInputs) -> tuple[Float32s, float
         scores[compared] = 0
         comparisons = [(i, j) for i in compared for j in compared if i != j]
         encoded = [inputs.comparison(i, j) for i, j in comparisons]
-        for batch in batches_by_length([len(ids) for ids, _ in encoded], INFERENCE_TOKENS):
+        for batch in batches_by_length([len(ids) for ids, _ in encoded], learner.inference_tokens):
             with learner.autocast():
                 packed = PackedInputs.of([encoded[n] for n in batch], learner.device)
                 probabilities = learner.network.score(packed).sigmoid().cpu().numpy()  # (batch,)
@@ -205,7 +205,7 @@ def compare_pairs(learner: Learner, inputs: PairInputs) -> tuple[Float32s, float
 def score_pairs(learner: Learner, inputs: PairInputs) -> Float32s:
     """Return the log-odds of all pairs, (pairs,), without dropout."""
     scores = np.empty(len(inputs.pairs), np.float32)
-    for batch in batches_by_length(inputs.lengths.tolist(), INFERENCE_TOKENS):
+    for batch in batches_by_length(inputs.lengths.tolist(), learner.inference_tokens):
         with learner.autocast():
             by_pair = [inputs[n] for n in batch]
             encoded = [

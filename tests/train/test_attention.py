@@ -1,0 +1,73 @@
+"""Do all ways to compute attention give the same values and gradients?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from birchbark.train.attention import (  # noqa: E402
+    attend,
+    attend_by_length,
+    attend_packed,
+    attend_with_scores,
+)
+from birchbark.train.packed_inputs import Spans  # noqa: E402
+
+HEADS, WIDTH = 3, 24
+LENGTHS = [2, 5, 5, 9]
+STARTS = np.cumsum([0, *LENGTHS[:-1]])
+SPANS = Spans(((1, 2), (2, 5), (1, 9)), torch.from_numpy(STARTS))
+
+
+def expected(query: Any, key: Any, value: Any) -> Any:
+    """Compute attention input by input and head by head, as in Vaswani et al. 2017."""
+    single = len(query) < len(key)
+    contexts = []
+    for number, (start, length) in enumerate(zip(STARTS, LENGTHS, strict=True)):
+        of_query = slice(number, number + 1) if single else slice(start, start + length)
+        heads = []
+        for head in range(HEADS):
+            columns = slice(head * WIDTH // HEADS, (head + 1) * WIDTH // HEADS)
+            q, k = query[of_query, columns], key[start : start + length, columns]
+            weights = (q @ k.T / np.sqrt(WIDTH / HEADS)).softmax(-1)
+            heads.append(weights @ value[start : start + length, columns])
+        contexts.append(torch.cat(heads, 1))
+    return torch.cat(contexts)
+
+
+def compute_with_scores(*arguments: Any) -> Any:
+    return attend_with_scores(*arguments)[0]
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+@pytest.mark.parametrize("compute", [attend, attend_by_length, attend_packed, compute_with_scores])
+@pytest.mark.parametrize("single", [False, True])
+def test_attention_equals_its_definition(compute: Any, single: bool) -> None:
+    """Inputs do not see each other; with one query for each input, only that is answered."""
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(sum(LENGTHS), WIDTH, requires_grad=True) for _ in range(3))
+    queries = query[SPANS.starts] if single else query
+    actual = compute(queries, key, value, SPANS, HEADS, 0.0)
+    wanted = expected(queries, key, value)
+    torch.testing.assert_close(actual, wanted)
+    for ours, theirs in zip(
+        torch.autograd.grad(actual.sin().sum(), (query, key, value), retain_graph=True),
+        torch.autograd.grad(wanted.sin().sum(), (query, key, value)),
+        strict=True,
+    ):
+        torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("compute", [attend, compute_with_scores])
+def test_attention_weights_are_dropped(compute: Any) -> None:
+    """About as many as asked for; the others are scaled, so that their mean stays."""
+    torch.manual_seed(0)
+    spans = Spans(((2000, 4),), torch.arange(0, 8000, 4))
+    query, key = (torch.zeros(8000, 1) for _ in range(2))
+    dropped = compute(query, key, torch.ones(8000, 1), spans, 1, 0.25)
+    assert set(np.round(np.unique(dropped) * 3).astype(int)) == {0, 1, 2, 3, 4}
+    assert float(dropped.mean()) == pytest.approx(1, abs=0.02)
