@@ -15,6 +15,7 @@ from birchbark.device.operators import read_steps
 from birchbark.device.torch_session import TorchSession, torch_session_factory
 from birchbark.errors import CheckpointError, InputError
 from birchbark.score.load_scorer import load_scorer
+from birchbark.score.precision import Precision
 from birchbark.score.scorer import score_texts
 from birchbark.score.session import OnnxSession
 
@@ -75,6 +76,31 @@ def test_real_weights_agree(device: str) -> None:
     np.testing.assert_allclose(found, OnnxSession(checkpoint).run(ids), rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize(("precision", "digits"), [(Precision.BF16, 8), (Precision.FP16, 11)])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_sixteen_bits(
+    family: str, precision: Precision, digits: int, device: str, tmp_path: Path
+) -> None:
+    """Logits are as close as 8 or 11 binary digits allow, and float32; stores keep them apart."""
+    checkpoint = Checkpoint.open(write_family(tmp_path / family, family, 1))
+    exact = TorchSession(checkpoint, device=device)
+    session = TorchSession(checkpoint, precision=precision, device=device)
+    expected, found = exact.run(IDS, TYPES), session.run(IDS, TYPES)
+    assert found.dtype == np.float32
+    assert 0 < np.abs(found - expected).max() < 2.0 ** (4 - digits) * np.abs(expected).max()
+    assert len({s.fingerprint("") for s in (exact, session)}) == 2
+
+
+def test_int8_runs_on_the_cpu_only(tmp_path: Path) -> None:
+    """And 16 bits on a GPU only, which would not be faster on a CPU."""
+    checkpoint = Checkpoint.open(write_family(tmp_path / "bert", "bert", 1))
+    with pytest.raises(InputError, match="int8 arithmetic runs on the CPU only"):
+        TorchSession(checkpoint, precision=Precision.INT8, device="cpu")
+    for precision in (Precision.BF16, Precision.FP16):
+        with pytest.raises(InputError, match=r"is computed by GPUs only.*--device cuda"):
+            OnnxSession(checkpoint, precision=precision)
+
+
 def test_no_inputs_give_no_outputs(tmp_path: Path) -> None:
     """No inputs give an empty result, as in OnnxSession."""
     checkpoint = Checkpoint.open(write_family(tmp_path / "bert", "bert", 1))
@@ -110,12 +136,12 @@ def test_precision_is_full_and_settings_are_restored(tmp_path: Path) -> None:
     checkpoint = Checkpoint.open(write_family(tmp_path / "bert", "bert", 1))
     session = TorchSession(checkpoint, device="cpu")
     seen = []
-    step = session._steps[0]
+    step = session._encoder[0]
     recording = replace(
         step,
         compute=lambda *a: (seen.append(torch.get_float32_matmul_precision()), step.compute(*a))[1],
     )
-    session._steps[0] = recording
+    session._encoder[0] = recording
     torch.set_float32_matmul_precision("high")
     try:
         session.run(IDS, TYPES)
@@ -141,7 +167,7 @@ def test_device_errors_are_input_errors(error: Exception, message: str, tmp_path
     session = TorchSession(
         Checkpoint.open(write_family(tmp_path / "bert", "bert", 1)), device="cpu"
     )
-    session._steps[0] = replace(session._steps[0], compute=fail)
+    session._encoder[0] = replace(session._encoder[0], compute=fail)
     with pytest.raises(InputError, match=message):
         session.run(IDS, TYPES)
 

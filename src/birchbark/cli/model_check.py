@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from birchbark.cli.console import notify, progress
-from birchbark.cli.options import PATH, option, threads_option
+from birchbark.cli.options import PATH, device_option, option, threads_option
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,10 +25,12 @@ WINDOW = 150  # words of a long text
 
 @click.command(
     "check",
-    epilog="Example: birchbark model check all-MiniLM-L6-v2",
+    epilog="Example: birchbark model check all-MiniLM-L6-v2; on a GPU: birchbark model check "
+    "all-MiniLM-L6-v2 --device cuda",
     short_help="Compare precisions by size, speed and agreement.",
 )
 @click.argument("model")
+@device_option
 @threads_option
 @option(
     "--pairs",
@@ -37,22 +39,23 @@ WINDOW = 150  # words of a long text
     help="Texts to score, as lines of query TAB text.  [default: questions about Python, with "
     f"sentences and windows of {WINDOW} words of its documentation]",
 )
-def check(model: str, threads: int | None, pairs: Path | None) -> None:
+def check(model: str, device: str, threads: int | None, pairs: Path | None) -> None:
     """Compare MODEL's precisions by size, speed on this machine, and agreement with fp32.
 
     Weights in 16 and 8 bits are written by `birchbark model quantize`; int8 arithmetic is
-    `--precision int8`. Agreement is measured by Kendall's τ-b, averaged over queries, and by the
-    largest difference between two scores, which are between 0 and 1.
+    `--precision int8`, on a GPU bf16 and fp16. Agreement is measured by Kendall's τ-b, averaged
+    over queries, and by the largest difference between two scores, which are between 0 and 1.
     """
     from birchbark.checkpoint.locate import locate
+    from birchbark.device.torch_session import session_factory
     from birchbark.score.load_scorer import load_scorer
     from birchbark.score.precision_check import check_precisions
 
-    directory = locate(model)
+    session, directory = session_factory(device), locate(model)
     scorer = load_scorer(directory, threads)
     workloads = {"pairs": read_pairs(pairs, scorer)} if pairs else _python_texts(scorer)
-    with progress("checking", 4) as advance:
-        rows = list(check_precisions(directory, workloads, threads, advance))
+    with progress("checking", 5) as advance:
+        rows = list(check_precisions(directory, workloads, threads, advance, session))
     _print_table(rows, list(workloads))
 
 

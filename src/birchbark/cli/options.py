@@ -155,6 +155,12 @@ _expansion_options = option_group(
 )
 first_stage_options = option_group(_retrieval_options, _expansion_options)
 
+device_option = option(
+    "--device",
+    type=click.Choice(["cpu", "cuda"]),
+    default=defaults.DEVICE,
+    help="Device for BERT. cuda needs torch (pip install 'birchbark[train]').",
+)
 _model_options = option_group(
     option(
         "--model",
@@ -186,19 +192,15 @@ _model_options = option_group(
     ),
     option(
         "--precision",
-        type=click.Choice(["auto", "fp32", "int8"]),
+        type=click.Choice(["auto", "fp32", "int8", "bf16", "fp16"]),
         default=defaults.PRECISION,
-        help="Arithmetic of BERT. int8 is faster, with scores close to fp32 (see birchbark model "
-        "check); with --read-segments all, fp32 rescores the top segments of the "
-        f"{defaults.RESCORE_DEPTH} best documents. auto: in serve, int8 for the "
-        "default models if the processor has VNNI instructions; otherwise fp32.",
+        help="Arithmetic of BERT. int8 (on the CPU), bf16 and fp16 (on a GPU) are faster, with "
+        "scores close to fp32 (see birchbark model check). With int8 and --read-segments all, fp32 "
+        f"rescores the top segments of the {defaults.RESCORE_DEPTH} best documents. auto: in "
+        "serve, int8 for the default models if the processor has VNNI instructions; otherwise "
+        "fp32.",
     ),
-    option(
-        "--device",
-        type=click.Choice(["cpu", "cuda"]),
-        default=defaults.DEVICE,
-        help="Device for BERT. cuda needs torch (pip install 'birchbark[train]').",
-    ),
+    device_option,
     threads_option,
     option(
         "--scores",

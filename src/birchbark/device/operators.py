@@ -23,11 +23,13 @@ Values = tuple[Any, ...]
 class Step:
     """A node of the graph.
 
+    operator: the name of its operator.
     compute: the function of the node's input values that returns its output values.
     inputs, outputs: the names of these values.
     last_reads: the names of input values that another node computed and no later node reads.
     """
 
+    operator: str
     compute: Callable[..., Values]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -54,6 +56,7 @@ def read_steps(graph: bytes) -> tuple[list[Step], list[str], Mapping[str, list[i
     results = {name for node in model.node for name in node.output}
     steps = [
         Step(
+            node.op_type,
             _function(node),
             tuple(node.input),
             tuple(node.output),

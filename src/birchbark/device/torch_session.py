@@ -1,8 +1,12 @@
 """How is a model's graph run by torch?
 
-Torch runs, node by node and in float32, the same graph that ONNX Runtime runs on the CPU
-(score/graph.py). Scores agree to about 1e-6, but not to the last bit. The last bits of a GPU's
-scores also depend on the batch (docs/explanation/determinism.md).
+Torch runs, node by node, the same graph that ONNX Runtime runs on the CPU (score/graph.py). In
+float32, scores agree to about 1e-6, but not to the last bit. The last bits of a GPU's scores also
+depend on the batch (docs/explanation/determinism.md).
+
+In bf16 and fp16, the matrix products of embedding layer and encoder are computed in 16 bits, norms
+and softmax in float32, as torch's autocast has it. The head, after the last norm, is computed in
+float32, because bf16 would make the scores of many texts equal.
 """
 
 from __future__ import annotations
@@ -73,21 +77,31 @@ class TorchSession:
         """Build the graph and move its weights to `device`.
 
         threads: ignored, since torch chooses the number of threads. batch_tokens: the maximum
-        number of tokens per batch. Raises InputError for any precision other than float32, and if
-        the weights do not fit into the memory of a GPU.
+        number of tokens per batch. Raises InputError for int8, and if the weights do not fit into
+        the memory of a GPU.
         """
-        if precision is not Precision.FP32:
+        if not precision.runs_on_gpu:
             raise InputError(
                 f"{precision.value} arithmetic runs on the CPU only", remedy="use --device cpu"
             )
         self._torch = torch = _torch()
         self._device = torch.device(device)
         graph, weights = build_graph(checkpoint)
-        self._steps, inputs, constants = read_steps(graph)
+        steps, inputs, constants = read_steps(graph)
+        head = 1 + max(i for i, step in enumerate(steps) if step.operator == "LayerNormalization")
+        self._encoder, self._head = steps[:head], steps[head:]
         self._typed = "types" in inputs
-        self._arithmetic = f"torch {torch.__version__} {self._device.type} ".encode() + graph
+        arithmetic = f"torch {torch.__version__} {self._device.type}{precision.suffix} "
+        self._arithmetic = arithmetic.encode() + graph
+        self._dtype = {Precision.BF16: torch.bfloat16, Precision.FP16: torch.float16}.get(precision)
+        factors = {
+            name for step in self._encoder if step.operator == "MatMul" for name in step.inputs
+        }
         with self._errors():
-            moved = {name: torch.from_numpy(w).to(self._device) for name, w in weights.items()}
+            moved = {
+                name: torch.from_numpy(w).to(self._device, self._dtype if name in factors else None)
+                for name, w in weights.items()
+            }
         self._values: Mapping[str, Any] = {**constants, **moved}
         self._per_token = is_per_token(checkpoint.head)
         self._batch_tokens = batch_tokens
@@ -110,7 +124,7 @@ class TorchSession:
                 feed = {"ids": self._tensor([ids[i] for i in batch])}  # (B, S)
                 if types is not None and self._typed:
                     feed["types"] = self._tensor([types[i] for i in batch])
-                result = _run(self._steps, {**self._values, **feed})  # (B, …)
+                result = self._run({**self._values, **feed})  # (B, …)
                 position = offsets[batch]  # (B,)
                 if self._per_token:
                     position = (position[:, None] + np.arange(result.shape[1])).reshape(-1)
@@ -146,18 +160,27 @@ class TorchSession:
                 remedy="use --device cpu",
             ) from broken
 
+    def _run(self, values: dict[str, Any]) -> Any:
+        """Return the value called `out`."""
+        sixteen_bits = self._torch.autocast(
+            self._device.type, self._dtype, enabled=self._dtype is not None
+        )
+        with sixteen_bits:
+            _run(self._encoder, values)
+        _run(self._head, values)
+        return values["out"]
+
     def _tensor(self, rows: Sequence[Ids]) -> Any:
         return self._torch.from_numpy(np.stack(rows).astype(np.int64)).to(self._device)
 
 
-def _run(steps: Sequence[Step], values: dict[str, Any]) -> Any:
-    """Return the value called `out`. Other values are freed after their last use."""
+def _run(steps: Sequence[Step], values: dict[str, Any]) -> None:
+    """Add what the steps compute to `values`. Values are freed after their last use."""
     for step in steps:
         results = step.compute(*(values[name] for name in step.inputs))
         values.update(zip(step.outputs, results, strict=True))
         for name in step.last_reads:
             del values[name]
-    return values["out"]
 
 
 @contextmanager

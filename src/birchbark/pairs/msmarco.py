@@ -6,6 +6,7 @@ For MS MARCO's documents, there are no triples, but qrels and a run in TREC form
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -85,14 +86,14 @@ class _StoredTexts:
                     self._ranges[number] = end, end + len(text)
                     end += len(text)
         file.flush()
-        self._bytes = np.memmap(file, np.uint8, "r") if end else np.zeros(0, np.uint8)
+        self._file = file
 
     def __getitem__(self, number: int) -> str | None:
         """Return the text of a document; None if it is not among the documents."""
-        start, end = self._ranges[number]
-        return (
-            None if start < 0 else self._bytes[start:end].tobytes().decode("utf-8", "surrogatepass")
-        )
+        start, end = self._ranges[number].tolist()
+        if start < 0:
+            return None
+        return os.pread(self._file.fileno(), end - start, start).decode("utf-8", "surrogatepass")
 
 
 def _hashes_of_documents(block: Iterable[tuple[str, list[str]]]) -> Hashes:

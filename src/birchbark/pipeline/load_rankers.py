@@ -71,9 +71,8 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
 
 def _duo(options: StageOptions, models: LoadedModels) -> Duo:
     assert options.duo
-    precision = Precision.INT8 if options.precision == "int8" else Precision.FP32
     pairwise = parse_pairwise(options.duo_aggregate)
-    scorer = models.duo_scorer(options.duo, precision)
+    scorer = models.duo_scorer(options.duo, _precision(options, fast=False))
     return Duo(scorer, scorer, options.duo_depth, pairwise, options.duo_max_comparisons)
 
 

@@ -17,6 +17,7 @@ from birchbark.records import Float32s
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer, score_texts
+from birchbark.score.session import SessionFactory
 
 Requests = Sequence[tuple[str, Sequence[str]]]  # each query with its texts
 
@@ -45,11 +46,13 @@ def check_precisions(
     workloads: dict[str, Requests],
     threads: int | None = None,
     advance: Callable[[int], None] = lambda steps: None,
+    session: SessionFactory | None = None,
 ) -> Iterator[PrecisionResult]:
     """Yield the result of fp32, then those of the other precisions.
 
-    model: the model directory. workloads: name → queries with texts. threads: see load_scorer.
-    advance: called with 1 after each precision. Raises InputError for a model that scores documents
+    model: the model directory. workloads: name → queries with texts. threads, session: see
+    load_scorer; precisions that the session does not compute are left out. advance: called with 1
+    for each precision. Raises InputError for a model that scores documents
     instead of texts (PARADE).
     """
     exact: list[Float32s] = []
@@ -58,13 +61,16 @@ def check_precisions(
             ("fp32", 0, Precision.FP32),
             ("weights in 16 bits", 16, Precision.FP32),
             ("weights in 8 bits", 8, Precision.FP32),
-            ("int8 arithmetic", 0, Precision.INT8),
+            *((f"{p.value} arithmetic", 0, p) for p in Precision if p is not Precision.FP32),
         )
         for name, bits, precision in variants:
+            advance(1)
+            if not (precision.runs_on_cpu if session is None else precision.runs_on_gpu):
+                continue
             directory = Path(scratch) / str(bits) if bits else model
             if bits:
                 quantize_model(model, bits, directory)
-            scorer = load_scorer(directory, threads, precision=precision)
+            scorer = load_scorer(directory, threads, precision=precision, session=session)
             if scorer.width > 1:
                 raise InputError(
                     "precisions are only compared for models that score texts", where=str(model)
@@ -78,7 +84,6 @@ def check_precisions(
                 float(np.mean([kendall(a, b) for a, b in zip(exact, scores, strict=True)])),
                 max(float(np.abs(a - b).max()) for a, b in zip(exact, scores, strict=True)),
             )
-            advance(1)
 
 
 def _measure(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling, is_per_token
-from birchbark.errors import CheckpointError, require_at_least
+from birchbark.errors import CheckpointError, InputError, require_at_least
 from birchbark.records import Ids
 from birchbark.score.batches import BATCH_TOKENS, equal_lengths
 from birchbark.score.channel_ranges import channel_maxima
@@ -65,10 +65,15 @@ class OnnxSession:
         threads: number of threads, by default one per processor that this process may use. Each
         runs its own batches, since matrix products of a few hundred rows are too small to divide.
         batch_tokens: approximate number of tokens per batch. precision: arithmetic of the linear
-        layers. poolings: see build_graph.
+        layers. poolings: see build_graph. Raises InputError for a precision of GPUs.
         """
         import onnxruntime
 
+        if not precision.runs_on_cpu:
+            raise InputError(
+                f"{precision.value} is computed by GPUs only",
+                remedy="use --device cuda; on the CPU, int8 is faster than fp32",
+            )
         require_at_least("number of threads", threads, 1)
         maxima = channel_maxima(checkpoint) if precision is Precision.INT8 else None
         graph, weights = build_graph(checkpoint, maxima, poolings)

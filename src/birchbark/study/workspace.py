@@ -152,8 +152,7 @@ class Workspace:
     @contextmanager
     def scorer(self, model: str, precision: Precision) -> Iterator[Scorer]:
         """Load the scorer for a model. Its scores are cached if the workspace has a cache."""
-        on_device = precision is Precision.FP32  # int8 runs on the CPU only
-        session = session_factory(self.device) if on_device else None
+        session = session_factory(self.device) if precision.runs_on_gpu else None
         scorer = load_scorer(model, precision=precision, session=session)
         if self.cache is None:
             yield scorer
