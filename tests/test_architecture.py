@@ -46,6 +46,8 @@ MAY_IMPORT = {
         "score_cache",
         "device",
         "evaluate",
+        "index",
+        "retrieve",
     },
     "show": {"score", "evaluate", "pipeline"},
     "evaluate": set(),

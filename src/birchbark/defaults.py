@@ -100,6 +100,7 @@ WARMUP: Final = 0.1  # share of all steps
 WEIGHT_DECAY: Final = 0.01
 CLIP: Final = 1.0  # largest norm of the gradient
 TRAINING_PRECISION: Final = "fp32"
+MINING_DEPTH: Final = 50  # texts per query
 BATCH_TOKENS: Final = 16_384  # for 6 layers of width 384, 4,096 tokens need 1.5 GB
 MARGIN: Final = 1.0
 TEMPERATURE: Final = 1.0

@@ -206,7 +206,9 @@ def scored_by_teachers(
     datasets = load_datasets(training, folder, tokenizer, logged.append, folder / "tokens")
     sampler = Sampler(datasets, training.schedule, training.seed, 1)
     scores = TeacherScores(folder / "stored")
-    (dataset,) = with_teacher_targets(datasets, sampler, scores, logged.append)
+    (dataset,) = with_teacher_targets(
+        datasets, sampler, range(sampler.steps), scores, logged.append
+    )
     return dataset, logged
 
 
@@ -229,7 +231,9 @@ def test_only_sampled_pairs_get_teacher_scores(
     datasets = load_datasets(training, tmp_path, tokenizer, logged.append, tmp_path / "tokens")
     sampler = Sampler(datasets, training.schedule, training.seed, 1)
     scores = TeacherScores(tmp_path / "stored", on_progress=lambda *done: reported.append(done))
-    (dataset,) = with_teacher_targets(datasets, sampler, scores, logged.append)
+    (dataset,) = with_teacher_targets(
+        datasets, sampler, range(sampler.steps), scores, logged.append
+    )
     (targets,) = dataset.targets
     sampled = {
         pair

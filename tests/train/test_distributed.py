@@ -50,12 +50,14 @@ def run_two(folder: Path, changes: dict[str, Any], out: str) -> subprocess.Compl
     )
 
 
-@pytest.mark.parametrize("with_teacher", [False, True])
-def test_two_processes_equal_one_with_twice_the_batch(with_teacher: bool, tmp_path: Path) -> None:
-    """Losses, measures and weights are equal up to rounding, with and without a teacher."""
+@pytest.mark.parametrize("kind", ["plain", "teacher", "mining"])
+def test_two_processes_equal_one_with_twice_the_batch(kind: str, tmp_path: Path) -> None:
+    """Losses, measures and weights are equal up to rounding, also with a teacher or mining."""
     prepare(tmp_path)
     changes = dict(CHANGES)
-    if with_teacher:
+    if kind == "mining":
+        changes |= {"mining": {"every": 3}}
+    if kind == "teacher":
         write_bert(tmp_path / "teacher", labels=1, seed=9)
         changes["objective"] = {"kind": "soft", "teacher": str(tmp_path / "teacher")}
     completed = run_two(tmp_path, changes, "two")

@@ -276,7 +276,9 @@ def test_losses_are_summed_with_their_weights(tmp_path: Path, teacher: Path) -> 
     datasets = load_datasets(training, tmp_path, tokenizer, lambda text: None, tmp_path / "tokens")
     sampler = Sampler(datasets, training.schedule, 0, 1)
     scores = TeacherScores(tmp_path / "stored")
-    datasets = with_teacher_targets(datasets, sampler, scores, lambda text: None)
+    datasets = with_teacher_targets(
+        datasets, sampler, range(sampler.steps), scores, lambda text: None
+    )
     network = open_network(base, training.initialisation, 0, "cpu")
     distillation = HiddenStateDistillation(training.distillation, network, tokenizer, 32, 0)  # type: ignore[arg-type]
     learner = Learner(network, datasets, sampler, ProcessGroup(), distillation)

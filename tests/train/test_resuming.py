@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from tiny_trainings import alone, one_thread, prepare, settings, toml
 
+from birchbark.errors import TrainingError
 from birchbark.train.config import TrainingConfig
 from birchbark.train.training import ProgressReporter, train
 from birchbark.train.training_folder import LOG
@@ -30,6 +32,7 @@ SETTINGS = {
     "lists": {"each": "positive", "texts": 3},
     "objective": {"kind": "ranknet"},
 }
+MINING = {"mining": {"every": 4, "start": 3, "depth": 9}}
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -52,14 +55,15 @@ class KilledLog(TrainingLog):
 def killing(name):
     function = getattr(module, name)
     def wrapped(*arguments, **named):
-        function(*arguments, **named)
+        result = function(*arguments, **named)
         if progress[0] >= step:
             kill()
+        return result
     return wrapped
 
 progress = [0]
 module.TrainingLog = KilledLog
-if event in ("export", "save_state"):
+if hasattr(module, event):
     setattr(module, event, killing(event))
 on_step = lambda done, steps, loss: progress.__setitem__(0, done)
 reporter = module.ProgressReporter(on_step=on_step)
@@ -69,10 +73,11 @@ module.train(prepare(folder, **changes), folder, folder / out, reporter=reporter
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with an uninterrupted training run."""
+    """Return a folder with uninterrupted training runs, one of them with mined negatives."""
     folder = tmp_path_factory.mktemp("whole")
     with one_thread():
         train(prepare(folder, **SETTINGS), folder, folder / "out")
+        train(prepare(folder, **SETTINGS, **MINING), folder, folder / "mining")
     return folder
 
 
@@ -111,6 +116,37 @@ def test_kill_9_changes_no_byte(event: str, step: int, uninterrupted: Path) -> N
         )
     assert any("resuming after step" in text for text in messages) == ((event, step) != ("loss", 2))
     assert results(out) == results(uninterrupted / "out")
+
+
+@pytest.mark.parametrize(
+    ("event", "step"),
+    [("loss", 6), ("mine", 3), ("mine", 7), ("write_negatives", 7), ("loss", 8), ("save_state", 8)],
+)
+def test_kill_9_changes_no_byte_of_a_run_with_mining(
+    event: str, step: int, uninterrupted: Path
+) -> None:
+    """The same negatives are mined again, or read."""
+    changes, out = SETTINGS | MINING, uninterrupted / f"mining {event} {step}"
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, uninterrupted, repr(changes), event, str(step), out.name],
+        env=alone(),
+        capture_output=True,
+        text=True,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    with one_thread():
+        train(prepare(uninterrupted, **changes), uninterrupted, out)
+    assert results(out) == results(uninterrupted / "mining")
+    assert results(out)["weights"] != results(uninterrupted / "out")["weights"]
+
+
+def test_missing_negatives_are_told(tmp_path: Path) -> None:
+    """Later weights would find others."""
+    changes = SETTINGS | MINING
+    interrupted(prepare(tmp_path, **changes), tmp_path, 5)
+    shutil.rmtree(tmp_path / "out" / "mined")
+    with pytest.raises(TrainingError, match="the negatives of this training run are missing"):
+        train(prepare(tmp_path, **changes), tmp_path, tmp_path / "out")
 
 
 def test_the_seed_determines_all_randomness(uninterrupted: Path) -> None:

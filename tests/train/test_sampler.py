@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def dataset(
         weight=1.0,
     )
     inputs = PairInputs(pairs, (), (), np.zeros(0), np.zeros(0), None, 0, 0)  # type: ignore[arg-type]
-    return TokenisedDataSet(config, inputs, (pairs.grades,), inputs)
+    return TokenisedDataSet(config, inputs, (pairs.grades,), inputs, Path())
 
 
 DATASETS = [dataset("a", 4), dataset("b", 6, ListSampling("positive", 3))]

@@ -63,7 +63,7 @@ def settings(base: Path | str, changes: Mapping[str, Any] | None = None) -> dict
         for name in outer:
             table = table[name][0] if name == "data" else table.setdefault(name, {})
         if value is None:
-            table.pop(last)
+            table.pop(last, None)
         else:
             table[last] = value
     return values

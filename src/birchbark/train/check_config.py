@@ -14,6 +14,7 @@ def check_config(training: TrainingConfig) -> None:
         _check_names,
         _check_objectives,
         _check_recompute,
+        _check_mining,
         _check_parade,
         _check_bi_encoder,
         _check_masked,
@@ -59,6 +60,23 @@ def _check_recompute(training: TrainingConfig) -> None:
             "recompute cannot be combined with [match], which compares what layers compute",
             where=f"{training.path}: schedule.recompute",
             remedy="lower schedule.batch_tokens to save memory",
+        )
+
+
+def _check_mining(training: TrainingConfig) -> None:
+    """Raise InputError for mining without lists of a relevant text and negatives."""
+    initialisation = training.initialisation
+    if not training.mining:
+        return
+    where = f"{training.path}: mining"
+    if training.masking or initialisation.parade or initialisation.duo:
+        raise InputError("mining cannot be combined with masked, parade or duo", where=where)
+    if others := [data.name for data in training.data if data.lists.each != "positive"]:
+        raise InputError(
+            "mining finds negatives for relevant texts",
+            where=where,
+            wanted='lists = { each = "positive", texts = 8 }',
+            found=f"other lists in data {others[0]}",
         )
 
 

@@ -174,6 +174,28 @@ class ValidationSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MiningSettings:
+    """When and how negatives are mined with the model in training; see mining.py.
+
+    every: steps between two searches.
+    start: the number of steps before the first one.
+    depth: the number of texts per query that the model scores, beside those paired with it.
+    keep: the number of negatives per query; None for twice as many as a list has.
+    margin: how much lower than the best relevant text, in log-odds, an unjudged text must score.
+    """
+
+    every: int
+    start: int
+    depth: int
+    keep: int | None
+    margin: float
+
+    def round_at(self, step: int) -> int | None:
+        """Return the step before which the negatives of `step` are mined; None if none are."""
+        return None if step < self.start else step - (step - self.start) % self.every
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingConfig:
     """All settings of a training run, as read from its TOML file at `path`.
 
@@ -182,6 +204,7 @@ class TrainingConfig:
     query_length: the maximum number of tokens per query; None for half an input (bi-encoder: all).
     distillation: settings for distilling hidden states; None without it.
     masking: settings for masked language modelling; None if the model is trained to rank.
+    mining: settings for mining negatives; None if those of the files are used.
     values: the contents of the file, without its grid.
     """
 
@@ -197,6 +220,7 @@ class TrainingConfig:
     validation: ValidationSettings
     distillation: HiddenStateSettings | None
     masking: Masking | None
+    mining: MiningSettings | None
     values: Mapping[str, Any]
 
     def with_precision(self, precision: str) -> TrainingConfig:

@@ -47,6 +47,7 @@ class TokenisedDataSet:
     targets: an array (pairs,) float32 per loss term, with grades or a teacher's log-odds
     (teacher_scores.py).
     heldout_pairs: the pairs for validation.
+    folder: where the token ids of its training pairs are.
     facts: what the model card says about the data set.
     """
 
@@ -54,6 +55,7 @@ class TokenisedDataSet:
     training_pairs: PairInputs
     targets: tuple[NDArray[np.float32], ...]
     heldout_pairs: PairInputs
+    folder: Path
     facts: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -102,7 +104,9 @@ def load_datasets(
             "held": heldout_pairs.counts,
         }
         targets = (training_pairs.pairs.grades,) * len(config.loss_terms)
-        datasets.append(TokenisedDataSet(config, training_pairs, targets, heldout_pairs, facts))
+        datasets.append(
+            TokenisedDataSet(config, training_pairs, targets, heldout_pairs, chunks.folder, facts)
+        )
     return datasets
 
 

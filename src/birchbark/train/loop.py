@@ -83,6 +83,10 @@ class Learner:
             fused=True,
         )
 
+    def use(self, datasets: Sequence[TokenisedDataSet], sampler: Sampler) -> None:
+        """Learn from other data sets from now on."""
+        self._datasets, self._sampler = datasets, sampler
+
     def step(self, number: int, seed: int) -> float:
         """Update the weights by step `number` (from 0), and return the mean loss before the update.
 

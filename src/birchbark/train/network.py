@@ -97,6 +97,14 @@ class Network:
             self._logits(inputs, states)
         return states
 
+    def vectors(self, inputs: PackedInputs) -> Any:
+        """Return a bi-encoder's vectors, of length 1, (N, H), in the order before sorting."""
+        import torch
+
+        self._training = False
+        with torch.inference_mode():
+            return self._text_vectors(self._encode(inputs, None).float(), inputs)
+
     def token_logits(self, inputs: PackedInputs, positions: Any, *, training: bool) -> Any:
         """Return, per masked position, the logits of all tokens, float32 (masked, vocabulary).
 
@@ -116,9 +124,8 @@ class Network:
             table = self.weights[f"{self.family.names.words}.weight"]  # (vocabulary, embedding)
             return (x @ table.T).float() + self.weights[head.bias]  # (masked, vocabulary)
 
-    def _logits(self, inputs: PackedInputs, states: HiddenStates | None = None) -> Any:
-        import torch
-
+    def _encode(self, inputs: PackedInputs, states: HiddenStates | None) -> Any:
+        """Return the output of the last layer: (T, H) with pooling, (N, H) otherwise."""
         x = self._embed(inputs)  # (T, H)
         if states:
             states.embedded = x
@@ -128,6 +135,12 @@ class Network:
             if states:
                 states.hidden.append(x)
                 x = x[inputs.spans.starts] if last else x
+        return x
+
+    def _logits(self, inputs: PackedInputs, states: HiddenStates | None = None) -> Any:
+        import torch
+
+        x = self._encode(inputs, states)
         with torch.autocast(x.device.type, enabled=False):
             if self.architecture.pooling:
                 return self._cosines(x.float(), inputs)  # (pairs,)
@@ -138,13 +151,17 @@ class Network:
 
     def _cosines(self, x: Any, inputs: PackedInputs) -> Any:
         """Return SCALE times the cosine between the two inputs of each pair, (pairs,)."""
+        vectors = self._text_vectors(x, inputs)
+        pairs = vectors.view(-1, 2, vectors.shape[1])  # (pairs, 2, H)
+        return SCALE * (pairs[:, 0] * pairs[:, 1]).sum(1)
+
+    def _text_vectors(self, x: Any, inputs: PackedInputs) -> Any:
+        """Pool the tokens of each input: (N, H), of length 1, in the order before sorting."""
         import torch
         from torch.nn.functional import normalize
 
         pooled = torch.cat([self._pool(tokens) for tokens in inputs.split(x)])  # (N, H)
-        vectors = inputs.unsorted(normalize(pooled))
-        pairs = vectors.view(-1, 2, vectors.shape[1])  # (pairs, 2, H)
-        return SCALE * (pairs[:, 0] * pairs[:, 1]).sum(1)
+        return inputs.unsorted(normalize(pooled))
 
     def _pool(self, tokens: Any) -> Any:
         """Pool token vectors (inputs, L, H) into text vectors (inputs, H)."""

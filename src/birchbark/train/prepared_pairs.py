@@ -36,10 +36,11 @@ COLUMNS = {"query": "<i4", "text": "<i4", "starts": "<i8", "grades": "<f4"}
 class PreparedPairs:
     """Pairs with the token ids of their queries and texts, mapped from disk.
 
-    notes: observation → how often it occurred while the pairs were read. skipped: the number of bad
-    records that were skipped.
+    folder: where they are. notes: observation → how often it occurred while the pairs were read.
+    skipped: the number of bad records that were skipped.
     """
 
+    folder: Path
     table: PairTable
     query_ids: Rows
     text_ids: Rows
@@ -71,7 +72,7 @@ def open_pairs(folder: Path) -> PreparedPairs:
         raise ArtifactError(
             "damaged token ids", where=where, remedy=f"delete {folder}; they are computed again"
         ) from damage
-    return PreparedPairs(table, query_ids, text_ids, manifest["notes"], manifest["skipped"])
+    return PreparedPairs(folder, table, query_ids, text_ids, manifest["notes"], manifest["skipped"])
 
 
 def write_pairs(

@@ -23,6 +23,7 @@ from birchbark.train.config import (
     TF32,
     DataSetConfig,
     LossTerm,
+    MiningSettings,
     Schedule,
     Teacher,
     TrainingConfig,
@@ -75,6 +76,7 @@ def read_training(values: Mapping[str, Any], path: Path) -> TrainingConfig:
         ),
         distillation=distillation,
         masking=masking,
+        mining=_read(top.section("mining"), _mining) if "mining" in top.keys else None,
         values=dict(values),
     )
     top.reject_unknown_keys()
@@ -103,6 +105,17 @@ def _read(section: Section, parse: Callable[..., T], *arguments: Any) -> T:
 
 def _masking(section: Section) -> Masking:
     return Masking(section.number("share", Masking().share), section.number("query", None))
+
+
+def _mining(section: Section) -> MiningSettings:
+    every = section.integer("every", minimum=1)
+    return MiningSettings(
+        every,
+        section.integer("start", every, minimum=0),
+        section.integer("depth", defaults.MINING_DEPTH, minimum=1),
+        section.integer("keep", None, minimum=1),
+        section.number("margin", 0.0),
+    )
 
 
 def _initialisation(section: Section) -> Initialisation:

@@ -45,11 +45,11 @@ class _Epoch:
     def _firsts(self) -> NDArray[np.int64]:
         return np.concatenate([[0], self.ends[:-1]])
 
-    def sampled_pairs(self, stop: int) -> list[Indices]:
-        """Return, per data set, the pairs of the lists up to `stop`, repeated as they occur."""
+    def sampled_pairs(self, start: int, stop: int) -> list[Indices]:
+        """Return, per data set, the pairs of the lists from `start` to `stop` as they occur."""
         sampled = []
         is_used = np.zeros(len(self.order), bool)
-        is_used[self.order[:stop]] = True
+        is_used[self.order[start:stop]] = True
         for lists, used in zip(self.by_dataset, np.split(is_used, self.ends[:-1]), strict=True):
             sampled.append(lists.members[np.repeat(used, np.diff(lists.ends, prepend=0))])
         return sampled
@@ -94,12 +94,16 @@ class Sampler:
         start = step_of_epoch * self._lists_per_step
         return self._lists.lists(start, start + self._lists_per_step)
 
-    def sampled_pairs(self) -> list[Indices]:
-        """Return, per data set, the ascending indices of all pairs that any step uses."""
+    def sampled_pairs(self, steps: range) -> list[Indices]:
+        """Return, per data set, the ascending indices of all pairs that one of these steps uses."""
         sampled = [np.zeros(len(dataset.training_pairs.pairs), bool) for dataset in self._datasets]
-        for epoch in range(-(-self.steps // self.steps_per_epoch)):
-            remaining = (self.steps - epoch * self.steps_per_epoch) * self._lists_per_step
-            pairs = self._sample_epoch(epoch).sampled_pairs(remaining)
+        per_epoch = self.steps_per_epoch
+        for epoch in range(steps.start // per_epoch, -(-steps.stop // per_epoch)):
+            first, end = (
+                max(0, step - epoch * per_epoch) * self._lists_per_step
+                for step in (steps.start, min(steps.stop, (epoch + 1) * per_epoch))
+            )
+            pairs = self._sample_epoch(epoch).sampled_pairs(first, end)
             for is_sampled, indices in zip(sampled, pairs, strict=True):
                 is_sampled[indices] = True
         return [np.flatnonzero(mask) for mask in sampled]

@@ -46,9 +46,13 @@ class TeacherScores:
 
 
 def with_teacher_targets(
-    datasets: Sequence[TokenisedDataSet], sampler: Sampler, scores: TeacherScores, log: Log
+    datasets: Sequence[TokenisedDataSet],
+    sampler: Sampler,
+    steps: range,
+    scores: TeacherScores,
+    log: Log,
 ) -> list[TokenisedDataSet]:
-    """Return the data sets with teacher scores as targets of the pairs that `sampler` samples.
+    """Return the data sets with teacher scores as targets of the pairs that `steps` use.
 
     The targets of all other pairs are NaN. Where grades are the targets, a teacher makes those of
     false negatives NaN. Data sets without a teacher are returned unchanged.
@@ -59,7 +63,7 @@ def with_teacher_targets(
         return list(datasets)
     return [
         _with_targets(dataset, sampled, scores, log)
-        for dataset, sampled in zip(datasets, sampler.sampled_pairs(), strict=True)
+        for dataset, sampled in zip(datasets, sampler.sampled_pairs(steps), strict=True)
     ]
 
 

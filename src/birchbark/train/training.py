@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,11 +26,13 @@ from birchbark.train.initialise import open_network
 from birchbark.train.loop import Learner
 from birchbark.train.masked_lm import MaskedLearner
 from birchbark.train.masking import Masker
+from birchbark.train.mining import mine, read_negatives, with_negatives, write_negatives
 from birchbark.train.sampler import Sampler
 from birchbark.train.teacher_scores import TeacherScores, with_teacher_targets
 from birchbark.train.training_folder import (
     IDENTITY,
     LOG,
+    MINED,
     MODEL,
     STATE,
     TEACHERS,
@@ -113,7 +116,10 @@ def train(
             sampler = Sampler(datasets, training.schedule, training.seed, processes.size)
             store, on_scores = shared / TEACHERS, reporter.on_teacher_scores
             scores = TeacherScores(store, device, processes.is_main, on_scores)
-            datasets = with_teacher_targets(datasets, sampler, scores, reporter.log)
+            unmined, steps = datasets, range(sampler.steps)
+            if training.mining:
+                steps = steps[: training.mining.start]
+            datasets = with_teacher_targets(datasets, sampler, steps, scores, reporter.log)
         for dataset, count in zip(datasets, sampler.lists_per_epoch.tolist(), strict=True):
             each = dataset.config.lists.each
             reporter.log(f"{dataset.config.name}: {count:,} lists per epoch (each = {each})")
@@ -131,6 +137,8 @@ def train(
             base_lineage=lineage,
             write_model=write,
             datasets=datasets,
+            unmined=unmined,
+            teacher_scores=scores,
             sampler=sampler,
             learner=learner,
             processes=processes,
@@ -146,6 +154,8 @@ class _Job:
 
     base_lineage: the lineage of the base, see checkpoint/model_card.py.
     write_model: writes the model, given a folder and the lineage.
+    unmined: the data sets as they are without mining and teachers.
+    mined_at: the step before which the negatives in use were mined; None if none were.
     """
 
     training: TrainingConfig
@@ -153,11 +163,14 @@ class _Job:
     base_lineage: Mapping[str, Any]
     write_model: Callable[..., None]
     datasets: Sequence[TokenisedDataSet]
+    unmined: Sequence[TokenisedDataSet]
+    teacher_scores: TeacherScores
     sampler: Sampler
     learner: Learner
     processes: ProcessGroup
     reporter: ProgressReporter
     progress: Progress = field(default_factory=Progress)
+    mined_at: int | None = None
 
     def run(self) -> Progress:
         """Restore the saved state, if there is one, train to the end, and write the model card."""
@@ -176,6 +189,7 @@ class _Job:
         is_main, log_file = self.processes.is_main, self.folder / LOG
         with TrainingLog.open(log_file, self.progress.step, is_main) as training_log:
             while not self.progress.ended:
+                self._mine()
                 self._step(training_log)
         if is_main:
             kind = card_kind(self.training.initialisation.architecture)
@@ -190,6 +204,46 @@ class _Job:
                 where=str(self.folder / MODEL),
                 remedy="restore it, or replace the training run",
             )
+
+    def _mine(self) -> None:
+        """Mine negatives, if the next step needs others.
+
+        The state is saved before, so that a training that is killed meanwhile mines the same ones.
+        """
+        settings, step = self.training.mining, self.progress.step
+        if settings is None or (first := settings.round_at(step)) in (None, self.mined_at):
+            return
+        assert first is not None
+        steps = range(first, min(first + settings.every, self.sampler.steps))
+        folder, log = self.folder / MINED / str(first), self.reporter.log
+        if step == first and step and not folder.exists():
+            self._save_state()
+        with self.processes.main_process_first():
+            if self.processes.is_main and not folder.exists():
+                if step != first:
+                    raise TrainingError(
+                        "the negatives of this training run are missing",
+                        where=str(folder),
+                        remedy="restore them, or replace the training run",
+                    )
+                log(f"step {step:,}: mining negatives")
+                sampler = self._sampler_of(self.unmined)
+                mined = mine(self.learner, self.unmined, sampler, steps, settings, log)
+                write_negatives(folder, mined)
+            mined = read_negatives(folder, len(self.unmined))
+            datasets = list(map(with_negatives, self.unmined, mined))
+            sampler = self._sampler_of(datasets)
+            datasets = with_teacher_targets(datasets, sampler, steps, self.teacher_scores, log)
+        if self.processes.is_main:
+            for other in folder.parent.iterdir():
+                if other != folder:
+                    shutil.rmtree(other)
+        self.learner.use(datasets, sampler)
+        self.mined_at = first
+
+    def _sampler_of(self, datasets: Sequence[TokenisedDataSet]) -> Sampler:
+        training = self.training
+        return Sampler(datasets, training.schedule, training.seed, self.processes.size)
 
     def _step(self, training_log: TrainingLog) -> None:
         """Train one step; then validate or save the state, if either is due."""

@@ -4,6 +4,7 @@
 - `curve.jsonl`: the log with the loss and learning rate of each step, and of each validation
 - `state/`: the training state, from which the run resumes
 - `teachers/`: stored teacher scores
+- `mined/`: the negatives that the steps since the last search use
 - `tokens/`: the token ids of pairs; they are computed again if this is deleted
 - `training.json`: the inputs that identify the run
 """
@@ -23,7 +24,7 @@ from birchbark.train.distributed import ProcessGroup
 from birchbark.train.read_config import rename_old_keys
 
 MODEL, STATE, LOG, IDENTITY = "model", "state", "curve.jsonl", "training.json"
-TEACHERS, TOKENS, LOCK = "teachers", "tokens", "lock"
+TEACHERS, TOKENS, MINED, LOCK = "teachers", "tokens", "mined", "lock"
 
 
 @contextmanager
