@@ -82,7 +82,7 @@ def test_the_loss_is_equation_3_3_of_the_paper(tmp_path: Path) -> None:
 def test_duo_is_trained_validated_and_exported(tmp_path: Path) -> None:
     """Its model works with --duo alone; truncated and uncompared texts are reported."""
     logged: list[str] = []
-    from birchbark.train.training import ProgressReporter
+    from birchbark.train.training_run import ProgressReporter
 
     training = prepare(tmp_path, **LISTS, **{"schedule.steps": 30, "max_length": 16})
     write_pairs(tmp_path / "pairs.tsv", some_pairs(10, texts=12))

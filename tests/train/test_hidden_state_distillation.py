@@ -30,9 +30,10 @@ from birchbark.train.network import HiddenStates, Network
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.sampler import Sampler
 from birchbark.train.teacher_scores import TeacherScores, with_teacher_targets
-from birchbark.train.training import ProgressReporter, train
+from birchbark.train.training import train
 from birchbark.train.training_folder import LOG, MODEL, STATE
 from birchbark.train.training_log import read_log
+from birchbark.train.training_run import ProgressReporter
 from conftest import write_bert
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -168,11 +169,11 @@ def test_a_resumed_distillation_has_the_same_bytes(
     tmp_path: Path, teacher: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Projections are part of the training state."""
-    from birchbark.train import training as module
+    from birchbark.train.training_run import TrainingRun
 
     training = training_of(tmp_path, teacher, **{"schedule.save_every": 2})
     train(training, tmp_path, tmp_path / "whole")
-    step = module._Job._step
+    step = TrainingRun._step
     taken: list[int] = []
 
     def killed(self: Any, training_log: Any) -> None:
@@ -182,7 +183,7 @@ def test_a_resumed_distillation_has_the_same_bytes(
         step(self, training_log)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module._Job, "_step", killed)
+        patch.setattr(TrainingRun, "_step", killed)
         with pytest.raises(KeyboardInterrupt):
             train(training, tmp_path, tmp_path / "killed")
     train(training, tmp_path, tmp_path / "killed")

@@ -22,7 +22,8 @@ from birchbark.train.initialise import open_network
 from birchbark.train.loop import Learner, batches_by_length
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.sampler import Sampler
-from birchbark.train.training import ProgressReporter, train
+from birchbark.train.training import train
+from birchbark.train.training_run import ProgressReporter
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 

@@ -29,8 +29,9 @@ from birchbark.train.masking import Masker, Masking
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.pair_inputs import InputLayout, PairInputs
 from birchbark.train.read_config import read_training
-from birchbark.train.training import ProgressReporter, train
+from birchbark.train.training import train
 from birchbark.train.training_log import read_log
+from birchbark.train.training_run import ProgressReporter
 from conftest import DOCUMENTS, VOCABULARY, write_bert
 
 torch = pytest.importorskip("torch", reason="torch is not installed")

@@ -16,9 +16,10 @@ from tiny_trainings import alone, one_thread, prepare, settings, toml
 
 from birchbark.errors import TrainingError
 from birchbark.train.config import TrainingConfig
-from birchbark.train.training import ProgressReporter, train
+from birchbark.train.training import train
 from birchbark.train.training_folder import LOG
 from birchbark.train.training_log import TrainingLog, read_log
+from birchbark.train.training_run import ProgressReporter
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -37,7 +38,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tiny_trainings import prepare
-from birchbark.train import training as module
+from birchbark.train import training
+from birchbark.train import training_run as module
 from birchbark.train.training_log import TrainingLog
 
 folder, changes, event, step, out = sys.argv[1:]
@@ -65,9 +67,11 @@ progress = [0]
 module.TrainingLog = KilledLog
 if hasattr(module, event):
     setattr(module, event, killing(event))
+if event == "export":
+    training.export = killing("export")
 on_step = lambda done, steps, loss: progress.__setitem__(0, done)
-reporter = module.ProgressReporter(on_step=on_step)
-module.train(prepare(folder, **changes), folder, folder / out, reporter=reporter)
+reporter = training.ProgressReporter(on_step=on_step)
+training.train(prepare(folder, **changes), folder, folder / out, reporter=reporter)
 """
 
 

@@ -20,9 +20,10 @@ from birchbark.records import Pair
 from birchbark.score.load_scorer import load_scorer
 from birchbark.train import training_state as state_module
 from birchbark.train.loop import Learner
-from birchbark.train.training import ProgressReporter, train
+from birchbark.train.training import train
 from birchbark.train.training_folder import remove_training
 from birchbark.train.training_log import TrainingLog
+from birchbark.train.training_run import ProgressReporter
 from conftest import write_bert
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -254,7 +255,7 @@ def test_a_full_disk_leaves_model_and_state_intact(
     before = {part: contents(tmp_path / "out" / part) for part in ("model", "state")}
     with monkeypatch.context() as patch:
         if owner is not state_module:  # otherwise this validation may write no model
-            patch.setattr("birchbark.train.training._Job._validate", lambda *_: True)
+            patch.setattr("birchbark.train.training_run.TrainingRun._validate", lambda *_: True)
         patch.setattr(owner, name, disk_full)
         message = r"out: cannot write the training run: No space left.*\(free disk space"
         with pytest.raises(TrainingError, match=message):

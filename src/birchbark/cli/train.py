@@ -84,7 +84,8 @@ def _train(
 
     shared: the folder of teacher scores and token ids.
     """
-    from birchbark.train.training import ProgressReporter, train
+    from birchbark.train.training import train
+    from birchbark.train.training_run import ProgressReporter
 
     with progress("training") as advance:
         bar = TrainingBar(advance)

@@ -17,9 +17,10 @@ from birchbark.section import Section
 from birchbark.study.workspace import Workspace
 from birchbark.train.config import TrainingConfig
 from birchbark.train.read_config import read_training
-from birchbark.train.training import ProgressReporter, check_device, train, training_versions
+from birchbark.train.training import check_device, train
 from birchbark.train.training_folder import LOG, MODEL, STATE
 from birchbark.train.training_log import read_log
+from birchbark.train.training_run import ProgressReporter, training_versions
 from birchbark.train.training_state import Progress, read_progress
 
 Chain = tuple[TrainingConfig, ...]  # each training run starts from the previous run's model
