@@ -54,21 +54,19 @@ class KilledLog(TrainingLog):
             self._file.flush()
             kill()
 
-def killing(name):
-    function = getattr(module, name)
+def kill_after(owner, name):
+    function = getattr(owner, name)
     def wrapped(*arguments, **named):
         result = function(*arguments, **named)
         if progress[0] >= step:
             kill()
         return result
-    return wrapped
+    setattr(owner, name, wrapped)
 
 progress = [0]
 module.TrainingLog = KilledLog
-if hasattr(module, event):
-    setattr(module, event, killing(event))
-if event == "export":
-    training.export = killing("export")
+if event not in ("loss", "values"):
+    kill_after(training if event == "export" else module, event)
 on_step = lambda done, steps, loss: progress.__setitem__(0, done)
 reporter = training.ProgressReporter(on_step=on_step)
 training.train(prepare(folder, **changes), folder, folder / out, reporter=reporter)
