@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo docs test test-train test-adapters test-page audit fuzz from-zero slow lint bench bench-score bench-topk bench-train bench-tune bench-nearest bench-serve bench-search clean
+.PHONY: demo docs test test-train test-adapters test-page audit fuzz from-zero slow lint bench bench-score bench-topk bench-train bench-train-size bench-tune bench-nearest bench-serve bench-search clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -76,6 +76,10 @@ bench-score: .venv/ready-bench-score .venv/ready-model
 # Training beside transformers' Trainer, on all cores, about an hour; BENCH="--share .1 --rounds 1".
 bench-train: .venv/ready-bench-train .venv/ready-model
 	$(BIN)/python -m benchmarks.training --output benchmarks/RESULTS-TRAINING.md $(BENCH)
+
+# The start of a training on a million pairs, beside the same and sentence-transformers, about 15 minutes.
+bench-train-size: .venv/ready-bench-train .venv/ready-model
+	$(BIN)/python -m benchmarks.training_size --output benchmarks/RESULTS-TRAINING-SIZE.md $(BENCH)
 
 # What exact top-k saves on a collection: DATA holds corpus, queries and judgments.
 DATA ?= ../shared/data/time
