@@ -21,7 +21,6 @@ from birchbark.cli.from_options import (
     stored_scores,
 )
 from birchbark.cli.grouped_help import GroupedCommand
-from birchbark.cli.hit_fields import hit_fields
 from birchbark.cli.options import (
     PATH,
     check_given_options,
@@ -143,6 +142,8 @@ def _model_names(rankers: Sequence[Ranker]) -> list[str]:
 
 def _evidence_lines(query: RerankedQuery) -> Iterator[str]:
     """Yield a line of JSON for each document that was read; `scores` are those of its segments."""
+    from birchbark.pipeline.hit_fields import hit_fields
+
     for hit in query.hits():
         if not hit.scored:
             continue

@@ -15,7 +15,6 @@ from birchbark import defaults
 from birchbark.cli.console import notify, progress, report_stats
 from birchbark.cli.from_options import make_rankers, matching_and_stage, models_on, stored_scores
 from birchbark.cli.grouped_help import GroupedCommand
-from birchbark.cli.hit_fields import hit_fields
 from birchbark.cli.index_attach import report_missing_vectors
 from birchbark.cli.options import (
     check_given_options,
@@ -110,6 +109,7 @@ def command(
 
 
 def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> None:
+    from birchbark.pipeline.hit_fields import hit_fields
     from birchbark.pipeline.reading_summary import reading_summary
     from birchbark.show.terminal import show_hits
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats
+from birchbark.pipeline.hit_fields import evidence_fields, hit_fields
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_summary import reading_summary
-from birchbark.records import Document, Segment, page_number
+from birchbark.records import Document
 from birchbark.serve.schemas import (
     DocumentResponse,
     EvidenceResponse,
     HitResponse,
     SearchResponse,
-    SegmentResponse,
     Timings,
 )
 
@@ -39,20 +39,9 @@ def serialize_answer(
 
 def serialize_hit(hit: Hit) -> HitResponse:
     """Convert a hit; each segment gets the text around it as context."""
-    contents, shown = hit.document.contents, hit.snippet
+    document = hit.document
     return HitResponse(
-        doc_id=hit.document.doc_id,
-        title=hit.document.title,
-        score=hit.score,
-        first_stage=hit.first_stage,
-        embedding=hit.embedding,
-        evidence=hit.evidence,
-        compared=hit.compared,
-        scored=hit.scored,
-        lead=hit.document.text[:LEAD],
-        source=_source(hit.document),
-        segments=[_serialize_evidence(contents, evidence) for evidence in hit.segments],
-        snippet=_serialize_segment(contents, shown.segment, shown.marks) if shown else None,
+        **hit_fields(hit, CONTEXT), lead=document.text[:LEAD], source=_source(document)
     )
 
 
@@ -80,28 +69,7 @@ def serialize_document(
         contents=contents,
         segments=None
         if ordered is None
-        else [_serialize_evidence(contents, evidence, context=0) for evidence in ordered],
+        else [EvidenceResponse(**evidence_fields(contents, e, 0)) for e in ordered],
         segment_count=stats.segments if stats else None,
         unsplit_characters=stats.unsplit_characters if stats else None,
-    )
-
-
-def _serialize_evidence(
-    contents: str, evidence: Evidence, context: int = CONTEXT
-) -> EvidenceResponse:
-    segment = _serialize_segment(contents, evidence.segment, evidence.marks, context)
-    return EvidenceResponse(**dict(segment), score=evidence.score, weight=evidence.weight)
-
-
-def _serialize_segment(
-    contents: str, segment: Segment, marks: Sequence[tuple[int, int]], context: int = CONTEXT
-) -> SegmentResponse:
-    return SegmentResponse(
-        start=segment.start,
-        end=segment.end,
-        text=segment.text,
-        page=page_number(contents, segment.start),
-        before=contents[max(0, segment.start - context) : segment.start],
-        after=contents[segment.end : segment.end + context],
-        marks=list(marks),
     )
