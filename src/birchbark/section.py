@@ -90,6 +90,13 @@ class Section:
             )
         return value
 
+    def count(self, key: str, default: Any = REQUIRED) -> str:
+        """Return an integer of 1 or more as a string, or a non-empty string, such as `all`."""
+        if isinstance(self._table.get(key), str):
+            return self.text(key, default)
+        value = self.integer(key, default, minimum=1)
+        return value if value is default else str(value)
+
     def integers(self, key: str, default: tuple[int, ...], *, minimum: int = 0) -> tuple[int, ...]:
         """Return one integer or a strictly ascending list of integers, as a tuple.
 

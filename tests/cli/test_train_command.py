@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -134,6 +135,28 @@ def test_distilling_needs_a_teacher(here: Path) -> None:
     done = birchbark("distill", "tiny.toml", "--output", "out")
     assert done.exit_code == 0, done.output
     assert (here / "out" / "model" / "model.safetensors").exists()
+
+
+def test_a_failed_training_is_the_last_of_a_grid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if the lowest value is the best."""
+    needs_torch()
+    from birchbark.cli import train as module
+    from birchbark.train.training_state import Progress
+
+    for sign in (1.0, -1.0):
+        measured = SimpleNamespace(lowest_is_best=sign > 0)
+        training = SimpleNamespace(validation=measured)
+        results = [
+            (SimpleNamespace(settings={"seed": best}, training=training), Progress(best=best), 1.0)
+            for best in (0.5, None, 0.25, -1.0)
+        ]
+        module._print_grid(results, tmp_path)  # type: ignore[arg-type]
+        seeds = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()[1:]]
+        assert seeds == (["-1.0", "0.25", "0.5"] if sign > 0 else ["0.5", "0.25", "-1.0"]) + [
+            "None"
+        ]
 
 
 def test_grid_continues_after_a_failed_training(here: Path) -> None:

@@ -191,6 +191,12 @@ def test_options_of_an_embedding_need_one(tmp_path: Path, option: str) -> None:
     file.write_text(f"[[stage]]\n{option}\n")
     (options,) = read_stages(file, StageOptions())
     assert str(getattr(options, name)) in option
+    file.write_text("[[stage]]\nread_segments = 3\nread_pairs = 'all'\n")
+    (options,) = read_stages(file, StageOptions())
+    assert (options.read_segments, options.read_pairs) == ("3", "all")
+    file.write_text("[[stage]]\nread_segments = 0\n")
+    with pytest.raises(InputError, match=r"read_segments: out of range: expected 1 or more"):
+        read_stages(file, StageOptions())
     file.write_text("[[stage]]\nread_documents = '0'\n")
     with pytest.raises(InputError, match="read_documents is not a number: expected 1 or more, or"):
         read_stages(file, StageOptions())

@@ -39,8 +39,9 @@ command.add_command(
 
         This is RelEmb (Rau, Kondylidis and Kamps, TREC 2020). In CONFIG, masked.query is the
         probability that tokens are masked in the query rather than the passage (the example uses
-        0.8); masked.share is the share of that side's tokens to mask. Pairs that are not relevant
-        are skipped. Fine-tune the resulting model with `birchbark train` and base = OUTPUT/model.
+        0.8); masked.share is the share of that side's tokens that are predicted, of which four in
+        five are masked. Pairs that are not relevant are skipped. Fine-tune the resulting model with
+        `birchbark train` and base = OUTPUT/model.
         """,
         example="birchbark pretrain relemb training/relemb.toml --output relemb",
         short_help="Predict query tokens from passages, and vice versa.",

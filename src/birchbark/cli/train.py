@@ -166,7 +166,12 @@ def _print_grid(results: Sequence[tuple[Variant, Progress, float]], output: Path
     """Print the results of the grid as a table, best variant first, and write them to grid.json."""
     keys = list(results[0][0].settings)
     sign = 1 if results[0][0].training.validation.lowest_is_best else -1
-    ordered = sorted(results, key=lambda result: sign * (result[1].best or 0.0))
+
+    def position(result: tuple[Variant, Progress, float]) -> tuple[bool, float]:
+        best = result[1].best
+        return best is None, sign * (best or 0.0)
+
+    ordered = sorted(results, key=position)
     click.echo("\t".join([*keys, "best", "step", "steps", "seconds"]))
     for variant, result, seconds in ordered:
         best = "" if result.best is None else f"{result.best:.4f}"

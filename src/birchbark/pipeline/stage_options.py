@@ -28,6 +28,7 @@ INTEGERS = (
     "duo_depth",
     "duo_max_comparisons",
 )
+COUNTS = ("read_segments", "read_documents", "read_pairs", "embed_segments")  # integers or ALL
 NUMBERS = ("first_stage_weight", "embedding_weight")
 CHOICES = {
     "first_stage_scale": tuple(str(scale.value) for scale in Scale),
@@ -102,7 +103,7 @@ class StageOptions:
                 found=str(self.duo_depth),
             )
         check_embedding(given, [self], spell)
-        for name in ("read_segments", "read_documents", "read_pairs", "embed_segments"):
+        for name in COUNTS:
             if text := getattr(self, name):
                 parse_count(text, spell(name))
         parse_pairwise(self.duo_aggregate)
@@ -153,6 +154,8 @@ def read_stages(path: Path, default: StageOptions) -> list[StageOptions]:
 def _value(section: Section, name: str, default: Any) -> Any:
     if name in INTEGERS:
         return section.integer(name, default, minimum=1)
+    if name in COUNTS:
+        return section.count(name, default)
     if name in NUMBERS:
         return section.number(name, default)
     if name in CHOICES:
