@@ -65,7 +65,7 @@ def test_a_collection_of_another_set_is_refused() -> None:
         list(judged_pairs(QUERIES, Qrels({"1": {"d9": 1}}), [BEES], Intake()))
     assert str(caught.value) == (
         "no judged document is in the collection: expected documents like d9 "
-        "(do judgments and collection belong together?)"
+        "(check that judgments and collection have the same document ids)"
     )
 
 

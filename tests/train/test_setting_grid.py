@@ -97,7 +97,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"model__layers": 0}, "model.layers: out of range"),
     ({"objective__kind": "hinge"}, "objective: unknown objective 'hinge'"),
     ({"objective__kind": "soft"}, "objective: objective soft needs a teacher"),
-    ({"objective__teacher": "big"}, "objective: objective pointwise has no teacher"),
+    ({"objective__teacher": "big"}, "objective: objective pointwise takes no teacher"),
     ({"objective__kind": "ranknet"}, r"data\[1\]: objective ranknet compares texts.*positive"),
     ({"lists": {"each": "query", "texts": 1}}, "lists: 1 texts per list"),
     ({"data": []}, "data: data sets are missing"),
@@ -110,7 +110,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"data__objective": {"kind": "soft"}}, r"data\[1\].objective: objective soft needs a teacher"),
     ({"objective": {"kind": "softmax", "margin": 3}}, "objective.margin: unknown key"),
     ({"objective": {"kind": "softmax", "scale": 3}}, "objective.scale: unknown key"),
-    ({"objective": {"kind": "ranknet", "teacher": "x"}}, "objective ranknet has no teacher"),
+    ({"objective": {"kind": "ranknet", "teacher": "x"}}, "objective ranknet takes no teacher"),
     ({"objective": []}, r"tiny.toml: no objective: expected an objective, or a table \[match\]"),
     ({"match": {"teacher": "x", "hidden": -1}}, "match: hidden is out of range"),
     (

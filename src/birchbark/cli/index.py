@@ -150,7 +150,7 @@ def build(
     trec    <DOC>…</DOC>, a file or a folder of files
     folder  text, Markdown, HTML, source code and, with pip install 'birchbark[files]', PDF, Word,
             EPUB, manual pages and more: one document per file
-    beir    a folder with corpus.jsonl, as BEIR has it
+    beir    a folder with corpus.jsonl, in BEIR's layout
     nyt     The New York Times Annotated Corpus: folders, XML files or archives
     wapo    the TREC Washington Post Collection, one object per line
     cord19  metadata.csv of CORD-19, with the full texts beside it

@@ -26,7 +26,7 @@ BEIR_CORPUS = "corpus.jsonl"
 
 def _read_beir(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """Yield the documents of a folder in BEIR's layout, which also has queries and qrels."""
-    intake.note(f"only {BEIR_CORPUS} read, as BEIR has it; --format folder reads all files")
+    intake.note(f"only {BEIR_CORPUS} is read, as in BEIR; --format folder reads all files")
     return read_jsonl(path / BEIR_CORPUS, intake)
 
 

@@ -5,7 +5,7 @@ float32, scores agree to about 1e-6, but not to the last bit. The last bits of a
 depend on the batch (docs/explanation/determinism.md).
 
 In bf16 and fp16, the matrix products of embedding layer and encoder are computed in 16 bits, norms
-and softmax in float32, as torch's autocast has it. The head, after the last norm, is computed in
+and softmax in float32, by torch's autocast. The head, after the last norm, is computed in
 float32, because bf16 would make the scores of many texts equal.
 """
 

@@ -59,7 +59,7 @@ def judged_pairs(
         raise InputError(
             "no judged document is in the collection",
             wanted=f"documents like {next(iter(pending))}" if pending else "documents with text",
-            remedy="do judgments and collection belong together?",
+            remedy="check that judgments and collection have the same document ids",
         )
 
 
@@ -75,7 +75,7 @@ def qrels_of_queries(qrels: Qrels, query_ids: Iterable[str], intake: Intake) -> 
     if not any(kept.values()):
         raise InputError(
             "no judgment belongs to one of these queries",
-            remedy="do queries and judgments belong together?",
+            remedy="check that queries and judgments have the same query ids",
         )
     return Qrels(kept)
 

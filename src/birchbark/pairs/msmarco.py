@@ -145,7 +145,9 @@ def _checked(positive: Pair, negative: Pair) -> tuple[Pair, Pair]:
 
 
 def _unknown(kind: str, record_id: str, where: str) -> InputError:
-    return InputError(f"{kind} {record_id} is not {where}", remedy="do the files belong together?")
+    return InputError(
+        f"{kind} {record_id} is not {where}", remedy="check that these files have the same ids"
+    )
 
 
 def _require_some(triples: int, path: Path, intake: Intake) -> None:

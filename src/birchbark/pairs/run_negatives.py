@@ -47,7 +47,7 @@ class RankRange:
             raise InputError(
                 "the run ranks nothing for the judged queries",
                 found=f"{len(run.rankings)} queries without judgments",
-                remedy="do run and judgments belong together?",
+                remedy="check that run and judgments have the same query ids",
             )
         if deepest < self.first:
             raise InputError(

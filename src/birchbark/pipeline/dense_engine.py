@@ -71,7 +71,7 @@ class VectorMatch:
 
     @property
     def used(self) -> bool:
-        """Whether vectors are used, be it to find candidates or to score them."""
+        """Whether vectors are used, whether to find candidates or to score them."""
         return self.cosine or self.count != 0
 
     def nearest(self, depth: int) -> int:

@@ -46,8 +46,8 @@ def fitting_set(
 def in_own_set(computation: Precomputation, attachments: Attachments) -> Precomputation:
     """Return a computation of vectors under the name that its set has, or gets, in an index.
 
-    It replaces a set of the same segments by the same model, be it of another version or of other
-    bits. Computations of other attachments are returned as they are.
+    It replaces a set of the same segments by the same model, even if their version or
+    number of bits differs. Computations of other attachments are returned as they are.
     """
     if not is_vectors(computation.name):
         return computation

@@ -158,7 +158,7 @@ def _loss_term(section: Section) -> LossTerm:
             raise InputError(f"objective {objective.kind} needs a teacher")
         return LossTerm(objective, None, weight)
     if not (objective.needs_teacher or objective.can_use_teacher):
-        raise InputError(f"objective {objective.kind} has no teacher")
+        raise InputError(f"objective {objective.kind} takes no teacher")
     models = section.text_or_texts("teacher")
     scale, shift = 1.0, 0.0
     if objective.needs_teacher:
