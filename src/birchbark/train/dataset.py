@@ -95,14 +95,13 @@ def load_datasets(
         used = len(training_pairs.pairs.queries) + len(heldout_pairs.pairs.queries)
         unused = len(whole.table.queries) - used
         _check_passages(training, config, training_pairs.pairs)
-        _log_pairs(config.name, training_pairs, heldout_pairs, training.max_length, log)
-        _log_skipped(config.name, whole, unused, log)
         facts = _source_facts(config, root, files) | {
             "skipped": whole.skipped,
             "queries_left_aside": unused,
-            "learnt": training_pairs.counts,
-            "held": heldout_pairs.counts,
+            "learnt": _logged(config.name, training_pairs, training.max_length, "train", log),
+            "held": _logged(config.name, heldout_pairs, training.max_length, "validate", log),
         }
+        _log_skipped(config.name, whole, unused, log)
         targets = (training_pairs.pairs.grades,) * len(config.loss_terms)
         datasets.append(
             TokenisedDataSet(config, training_pairs, targets, heldout_pairs, chunks.folder, facts)
@@ -236,30 +235,32 @@ def _relevant_pairs(
         yield from usable
 
 
-def _log_pairs(
-    name: str, training_pairs: PairInputs, heldout_pairs: PairInputs, max_length: int, log: Log
-) -> None:
-    for inputs, use in ((training_pairs, "to train on"), (heldout_pairs, "to validate on")):
-        if not (pairs := len(inputs.pairs)):
-            continue
-        details = ""
-        if (passages := len(inputs.pairs.text)) > pairs:
-            details += f", {passages / pairs:.1f} passages each"
-        if truncated := inputs.truncated:
-            details += f"; {truncated:,} are truncated at {max_length} tokens"
-        if shortened := inputs.shortened:
-            details += f"; of {shortened:,} only the first {inputs.max_passages} passages are read"
-        texts_only = inputs.layout is InputLayout.TEXT
-        unit, group = ("texts", "documents") if texts_only else ("pairs", "queries")
-        log(f"{name}: {pairs:,} {unit} of {len(inputs.pairs.queries):,} {group} {use}{details}")
-    not_compared = sum(
-        max(0, len(indices) - MAX_COMPARED) for indices in heldout_pairs.pairs.by_query
-    )
-    if heldout_pairs.layout is InputLayout.TWO_TEXTS and not_compared:
-        log(
-            f"{name}: {not_compared:,} of them are ignored in validation: "
-            f"at most {MAX_COMPARED} texts per query are compared"
-        )
+def _logged(name: str, inputs: PairInputs, max_length: int, use: str, log: Log) -> dict[str, int]:
+    """Log how many pairs there are, and how many are truncated; return the counts of the inputs.
+
+    use: what they are used for, `train` or `validate`.
+    """
+    counts = inputs.counts
+    if not (pairs := counts["pairs"]):
+        return counts
+    details = ""
+    if passages := counts.get("passages"):
+        details += f", {passages / pairs:.1f} passages each"
+    if truncated := counts["cut"]:
+        details += f"; {truncated:,} are truncated at {max_length} tokens"
+    if shortened := counts.get("shortened"):
+        details += f"; of {shortened:,} only the first {inputs.max_passages} passages are read"
+    texts_only = inputs.layout is InputLayout.TEXT
+    unit, group = ("texts", "documents") if texts_only else ("pairs", "queries")
+    log(f"{name}: {pairs:,} {unit} of {counts['queries']:,} {group} to {use} on{details}")
+    if use == "validate" and inputs.layout is InputLayout.TWO_TEXTS:
+        sizes = np.diff(inputs.pairs.by_query.ends, prepend=0)  # (queries,)
+        if not_compared := int(np.maximum(0, sizes - MAX_COMPARED).sum()):
+            log(
+                f"{name}: {not_compared:,} of them are ignored in validation: "
+                f"at most {MAX_COMPARED} texts per query are compared"
+            )
+    return counts
 
 
 def _log_skipped(name: str, pairs: PreparedPairs, unused_queries: int, log: Log) -> None:
