@@ -77,7 +77,7 @@ bench-score: .venv/ready-bench-score .venv/ready-model
 bench-train: .venv/ready-bench-train .venv/ready-model
 	$(BIN)/python -m benchmarks.training --output benchmarks/RESULTS-TRAINING.md $(BENCH)
 
-# The start of a training on a million pairs, beside the same and sentence-transformers, about 15 minutes.
+# The start of a training on a million pairs, beside transformers' Trainer and sentence-transformers; 15 minutes.
 bench-train-size: .venv/ready-bench-train .venv/ready-model
 	$(BIN)/python -m benchmarks.training_size --output benchmarks/RESULTS-TRAINING-SIZE.md $(BENCH)
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.peer import Peer
 from benchmarks.score_model import PLAIN, QUANTISED
 
 Score = Callable[[str, Sequence[str]], Any]
@@ -25,21 +24,10 @@ FLASHRANK = "ms-marco-TinyBERT-L-2-v2"  # a name that FlashRank accepts; the wei
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreEngine:
-    """A way to score. packages: required packages; the version of the first one is reported."""
+class ScoreEngine(Peer):
+    """A way to score."""
 
-    packages: tuple[str, ...]
     load: Callable[[Path, int], Score]
-
-    @property
-    def installed(self) -> bool:
-        """Whether its packages are installed."""
-        return all(find_spec(name.replace("-", "_")) for name in self.packages)
-
-    @property
-    def version(self) -> str:
-        """The version of its first package."""
-        return version(self.packages[0])
 
 
 def _birchbark(precision: str) -> Callable[[Path, int], Score]:

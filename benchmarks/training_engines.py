@@ -12,10 +12,10 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from benchmarks.peer import Peer
 
 SEED, BATCH = 1, 32
 MAX_TOKENS = 512  # per input, including special tokens
@@ -51,21 +51,10 @@ Train = Callable[[TrainingTask], TrainingResult]
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingEngine:
-    """A way to train. packages: required packages; the version of the first one is reported."""
+class TrainingEngine(Peer):
+    """A way to train."""
 
-    packages: tuple[str, ...]
     train: Train
-
-    @property
-    def installed(self) -> bool:
-        """Whether its packages are installed."""
-        return all(find_spec(name) for name in self.packages)
-
-    @property
-    def version(self) -> str:
-        """The version of its first package."""
-        return version(self.packages[0])
 
 
 def _birchbark(precision: str) -> Train:

@@ -14,10 +14,10 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from benchmarks.peer import Peer
 
 STEPS, BATCH = 6, 32
 MAX_TOKENS = 160
@@ -25,25 +25,14 @@ Step = Callable[[], None]  # called after each step
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
-    """A way to train. packages: required packages; the version of the first one is reported.
+class Loop(Peer):
+    """A way to train.
 
     train: trains STEPS steps on a TSV file, given the model, the file, a folder for caches and what
     to call after each step.
     """
 
-    packages: tuple[str, ...]
     train: Callable[[Path, Path, Path, Step], None]
-
-    @property
-    def installed(self) -> bool:
-        """Whether its packages are installed."""
-        return all(find_spec(name.replace("-", "_")) for name in self.packages)
-
-    @property
-    def version(self) -> str:
-        """The version of its first package."""
-        return version(self.packages[0])
 
 
 def _birchbark(model: Path, pairs: Path, caches: Path, on_step: Step) -> None:

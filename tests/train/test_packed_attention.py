@@ -20,7 +20,7 @@ from birchbark.train.packed_inputs import Spans  # noqa: E402
 HEADS, WIDTH = 3, 24
 LENGTHS = [2, 5, 5, 9]
 STARTS = np.cumsum([0, *LENGTHS[:-1]])
-SPANS = Spans(((1, 2), (2, 5), (1, 9)), torch.from_numpy(STARTS))
+SPANS = Spans(((1, 2), (2, 5), (1, 9)), torch.from_numpy(np.append(STARTS, sum(LENGTHS))))
 
 
 def expected(query: Any, key: Any, value: Any) -> Any:
@@ -66,7 +66,7 @@ def test_attention_equals_its_definition(compute: Any, single: bool) -> None:
 def test_attention_weights_are_dropped(compute: Any) -> None:
     """About as many as asked for; the others are scaled, so that their mean stays."""
     torch.manual_seed(0)
-    spans = Spans(((2000, 4),), torch.arange(0, 8000, 4))
+    spans = Spans(((2000, 4),), torch.arange(0, 8001, 4))
     query, key = (torch.zeros(8000, 1) for _ in range(2))
     dropped = compute(query, key, torch.ones(8000, 1), spans, 1, 0.25)
     assert set(np.round(np.unique(dropped) * 3).astype(int)) == {0, 1, 2, 3, 4}

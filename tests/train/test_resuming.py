@@ -94,19 +94,25 @@ def results(out: Path) -> dict[str, Any]:
     }
 
 
+def killed(folder: Path, changes: dict[str, Any], event: str, step: int) -> Path:
+    """Train until `event` of `step` kills the process, and return the training's folder."""
+    out = folder / f"{event} {step} {'mining' in changes}"
+    process = subprocess.run(
+        [sys.executable, "-c", KILLED, folder, repr(changes), event, str(step), out.name],
+        env=alone(),
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == -signal.SIGKILL, process.stderr
+    return out
+
+
 @pytest.mark.parametrize(
     ("event", "step"), [("loss", 2), ("loss", 5), ("values", 9), ("export", 1), ("save_state", 9)]
 )
 def test_kill_9_changes_no_byte(event: str, step: int, uninterrupted: Path) -> None:
     """A run that is killed between any two writes can resume; an incomplete log line is dropped."""
-    out = uninterrupted / f"{event} {step}"
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, uninterrupted, repr(SETTINGS), event, str(step), out.name],
-        env=alone(),
-        capture_output=True,
-        text=True,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    out = killed(uninterrupted, SETTINGS, event, step)
     assert len(read_log(out / "curve.jsonl")) < 14
     messages: list[str] = []
     with one_thread():
@@ -128,14 +134,8 @@ def test_kill_9_changes_no_byte_of_a_run_with_mining(
     event: str, step: int, uninterrupted: Path
 ) -> None:
     """The same negatives are mined again, or read."""
-    changes, out = SETTINGS | MINING, uninterrupted / f"mining {event} {step}"
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, uninterrupted, repr(changes), event, str(step), out.name],
-        env=alone(),
-        capture_output=True,
-        text=True,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    changes = SETTINGS | MINING
+    out = killed(uninterrupted, changes, event, step)
     with one_thread():
         train(prepare(uninterrupted, **changes), uninterrupted, out)
     assert results(out) == results(uninterrupted / "mining")

@@ -46,9 +46,7 @@ def attend_packed(
     import torch
     from torch.nn.functional import scaled_dot_product_attention
 
-    ends = torch.tensor([len(key)], device=key.device)
-    offsets = torch.cat([spans.starts, ends])  # (N + 1,)
-    longest = spans.groups[-1][1]
+    offsets, longest = spans.offsets, spans.groups[-1][1]
     single = len(query) < len(key)
     query_offsets = torch.arange(len(offsets), device=key.device) if single else offsets
 

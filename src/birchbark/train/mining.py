@@ -27,7 +27,7 @@ from birchbark.train.config import MiningSettings
 from birchbark.train.dataset import Log, TokenisedDataSet
 from birchbark.train.loop import Learner, batches_by_length
 from birchbark.train.packed_inputs import PackedInputs
-from birchbark.train.pair_inputs import PairInputs
+from birchbark.train.pair_inputs import InputLayout, PairInputs
 from birchbark.train.sampler import Sampler
 from birchbark.train.validation import score_pairs
 
@@ -48,13 +48,17 @@ def mine(
 ) -> list[Negatives]:
     """Return, per data set, the negatives of all queries that `steps` use.
 
-    datasets, sampler: as they are without mining. Queries without a text of grade 0 are left out.
+    datasets, sampler: as they are without mining. Queries without a text of grade 0 are left out,
+    and counted in the log.
     """
     mined = []
     for dataset, sampled in zip(datasets, sampler.sampled_pairs(steps), strict=True):
         pairs = dataset.training_pairs.pairs
         has_negatives = pairs.lowest_grades == 0  # (queries,)
         queries = np.unique(pairs.query[sampled])
+        if kept := int((~has_negatives[queries]).sum()):
+            name = dataset.config.name
+            log(f"{name}: {kept:,} queries without a text of grade 0 keep their texts")
         queries = queries[has_negatives[queries]]
         mined.append(_hardest(learner, dataset, queries, settings, log))
     return mined
@@ -149,12 +153,12 @@ def _candidates(
 ) -> Negatives:
     """Return up to `depth` texts for each query that are not paired with it."""
     pairs = dataset.training_pairs.pairs
-    is_usable = _first_pairs(pairs) >= 0  # (texts,): not those of held-out queries alone
+    first_pairs = _first_pairs(pairs)  # −1: texts of held-out queries alone
     ranked: Iterable[Indices]
-    if dataset.training_pairs.layout.is_separate:
-        ranked = _nearest(learner, dataset.training_pairs, queries, depth, is_usable)
+    if dataset.training_pairs.layout is InputLayout.SEPARATE:
+        ranked = _nearest(learner, dataset.training_pairs, queries, depth, first_pairs)
     else:
-        ranked = _by_bm25(dataset, queries, depth, is_usable)
+        ranked = _by_bm25(dataset, queries, depth, first_pairs >= 0)
     found = []
     for query, texts in zip(queries.tolist(), ranked, strict=True):
         known = pairs.text[pairs.by_query[query]]
@@ -184,19 +188,22 @@ def _nearest(
     inputs: PairInputs,
     queries: Indices,
     depth: int,
-    is_usable: NDArray[np.bool_],
+    first_pairs: Indices,
 ) -> list[Indices]:
-    """Return the texts whose vectors are nearest to that of each query."""
+    """Return the texts whose vectors are nearest to that of each query.
+
+    first_pairs: the first pair with each text (texts,); texts with −1 are left out.
+    """
     pairs = inputs.pairs
     first_pair = np.full(len(pairs.queries), -1)
     first_pair[pairs.query[::-1]] = np.arange(len(pairs))[::-1]
     of_queries = _vectors(learner, inputs, first_pair[queries], which=0)  # (queries, H)
-    usable = np.flatnonzero(is_usable)
+    usable = np.flatnonzero(first_pairs >= 0)
     nearest = np.zeros((len(queries), 0), np.int64)
     similarity = np.zeros((len(queries), 0), np.float32)
     for start in range(0, len(usable), TEXTS_PER_BLOCK):
         block = usable[start : start + TEXTS_PER_BLOCK]
-        vectors = _vectors(learner, inputs, _first_pairs(pairs)[block], which=1)
+        vectors = _vectors(learner, inputs, first_pairs[block], which=1)
         nearest = np.hstack([nearest, np.broadcast_to(block, (len(queries), len(block)))])
         similarity = np.hstack([similarity, of_queries @ vectors.T])
         best = np.argsort(-similarity, axis=1, kind="stable")[:, :depth]

@@ -17,11 +17,16 @@ class Spans:
     """Where N inputs are in a row of T tokens, sorted by length, shortest first.
 
     groups: the number of inputs of each length, and this length.
-    starts: the position of each input's first token in the row (N,).
+    offsets: the position of each input's first token in the row, then T; (N + 1,).
     """
 
     groups: tuple[tuple[int, int], ...]
-    starts: Any
+    offsets: Any
+
+    @property
+    def starts(self) -> Any:
+        """The position of each input's first token in the row (N,)."""
+        return self.offsets[:-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +59,18 @@ class PackedInputs:
         lengths = np.array([len(ids) for ids, _ in pairs])  # (N,)
         order = np.argsort(lengths, kind="stable")
         ordered = lengths[order]
-        starts = np.cumsum(ordered) - ordered
+        offsets = np.concatenate([[0], np.cumsum(ordered)])  # (N + 1,)
         arrays = (
             np.concatenate([pairs[i][0] for i in order]).astype(np.int64),  # (T,)
             np.concatenate([pairs[i][1] for i in order]).astype(np.int64),  # (T,)
-            np.arange(ordered.sum()) - np.repeat(starts, ordered),  # (T,)
-            starts,  # (N,)
+            np.arange(ordered.sum()) - np.repeat(offsets[:-1], ordered),  # (T,)
+            offsets,
             order,  # (N,)
         )
-        ids, types, positions, first, indices = (torch.from_numpy(a).to(device) for a in arrays)
+        ids, types, positions, ends, indices = (torch.from_numpy(a).to(device) for a in arrays)
         groups = tuple((len(list(equal)), int(length)) for length, equal in groupby(ordered))
         counts = tuple(documents) or (1,) * len(pairs)
-        return cls(ids, types, positions, Spans(groups, first), indices, counts)
+        return cls(ids, types, positions, Spans(groups, ends), indices, counts)
 
     def split(self, tokens: Any) -> Iterator[Any]:
         """Split `tokens` (T, …) into one tensor (inputs, L, …) per length."""

@@ -26,11 +26,6 @@ class InputLayout(Enum):
     TEXT = "a text"
     SEPARATE = "a query or a text: two inputs per pair"
 
-    @property
-    def is_separate(self) -> bool:
-        """Whether query and text are in inputs of their own, as for bi-encoders."""
-        return self is InputLayout.SEPARATE
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairInputs:
