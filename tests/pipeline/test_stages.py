@@ -18,6 +18,7 @@ from birchbark.combine.aggregate import Max, Mean, Top
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
+from birchbark.pipeline.answer import Answer
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
@@ -118,6 +119,29 @@ def test_top_is_the_head_of_the_full_ranking(
         read = set(every[: max(ranker.depth for ranker in rankers)])
         assert all(hit.scored for hit in hits if hit.document.doc_id in read)
         assert all(hit.scored == bool(hit.segments) or not hit.evidence for hit in hits)
+
+
+@pytest.mark.parametrize("scale", Scale)
+def test_below_the_depth_a_hit_has_its_share_of_the_first_stage(
+    engine: IndexEngine, run: Run, scale: Scale
+) -> None:
+    """It is scaled as the candidates are, so that no number is made up."""
+    ranker = Ranker(WordScorer(), sentences, Max(), Interpolation(0.3, scale), depth=3)
+    answers: list[Answer] = []
+    for query in QUERIES:
+        own = dict(run.rankings[query.query_id])
+        answers.clear()
+        search(engine, query.text, ranker, 12, on_progress=lambda a: answers.append(a()))
+        for answer in (answers[0], search(engine, query.text, ranker, 12)):
+            scores = [own[hit.document.doc_id] for hit in answer.hits]
+            candidates = sorted(own.values())[-3:]
+            low = candidates[0] if scale is Scale.MINMAX else 0
+            span = 1 if scale is Scale.RAW else candidates[-1] - low
+            shares = [hit.first_stage for hit in answer.hits]
+            assert shares == pytest.approx([0.3 * (s - low) / (span or np.inf) for s in scores])
+            unread = [hit for hit in answer.hits if not hit.scored]
+            assert len(unread) >= 9
+            assert all(hit.score == hit.first_stage for hit in unread)
 
 
 def test_without_a_stage(engine: IndexEngine, run: Run) -> None:

@@ -80,6 +80,23 @@ def test_a_student_equal_to_its_teacher_has_no_loss(teacher: Path) -> None:
         assert (losses(same, HiddenStateSettings(str(teacher), **others), teacher) > 1e-4).all()
 
 
+def test_attention_scores_that_are_not_compared_are_not_kept(teacher: Path) -> None:
+    """Attention is then computed by the fused kernel; losses and logits stay the same."""
+    student, settings = (
+        network_of(teacher, layers=2),
+        HiddenStateSettings(str(teacher), attention=0),
+    )
+    distillation = HiddenStateDistillation(
+        settings, student, CheckpointTokenizer(Checkpoint.open(teacher)), 16, 0
+    )
+    states = HiddenStates(distillation.keeps_attention)
+    logits = student.training_logits(INPUTS, states)
+    assert states.attention == []
+    torch.testing.assert_close(logits, student.training_logits(INPUTS, HiddenStates()))
+    expected = losses(student, settings, teacher)
+    torch.testing.assert_close(distillation.losses(INPUTS, states), expected)
+
+
 def test_hidden_states_equal_those_of_transformers(teacher: Path) -> None:
     """So do embeddings and attention; recording them does not change logits."""
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Make training pairs from people's questions: each question with the passages that answer it, and
 # with passages that do not, although BM25 and an embedding model rank them high in the pool of all
-# sets. Takes half an hour on two cores, and 1.5 GB of disk. Pair files that exist already are not
-# made again, so that the script can be interrupted.
+# sets. Takes 1.5 GB of disk, and half an hour on two cores with AVX-512, twice that without. Pair
+# files that exist already are not made again, so that the script can be interrupted.
 # Run: bash training/default/pool.sh ../shared/data questions; then train with the configuration of
-# this folder, with --data questions.
+# this folder, with --data questions. With a third argument, bm25, no embedding model reads the pool:
+# negatives are those that BM25 ranks high, and pairs of nearest sentences are not made. This takes a
+# few minutes, and suffices for a model that learns from the scores of another (../small.toml).
 set -euo pipefail
-data=$1 work=$2 here=$(dirname "$0")
+data=$1 work=$2 negatives=${3:-embedding} here=$(dirname "$0")
 mkdir -p "$work"
 
 # Every n-th question of a set.
@@ -19,10 +21,10 @@ if [ ! -e "$work/pool.index" ]; then
     | awk -F'"' '!seen[$4]++' >> "$work/pool.jsonl" # topics of both years share passages
   birchbark index "$work/pool.jsonl" --to "$work/pool.index"
 fi
-birchbark index attach "$work/pool.index" --vectors birchbark-embedding-l6 --segments whole
+[ "$negatives" = bm25 ] || birchbark index attach "$work/pool.index" --vectors birchbark-embedding-l6 --segments whole
 
 # Ten negatives per question: of its first 60 passages by BM25, ten of the 25 that the embedding model
-# ranks highest. Those that a teacher finds relevant are left out in training. Grade 1 of MEDIQA is
+# ranks highest (or BM25). Those that a teacher finds relevant are left out in training. Grade 1 of MEDIQA is
 # "related", which is not an answer. Of the large sets, and of those with few passages, every second
 # to fifth question is used.
 for path in "$data"/qa/*/; do
@@ -38,15 +40,19 @@ for path in "$data"/qa/*/; do
   every "$name" "$each" > "$work/$name.queries"
   awk -v least="$answers" '{ print $1, $2, $3, ($4 < least ? 0 : $4) }' "$path/qrels.txt" > "$work/$name.qrels"
   birchbark retrieve "$work/pool.index" --queries "$work/$name.queries" --depth 60 --output "$work/$name.bm25.run"
-  birchbark rerank "$work/pool.index" --run "$work/$name.bm25.run" --queries "$work/$name.queries" \
-    --model birchbark-embedding-l6 --segments whole --read-segments all --aggregate max --first-stage-weight 0 \
-    --depth 60 --output "$work/$name.run"
+  if [ "$negatives" = bm25 ]; then
+    cp "$work/$name.bm25.run" "$work/$name.run"
+  else
+    birchbark rerank "$work/pool.index" --run "$work/$name.bm25.run" --queries "$work/$name.queries" \
+      --model birchbark-embedding-l6 --segments whole --read-segments all --aggregate max --first-stage-weight 0 \
+      --depth 60 --output "$work/$name.run"
+  fi
   birchbark pairs judged "$work/pool.jsonl" --queries "$work/$name.queries" --qrels "$work/$name.qrels" \
     --run "$work/$name.run" --ranks 1-25 --negatives 10 --random-negatives 1 --output "$work/$name.tsv"
 done
 
 # The sentence of each passage that is nearest to the question.
-if [ ! -e "$work/msmarco-dev.sentences.tsv" ]; then
+if [ "$negatives" != bm25 ] && [ ! -e "$work/msmarco-dev.sentences.tsv" ]; then
   every msmarco-dev 3 > "$work/sentences.queries"
   birchbark pairs judged "$work/pool.jsonl" --queries "$work/sentences.queries" --qrels "$work/msmarco-dev.qrels" \
     --run "$work/msmarco-dev.run" --ranks 1-25 --negatives 8 --segments sentences --best-segments 1 \

@@ -46,11 +46,18 @@ class Interpolation:
     def __post_init__(self) -> None:
         require_share("first-stage weight", self.first_stage_weight)
 
-    def weighted_first_stage(self, scores: Float32s) -> NDArray[np.float64]:
-        """Return a · s_doc (n,) for first-stage scores (n,); zeros if a is 0."""
+    def weighted_first_stage(
+        self, scores: Float32s, below: Float32s | None = None
+    ) -> NDArray[np.float64]:
+        """Return a · s_doc (n + m,) for first-stage scores (n,); zeros if a is 0.
+
+        below: scores (m,) of documents below the candidates; they are scaled as the candidates are.
+        Under minmax, s_doc may therefore be below 0. Default: none.
+        """
+        values = scores if below is None else np.concatenate([scores, below])
         if self.first_stage_weight == 0:
-            return np.zeros(len(scores))
-        return self.first_stage_weight * scale_scores(scores, self.scale)
+            return np.zeros(len(values))
+        return self.first_stage_weight * scale_scores(values, self.scale, len(scores))
 
     @property
     def evidence_weight(self) -> float:
@@ -58,21 +65,25 @@ class Interpolation:
         return 1 - self.first_stage_weight
 
 
-def scale_scores(scores: Float32s, scale: Scale) -> NDArray[np.float64]:
+def scale_scores(
+    scores: Float32s, scale: Scale, candidates: int | None = None
+) -> NDArray[np.float64]:
     """Scale the scores (n,) of one query's candidates.
 
-    Under minmax, scores that are all equal become 0. Raises InputError if `scale` is max and all
-    scores are below 0.
+    candidates: the number of first scores whose lowest and highest determine the scale; all by
+    default. Under minmax, scores that are all equal become 0. Raises InputError if `scale` is max
+    and all scores are below 0.
     """
     values = scores.astype(np.float64)
-    if scale is Scale.RAW or not len(values):
+    among = values[:candidates]
+    if scale is Scale.RAW or not len(among):
         return values
-    low = values.min() if scale is Scale.MINMAX else 0.0
-    span = values.max() - low
+    low = among.min() if scale is Scale.MINMAX else 0.0
+    span = among.max() - low
     if span > 0:
         scaled: NDArray[np.float64] = (values - low) / span
         return scaled
-    if scale is Scale.MAX and values.max() < 0:
+    if scale is Scale.MAX and among.max() < 0:
         raise InputError(
             "first-stage scores below 0 cannot be divided by their maximum",
             remedy="use the scale minmax",

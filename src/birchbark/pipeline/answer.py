@@ -48,7 +48,8 @@ class Hit:
         document: The document.
         score: The sum of the three parts below.
         first_stage: a · s_doc, the weighted and scaled score of the first stage or of the stage
-            before; without a ranker, the score of the first stage itself.
+            before; for a document below the depth, which no stage scored, scaled as the candidates
+            are; without a ranker, the score of the first stage itself.
         evidence: Σ weight · score over the segments.
         segments: The segments with a weight above 0, largest contribution first.
         embedding: The weighted evidence of the ranker's second scorer. Defaults to 0.

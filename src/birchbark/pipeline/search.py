@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from birchbark import defaults
@@ -86,29 +86,35 @@ def search_with_readers(
     terms = terms or (readers[0].terms if readers else TermIndex(engine))
     snippets = Snippets(terms, query, deadline)
     if not readers:
-        hits = _first_stage_hits(engine, engine.rank(query, top), scored=True)
+        ranking = engine.rank(query, top)
+        hits = _first_stage_hits(engine, ranking.doc_ids, dict(ranking), scored=True)
         return Answer(snippets.complete(hits), SearchStats())
     stages = [stage_readers.ranker for stage_readers in readers]
     check_query_lengths(stages, query)
-    candidates = _candidates(engine, query, stages[0].depth, max(top, *(r.depth for r in stages)))
+    count = max(top, *(ranker.depth for ranker in stages))
+    candidates, below = _candidates(engine, query, stages[0].depth, count)
+    ranked = candidates.followed_by(below.doc_ids)
     for ranker in stages:
         if ranker.duo:
-            ranker.duo.check_comparisons([min(len(candidates), ranker.depth)])
+            ranker.duo.check_comparisons([min(len(ranked), ranker.depth)])
+    shares = stages[0].interpolation.weighted_first_stage(candidates.scores, below.scores)
+    unread = dict(zip(ranked.doc_ids, shares.tolist(), strict=True))
 
     def answer(ranking: Ranking, results: Sequence[StageResult]) -> Answer:
         stats = SearchStats.of_stages(result.stats for result in results)
-        return Answer(snippets.complete(_hits(engine, ranking, results, top)), stats)
+        hits = _hits(engine, ranking.doc_ids, results, unread, top)
+        return Answer(snippets.complete(hits), stats)
 
     def first_answer() -> Answer:
-        hits = _first_stage_hits(engine, candidates.head(top), scored=False)
+        hits = _first_stage_hits(engine, ranked.doc_ids[:top], unread, scored=False)
         return Answer(snippets.complete(hits), unscored)
 
-    unscored = SearchStats(candidates=min(len(candidates), stages[0].depth), exact=False)
+    unscored = SearchStats(candidates=len(candidates), exact=False)
     on_progress(first_answer)
     ranking, results = run_stages(
         readers,
         query,
-        candidates,
+        ranked,
         top,
         deadline,
         lambda *state: on_progress(partial(answer, *state)),
@@ -116,39 +122,45 @@ def search_with_readers(
     return answer(ranking, results)
 
 
-def _candidates(engine: Engine, query: str, depth: int, count: int) -> Ranking:
-    """Return the ranking of `depth` that is re-ranked, and below it others, `count` in all."""
+def _candidates(engine: Engine, query: str, depth: int, count: int) -> tuple[Ranking, Ranking]:
+    """Return the ranking of `depth` that is re-ranked, and what follows it, `count` in all."""
     candidates = engine.rank(query, depth)
     if count <= depth or len(candidates) < depth:
-        return candidates
-    deeper = engine.rank(query, count)
-    if deeper.doc_ids[:depth] == candidates.doc_ids:
-        return deeper
-    included = set(candidates.doc_ids)
-    others = [doc_id for doc_id in deeper.doc_ids if doc_id not in included]
-    return candidates.followed_by(others).head(count)
+        return candidates, Ranking.of([], [])
+    included = set(candidates.doc_ids)  # the best of a deeper ranking may be others
+    others = [pair for pair in engine.rank(query, count) if pair[0] not in included]
+    return candidates, Ranking.from_pairs(others, count - depth)
 
 
-def _first_stage_hits(engine: Engine, ranking: Ranking, *, scored: bool) -> Iterator[Hit]:
-    """Yield hits with the scores of `ranking`, without evidence."""
-    documents = engine.documents(ranking.doc_ids)
-    for document, score in zip(documents, ranking.scores.tolist(), strict=True):
+def _first_stage_hits(
+    engine: Engine, doc_ids: Sequence[str], scores: Mapping[str, float], *, scored: bool
+) -> Iterator[Hit]:
+    """Yield hits without evidence, with these scores of the first stage by doc_id."""
+    for document in engine.documents(doc_ids):
+        score = scores[document.doc_id]
         yield Hit(document, score, score, 0.0, (), scored=scored)
 
 
-def _hits(engine: Engine, ranking: Ranking, results: Sequence[StageResult], top: int) -> list[Hit]:
+def _hits(
+    engine: Engine,
+    doc_ids: Sequence[str],
+    results: Sequence[StageResult],
+    unread: Mapping[str, float],
+    top: int,
+) -> list[Hit]:
     """Return the `top` best hits, each with the evidence of the last stage that scored it.
 
-    ranking: the ranking after the last completed stage; its documents fill up the hits.
+    doc_ids: the ranking after the last completed stage; its documents fill up the hits. unread:
+    the weighted scores of the first stage, for documents that no stage scored.
     """
     hits = {hit.document.doc_id: hit for hit in results[-1].hits()}
-    doc_ids = list(dict.fromkeys([*hits, *ranking.doc_ids]))[:top]
+    doc_ids = list(dict.fromkeys([*hits, *doc_ids]))[:top]
     for result in results[-2::-1] if len(hits) < len(doc_ids) else ():
         hits = {hit.document.doc_id: hit for hit in result.hits()} | hits
-    scores = dict(zip(ranking.doc_ids, ranking.scores.tolist(), strict=True))
-    unscored = {doc_id: scores[doc_id] for doc_id in doc_ids if doc_id not in hits}
-    rest = Ranking.of(list(unscored), list(unscored.values()))
-    hits |= {hit.document.doc_id: hit for hit in _first_stage_hits(engine, rest, scored=False)}
+    rest = [doc_id for doc_id in doc_ids if doc_id not in hits]
+    hits |= {
+        hit.document.doc_id: hit for hit in _first_stage_hits(engine, rest, unread, scored=False)
+    }
     return [hits[doc_id] for doc_id in doc_ids]
 
 

@@ -73,6 +73,7 @@ class HiddenStateDistillation:
     """The losses between a student's intermediate results and its teacher's.
 
     projections: trainable weights (student's H, teacher's H) by name; none if widths are equal.
+    keeps_attention: whether attention scores are compared.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class HiddenStateDistillation:
         device = next(iter(student.weights.values())).device
         frozen = Initialisation(trainable="head", dropout=0.0)
         self.teacher = open_network(base, frozen, 0, device)
-        self._settings = settings
+        self._settings, self.keeps_attention = settings, settings.attention > 0
         self._layers = settings.teacher_layers(student.config.layers, base.config.layers)
         self.projections: dict[str, Any] = {}
         size = student.config.hidden, base.config.hidden
@@ -115,7 +116,8 @@ class HiddenStateDistillation:
         """
         import torch
 
-        teacher, settings = self.teacher.hidden_states(inputs), self._settings
+        settings, keeps_attention = self._settings, student.keeps_attention
+        teacher = self.teacher.hidden_states(inputs, keeps_attention=keeps_attention)
         total = torch.zeros(len(inputs.order), device=inputs.order.device)  # (N,)
         if settings.embeddings:
             both = self._projected(student.embedded, "embeddings"), teacher.embedded

@@ -165,7 +165,7 @@ class Learner:
         by_logit = [inputs for item in lists for inputs in item.inputs]
         pairs, counts = [pair for inputs in by_logit for pair in inputs], list(map(len, by_logit))
         packed = PackedInputs.of(pairs, self.device, counts)
-        states = HiddenStates() if self._distillation else None
+        states = HiddenStates(self._distillation.keeps_attention) if self._distillation else None
         total = torch.zeros((), device=self.device)
         with self.autocast():
             logits = self.network.training_logits(packed, states)  # (logits of all lists,)

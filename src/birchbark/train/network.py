@@ -39,12 +39,14 @@ Weights = Mapping[str, Any]
 class HiddenStates:
     """Intermediate results for packed inputs.
 
+    keeps_attention: whether attention scores are kept; without them attention is faster.
     embedded: the output of the embedding layer (T, H).
     hidden: the output of each layer (T, H).
     attention: for each layer and each group of inputs, the attention scores before softmax
     (inputs, A, L, L).
     """
 
+    keeps_attention: bool = True
     embedded: Any = None
     hidden: list[Any] = field(default_factory=list)
     attention: list[list[Any]] = field(default_factory=list)
@@ -88,11 +90,11 @@ class Network:
         with torch.inference_mode():
             return self._logits(inputs)
 
-    def hidden_states(self, inputs: PackedInputs) -> HiddenStates:
+    def hidden_states(self, inputs: PackedInputs, *, keeps_attention: bool = True) -> HiddenStates:
         """Return the intermediate results, without dropout and gradients."""
         import torch
 
-        self._training, states = False, HiddenStates()
+        self._training, states = False, HiddenStates(keeps_attention)
         with torch.no_grad():
             self._logits(inputs, states)
         return states
@@ -272,7 +274,7 @@ class Network:
         query = self._linear(residual, name(names.query))
         key, value = self._linear(x, name(names.key)), self._linear(x, name(names.value))  # (T, H)
         arguments = query, key, value, spans, self.config.heads, self._dropout
-        if states:
+        if states and states.keeps_attention:
             context, scores = attend_with_scores(*arguments)  # the shape of residual
             states.attention.append(scores)
         else:
