@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.cli import group
+from birchbark.collection.runs import read_run
 from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
@@ -118,3 +119,37 @@ def test_the_option(tmp_path: Path, bert: Callable[..., Path]) -> None:
     lost = hit["stats"]["cut_query_tokens"]
     assert lost > 50
     assert f"not read, because of --query-tokens: {lost} tokens of queries" in result.stderr
+
+
+def test_a_first_stage_by_vectors(tmp_path: Path, bert: Callable[..., Path]) -> None:
+    """A query that is too long is refused before any is ranked; by terms, the option is refused."""
+    index, queries, output = (str(tmp_path / name) for name in ("i", "q.tsv", "dense.run"))
+    build_index(DOCUMENTS, tmp_path / "i")
+    with IndexWriter(tmp_path / "i") as writer:
+        precompute_vectors(load_scorer(bert()), sentences, str(bert())).attach(writer)
+    Path(queries).write_text(f"1\twords\n2\t{LONG}\n")
+    retrieve = ("retrieve", index, "--queries", queries, "--output", output)
+    by_terms = ("search", index, "words", "--first-stage-only")
+
+    def birchbark(*arguments: str) -> tuple[int, str]:
+        result = CliRunner().invoke(group, arguments)
+        return result.exit_code, f"{result.stderr}{result.exception}"
+
+    for match in (("--first-stage", "dense"), ("--match", "ann+or")):
+        code, message = birchbark(*retrieve, *match)
+        assert code == 1
+        assert "query is too long" in message
+        assert "have its beginning read with --query-tokens" in message
+        assert not Path(output).exists()
+        code, message = birchbark(*retrieve, *match, "--query-tokens", "4", "--threads", "1")
+        assert code == 0
+        assert "tokens of queries" in message
+        assert len(read_run(output).rankings) == 2
+        Path(output).unlink()
+        code, message = birchbark(*by_terms, *match, "--query-tokens", "4", "--threads", "1")
+        assert code == 0
+    for command in (retrieve, by_terms):
+        for option in ("--query-tokens", "--threads"):
+            code, message = birchbark(*command, option, "1")
+            assert code == 1
+            assert f"{option} has no effect: a first stage by terms uses no model" in message

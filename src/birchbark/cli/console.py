@@ -107,6 +107,12 @@ def report_intake(intake: Intake) -> None:
             notify(f"    … and {more} more")
 
 
+def report_cut_queries(tokens: int) -> None:
+    """Print how many tokens of queries are not read, if any."""
+    if tokens:
+        notify(f"not read, because of --query-tokens: {tokens:,} tokens of queries")
+
+
 def report_stats(
     stats: SearchStats, index: Index, rankers: Sequence[Ranker], seconds: float | None = None
 ) -> None:
@@ -127,8 +133,7 @@ def report_stats(
         notify(f"left out: {characters}, in passages with fewer terms of the query")
     if stats.pairs and index.unread_fields:
         notify(f"searched but not read by models: {', '.join(index.unread_fields)}")
-    if stats.cut_query_tokens:
-        notify(f"not read, because of --query-tokens: {stats.cut_query_tokens:,} tokens of queries")
+    report_cut_queries(stats.cut_query_tokens)
     if stats.truncated_tokens:
         tokens = (
             f"{stats.truncated_tokens:,} tokens of {many(stats.truncated_documents, 'document')}"

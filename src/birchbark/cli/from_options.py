@@ -43,6 +43,19 @@ def matching_and_stage(
     return vector_match if match or vector_match.used else None, stage
 
 
+def check_query_reading(match: VectorMatch | None) -> None:
+    """Raise InputError if options of a model are given, although the first stage needs none.
+
+    match: that of the command's first stage; no other stage follows.
+    """
+    if match is None or not match.used:
+        for name in given_options():
+            if name in ("query_tokens", "threads"):
+                raise InputError(
+                    f"{spell_option(name)} has no effect: a first stage by terms uses no model"
+                )
+
+
 def first_stage(
     first_stage_model: str,
     match: Match,

@@ -58,6 +58,13 @@ data_option = option(
 threads_option = option(
     "--threads", type=click.IntRange(1), help="CPU threads for BERT.  [default: all cores]"
 )
+query_tokens_option = option(
+    "--query-tokens",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Have models read only the first N tokens of a query, and say how many were cut.  "
+    "[default: all; a query that is too long is refused]",
+)
 
 query_file_options = option_group(
     option(
@@ -290,13 +297,7 @@ _reading_options = option_group(
         metavar="N",
         help="Truncate each segment to N tokens.  [default: no limit]",
     ),
-    option(
-        "--query-tokens",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Have models read only the first N tokens of a query, and say how many were cut.  "
-        "[default: all; a query that is too long is refused]",
-    ),
+    query_tokens_option,
     title="How much is read",
 )
 _stage_options = option_group(

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from birchbark import defaults
-from birchbark.cli.console import first_few, notify, progress
-from birchbark.cli.from_options import check_tag, check_writable, load_queries, matching_and_stage
+from birchbark.cli.console import first_few, notify, progress, report_cut_queries
+from birchbark.cli.from_options import (
+    check_query_reading,
+    check_tag,
+    check_writable,
+    load_queries,
+    matching_and_stage,
+    models_on,
+)
 from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.index_attach import report_missing_vectors
 from birchbark.cli.options import (
@@ -21,6 +28,8 @@ from birchbark.cli.options import (
     index_argument,
     option,
     query_options,
+    query_tokens_option,
+    threads_option,
 )
 from birchbark.errors import InputError
 from birchbark.show.many import many
@@ -50,6 +59,8 @@ if TYPE_CHECKING:
     help="TSV file to write: query_id, share of documents that are candidates, expanded query "
     "(with vectors: the query's text).",
 )
+@query_tokens_option
+@threads_option
 @option("--tag", help="Tag of the run.  [default: the first stage: bm25, bm25+rm3, dense, …]")
 def command(
     index: Path,
@@ -60,6 +71,8 @@ def command(
     depth: int,
     weighted: bool,
     report: Path | None,
+    query_tokens: int | None,
+    threads: int | None,
     tag: str | None,
     **first_stage_choices: Any,
 ) -> None:
@@ -70,7 +83,6 @@ def command(
     from birchbark.pipeline.dense_engine import DenseEngine, open_engine
     from birchbark.records import Run
     from birchbark.retrieve.engine import IndexEngine
-    from birchbark.score.load_scorer import load_scorer
 
     check_given_options()
     check_tag(tag)
@@ -78,10 +90,13 @@ def command(
     check_writable(report)
     topics = load_queries(queries, topic_fields, encoding)
     match, stage = matching_and_stage(**first_stage_choices)
-    engine = open_engine(Index(index), stage, match, load_scorer)
+    check_query_reading(match)
+    load = models_on(defaults.DEVICE, threads).scorer
+    engine = open_engine(Index(index), stage, match, load, query_tokens=query_tokens)
     _check_ids(engine.index)
     if isinstance(engine, DenseEngine):
         report_missing_vectors(engine.index)
+        report_cut_queries(sum(engine.cut_tokens(query.text) for query in topics))
     if isinstance(engine, IndexEngine):
         rankings, lines = _rank_by_terms(engine, topics, depth, weighted, bool(report))
     elif weighted:

@@ -13,7 +13,13 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify, progress, report_stats
-from birchbark.cli.from_options import make_rankers, matching_and_stage, models_on, stored_scores
+from birchbark.cli.from_options import (
+    check_query_reading,
+    make_rankers,
+    matching_and_stage,
+    models_on,
+    stored_scores,
+)
 from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.index_attach import report_missing_vectors
 from birchbark.cli.options import (
@@ -72,6 +78,8 @@ def command(
     text = " ".join(words)  # quotation marks around a query are not needed
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     match, stage = matching_and_stage(**first_stage_choices)
+    if first_stage_only:
+        check_query_reading(match)
     models = models_on(device, threads)
     # queries are embedded on the CPU, like the stored vectors
     load = (models if device == defaults.DEVICE else models_on(defaults.DEVICE, threads)).scorer

@@ -182,7 +182,7 @@ class DenseEngine:
             for part, mask in zip(self.index.parts, masks, strict=True)
             for doc_id in part.doc_ids.take(np.flatnonzero(mask))
         ]
-        by_document = self._precomputed.scores(self._read_of(query), doc_ids)
+        by_document = self._precomputed.scores(self._cut(query)[0], doc_ids)
         scores = [values.max() for values in by_document if values is not None]
         return Ranking.of(doc_ids, np.array(scores, np.float32), depth)
 
@@ -251,14 +251,22 @@ class DenseEngine:
         matching = matching_documents(self.index, query, self.stage)
         return [a | b for a, b in zip(masks, matching, strict=True)]
 
-    def _read_of(self, query: str) -> str:
-        """Return what the model reads of a query."""
-        return cut_query(self._embedding, query, self._query_tokens)[0]
+    def cut_tokens(self, query: str) -> int:
+        """Return how many tokens of a query the model does not read; see `query_tokens`.
+
+        Raises InputError if the others are too many for the model.
+        """
+        return self._cut(query)[1]
+
+    def _cut(self, query: str) -> tuple[str, int]:
+        """Return what the model reads of a query, and the number of the other tokens."""
+        read, cut = cut_query(self._embedding, query, self._query_tokens)
+        self._embedding.token_budget(read)  # raises InputError
+        return read, cut
 
     def _embed(self, query: str) -> Float32s:
         """Return the vector (H,) of a query; InputError if it is too long."""
-        query = self._read_of(query)
-        self._embedding.token_budget(query)  # raises InputError
+        query = self._cut(query)[0]
         vector: Float32s = self._embedding.embed(self._embedding.encode([query]))[0]
         return vector
 

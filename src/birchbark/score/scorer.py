@@ -119,5 +119,5 @@ def query_too_long(query: str, length: int, max_tokens: int) -> InputError:
         f"query is too long for the model: {query[:40]!r}…",
         wanted=f"at most {max_tokens} tokens",
         found=str(length),
-        remedy=f"shorten it, or re-rank with --query-tokens {max_tokens}",
+        remedy=f"shorten it, or have its beginning read with --query-tokens {max_tokens}",
     )
