@@ -91,6 +91,6 @@ def test_vectors_of_other_segments_are_stored_beside_the_first(here: Path) -> No
     result = birchbark(*dense, "--vector-set", "vectors-3")
     assert "expected vectors or vectors-2" in str(result.exception)
     result = birchbark("search", "i", "arches", "--vector-set", "vectors-2")
-    assert "ann in the match" in str(result.exception)
+    assert "nearest in the match" in str(result.exception)
     assert birchbark("index", "detach", "i", VECTORS).exit_code == 0
     assert birchbark(*dense).stdout == birchbark(*dense, "--vector-set", "vectors-2").stdout

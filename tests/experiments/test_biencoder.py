@@ -33,7 +33,7 @@ models = { tiny = "MODEL" }
 fields = { both = "whole", title = "title" }
 others = 3
 curve = "max"
-match = ["all", "and", "ann:2", "ann:2+and"]
+match = ["all", "and", "nearest:2", "nearest:2+and"]
 [[bi-encoder.ranked]]
 model = "tiny"
 field = "title"
@@ -111,9 +111,9 @@ def test_candidates(study: SmallStudy, tmp_path: Path) -> None:
     texts = [text for query_id, text in QUERIES.items() if query_id in judged]
     with_all = [len(rank_query(index, text, FirstStage(match=AND))) for text in texts]
     assert ratios["all"] == 1
-    assert ratios["ann:2"] == pytest.approx(2 / len(DOCUMENTS))
+    assert ratios["nearest:2"] == pytest.approx(2 / len(DOCUMENTS))
     assert ratios["and"] == pytest.approx(sum(with_all) / len(texts) / len(DOCUMENTS))
-    assert ratios["ann:2"] <= ratios["ann:2+and"] <= ratios["ann:2"] + ratios["and"]
+    assert ratios["nearest:2"] <= ratios["nearest:2+and"] <= ratios["nearest:2"] + ratios["and"]
 
 
 def test_an_encoder_without_a_head(
@@ -149,7 +149,7 @@ def test_a_field_that_no_document_has(study: SmallStudy, tmp_path: Path) -> None
     ("old", "new", "message"),
     [
         ('field = "title"', 'field = "body"', "unknown field 'body'"),
-        ('"ann:2+and"', '"near"', "unknown match 'near'"),
+        ('"nearest:2+and"', '"near"', "unknown match 'near'"),
         ('title = "title"', 'title = "heading"', "unknown segments 'heading'"),
         ('curve = "max"', 'curve = "min"', "unknown curve 'min'"),
     ],

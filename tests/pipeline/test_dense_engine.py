@@ -19,7 +19,7 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.dense_engine import (
-    BY_TERMS_OR_MEANING,
+    HYBRID,
     DenseEngine,
     VectorMatch,
     open_engine,
@@ -138,7 +138,7 @@ def test_rankers_choose_whether_vectors_find_candidates(
         return engine.match if isinstance(engine, DenseEngine) else None
 
     for ranker in (mixed, Ranker(embedding)):
-        assert opened([ranker]) == replace(BY_TERMS_OR_MEANING, vectors="vectors")
+        assert opened([ranker]) == replace(HYBRID, vectors="vectors")
     limited = Ranker(embedding, limit=Limit(segments=2))
     for ranker in (Ranker(cross_encoder), Ranker(load_scorer(bert(seed=3))), limited):
         assert opened([ranker]) is None
@@ -201,12 +201,20 @@ def test_match_option() -> None:
     assert not parse_vector_match("", dense=False).used
     assert parse_vector_match("and", dense=True) == VectorMatch(0, AND)
     assert not parse_vector_match("and", dense=False).used
-    assert parse_vector_match("ann:100", dense=False) == VectorMatch(100, None, cosine=False)
-    assert parse_vector_match("ann:100+or", dense=True) == VectorMatch(100, OR)
-    assert parse_vector_match("ann", dense=False) == VectorMatch(None, None, cosine=False)
-    assert parse_vector_match("ann+or", dense=False) == BY_TERMS_OR_MEANING
-    for wrong in ("ann5", "ann:", "ann:x", "ann:5+", "ann:5+xor", "nearest"):
-        with pytest.raises(InputError, match="unknown match"):
+    assert parse_vector_match("nearest:100", dense=False) == VectorMatch(100, None, cosine=False)
+    assert parse_vector_match("nearest:100+or", dense=True) == VectorMatch(100, OR)
+    assert parse_vector_match("nearest", dense=False) == VectorMatch(None, None, cosine=False)
+    assert parse_vector_match("nearest+or", dense=False) == HYBRID
+    for wrong in (
+        "ann",
+        "nearest5",
+        "nearest:",
+        "nearest:x",
+        "nearest:5+",
+        "nearest:5+xor",
+        "near",
+    ):
+        with pytest.raises(InputError, match=r"unknown match '.*number, nearest or nearest:COUNT"):
             parse_vector_match(wrong, dense=True)
 
 
@@ -216,7 +224,7 @@ def test_commands(tmp_path: Path, directory: Path) -> None:
     queries.write_text(f"1\t{QUERY}\n")
     command = ["retrieve", str(directory), "--queries", str(queries), "--output", str(run)]
     report = tmp_path / "report.tsv"
-    options = ["--first-stage", "dense", "--match", "ann:2+and", "--report", str(report)]
+    options = ["--first-stage", "dense", "--match", "nearest:2+and", "--report", str(report)]
     CliRunner().invoke(group, [*command, *options], catch_exceptions=False)
     assert read_run(run).rankings["1"] == engine(directory, 2, AND).rank(QUERY, 1000)
     assert read_run(run).tag == "dense"

@@ -135,7 +135,7 @@ def test_a_first_stage_by_vectors(tmp_path: Path, bert: Callable[..., Path]) -> 
         result = CliRunner().invoke(group, arguments)
         return result.exit_code, f"{result.stderr}{result.exception}"
 
-    for match in (("--first-stage", "dense"), ("--match", "ann+or")):
+    for match in (("--first-stage", "dense"), ("--match", "nearest+or")):
         code, message = birchbark(*retrieve, *match)
         assert code == 1
         assert "query is too long" in message

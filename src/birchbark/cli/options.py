@@ -105,16 +105,17 @@ _retrieval_options = option_group(
         "--match",
         metavar="MODE",
         help="Which documents are candidates: those with any query term (or), with every term "
-        "(and), with at least N terms (a number), or all documents (all). ann:K: the K nearest "
-        "documents by stored vectors, or as many as requested (ann). ann+or, ann:K+and, …: both; "
-        "the nearest are half of them, or K if that is less.  [default: or; ann with dense; ann+or "
-        "for re-ranking if the vectors of --embedding are stored]",
+        "(and), with at least N terms (a number), or all documents (all). nearest:K: the K nearest "
+        "documents by stored vectors, or as many as requested (nearest). nearest+or, "
+        "nearest:K+and, …: both; the nearest are half of them, or K if that is less.  [default: "
+        "or; nearest with dense; nearest+or for re-ranking if the vectors of --embedding are "
+        "stored]",
     ),
     option(
         "--vector-set",
         metavar="NAME",
-        help="Set of stored vectors for --match ann and --first-stage dense; `birchbark index "
-        "stats` lists them.  [default: the first one]",
+        help="Set of stored vectors for --match nearest and --first-stage dense; `birchbark "
+        "index stats` lists them.  [default: the first one]",
     ),
     option(
         "--field",

@@ -50,7 +50,7 @@ AUC_NOTE = (
 )
 CANDIDATES_NOTE = (
     "Candidates for {row}: all documents (all); documents that contain any query term (or) or all "
-    "query terms (and); the n nearest documents (ann:n), here found by exact search."
+    "query terms (and); the n nearest documents (nearest:n), here found by exact search."
 )
 
 

@@ -66,7 +66,7 @@ class VectorMatch:
             raise InputError(
                 "a set of vectors is given, but no vectors are used",
                 found=self.vectors,
-                wanted="ann in the match, such as ann+or",
+                wanted="nearest in the match, such as nearest+or",
             )
 
     @property
@@ -86,27 +86,34 @@ class VectorMatch:
 BY_TERMS = VectorMatch(0, OR, cosine=False)
 """Candidates contain any of the query's terms; vectors are not used."""
 
-BY_TERMS_OR_MEANING = VectorMatch(None, OR, cosine=False)
+HYBRID = VectorMatch(None, OR, cosine=False)
 """Half of the candidates are the nearest documents, the others the best that contain any term."""
 
 
 def parse_vector_match(text: str, *, dense: bool) -> VectorMatch:
-    """Parse MATCH (see `parse_match`), ann, ann:COUNT, ann+MATCH, or ann:COUNT+MATCH.
+    """Parse MATCH (see `parse_match`), nearest, nearest:COUNT, nearest+MATCH, nearest:COUNT+MATCH.
 
     dense: whether candidates are scored by cosine. An empty text stands for the nearest documents
     if dense, and otherwise for documents with any query term.
     """
     if not text:
         return VectorMatch() if dense else BY_TERMS
-    nearest, plus, terms = text.partition("+")
-    if not nearest.startswith("ann"):
-        return VectorMatch(0, parse_match(text), dense)
-    ann, colon, count = nearest.partition(":")
-    if ann != "ann" or count.isdecimal() != bool(colon) or (plus and not terms):
-        wanted = "ann or ann:COUNT, also with +or, +and, …"
-        raise InputError(f"unknown match {text!r}", wanted=wanted)
-    number = int(count) if colon else None
-    return VectorMatch(number, parse_match(terms) if plus else None, dense)
+    before, plus, after = text.partition("+")
+    name, colon, number = before.partition(":")
+    nearest = name == "nearest"
+    by_terms = after if nearest else text
+    wrong = nearest and (number.isdecimal() != bool(colon) or bool(after) != bool(plus))
+    try:
+        terms = parse_match(by_terms) if by_terms else None
+    except InputError:
+        wrong = True
+    if wrong:
+        raise InputError(
+            f"unknown match {text!r}",
+            wanted="or, and, all, a number, nearest or nearest:COUNT; or both, as in nearest+or",
+        )
+    count = (int(number) if colon else None) if nearest else 0
+    return VectorMatch(count, terms, dense)
 
 
 class DenseEngine:
@@ -194,8 +201,8 @@ class DenseEngine:
 
     @property
     def name(self) -> str:
-        """The tag of this engine's runs: `dense`, or the first stage's name and `+ann`."""
-        return "dense" if self.match.cosine else f"{self.stage.name}+ann"
+        """The tag of this engine's runs: `dense`, or the first stage's name and `+nearest`."""
+        return "dense" if self.match.cosine else f"{self.stage.name}+nearest"
 
     @property
     def vectors_without_graph(self) -> int:
@@ -285,7 +292,7 @@ def open_engine(
         index: The index.
         stage: The first stage.
         match: How vectors are used. None to choose: half of the candidates are found by the vectors
-            that the first ranker uses (`BY_TERMS_OR_MEANING`). Terms alone find them if there is no
+            that the first ranker uses (`HYBRID`). Terms alone find them if there is no
             ranker, if the stage has another match than `OR`, or if the index has no such vectors,
             or more than MAX_COMPARED without a graph.
         load: See `DenseEngine`.
@@ -302,7 +309,7 @@ def open_engine(
     vectors = set_for(index, rankers)
     if embedding is None or vectors is None or stage.match != OR:
         return IndexEngine(index, stage)
-    match = replace(BY_TERMS_OR_MEANING, vectors=vectors)
+    match = replace(HYBRID, vectors=vectors)
     engine = DenseEngine(index, lambda model: embedding, match, stage, query_tokens)
     return engine if engine.vectors_without_graph <= MAX_COMPARED else IndexEngine(index, stage)
 
