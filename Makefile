@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo docs test test-train test-adapters test-page audit fuzz from-zero slow lint bench bench-score bench-topk bench-train bench-train-size bench-tune bench-nearest bench-serve bench-search clean
+.PHONY: demo docs test test-train test-adapters test-page audit fuzz from-zero slow lint results studies bench bench-score bench-topk bench-train bench-train-size bench-tune bench-nearest bench-serve bench-search clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -14,6 +14,16 @@ demo: .venv/ready-study .venv/ready-model
 docs: .venv/ready-docs .venv/ready-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/python -m pytest tests/test_docs.py
+
+# Studies whose results are stale or missing, the shortest first; hours, can be stopped at any time.
+CACHE ?= studies-cache
+studies: .venv-train/ready
+	.venv-train/bin/birchbark study run studies --cache $(CACHE)
+
+# The pages of committed results, and the tables in the documentation that show them.
+results: .venv/ready-test .venv/ready-model
+	$(BIN)/birchbark study refresh studies
+	$(BIN)/python docs/update_tables.py
 
 test: .venv/ready-test .venv/ready-model
 	$(BIN)/python -m pytest

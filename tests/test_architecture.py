@@ -81,6 +81,7 @@ MAY_IMPORT = {
         "train",
     },
     "experiments": {
+        "artifact",
         "section",
         "collection",
         "text",

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import click
@@ -89,3 +89,17 @@ def test_states_on_the_papers_page_are_true() -> None:
             continue
         says_measured = bool(re.search(r"current|stale", cells[-1]))
         assert says_measured == bool(names & MEASURED), line
+
+
+def test_tables_show_the_committed_results() -> None:
+    """The states of recipes, and the table of the default search."""
+    spec = spec_from_file_location("update_tables", DOCS / "update_tables.py")
+    assert spec
+    assert spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for path, text in module.updated().items():
+        assert path.read_text("utf-8") == text, f"{path} is out of date; run: make results"
+    changed = module.with_states(PAPERS, dict.fromkeys(MEASURED, "stale"))
+    assert "| `default-search` | stale |" in changed
+    assert changed.count("; stale |") > PAPERS.count("; stale |")

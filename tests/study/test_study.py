@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 import small_study
 from birchbark.artifact import fingerprint
@@ -32,9 +32,12 @@ from birchbark.index.describe import describe
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.study import run as run_module
+from birchbark.study.listing import list_recipe
+from birchbark.study.markdown import render_markdown
 from birchbark.study.outcome import Outcome
 from birchbark.study.run import run_file_name, run_study
 from birchbark.study.staleness import stale_because
+from birchbark.study.stored_results import read_results
 from conftest import QUERIES, write_bert
 from small_study import QRELS, table_of, write_collection
 
@@ -380,10 +383,10 @@ def test_list_of_recipes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root.parent / "bad.toml").write_text("kind = 3")
     (root / "tiny/q.tsv").unlink()
     arguments = ["study", "list", str(root.parent)]
-    shown = CliRunner().invoke(group, [*arguments, "--data", str(root)]).stdout
-    assert re.search(r"^bad +cannot be read", shown, re.MULTILINE)
-    assert re.search(r"^fields +.*\(lacks tiny/q\.tsv\)$", shown, re.MULTILINE)
-    assert len(shown.splitlines()) == len(list(root.parent.glob("*.toml")))
+    result = CliRunner().invoke(group, [*arguments, "--data", str(root)])
+    assert "bad cannot be read" in result.stderr
+    assert re.search(r"^fields +.*\(lacks tiny/q\.tsv\)$", result.stdout, re.MULTILINE)
+    assert len(result.stdout.splitlines()) == len(list(root.parent.glob("*.toml"))) - 1
     arguments.append("--files")
     shown = CliRunner().invoke(group, [*arguments, "--data", str(root)]).stdout
     assert re.search(r"^ +here +tiny/docs", shown, re.MULTILINE)
@@ -392,8 +395,50 @@ def test_list_of_recipes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BIRCHBARK_DATA", raising=False)
     assert "no data root" in CliRunner().invoke(group, arguments).stderr
     nothing = CliRunner().invoke(group, ["study", "list"])
-    assert (nothing.exit_code, nothing.stdout) == (0, "")
-    assert "no folder studies here" in nothing.stderr
+    assert (nothing.exit_code, nothing.stdout) == (1, "")
+    assert "studies: no such folder: expected a folder of recipes" in str(nothing.exception)
+
+
+def test_a_folder_of_recipes_is_run(root: Path) -> None:
+    """What is missing or stale, and nothing else; a failure does not stop the others."""
+    folder = root.parent
+    for path in sorted(folder.glob("*.toml"))[2:]:
+        path.unlink()
+    first, second = sorted(path.stem for path in folder.glob("*.toml"))
+
+    def run(*options: str) -> Result:
+        command = ["study", "run", str(folder), "--data", str(root), *options]
+        return CliRunner().invoke(group, command)
+
+    results = folder / "results"
+    done = run("--cache", str(folder / "cache"))
+    assert done.exit_code == 0, done.exception
+    assert done.stdout.count(" done") == 2
+    assert "2 studies to run" in done.stderr
+    assert run().stdout == ""
+    pages = {name: (results / name / "README.md").read_text() for name in (first, second)}
+
+    recipe = folder / f"{first}.toml"
+    recipe.write_text(
+        re.sub("^title = .*", 'title = "Other words"', recipe.read_text(), flags=re.M)
+    )
+    assert run().stdout == ""  # words do not make results stale
+    refreshed = CliRunner().invoke(group, ["study", "refresh", str(folder), "--data", str(root)])
+    assert refreshed.stdout.split() == [str(results / first / "README.md")]
+    assert (results / first / "README.md").read_text().startswith("# Other words\n")
+
+    documents = root / "tiny" / "docs.jsonl"
+    documents.write_text(documents.read_text() + "\n")
+    CliRunner().invoke(group, ["study", "refresh", str(folder), "--data", str(root)])
+    assert "**Stale.**" in (results / second / "README.md").read_text()
+    documents.write_text("no JSON\n")
+    failed = run()
+    assert failed.exit_code == 1
+    assert "2 studies failed" in str(failed.exception)
+    assert failed.stdout.count("failed: ") == 2
+    assert pages.keys() == {path.name for path in results.iterdir()}
+    for option in (("--output", "x"), ("--replace",), ("--larger",)):
+        assert f"{option[0]} cannot be used with a folder" in str(run(*option).exception)
 
 
 def test_the_data_root_is_found_in_order(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -409,10 +454,9 @@ def test_the_data_root_is_found_in_order(root: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda p: p.stem)
 def test_committed_results_belong_to_their_recipes(path: Path) -> None:
-    """Every recipe can be read; the hash, texts, settings and columns of its results match it.
+    """Every recipe can be read; its results are of its settings, and their page of its words.
 
-    A manifest's `reworded` is the hash of the recipe after changes of its words alone. Results that
-    say that they are stale may be of an earlier recipe, with another hash and BM25.
+    Results that say that they are stale may be of an earlier recipe, with other settings.
     """
     recipe = read_recipe(path)
     folder = STUDIES / "results" / recipe.name
@@ -421,11 +465,10 @@ def test_committed_results_belong_to_their_recipes(path: Path) -> None:
     assert {p.name for p in folder.iterdir()} == {"manifest.json", "results.json", "README.md"}
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["recipe"]["name"] == path.name
-    recorded = manifest["recipe"]
     is_stale = "**Stale.**" in (folder / "README.md").read_text()
-    assert is_stale or recorded.get("reworded", recorded["sha256"]) == fingerprint(path)
+    assert is_stale or manifest["recipe"]["settings"] == recipe.settings
     results = json.loads((folder / "results.json").read_text())
-    for key in ("kind", "title", "source", "depth", "seed"):
+    for key in ("kind", "depth", "seed"):
         assert results[key] == getattr(recipe, key)
     assert results["study"] == recipe.name
     assert is_stale or {"idf_documents": "field", **results["bm25"]} == asdict(recipe.bm25)
@@ -435,10 +478,9 @@ def test_committed_results_belong_to_their_recipes(path: Path) -> None:
         name: [column.name for column in columns if column.name in measured[name]]
         for name, columns in layout.items()
     }
-    readme = (folder / "README.md").read_text()
-    assert all(
-        text in readme for text in (recipe.title, recipe.source, *recipe.findings.split("\n"))
-    )
+    reasons = list_recipe(recipe, find_data_root()).reasons
+    page = render_markdown(recipe, read_results(folder), reasons)
+    assert (folder / "README.md").read_text() == page, "run: make results"
 
 
 @pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda p: p.stem)
@@ -458,20 +500,6 @@ def test_other_models_precede_the_variants_of_a_training() -> None:
     assert recipe.experiment.models == ("birchbark-minilm-l6",)
 
 
-@pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda p: p.stem)
-def test_stale_results_say_so(path: Path) -> None:
-    """On the page of the results and in docs/papers.md; other results do not."""
-    folder = STUDIES / "results" / path.stem
-    if not folder.exists():
-        pytest.skip(f"no results are committed for {path.name}")
-    is_stale = bool(stale_because(read_recipe(path), folder, find_data_root()))
-    assert ("**Stale.**" in (folder / "README.md").read_text()) == is_stale
-    table = (STUDIES.parent / "docs" / "papers.md").read_text()
-    rows = [line for line in table.splitlines() if f"`{path.stem}`" in line and "|" in line]
-    states = {state for line in rows for state in re.split(r"[;|]\s*", line.strip(" |"))[-2:]}
-    assert ("stale" in {state.strip() for state in states}) == is_stale
-
-
 def test_what_makes_results_stale(root: Path) -> None:
     """A change of the recipe, of a model or of the data, as far as they are here."""
     recipe = read_recipe(root.parent / "evidence.toml")
@@ -486,7 +514,7 @@ def test_what_makes_results_stale(root: Path) -> None:
     assert stale_because(recipe, root / "out", None) == [f"{root.parent / 'model'} has changed"]
     manifest = json.loads((root / "out" / "manifest.json").read_text())
     manifest["required"] = {}
-    manifest["recipe"]["sha256"] = "0"
+    manifest["recipe"]["settings"] = "0"
     (root / "out" / "manifest.json").write_text(json.dumps(manifest))
     assert stale_because(recipe, root / "out", None)[0] == "the recipe has changed"
     (root / "out" / "manifest.json").write_text("[]")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +13,12 @@ import click
 from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.options import PATH, data_option, option, replace_option
-from birchbark.errors import ArtifactError, BirchbarkError, InputError
+from birchbark.cli.progress_lines import in_words
+from birchbark.errors import BirchbarkError, InputError
+from birchbark.show.many import many
 
 if TYPE_CHECKING:
-    from birchbark.study.recipe import Recipe
+    from birchbark.study.listing import Listing
 
 
 @click.group(
@@ -25,11 +30,16 @@ def command() -> None:
 
 
 @command.command(
-    epilog="Example: birchbark study run studies/cord-fields.toml --output cord",
+    epilog="Examples: birchbark study run studies/cord-fields.toml --output cord; all that is "
+    "stale or missing: birchbark study run studies --cache cache",
     short_help="Run a study and write its report.",
 )
 @click.argument("recipe", type=PATH)
-@option("--output", required=True, type=PATH, help="Folder to write report, figures and runs to.")
+@option(
+    "--output",
+    type=PATH,
+    help="Folder to write report, figures and runs to.  [required, except for a folder of recipes]",
+)
 @data_option
 @option(
     "--cache",
@@ -51,7 +61,7 @@ def command() -> None:
 @replace_option("study")
 def run(
     recipe: Path,
-    output: Path,
+    output: Path | None,
     data: Path | None,
     cache: Path | None,
     device: str,
@@ -62,6 +72,10 @@ def run(
 
     The same recipe and data always give the same runs and figures, byte for byte. Only the manifest
     and studies that measure the cost of pipelines contain times.
+
+    If RECIPE is a folder, all its recipes are run whose results in RECIPE/results are stale or
+    missing and whose data and models are here, the shortest first. Each study replaces its results
+    when it is finished; the command can be stopped at any time and goes on where it was.
     """
     from birchbark.artifact import refuse_existing
     from birchbark.collection.data_files import find_data_root
@@ -69,6 +83,14 @@ def run(
     from birchbark.show.terminal import show_study
     from birchbark.study.run import run_study
 
+    if recipe.is_dir():
+        for given, name in ((output, "--output"), (larger, "--larger"), (replace, "--replace")):
+            if given:
+                raise InputError(f"{name} cannot be used with a folder of recipes")
+        _run_all(recipe, find_data_root(data), cache, device)
+        return
+    if output is None:
+        raise InputError("no folder to write to", wanted="--output DIR")
     refuse_existing(output, replace=replace)
     outcome = run_study(
         *(read_recipe(recipe, larger), find_data_root(data), output),
@@ -79,6 +101,54 @@ def run(
     )
     show_study(outcome.tables)
     notify(f"report: {output / 'report.html'}")
+
+
+def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -> None:
+    """Run the studies in `folder` whose results are stale or missing; report all at the end."""
+    from birchbark.study.listing import State
+    from birchbark.study.run import check_packages, run_study
+
+    check_packages()
+    listings = list(_listings(folder, root))
+    due = [item for item in listings if item.state not in (State.CURRENT, State.UNCHECKED)]
+    ready = sorted(
+        (item for item in due if not item.lacking),
+        key=lambda item: inf if item.seconds is None else item.seconds,
+    )
+    known = sum(item.seconds or 0 for item in ready)
+    notify(
+        f"{many(len(ready), 'study')} to run, {len(due) - len(ready)} of which data or "
+        f"models are not here; those with results took {in_words(known)} when last measured, "
+        "without models that the cache held"
+    )
+    lines, failed = [], 0
+    try:
+        for number, item in enumerate(ready, 1):
+            name = item.recipe.name
+            notify(f"[{number} of {len(ready)}] {name}: {item.recipe.title}")
+            started = time.perf_counter()
+            try:
+                run_study(
+                    *(item.recipe, root, item.results),
+                    replace_output=True,
+                    cache=cache,
+                    device=device,
+                    progress=lambda text: notify(f"  {text}"),
+                )
+                result = "done"
+            except BirchbarkError as fault:
+                result, failed = f"failed: {fault}", failed + 1
+                notify(f"  {result}")
+            seconds = time.perf_counter() - started
+            lines.append(f"{name:24} {item.state:10} {in_words(seconds):>8}  {result}")
+    finally:
+        lines += [
+            f"{item.recipe.name:24} {item.state:10} {'':8}  not run" for item in ready[len(lines) :]
+        ]
+        for line in lines:
+            click.echo(line)
+    if failed:
+        raise InputError(f"{many(failed, 'study')} failed")
 
 
 @command.command(
@@ -96,71 +166,63 @@ def list_recipes(folder: Path | None, data: Path | None, files: bool) -> None:
     they were measured with, stale if one of these has changed, and unchecked if some are not here.
     """
     from birchbark.collection.data_files import DATA_VARIABLE, find_data_root
-    from birchbark.experiments.recipe_file import read_recipe
 
-    default_folder = Path(defaults.RECIPE_FOLDER)
-    if folder is None and not default_folder.is_dir():
-        notify(f"no folder {default_folder} here: use birchbark study list FOLDER")
-        return
-    folder = folder or default_folder
-    if not folder.is_dir():
-        raise InputError("no such folder", where=str(folder))
+    folder = _recipe_folder(folder)
     root = find_data_root(data)
     unknown = f"no data root: set one with --data DIR or {DATA_VARIABLE}"
     notify(f"data root: {root}" if root else unknown)
-    paths = sorted(folder.glob("*.toml"))
-    width = max([0, *(len(path.stem) for path in paths)])
-    for path in paths:
+    listings = list(_listings(folder, root))
+    width = max([0, *(len(item.recipe.name) for item in listings)])
+    for item in listings:
+        for reason in item.reasons:
+            notify(f"{item.recipe.name} is {item.state}: {reason}")
+        lacks = f"  (lacks {', '.join(item.lacking)})" if item.lacking else ""
+        click.echo(f"{item.recipe.name:{width}}  {item.state:10}  {item.recipe.title}{lacks}")
+        for name, here in item.needs.items() if files else ():
+            click.echo(f"{'':{width}}  {'here   ' if here else 'missing'}  {name}")
+
+
+@command.command(
+    epilog="Example: birchbark study refresh studies",
+    short_help="Write the pages of finished results again.",
+)
+@click.argument("folder", type=PATH, required=False)
+@data_option
+def refresh(folder: Path | None, data: Path | None) -> None:
+    """Write the README.md of all results in FOLDER/results (by default, studies/results) again.
+
+    Title, source, findings and published figures are those that the recipe has now; results that
+    are stale say so, and why. The figures stay those of results.json.
+    """
+    from birchbark.collection.data_files import find_data_root
+    from birchbark.study.run import README
+    from birchbark.study.run import refresh as write_again
+
+    root = find_data_root(data)
+    finished = [item for item in _listings(_recipe_folder(folder), root) if item.results.is_dir()]
+    changed = [item for item in finished if write_again(item.recipe, item.results, item.reasons)]
+    for item in changed:
+        click.echo(item.results / README)
+    notify(f"{many(len(finished), 'study')}, {len(changed)} changed")
+
+
+def _recipe_folder(folder: Path | None) -> Path:
+    """Return the folder of recipes, by default `studies`; InputError if there is none."""
+    folder = folder or Path(defaults.RECIPE_FOLDER)
+    if not folder.is_dir():
+        raise InputError("no such folder", where=str(folder), wanted="a folder of recipes")
+    return folder
+
+
+def _listings(folder: Path, root: Path | None) -> Iterator[Listing]:
+    """Yield the recipes in a folder, by name; those that cannot be read are reported."""
+    from birchbark.experiments.recipe_file import read_recipe
+    from birchbark.study.listing import list_recipe
+
+    for path in sorted(folder.glob("*.toml")):
         try:
-            _print_recipe(read_recipe(path), root, width, with_files=files)
+            recipe = read_recipe(path)
         except InputError as fault:
-            click.echo(f"{path.stem:{width}}  cannot be read: {fault}")
-
-
-def _print_recipe(recipe: Recipe, root: Path | None, width: int, *, with_files: bool) -> None:
-    """Print a recipe in one line, and, on request, each file and model that it needs.
-
-    width: of the column of names.
-    """
-    from birchbark.collection.data_files import missing_files
-
-    missing = missing_files(recipe.files, root)
-    available = {file: file not in missing for file in recipe.files}
-    available |= {model: _is_available(model) for model in recipe.experiment.models}
-    lacking = [name for name, here in available.items() if not here]
-    lacks = f"  (lacks {', '.join(lacking)})" if lacking else ""
-    state = _state(recipe, root, complete=not lacking)
-    click.echo(f"{recipe.path.stem:{width}}  {state:10}  {recipe.title}{lacks}")
-    for name, here in available.items() if with_files else ():
-        click.echo(f"{'':{width}}  {'here   ' if here else 'missing'}  {name}")
-
-
-def _state(recipe: Recipe, root: Path | None, *, complete: bool) -> str:
-    """Return whether the results beside a recipe, in results/NAME, are out of date.
-
-    complete: whether all models and files that it needs are here, to be compared.
-    """
-    from birchbark.study.staleness import stale_because
-
-    results = recipe.path.parent / "results" / recipe.name
-    if not results.is_dir():
-        return "no results"
-    try:
-        reasons = stale_because(recipe, results, root)
-    except (InputError, ArtifactError) as fault:
-        notify(f"{recipe.name}: {fault}")
-        return "damaged"
-    for reason in reasons:
-        notify(f"{recipe.name} is stale: {reason}")
-    if reasons:
-        return "stale"
-    return "current" if complete else "unchecked"
-
-
-def _is_available(model: str) -> bool:
-    from birchbark.checkpoint.locate import locate
-
-    try:
-        return locate(model).is_dir()
-    except BirchbarkError:
-        return False
+            notify(f"{path.stem} cannot be read: {fault}")
+        else:
+            yield list_recipe(recipe, root)

@@ -15,6 +15,7 @@ from birchbark.evaluate.measures import Results
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
+POWER = 0.8  # the probability with which a difference that is `detectable` would be significant
 NO_SPREAD = 1e-12  # values within a smaller range count as equal
 
 
@@ -33,6 +34,9 @@ class Difference:
             differences; None if p is None.
         better, worse: The shares of queries that improve and that degrade.
         significant: Whether corrected_p is below the level of the test; tables then show a †.
+        detectable: The smallest true difference that this test would find significant with a
+            probability of 80 %, given as many queries and differences that vary as much; None (the
+            default) if they do not vary.
     """
 
     mean: float
@@ -44,6 +48,7 @@ class Difference:
     better: float
     worse: float
     significant: bool
+    detectable: float | None = None
 
 
 def compare(
@@ -99,8 +104,25 @@ def _difference(
     p = float(_stats().ttest_1samp(delta, 0).pvalue)
     low, high = mean_interval(delta, seed=seed, resamples=resamples)
     mean, corrected = float(delta.mean()), min(1.0, p * family)
-    effect = mean / float(delta.std(ddof=1))
-    return Difference(mean, low, high, p, corrected, effect, better, worse, corrected < level)
+    deviation = float(delta.std(ddof=1))
+    return Difference(
+        *(mean, low, high, p, corrected),
+        mean / deviation,
+        *(better, worse),
+        corrected < level,
+        _detectable(deviation, len(delta), level / family),
+    )
+
+
+def _detectable(deviation: float, count: int, level: float) -> float:
+    """Return the smallest difference that a two-sided paired t-test finds with probability POWER.
+
+    deviation: the standard deviation of the differences of `count` queries. It is the usual
+    approximation of power by two quantiles of the t distribution.
+    """
+    t = _stats().t
+    quantiles = t.isf(level / 2, count - 1) + t.isf(1 - POWER, count - 1)
+    return float(quantiles * deviation / np.sqrt(count))
 
 
 def mean_interval(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from birchbark import defaults
+from birchbark.artifact import json_checksum
 from birchbark.collection.documents import READERS
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import check_averaged
@@ -27,6 +28,7 @@ from birchbark.study.published import read_published
 from birchbark.study.recipe import Experiment, Recipe
 
 T = TypeVar("T")
+WORDS = ("title", "source", "findings", "published")  # which do not change what is measured
 KINDS: Mapping[str, Callable[[Section], Experiment]] = {
     "analyzers": AnalyzerExperiment.read,
     "bi-encoder": BiencoderExperiment.read,
@@ -49,7 +51,8 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
     settings = Section({"larger": values.pop("larger", {})}, str(path)).values("larger")
     if larger and not settings:
         raise InputError("the recipe has no table [larger]", where=str(path))
-    top = Section(with_settings(values, settings, path) if larger else values, str(path))
+    values = with_settings(values, settings, path) if larger else values
+    top = Section(values, str(path))
     kind = top.one_of("kind", tuple(KINDS))
     measures = _measures(top)
     experiment = KINDS[kind](top.section(kind))
@@ -58,6 +61,7 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
     recipe = Recipe(
         path=path,
         larger=larger,
+        settings=json_checksum({key: x for key, x in values.items() if key not in WORDS}),
         kind=kind,
         title=top.text("title"),
         source=top.text("source", ""),

@@ -6,12 +6,8 @@ from importlib.resources import files
 from typing import Any
 
 from birchbark.errors import MissingPackageError
-from birchbark.show.format_numbers import (
-    format_difference,
-    format_interval,
-    format_value,
-    significance_mark,
-)
+from birchbark.show.differences import difference_table
+from birchbark.show.format_numbers import format_interval, format_value, significance_mark
 from birchbark.show.table import Style
 
 
@@ -33,13 +29,7 @@ def load_template(package: str, name: str) -> Any:
         format_value=format_value,
         significance_mark=significance_mark,
         format_interval=format_interval,
-        format_difference=format_difference,
-        unbroken=_unbroken,
+        difference_table=difference_table,
         measure_style=Style.MEASURE,
     )
     return environment.from_string(files(package).joinpath(name).read_text("utf-8"))
-
-
-def _unbroken(text: str) -> str:
-    """Allow line breaks in a formatted difference only before and after its interval."""
-    return text.replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -65,7 +66,21 @@ def show_results(
             f"Below each mean: difference from the first run with its 95 % interval (bootstrap "
             f"over queries);\np from a paired t-test, Bonferroni-corrected for "
             f"{many(count, 'comparison')}. † p < {level:g}."
+            f"{_detectable(compared, names)}"
         )
+
+
+def _detectable(differences: Sequence[Mapping[str, Difference]], names: Sequence[str]) -> str:
+    """Return a sentence on the differences that could be found; empty if no query differs."""
+    from birchbark.show.format_numbers import format_value
+    from birchbark.show.table import Style
+
+    parts = []
+    for name in names:
+        found = [x for d in differences if (x := d[name].detectable) is not None]
+        parts += [f"{name} {format_value(median(found), Style.MEASURE)}"] if found else []
+    power = "Smallest differences that these queries could show with a power of 80 %"
+    return f"\n{power}: {', '.join(parts)}." if parts else ""
 
 
 def show_tuning(tuning: Tuning, names: Sequence[str], measure_name: str) -> None:
@@ -196,27 +211,30 @@ def _line(text: str) -> str:
 
 def show_study(tables: Sequence[StudyTable]) -> None:
     """Print the tables of a study. Published figures are dimmed and marked as published."""
+    from birchbark.show.differences import difference_table
+
     for study_table in tables:
-        table = _plain_table(study_table.stub)
-        for column in study_table.columns:
-            is_text = column.style.value == "text"
-            table.add_column(column.name, justify="left" if is_text else "right", no_wrap=True)
-        for group in study_table.groups:
-            _add_group(table, study_table, group)
-        out = console(30 + 24 * len(study_table.columns))
-        out.print(Text(f"\n{study_table.title}\n", style="bold"))
-        out.print(table, crop=False)
-        if study_table.note:
-            out.print(Text(study_table.note))
+        _print_table(study_table)
+        if differences := difference_table(study_table):
+            _print_table(differences)
+
+
+def _print_table(study_table: StudyTable) -> None:
+    table = _plain_table(study_table.stub)
+    for column in study_table.columns:
+        is_text = column.style.value == "text"
+        table.add_column(column.name, justify="left" if is_text else "right", no_wrap=True)
+    for group in study_table.groups:
+        _add_group(table, study_table, group)
+    out = console(30 + 45 * len(study_table.columns))
+    out.print(Text(f"\n{study_table.title}\n", style="bold"))
+    out.print(table, crop=False)
+    if study_table.note:
+        out.print(Text(study_table.note))
 
 
 def _add_group(table: Table, study_table: StudyTable, group: Group) -> None:
-    from birchbark.show.format_numbers import (
-        format_difference,
-        format_interval,
-        format_value,
-        significance_mark,
-    )
+    from birchbark.show.format_numbers import format_interval, format_value, significance_mark
 
     style = "dim" if group.published else ""
     if group.name:
@@ -225,10 +243,6 @@ def _add_group(table: Table, study_table: StudyTable, group: Group) -> None:
     for row in group.rows:
         cells = []
         for cell, column in zip(row.cells, study_table.columns, strict=True):
-            lines = (
-                f"{format_value(cell.value, column.style)}{significance_mark(cell) or ' '}",
-                format_interval(cell.interval),
-                format_difference(cell.difference),
-            )
-            cells.append(Text("\n".join(line for line in lines if line.strip()), style=style))
+            value = f"{format_value(cell.value, column.style)}{significance_mark(cell) or ' '}"
+            cells.append(Text(f"{value} {format_interval(cell.interval)}".rstrip(" "), style=style))
         table.add_row(Text(f"  {row.name}", style=style), *cells)

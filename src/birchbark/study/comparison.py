@@ -17,9 +17,10 @@ MAX_SYSTEMS = 8  # plots with more systems show only the first measure
 RANKS = 20  # the last rank in a plot over ranks
 COMPARISON_NOTE = (
     "Means over the judged queries, with 95 % intervals in brackets (BCa bootstrap over queries). "
-    "Below: the difference from {baseline} with its 95 % interval; p from a paired t-test after "
-    "Bonferroni correction for all comparisons in this table on the same collection; and d, the "
-    "mean difference divided by its standard deviation over queries. † p < {level}."
+    "† marks a significant difference from {baseline}, p < {level}. Differences are shown with "
+    "their 95 % interval; p from a paired t-test after Bonferroni correction for all comparisons "
+    "in this table on the same collection; and d, the mean difference divided by its standard "
+    "deviation over queries."
 )
 
 

@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from birchbark.retrieve.bm25 import ALL
+from birchbark.show.differences import difference_table
 from birchbark.show.format_numbers import (
-    format_difference,
     format_interval,
     format_value,
     significance_mark,
 )
 from birchbark.show.table import Cell, Column, Group, Style, Table
-from birchbark.study.outcome import Outcome
+from birchbark.study.published import with_published
 from birchbark.study.recipe import Recipe
+from birchbark.study.stored_results import StoredResults
+
+STALE = (
+    "**Stale.** Since this was measured, something has changed: {reasons}. The figures are not "
+    "those of this version."
+)
 
 
-def render_markdown(recipe: Recipe, outcome: Outcome) -> str:
-    """Render the title, source, findings and all tables, with one line per row."""
-    parts = [f"# {_plain(recipe.title)}", recipe.source, *recipe.findings.split("\n")]
-    for table in outcome.tables:
+def render_markdown(
+    recipe: Recipe, results: StoredResults, stale_because: Sequence[str] = ()
+) -> str:
+    """Render the title, source, findings and all tables, with one line per row.
+
+    stale_because: why the figures are not those of this version, if they are not.
+    """
+    parts = [f"# {_plain(recipe.title)}", recipe.source]
+    if stale_because:
+        parts.append(STALE.format(reasons="; ".join(stale_because)))
+    parts += recipe.findings.split("\n")
+    for table in results.tables:
+        if not stale_because:  # a changed recipe may have other columns
+            table = with_published(table, recipe.published)
         parts += [f"## {_plain(table.title)}", "\n".join(_table_lines(table)), table.note]
-    idf = "idf of all documents, " if recipe.bm25.idf_documents == ALL else ""
+        if differences := difference_table(table):
+            lines = "\n".join(_table_lines(differences))
+            parts += [f"### {differences.title}", lines, differences.note]
+    bm25 = results.bm25
+    idf = "idf of all documents, " if bm25.idf_documents == ALL else ""
     parts.append(
-        f"Made by `birchbark study run {recipe.path.name}`: BM25 with k1 {recipe.bm25.k1} and b "
-        f"{recipe.bm25.b}, {idf}{recipe.depth} documents per query, seed {recipe.seed}. Figures "
+        f"Made by `birchbark study run {recipe.path.name}`: BM25 with k1 {bm25.k1} and b "
+        f"{bm25.b}, {idf}{results.depth} documents per query, seed {results.seed}. Figures "
         "marked *published* are quoted from the literature; they were not measured here."
     )
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -49,12 +70,8 @@ def _group(group: Group) -> str:
 
 
 def _cell(cell: Cell, column: Column) -> str:
-    lines = (
-        _plain(format_value(cell.value, column.style)) + significance_mark(cell),
-        format_interval(cell.interval),
-        format_difference(cell.difference),
-    )
-    return "<br>".join(line for line in lines if line)
+    value = _plain(format_value(cell.value, column.style)) + significance_mark(cell)
+    return f"{value} {format_interval(cell.interval)}".strip()
 
 
 def _table_row(cells: Iterable[str]) -> str:
@@ -63,4 +80,4 @@ def _table_row(cells: Iterable[str]) -> str:
 
 def _plain(text: str) -> str:
     """Escape what would end a table's cell or line, or begin HTML."""
-    return " ".join(text.split()).replace("|", "&#124;").replace("<", "&lt;")
+    return re.sub(r"<(?=[\w!?/])", "&lt;", " ".join(text.split()).replace("|", "&#124;"))

@@ -29,8 +29,9 @@ def read_published(
 
 
 def with_published(table: Table, published: Mapping[str, tuple[Group, ...]]) -> Table:
-    """Return `table` with its published groups appended."""
-    groups = (*table.groups, *published.get(table.name, ()))
+    """Return `table` with these published groups at its end, instead of others."""
+    measured = [group for group in table.groups if not group.published]
+    groups = (*measured, *published.get(table.name, ()))
     return Table(table.name, table.title, table.stub, table.columns, groups, table.note)
 
 

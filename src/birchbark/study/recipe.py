@@ -64,6 +64,8 @@ class Recipe:
     Attributes:
         path: The recipe file.
         larger: Whether the settings in its table [larger] are applied.
+        settings: A hash of what decides the results: everything but title, source, findings and
+            published figures, and of [larger] only what is applied.
         kind: The kind of study, a key of `KINDS`.
         source: The publication that the study reproduces.
         findings: The interpretation of the results, written by hand, one paragraph per line.
@@ -75,6 +77,7 @@ class Recipe:
 
     path: Path
     larger: bool
+    settings: str
     kind: str
     title: str
     source: str

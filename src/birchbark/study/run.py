@@ -17,7 +17,7 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from enum import Enum
 from importlib.metadata import version
@@ -46,9 +46,11 @@ from birchbark.study.published import with_published
 from birchbark.study.recipe import Recipe
 from birchbark.study.report import render_report
 from birchbark.study.staleness import MANIFEST
+from birchbark.study.stored_results import RESULTS, read_results
 from birchbark.study.workspace import Workspace
 
 FORMAT = "birchbark study"
+README = "README.md"
 EXTRAS = ("jinja2", "matplotlib", "scipy")
 VERSIONS = (
     *("numpy", "scipy", "ir-measures", "pytrec_eval-terrier", "PyStemmer", "tokenizers"),
@@ -98,6 +100,23 @@ def run_study(
     return outcome
 
 
+def refresh(recipe: Recipe, results: Path, stale_because: Sequence[str]) -> bool:
+    """Write the README.md of finished results again; return whether it changed.
+
+    It then has the recipe's present title, source, findings and published figures, and today's
+    layout. The figures stay those of results.json.
+
+    results: the folder of the results. stale_because: why the figures are not those of this
+    version, if they are not. Raises what `read_results` raises.
+    """
+    text, path = render_markdown(recipe, read_results(results), stale_because), results / README
+    if path.exists() and path.read_text("utf-8") == text:
+        return False
+    with new_file(path) as out:
+        out.write(text)
+    return True
+
+
 def check_packages() -> None:
     """Raise MissingPackageError if the extra `study` is not installed."""
     if missing := [name for name in EXTRAS if find_spec(name) is None]:
@@ -114,10 +133,10 @@ def _check_study(output: Path) -> None:
 
 
 def _write(folder: Path, recipe: Recipe, outcome: Outcome, inputs: dict[str, str]) -> None:
-    write_json(folder / "results.json", _results(recipe, outcome))
+    write_json(folder / RESULTS, _results(recipe, outcome))
     for name, text in (
         ("report.html", render_report(recipe, outcome, inputs)),
-        ("README.md", render_markdown(recipe, outcome)),
+        (README, render_markdown(recipe, read_results(folder))),
         *outcome.pages.items(),
     ):
         with new_file(folder / name) as out:
@@ -170,6 +189,7 @@ def _manifest(
         "recipe": {
             "name": recipe.path.name,
             "sha256": fingerprint(recipe.path),
+            "settings": recipe.settings,
             "larger": recipe.larger,
         },
         "inputs": inputs,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from birchbark.artifact import fingerprint, read_json
+from birchbark.artifact import read_json
 from birchbark.collection.data_files import data_fingerprint, data_path, missing_files
 from birchbark.errors import ArtifactError, CheckpointError, InputError
 from birchbark.study.models import fingerprint_of
@@ -31,8 +31,7 @@ def stale_because(recipe: Recipe, results: Path, root: Path | None) -> list[str]
 
 
 def _changes(recipe: Recipe, manifest: dict[str, Any], root: Path | None) -> Iterator[str]:
-    recorded = manifest["recipe"]
-    if recorded.get("reworded", recorded.get("sha256")) != fingerprint(recipe.path):
+    if manifest["recipe"].get("settings") != recipe.settings:
         yield "the recipe has changed"
     required = manifest.get("required", {})
     for model in recipe.experiment.models:

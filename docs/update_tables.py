@@ -1,0 +1,106 @@
+"""Write the tables of the documentation that show committed results again.
+
+`make results` runs it from the root of the repository, after `birchbark study refresh`:
+- the states of the recipes in docs/papers.md;
+- the table of the default search in README.md and docs/explanation/default-model.md, which stands
+  between the comments of MARKS.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from birchbark.collection.data_files import find_data_root
+from birchbark.experiments.recipe_file import read_recipe
+from birchbark.show.format_numbers import format_value, significance_mark
+from birchbark.show.table import Cell, Style
+from birchbark.study.listing import State, list_recipe
+from birchbark.study.stored_results import read_results
+
+ROOT = Path(__file__).parents[1]
+STUDIES = ROOT / "studies"
+PAPERS = ROOT / "docs" / "papers.md"
+WITH_TABLE = (ROOT / "README.md", ROOT / "docs" / "explanation" / "default-model.md")
+MARKS = "<!-- default-search -->", "<!-- end -->"
+MEASURES = {"TIME": "AP", "CACM": "AP", "Cranfield": "AP", "SciFact": "AP", "DL19": "nDCG@10"}
+PIPELINES = {  # heading → row of the study
+    "BM25": "first stage",
+    "BM25+RM3": "BM25+RM3",
+    "+ embedding": "embedding",
+    "+ cross-encoder": "cross-encoder",
+    "cross-encoder alone": "cross-encoder, alone",
+    "default": "default",
+    "default, vectors": "default, with stored vectors",
+}
+
+
+def states() -> dict[str, State]:
+    """Return recipe → the state of its results, for those that have any."""
+    root = find_data_root()
+    listings = [list_recipe(read_recipe(path), root) for path in STUDIES.glob("*.toml")]
+    return {x.recipe.name: x.state for x in listings if x.results.is_dir()}
+
+
+def with_states(text: str, state_of: Mapping[str, State]) -> str:
+    """Return docs/papers.md with the state of each recipe that has results.
+
+    In a row, recipes before and after a semicolon have a state each; of several, one that is stale.
+    """
+    return "\n".join(_with_state(line, state_of) for line in text.split("\n"))
+
+
+def _with_state(line: str, state_of: Mapping[str, State]) -> str:
+    cells = [cell.strip() for cell in line.strip("|").split(" |")]
+    if not line.startswith("| ") or len(cells) < 3:
+        return line
+    named, shown = cells[1].split(";"), cells[-1].split("; ")
+    for number, text in enumerate(named[: len(shown)]):
+        names = re.findall(r"`([\w-]+)", text)
+        found = [state_of[name] for name in names if name in state_of]
+        if found:
+            shown[number] = str(State.STALE if State.STALE in found else State.CURRENT)
+    before = line.rsplit("|", 2)[0]
+    return f"{before}| {'; '.join(shown)} |"
+
+
+def default_search() -> str:
+    """Return the table of the default search on five collections."""
+    (table,) = (
+        t
+        for t in read_results(STUDIES / "results" / "default-search").tables
+        if t.name == "pipelines"
+    )
+    columns = [column.name for column in table.columns]
+    headings = ["collection, measure", *PIPELINES]
+    lines = [f"| {' | '.join(headings)} |", f"|{' --- |' * len(headings)}"]
+    for group in table.groups:
+        rows = {row.name: row for row in group.rows}
+        measure = MEASURES[group.name]
+        cells = [
+            rows[name].cells[columns.index(measure)] if name in rows else Cell(None)
+            for name in PIPELINES.values()
+        ]
+        shown = [format_value(x.value, Style.MEASURE) + significance_mark(x) for x in cells]
+        lines.append(f"| {group.name}, {measure} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def with_table(text: str, table: str) -> str:
+    """Return the text with the table between MARKS."""
+    begin, end = MARKS
+    before, rest = text.split(f"{begin}\n", 1)
+    return f"{before}{begin}\n{table}\n{end}{rest.split(end, 1)[1]}"
+
+
+def updated() -> dict[Path, str]:
+    """Return file → its text with the tables of today's results."""
+    table = default_search()
+    texts = {path: with_table(path.read_text("utf-8"), table) for path in WITH_TABLE}
+    return texts | {PAPERS: with_states(PAPERS.read_text("utf-8"), states())}
+
+
+if __name__ == "__main__":
+    for path, text in updated().items():
+        path.write_text(text, "utf-8")

@@ -1,0 +1,73 @@
+"""How are the figures of a study read again from its results.json?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from birchbark.artifact import read_json
+from birchbark.errors import ArtifactError
+from birchbark.evaluate.significance import Difference
+from birchbark.retrieve.bm25 import BM25
+from birchbark.show.table import Cell, Column, Group, Row, Style, Table
+
+RESULTS = "results.json"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResults:
+    """The figures of a study, and the settings of its first stage.
+
+    Attributes:
+        tables: Its tables; figures have six significant digits.
+        depth: The number of documents per query in all runs.
+        seed: The seed for folds, bootstrap and random scores.
+    """
+
+    tables: tuple[Table, ...]
+    bm25: BM25
+    depth: int
+    seed: int
+
+
+def read_results(folder: Path) -> StoredResults:
+    """Read the figures of the study in `folder`.
+
+    Raises InputError if there is no study, and ArtifactError if it is damaged.
+    """
+    path = folder / RESULTS
+    values = read_json(path, "study")
+    try:
+        tables = tuple(map(_table, values["tables"]))
+        return StoredResults(tables, BM25(**values["bm25"]), values["depth"], values["seed"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArtifactError("damaged study", where=str(path), found=repr(error)) from None
+
+
+def _table(values: Mapping[str, Any]) -> Table:
+    columns = tuple(Column(c["name"], Style(c["style"])) for c in values["columns"])
+    groups = tuple(
+        Group(
+            group["name"],
+            tuple(Row(row["name"], tuple(map(_cell, row["cells"]))) for row in group["rows"]),
+            group["published"],
+        )
+        for group in values["groups"]
+    )
+    return Table(values["name"], values["title"], values["stub"], columns, groups, values["note"])
+
+
+def _cell(values: Mapping[str, Any]) -> Cell:
+    interval, difference = values.get("interval"), values.get("difference")
+    return Cell(
+        values.get("value"),
+        tuple(interval) if interval else None,
+        _difference(difference) if difference else None,
+    )
+
+
+def _difference(values: Mapping[str, Any]) -> Difference:
+    missing = dict.fromkeys(("p", "corrected_p", "effect"))  # None is not stored
+    return Difference(**{**missing, **values})
