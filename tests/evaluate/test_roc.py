@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
 from birchbark.errors import InputError
-from birchbark.evaluate.roc import auc, roc
+from birchbark.evaluate.roc import auc, auc_with_interval, roc
 
 PAIRS = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=2, max_size=40).filter(
     lambda pairs: len({relevant for _, relevant in pairs}) == 2
@@ -46,3 +46,33 @@ def test_one_class_only() -> None:
         InputError, match=r"needs relevant and non-relevant pairs: found 2 relevant of 2"
     ):
         auc(np.array([1.0, 2.0]), np.array([True, True]))
+
+
+def test_weights_are_repetitions() -> None:
+    """A pair of weight 3 counts like three equal pairs; one of weight 0 does not count."""
+    random = np.random.default_rng(4)
+    scores, relevant = random.integers(0, 9, 40).astype(float), random.random(40) < 0.4
+    weights = random.integers(0, 4, 40)
+    repeated = np.repeat(scores, weights), np.repeat(relevant, weights)
+    assert auc(scores, relevant, weights.astype(float)) == pytest.approx(auc(*repeated))
+
+
+def test_the_interval_resamples_queries() -> None:
+    """Equal pairs of a query add nothing; more queries narrow it; it contains the AUC."""
+    random = np.random.default_rng(5)
+
+    def pairs(queries: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        relevant = random.random(queries * 4) < 0.4
+        return random.normal(size=queries * 4) + relevant, relevant, np.arange(queries * 4) // 4
+
+    scores, relevant, queries = pairs(20)
+    area, (low, high) = auc_with_interval(scores, relevant, queries)
+    assert 0 < low < area == auc(scores, relevant) < high < 1
+    doubled = [np.concatenate([x, x]) for x in (scores, relevant, queries)]
+    assert auc_with_interval(*doubled)[1] == pytest.approx((low, high))
+    _, (many_low, many_high) = auc_with_interval(*pairs(500))
+    assert many_high - many_low < (high - low) / 2
+    perfect = np.where(relevant, 1.0, 0.0)
+    assert auc_with_interval(perfect, relevant, queries) == (1, (1, 1))
+    with pytest.raises(InputError, match="too few queries for an interval"):
+        auc_with_interval(scores, relevant, np.zeros(80, int))

@@ -5,16 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark import defaults
 from birchbark.errors import InputError
+from birchbark.evaluate.significance import NO_SPREAD, bootstrap_interval
 
+AUC_RESAMPLES = 1_000
 Floats = NDArray[np.float64]
 
 
-def roc(scores: NDArray[np.floating], relevant: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def roc(
+    scores: NDArray[np.floating],
+    relevant: NDArray[np.bool_],
+    weights: NDArray[np.floating] | None = None,
+) -> tuple[Floats, Floats]:
     """Return the false and true positive rates at each distinct score, highest score first.
 
-    scores, relevant: (n,), the query–document pairs of all queries. Both rates start at 0 and end
-    at 1. Raises InputError unless there are both relevant and non-relevant pairs.
+    scores, relevant: (n,), the query–document pairs of all queries. weights: how often each pair
+    counts (n,); once by default. Both rates start at 0 and end at 1. Raises InputError unless
+    there are both relevant and non-relevant pairs.
     """
     if relevant.all() or not relevant.any():
         raise InputError(
@@ -24,19 +32,58 @@ def roc(scores: NDArray[np.floating], relevant: NDArray[np.bool_]) -> tuple[Floa
     order = np.argsort(-scores, kind="stable")
     # the last pair of each run of equal scores
     last = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
-    true_positives = np.cumsum(relevant[order])[last]
-    false_positives = last + 1 - true_positives
+    counts = np.ones(len(order)) if weights is None else weights[order]
+    true_positives = np.cumsum(counts * relevant[order])[last]
+    false_positives = np.cumsum(counts * ~relevant[order])[last]
     return (
-        np.append(0.0, false_positives / (~relevant).sum()),
-        np.append(0.0, true_positives / relevant.sum()),
+        np.append(0.0, false_positives / false_positives[-1]),
+        np.append(0.0, true_positives / true_positives[-1]),
     )
 
 
-def auc(scores: NDArray[np.floating], relevant: NDArray[np.bool_]) -> float:
+def auc(
+    scores: NDArray[np.floating],
+    relevant: NDArray[np.bool_],
+    weights: NDArray[np.floating] | None = None,
+) -> float:
     """Return the area under the ROC curve.
 
     It is the probability that a relevant pair scores higher than a non-relevant pair; equal scores
-    count half. Raises what `roc` raises.
+    count half. weights: see `roc`. Raises what `roc` raises.
     """
-    x, y = roc(scores, relevant)
+    x, y = roc(scores, relevant, weights)
     return float(np.sum((x[1:] - x[:-1]) * (y[1:] + y[:-1]) / 2))
+
+
+def auc_with_interval(
+    scores: NDArray[np.floating],
+    relevant: NDArray[np.bool_],
+    queries: NDArray[np.integer],
+    *,
+    seed: int = defaults.SEED,
+    resamples: int = AUC_RESAMPLES,
+) -> tuple[float, tuple[float, float]]:
+    """Return `auc` and its 95 % interval, by the BCa bootstrap over queries.
+
+    queries: the number of each pair's query (n,). The pairs of a query stay together, since they
+    are not independent. Raises what `roc` raises, InputError for fewer than two queries, and
+    MissingPackageError without scipy.
+    """
+    area = auc(scores, relevant)
+    numbers, of_pair = np.unique(queries, return_inverse=True)
+    order = np.argsort(-scores, kind="stable")
+    scores, relevant, of_pair = scores[order], relevant[order], of_pair[order]
+
+    def resampled(drawn: NDArray[np.int64]) -> float:
+        weights = np.bincount(drawn, minlength=len(numbers))[of_pair].astype(float)
+        if not (weights @ relevant and weights @ ~relevant):
+            return 0.5  # pairs of one kind tell nothing
+        return auc(scores, relevant, weights)
+
+    every = np.arange(len(numbers))
+    without_one = [resampled(np.delete(every, number)) for number in every]
+    if len(every) > 1 and np.ptp(without_one) < NO_SPREAD:  # the bootstrap is not defined
+        return area, (area, area)
+    return area, bootstrap_interval(
+        every, resampled, seed=seed, resamples=resamples, vectorized=False
+    )

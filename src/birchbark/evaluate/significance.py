@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,21 +133,38 @@ def mean_interval(
     If all values are equal, both bounds are that value. Raises InputError for fewer than two
     values, and MissingPackageError without scipy.
     """
+    if len(values) > 1 and np.ptp(values) < NO_SPREAD:
+        return float(values[0]), float(values[0])
+    return bootstrap_interval(values, np.mean, seed=seed, resamples=resamples)
+
+
+def bootstrap_interval(
+    values: NDArray[Any],
+    statistic: Callable[..., Any],
+    *,
+    seed: int = defaults.SEED,
+    resamples: int = RESAMPLES,
+    **options: Any,
+) -> tuple[float, float]:
+    """Return the 95 % interval of a statistic of `values` (n,), by the BCa bootstrap over them.
+
+    options: of scipy's bootstrap. Raises InputError for fewer than two values, and
+    MissingPackageError without scipy.
+    """
     if len(values) < 2:
         raise InputError(
             "too few queries for an interval", wanted="two or more", found=str(len(values))
         )
-    if np.ptp(values) < NO_SPREAD:
-        return float(values[0]), float(values[0])
     interval = (
         _stats()
         .bootstrap(
             (values,),
-            np.mean,
+            statistic,
             n_resamples=resamples,
             confidence_level=CONFIDENCE,
             method="BCa",
             rng=np.random.default_rng(seed),
+            **options,
         )
         .confidence_interval
     )

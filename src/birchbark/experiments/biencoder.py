@@ -11,7 +11,7 @@ from birchbark.checkpoint.heads import POOLING_MODES, Pooling
 from birchbark.checkpoint.locate import locate, open_named
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
-from birchbark.evaluate.roc import auc, roc
+from birchbark.evaluate.roc import auc, auc_with_interval, roc
 from birchbark.experiments.biencoder_scores import (
     Cosines,
     JudgedPairs,
@@ -28,7 +28,7 @@ from birchbark.score.layer_encoder import LayerEncoder
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.plot import Curves, Plot
-from birchbark.show.table import Column, Group, Heading, Row, Style, build_tables, columns
+from birchbark.show.table import Cell, Column, Group, Heading, Row, Style, build_tables, columns
 from birchbark.study.collections import TestCollection
 from birchbark.study.comparison import Comparison, difference_dots, measure_columns
 from birchbark.study.models import Models
@@ -46,7 +46,8 @@ AUC_NOTE = (
     "AUC: the probability that a relevant query–document pair has a higher cosine than a "
     "non-relevant pair, over the pairs of all queries. Non-relevant pairs are judged not relevant, "
     "or unjudged and among BM25's top {others}; documents without the field are left out. Vectors "
-    "come from the last layer. Texts longer than the model's input are truncated."
+    "come from the last layer. Texts longer than the model's input are truncated. In brackets: "
+    "95 % intervals (BCa bootstrap over queries)."
 )
 CANDIDATES_NOTE = (
     "Candidates for {row}: all documents (all); documents that contain any query term (or) or all "
@@ -199,6 +200,7 @@ class _CollectionResults:
         }
         self.runs = {FIRST: Run(bm25.head(recipe.depth).rankings, FIRST)}
         self._auc: dict[tuple[str, str], dict[Pooling, float]] = {}
+        self._intervals: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
         self._curves: dict[str, tuple[tuple[float, float], ...]] = {}
         self._matched: dict[str, tuple[float, Run]] = {}
         workspace.note_cpu_only("encoders of all layers")
@@ -214,7 +216,7 @@ class _CollectionResults:
                 self._rank(cosines, model, field)
 
     def _evaluate_pairs(self, cosines: Cosines, model: str, field: str) -> None:
-        """Compute the AUC of each pooling, and the ROC curve of the last layer."""
+        """Compute the AUC of each pooling, and intervals and ROC curve of the last layer."""
         try:
             pairs = JudgedPairs.of(cosines, self._collection.qrels, self._others)
             self._auc[model, field] = {
@@ -223,7 +225,15 @@ class _CollectionResults:
             }
         except InputError as fault:
             raise fault.at(f"collection {self._collection.name}, field {field}") from None
-        last = Pooling(self._experiment.curve, cosines.poolings[-1].layer)
+        layer, seed = cosines.poolings[-1].layer, self._recipe.seed
+        self._intervals[model, field] = {
+            mode: auc_with_interval(
+                *(pairs.scores(cosines.of(Pooling(mode, layer))), pairs.relevant, pairs.query),
+                seed=seed,
+            )[1]
+            for mode in POOLING_MODES
+        }
+        last = Pooling(self._experiment.curve, layer)
         scores = pairs.scores(cosines.of(last))
         self._curves[f"{model}, {field}"] = _resampled(*roc(scores, pairs.relevant))
 
@@ -265,7 +275,9 @@ class _CollectionResults:
         for (model, field), by_pooling in self._auc.items():
             last = max(pooling.layer or 0 for pooling in by_pooling)
             name = f"{model}, {field}"
-            areas.append(Row.of(name, (by_pooling[Pooling(m, last)] for m in POOLING_MODES)))
+            intervals = self._intervals[model, field]
+            cells = (Cell(by_pooling[Pooling(m, last)], intervals[m]) for m in POOLING_MODES)
+            areas.append(Row(name, tuple(cells)))
             curve = {p.layer: x for p, x in by_pooling.items() if p.mode == self._experiment.curve}
             best = max(curve, key=lambda layer: curve[layer])
             layers.append(Row.of(name, (best, curve[best], curve[last])))

@@ -106,21 +106,27 @@ def mean_rank_change(first: Run, run: Run, depth: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredPairs:
-    """Query–document pairs scored by one model. scores, relevant: (n,)."""
+    """Query–document pairs scored by one model. scores, relevant: (n,).
+
+    queries: the number of each pair's query (n,).
+    """
 
     scores: NDArray[np.float64]
     relevant: NDArray[np.bool_]
+    queries: NDArray[np.int64]
 
     @classmethod
     def of(cls, scores: Scores, qrels: Qrels, *, judged_only: bool = False) -> ScoredPairs:
         """Collect all scored pairs, or the judged ones. Unjudged pairs count as not relevant."""
         pairs = [
-            (value, qrels.grades.get(query_id, {}).get(doc_id, 0) > 0)
-            for query_id, by_document in scores.items()
+            (value, qrels.grades.get(query_id, {}).get(doc_id, 0) > 0, number)
+            for number, (query_id, by_document) in enumerate(scores.items())
             for doc_id, value in by_document.items()
             if not judged_only or doc_id in qrels.grades.get(query_id, {})
         ]
-        return cls(np.array([s for s, _ in pairs], float), np.array([r for _, r in pairs], bool))
+        columns = zip(*pairs, strict=True) if pairs else ((), (), ())
+        values, relevant, queries = columns
+        return cls(np.array(values, float), np.array(relevant, bool), np.array(queries, int))
 
     def histogram(self, bins: int) -> dict[str, tuple[tuple[float, float], ...]]:
         """Return a histogram of scores from 0 to 1 for relevant and for non-relevant pairs.

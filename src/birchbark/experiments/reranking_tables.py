@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from birchbark.errors import InputError
 from birchbark.evaluate.grades import grades_at
 from birchbark.evaluate.measures import measure
-from birchbark.evaluate.roc import auc
+from birchbark.evaluate.roc import auc_with_interval
 from birchbark.evaluate.significance import Difference, compare
 from birchbark.experiments.reranking_runs import (
     ScoredPairs,
@@ -44,7 +44,8 @@ MAX_BANDS = 3  # plots with more curves show no intervals
 AUC_NOTE = (
     "AUC: the probability that a relevant query–document pair has a higher score than a "
     "non-relevant pair, over the pairs of all queries: judged documents in the collection{others}. "
-    "Documents without the field are left out."
+    "Documents without the field are left out. In brackets: 95 % intervals (BCa bootstrap over "
+    "queries)."
 )
 UNJUDGED_PAIRS = (
     ", and the top {deepest} of each first stage, which count as not relevant if unjudged"
@@ -65,6 +66,7 @@ TOP_NOTE = (
 )
 
 Pair = tuple[str, str]  # model and field
+Area = tuple[float, tuple[float, float]]  # AUC and its interval
 Deltas = Mapping[str, Mapping[int, Difference]]  # row → depth → difference from the first stage
 
 
@@ -190,13 +192,15 @@ class RerankingReport:
             if not judged_only or stage.name in self.settings.judged_only
         ]
 
-    def _areas(self, stage: ScoredFirstStage) -> dict[Pair, float]:
-        """Return (model, field) → AUC."""
+    def _areas(self, stage: ScoredFirstStage) -> dict[Pair, Area]:
+        """Return (model, field) → AUC with its interval."""
         areas = {}
         for key, scores in stage.scores.items():
             pairs = self._pairs(scores, stage.qrels)
             try:
-                areas[key] = auc(pairs.scores, pairs.relevant)
+                areas[key] = auc_with_interval(
+                    pairs.scores, pairs.relevant, pairs.queries, seed=self.recipe.seed
+                )
             except InputError as fault:
                 raise fault.at(f"collection {stage.name}, field {key[1]}") from None
         return areas
@@ -205,19 +209,20 @@ class RerankingReport:
         judged_only = self.settings.auc_pairs == JUDGED_PAIRS
         return ScoredPairs.of(scores, qrels, judged_only=judged_only)
 
-    def _area_rows(self, areas: Mapping[Pair, float]) -> tuple[Row, ...]:
+    def _area_rows(self, areas: Mapping[Pair, Area]) -> tuple[Row, ...]:
         models = dict.fromkeys(model for model, _ in areas)
         return tuple(
-            Row.of(model, (areas[model, field] for field in self.fields)) for model in models
+            Row(model, tuple(Cell(*areas[model, field]) for field in self.fields))
+            for model in models
         )
 
-    def _area_plots(self, stage: ScoredFirstStage, areas: Mapping[Pair, float]) -> list[Plot]:
+    def _area_plots(self, stage: ScoredFirstStage, areas: Mapping[Pair, Area]) -> list[Plot]:
         """Plot AUC over the number in which the models differ, and histograms of scores."""
         plots: list[Plot] = []
         number = 1 + list(dict.fromkeys(r.name for r in self.stages)).index(stage.name)
         if over := self.settings.over:
             series = {
-                field: tuple((x, areas[model, field]) for model, x in over.at.items())
+                field: tuple((x, areas[model, field][0]) for model, x in over.at.items())
                 for field in self.fields
             }
             plots.append(Curves(f"over-{number}", f"{stage.name}: AUC", over.axis, "AUC", series))
