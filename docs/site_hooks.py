@@ -1,4 +1,4 @@
-"""How do the command line's help and training/README.md get into the site? As an MkDocs hook.
+"""How do help, training/README.md and committed results get into the site? By MkDocs hooks.
 
 The pages show the originals, so that they cannot differ from them.
 """
@@ -10,16 +10,41 @@ from pathlib import Path
 from typing import Any
 
 import click
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 from birchbark.cli import group
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = "<!-- commands -->"
 TRAINING = "<!-- training/README.md -->"
+PAPERS = "papers.md"
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the markers on a page."""
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of committed results, with their figures, as results/NAME.md."""
+    for folder in result_folders():
+        page = (folder / "README.md").read_text("utf-8")
+        page = page.replace("](figures/", f"]({folder.name}/figures/")
+        files.append(File.generated(config, f"results/{folder.name}.md", content=page))
+        for figure in sorted((folder / "figures").glob("*.svg")):
+            uri = f"results/{folder.name}/figures/{figure.name}"
+            files.append(File.generated(config, uri, abs_src_path=str(figure)))
+    return files
+
+
+def result_folders() -> list[Path]:
+    """Return the folders of committed results, by name."""
+    return sorted((ROOT / "studies" / "results").iterdir())
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Replace the markers on a page, and link the recipes in a table to their results."""
+    if page.file.src_uri == PAPERS:
+        for folder in result_folders():
+            name = f"`{folder.name}`"
+            markdown = markdown.replace(name, f"[{name}](results/{folder.name}.md)")
     if COMMANDS in markdown:
         markdown = markdown.replace(COMMANDS, "\n".join(sections()))
     if TRAINING in markdown:

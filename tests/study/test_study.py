@@ -118,7 +118,8 @@ def test_files_of_a_study(root: Path, kind: str) -> None:
     outcome, output = study(root, kind)
     files = {str(p.relative_to(output)) for p in output.rglob("*") if p.is_file()}
     runs = {f"runs/{run_file_name(name)}.run" for name in outcome.runs}
-    assert files == {"results.json", "report.html", "README.md", "manifest.json", *runs}
+    figures = {f"figures/{plot.name}.svg" for plot in outcome.plots}
+    assert files == {"results.json", "report.html", "README.md", "manifest.json", *figures, *runs}
     manifest = json.loads((output / "manifest.json").read_text())
     assert manifest["inputs"]["tiny/q.tsv"] == fingerprint(root / "tiny/q.tsv")
     assert manifest["recipe"]["sha256"] == fingerprint(root.parent / f"{kind}.toml")
@@ -462,7 +463,8 @@ def test_committed_results_belong_to_their_recipes(path: Path) -> None:
     folder = STUDIES / "results" / recipe.name
     if not folder.exists():
         pytest.skip(f"no results are committed for {path.name}")
-    assert {p.name for p in folder.iterdir()} == {"manifest.json", "results.json", "README.md"}
+    files = {path.name for path in folder.iterdir()} - {"report.html", "runs"}
+    assert files == {"manifest.json", "results.json", "README.md", "figures"}
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["recipe"]["name"] == path.name
     is_stale = "**Stale.**" in (folder / "README.md").read_text()
@@ -479,8 +481,11 @@ def test_committed_results_belong_to_their_recipes(path: Path) -> None:
         for name, columns in layout.items()
     }
     reasons = list_recipe(recipe, find_data_root()).reasons
-    page = render_markdown(recipe, read_results(folder), reasons)
+    stored = read_results(folder)
+    page = render_markdown(recipe, stored, reasons)
     assert (folder / "README.md").read_text() == page, "run: make results"
+    drawn = {path.name for path in (folder / "figures").iterdir()}
+    assert drawn == {f"{plot.name}.svg" for plot in stored.plots}
 
 
 @pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda p: p.stem)

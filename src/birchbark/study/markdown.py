@@ -26,7 +26,7 @@ STALE = (
 def render_markdown(
     recipe: Recipe, results: StoredResults, stale_because: Sequence[str] = ()
 ) -> str:
-    """Render the title, source, findings and all tables, with one line per row.
+    """Render the title, source, findings, all tables, with one line per row, and all figures.
 
     stale_because: why the figures are not those of this version, if they are not.
     """
@@ -41,6 +41,11 @@ def render_markdown(
         if differences := difference_table(table):
             lines = "\n".join(_table_lines(differences))
             parts += [f"### {differences.title}", lines, differences.note]
+    if results.plots:
+        parts.append("## Figures")
+        for plot in results.plots:
+            title = _plain(plot.title)
+            parts.append(f"![{title}]({figure_file(plot.name)})\n\n{title}")
     bm25 = results.bm25
     idf = "idf of all documents, " if bm25.idf_documents == ALL else ""
     parts.append(
@@ -49,6 +54,11 @@ def render_markdown(
         "marked *published* are quoted from the literature; they were not measured here."
     )
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def figure_file(plot: str) -> str:
+    """Return the path of a plot's figure, relative to README.md. plot: its name."""
+    return f"figures/{plot}.svg"
 
 
 def _table_lines(table: Table) -> Iterator[str]:

@@ -3,7 +3,8 @@
 OUTPUT/
   report.html       tables and plots on a self-contained page
   attention-*.html  a model's attention for an example query, if the study shows example queries
-  README.md         tables and findings
+  README.md         findings, tables and figures
+  figures/          plots as SVG
   results.json      all figures; equal inputs give equal bytes except for measured times
   runs/             all rankings in TREC format
   manifest.json     fingerprints of the inputs, versions, seed, machine, seconds
@@ -39,7 +40,9 @@ from birchbark.collection.data_files import check_data, data_fingerprint, data_p
 from birchbark.collection.runs import write_run
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.records import Run
-from birchbark.study.markdown import render_markdown
+from birchbark.show.draw_plot import draw_page
+from birchbark.show.plot import Plot
+from birchbark.study.markdown import figure_file, render_markdown
 from birchbark.study.models import fingerprint_of
 from birchbark.study.outcome import Outcome, run_file_name
 from birchbark.study.published import with_published
@@ -100,16 +103,27 @@ def run_study(
     return outcome
 
 
+def _write_figures(folder: Path, plots: Sequence[Plot]) -> None:
+    """Draw the plots that have no figure yet."""
+    for plot in plots:
+        path = folder / figure_file(plot.name)
+        if not path.exists():
+            with new_file(path) as out:
+                out.write(draw_page(plot))
+
+
 def refresh(recipe: Recipe, results: Path, stale_because: Sequence[str]) -> bool:
     """Write the README.md of finished results again; return whether it changed.
 
     It then has the recipe's present title, source, findings and published figures, and today's
-    layout. The figures stay those of results.json.
+    layout. Tables and plots stay those of results.json; figures that are missing are drawn.
 
     results: the folder of the results. stale_because: why the figures are not those of this
     version, if they are not. Raises what `read_results` raises.
     """
-    text, path = render_markdown(recipe, read_results(results), stale_because), results / README
+    stored, path = read_results(results), results / README
+    _write_figures(results, stored.plots)
+    text = render_markdown(recipe, stored, stale_because)
     if path.exists() and path.read_text("utf-8") == text:
         return False
     with new_file(path) as out:
@@ -141,6 +155,7 @@ def _write(folder: Path, recipe: Recipe, outcome: Outcome, inputs: dict[str, str
     ):
         with new_file(folder / name) as out:
             out.write(text)
+    _write_figures(folder, outcome.plots)
     for name, run in outcome.runs.items():
         tag = run_file_name(name)
         if (folder / "runs" / f"{tag}.run").exists():

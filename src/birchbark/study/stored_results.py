@@ -1,4 +1,4 @@
-"""How are the figures of a study read again from its results.json?"""
+"""How are the tables and plots of a study read again from its results.json?"""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from birchbark.artifact import read_json
 from birchbark.errors import ArtifactError
 from birchbark.evaluate.significance import Difference
 from birchbark.retrieve.bm25 import BM25
+from birchbark.show.plot import Bars, Curves, Dots, Plot, Point, Scatter
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
 
 RESULTS = "results.json"
@@ -18,30 +19,36 @@ RESULTS = "results.json"
 
 @dataclass(frozen=True, slots=True)
 class StoredResults:
-    """The figures of a study, and the settings of its first stage.
+    """The tables and plots of a study, and the settings of its first stage.
 
     Attributes:
-        tables: Its tables; figures have six significant digits.
+        tables, plots: Their values have six significant digits.
         depth: The number of documents per query in all runs.
         seed: The seed for folds, bootstrap and random scores.
     """
 
     tables: tuple[Table, ...]
+    plots: tuple[Plot, ...]
     bm25: BM25
     depth: int
     seed: int
 
 
 def read_results(folder: Path) -> StoredResults:
-    """Read the figures of the study in `folder`.
+    """Read the results of the study in `folder`.
 
     Raises InputError if there is no study, and ArtifactError if it is damaged.
     """
     path = folder / RESULTS
     values = read_json(path, "study")
     try:
-        tables = tuple(map(_table, values["tables"]))
-        return StoredResults(tables, BM25(**values["bm25"]), values["depth"], values["seed"])
+        return StoredResults(
+            tuple(map(_table, values["tables"])),
+            tuple(map(_plot, values["plots"])),
+            BM25(**values["bm25"]),
+            values["depth"],
+            values["seed"],
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise ArtifactError("damaged study", where=str(path), found=repr(error)) from None
 
@@ -71,3 +78,14 @@ def _cell(values: Mapping[str, Any]) -> Cell:
 def _difference(values: Mapping[str, Any]) -> Difference:
     missing = dict.fromkeys(("p", "corrected_p", "effect"))  # None is not stored
     return Difference(**{**missing, **values})
+
+
+def _plot(values: Mapping[str, Any]) -> Plot:
+    """Make the kind of plot that has these fields."""
+    if "series" in values:
+        return Curves(**values)
+    if "values" in values:
+        return Bars(**values)
+    if "axis" in values:
+        return Dots(**{**values, "points": tuple(Point(**point) for point in values["points"])})
+    return Scatter(**{**values, "points": tuple(map(tuple, values["points"]))})
