@@ -220,6 +220,25 @@ def test_distillation_of_hidden_states_alone(tmp_path: Path, teacher: Path) -> N
     assert not torch.equal(before[name], after[name])
 
 
+def test_the_first_steps_alone_match_hidden_states(
+    tmp_path: Path, teacher: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Later steps learn from the objective, which is then required."""
+    matched: list[int] = []
+    losses = HiddenStateDistillation.losses
+
+    def counted(self: HiddenStateDistillation, inputs: PackedInputs, student: HiddenStates) -> Any:
+        matched.append(len(inputs.order))
+        return losses(self, inputs, student)
+
+    monkeypatch.setattr(HiddenStateDistillation, "losses", counted)
+    changes = {"match.steps": 2, "schedule.steps": 5}
+    progress = train(training_of(tmp_path, teacher, **changes), tmp_path, tmp_path / "out")
+    assert (progress.step, len(matched)) == (5, 2)
+    with pytest.raises(InputError, match=r"match\.steps needs an objective"):
+        train(training_of(tmp_path, teacher, objective=[], **changes), tmp_path, tmp_path / "no")
+
+
 def test_unsuitable_teachers_are_refused(tmp_path: Path, teacher: Path) -> None:
     """They have another vocabulary, a smaller maximum length, or lack layers."""
     student = network_of(teacher, layers=3)

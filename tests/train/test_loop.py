@@ -15,13 +15,16 @@ from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.model_card import LINEAGE
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import InputError, TrainingError
+from birchbark.score.precision import Precision
 from birchbark.train import training as training_module
+from birchbark.train.config import Teacher
 from birchbark.train.dataset import load_datasets
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.initialise import open_network
 from birchbark.train.loop import Learner, batches_by_length
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.sampler import Sampler
+from birchbark.train.teacher_scores import check_precisions
 from birchbark.train.training import train
 from birchbark.train.training_run import ProgressReporter
 
@@ -265,6 +268,18 @@ def test_tf32_needs_a_gpu(tmp_path: Path) -> None:
     training = prepare(tmp_path, schedule__precision="tf32")
     with pytest.raises(InputError, match=r"tiny.toml: schedule.precision: tf32 is computed by GPU"):
         train(training, tmp_path, tmp_path / "out")
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_teacher_in_16_bits_needs_a_gpu(tmp_path: Path, device: str) -> None:
+    """This is found before anything is tokenised. Teachers in int8 run on the CPU anyway."""
+    teachers = [Teacher(("a",), precision=precision) for precision in Precision]
+    check_precisions(teachers if device == "cuda" else teachers[:2], device)
+    term = {"kind": "soft", "teacher": str(tmp_path / "base"), "precision": "bf16"}
+    training = prepare(tmp_path, objective=[term])
+    with pytest.raises(InputError, match=r"teacher .*base: bf16 is computed by GPUs only"):
+        train(training, tmp_path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_new_output_layer_keeps_the_pooler(tmp_path: Path) -> None:

@@ -39,6 +39,12 @@ def _check_objectives(training: TrainingConfig) -> None:
     if not (objectives or training.distillation or training.masking):
         wanted = "an objective, or a table [match] or [masked]"
         raise InputError("no objective", where=str(training.path), wanted=wanted)
+    without = any(not data.loss_terms for data in training.data)
+    if training.distillation and training.distillation.steps is not None and without:
+        raise InputError(
+            "match.steps needs an objective, from which later steps learn",
+            where=str(training.path),
+        )
     if training.validation.patience and not (training.masking or objectives):
         raise InputError(
             "patience needs an objective: with [match] alone, the ranking is not trained",

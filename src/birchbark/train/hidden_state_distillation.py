@@ -35,6 +35,8 @@ class HiddenStateSettings:
     embeddings, hidden, attention: the weights of the three losses; 0 omits a loss.
     layers: for each student layer, the teacher layer to match, counted from 1; empty for evenly
     spaced layers up to the last.
+    steps: the number of first steps that match them; later steps learn from the objectives alone,
+    and take half the time. None for all steps.
     """
 
     teacher: str
@@ -42,6 +44,7 @@ class HiddenStateSettings:
     hidden: float = 1.0
     attention: float = 1.0
     layers: tuple[int, ...] = ()
+    steps: int | None = None
 
     def __post_init__(self) -> None:
         weights = {name: getattr(self, name) for name in STATES}
@@ -73,7 +76,7 @@ class HiddenStateDistillation:
     """The losses between a student's intermediate results and its teacher's.
 
     projections: trainable weights (student's H, teacher's H) by name; none if widths are equal.
-    keeps_attention: whether attention scores are compared.
+    keeps_attention: whether attention scores are compared. steps: see `HiddenStateSettings`.
     """
 
     def __init__(
@@ -98,6 +101,7 @@ class HiddenStateDistillation:
         frozen = Initialisation(trainable="head", dropout=0.0)
         self.teacher = open_network(base, frozen, 0, device)
         self._settings, self.keeps_attention = settings, settings.attention > 0
+        self.steps = settings.steps
         self._layers = settings.teacher_layers(student.config.layers, base.config.layers)
         self.projections: dict[str, Any] = {}
         size = student.config.hidden, base.config.hidden

@@ -99,10 +99,13 @@ class Learner:
         torch.manual_seed(_combined_seed(seed, number, self._processes.rank))
         lists = self._sampler.lists_at(number)
         share = lists[self._processes.rank :: self._processes.size]
+        distillation = self._distillation
+        if distillation and distillation.steps is not None and number >= distillation.steps:
+            distillation = None
         total = torch.zeros((), device=self.device)
         for start in range(0, len(share), self._schedule.batch):
             for batch in self._micro_batches(share[start : start + self._schedule.batch]):
-                loss = self._loss(batch) / len(lists)
+                loss = self._loss(batch, distillation) / len(lists)
                 loss.backward()
                 total += loss.detach()
         for weight in self.trainable.values():
@@ -158,19 +161,24 @@ class Learner:
         labels = np.array([grades[i] > grades[j] for i, j in compared], np.float32)
         return ListInputs(index, [[pairs.comparison(i, j)] for i, j in compared], [labels])
 
-    def _loss(self, lists: Sequence[ListInputs]) -> Any:
-        """Return the weighted sum of the losses of all lists, a scalar."""
+    def _loss(
+        self, lists: Sequence[ListInputs], distillation: HiddenStateDistillation | None = None
+    ) -> Any:
+        """Return the weighted sum of the losses of all lists, a scalar.
+
+        distillation: of hidden states, whose losses are added; None (the default) for none.
+        """
         import torch
 
         by_logit = [inputs for item in lists for inputs in item.inputs]
         pairs, counts = [pair for inputs in by_logit for pair in inputs], list(map(len, by_logit))
         packed = PackedInputs.of(pairs, self.device, counts)
-        states = HiddenStates(self._distillation.keeps_attention) if self._distillation else None
+        states = HiddenStates(distillation.keeps_attention) if distillation else None
         total = torch.zeros((), device=self.device)
         with self.autocast():
             logits = self.network.training_logits(packed, states)  # (logits of all lists,)
-            if self._distillation and states:
-                losses = self._distillation.losses(packed, states)  # (inputs,)
+            if distillation and states:
+                losses = distillation.losses(packed, states)  # (inputs,)
                 shares = [
                     self._datasets[item.dataset].config.weight / item.input_count
                     for item in lists

@@ -14,6 +14,7 @@ import numpy as np
 from birchbark.records import Float32s
 from birchbark.train.dataset import TokenisedDataSet
 from birchbark.train.distributed import ProcessGroup
+from birchbark.train.hidden_state_distillation import HiddenStateDistillation
 from birchbark.train.loop import Learner, ListInputs, batches_by_length
 from birchbark.train.masking import MaskedInput, Masker
 from birchbark.train.network import Network
@@ -63,7 +64,9 @@ class MaskedLearner(Learner):
         inputs = [[(masked.ids, masked.types)]]
         return ListInputs(index, inputs, [masked.positions, masked.labels])
 
-    def _loss(self, lists: Sequence[ListInputs]) -> Any:
+    def _loss(
+        self, lists: Sequence[ListInputs], distillation: HiddenStateDistillation | None = None
+    ) -> Any:
         import torch
 
         masked = [MaskedInput(*item.inputs[0][0], *item.targets) for item in lists]

@@ -141,6 +141,7 @@ def _distillation(section: Section) -> HiddenStateSettings:
         section.number("hidden", 1.0),
         section.number("attention", 1.0),
         section.integers("layers", (), minimum=1),
+        section.integer("steps", None, minimum=1),
     )
 
 

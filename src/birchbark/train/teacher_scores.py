@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -98,6 +98,20 @@ def _with_targets(
     return replace(dataset, targets=tuple(targets), facts=facts)
 
 
+def check_precisions(teachers: Iterable[Teacher], device: str) -> None:
+    """Raise InputError if a teacher computes in a precision that needs a GPU, without one.
+
+    Teachers in int8 run on the CPU, whatever the device.
+    """
+    for teacher in teachers:
+        if device == "cpu" and not teacher.precision.runs_on_cpu:
+            raise InputError(
+                f"{teacher.precision.value} is computed by GPUs only",
+                where=f"teacher {teacher.models[0]}",
+                remedy='use precision = "int8", or --device cuda',
+            )
+
+
 def _model_scores(
     dataset: TokenisedDataSet,
     model: str,
@@ -109,7 +123,7 @@ def _model_scores(
     """Return one model's scores (pairs,), and what the model card says about the model."""
     name, pairs = dataset.config.name, dataset.training_pairs.pairs
     log(f"{name}: {model} scores {len(sampled):,} of {len(pairs):,} pairs")
-    session = session_factory(scores.device)
+    session = session_factory(scores.device) if teacher.precision.runs_on_gpu else None
     scorer = load_scorer(
         model, pooling=teacher.pooling, precision=teacher.precision, session=session
     )

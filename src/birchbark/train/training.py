@@ -24,7 +24,11 @@ from birchbark.train.loop import Learner
 from birchbark.train.masked_lm import MaskedLearner
 from birchbark.train.masking import Masker
 from birchbark.train.sampler import Sampler
-from birchbark.train.teacher_scores import TeacherScores, with_teacher_targets
+from birchbark.train.teacher_scores import (
+    TeacherScores,
+    check_precisions,
+    with_teacher_targets,
+)
 from birchbark.train.training_folder import (
     IDENTITY,
     TEACHERS,
@@ -64,6 +68,7 @@ def train(
     TrainingError for a full disk, too little GPU memory or a damaged state.
     """
     check_device(device)
+    check_precisions((teacher for data in training.data for teacher in data.teachers), device)
     shared = shared or folder
     has_bf16 = _has_fast_bf16(device)
     if training.schedule.precision == AUTO:
