@@ -66,6 +66,7 @@ MAY_IMPORT = {
         "score_cache",
         "combine",
     },
+    "cluster": {"artifact", "score"},
     "study": {
         "artifact",
         "section",
@@ -110,6 +111,7 @@ MAY_IMPORT = {
         "show",
     },
     "cli": {
+        "cluster",
         "combine",
         "option_rules",
         "artifact",

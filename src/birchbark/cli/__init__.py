@@ -27,6 +27,7 @@ COMMAND_NAMES = (
     "retrieve",
     "reformulate",
     "rerank",
+    "merge",
     "search",
     "serve",
     "attention",

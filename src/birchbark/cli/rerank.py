@@ -29,6 +29,7 @@ from birchbark.cli.options import (
     query_options,
     ranker_options,
 )
+from birchbark.cli.shards import Part, shard_option, work_on_queries
 from birchbark.errors import InputError
 from birchbark.show.many import many
 
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     "tune` chooses weights from it; have everything read for that (--read-segments all).",
 )
 @option("--tag", help="Tag of the new run.  [default: the old tag + the kind of model]")
+@shard_option
 def command(
     index: Path,
     run_file: Path,
@@ -80,6 +82,7 @@ def command(
     report: Path | None,
     evidence: Path | None,
     tag: str | None,
+    shard_text: str | None,
     scores: Path | None,
     device: str,
     threads: int | None,
@@ -95,23 +98,28 @@ def command(
     from birchbark.collection.runs import read_run, write_run
     from birchbark.index.index import Index
     from birchbark.pipeline.answer import SearchStats
-    from birchbark.pipeline.rerank import rerank
+    from birchbark.pipeline.rerank import check_queries, rerank
+    from birchbark.records import Run
 
     check_given_options()
     check_tag(tag)
-    check_writable(output)
-    check_writable(report)
-    check_writable(evidence)
+    part = Part.parse(shard_text, {output: 0, report: 1, evidence: 0})
+    for target in part.targets:
+        check_writable(part.file(target))
     files = [file.absolute() for file in (output, report, evidence) if file]
     if len(set(files)) < len(files):
         raise InputError("two of --output, --report and --evidence are the same file")
-    opened, topics = Index(index), load_queries(queries, topic_fields, encoding)
+    opened, every = Index(index), load_queries(queries, topic_fields, encoding)
     run = read_run(run_file)
+    check_queries(run, every)
+    topics = part.queries(every)
+    texts = {query.query_id for query in topics}
+    run = Run({id_: ranking for id_, ranking in run.rankings.items() if id_ in texts}, run.tag)
     rankers = make_rankers(models_on(device, threads), **ranker_choices)
     stats_of_query: dict[str, SearchStats] = {}
     with (
         stored_scores(rankers, scores) as cached,
-        new_file(evidence) if evidence else nullcontext() as lines,
+        new_file(part.file(evidence)) if evidence else nullcontext() as lines,
         progress("scoring", len(topics)) as advance,
     ):
 
@@ -122,9 +130,16 @@ def command(
             advance(1)
 
         ranked = rerank(opened, run, topics, cached, top=top, tag=tag, on_query=done)
-        write_run(ranked, output)
+        write_run(ranked, part.file(output))
     if report:
-        _write_report(report, stats_of_query)
+        _write_report(part.file(report), stats_of_query)
+    scorers = [scorer for ranker in rankers for scorer in ranker.scorers]
+    duos = [ranker.duo.duo for ranker in rankers if ranker.duo]
+    models = [model.fingerprint for model in (*scorers, *duos)]
+    paths_of_models = {"model", "embedding", "duo"}  # which can differ between machines
+    settings = {k: x for k, x in ranker_choices.items() if k not in paths_of_models}
+    settings |= {"run": run_file, "top": top, "tag": tag, "device": device}
+    part.finish(work_on_queries(opened, every, models, settings))
     stats = sum(stats_of_query.values(), SearchStats())
     documents = sum(len(ranking.head(rankers[0].depth)) for ranking in run.rankings.values())
     notify(

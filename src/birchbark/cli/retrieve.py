@@ -31,6 +31,7 @@ from birchbark.cli.options import (
     query_tokens_option,
     threads_option,
 )
+from birchbark.cli.shards import Part, shard_option, work_on_queries
 from birchbark.errors import InputError
 from birchbark.show.many import many
 
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 @query_tokens_option
 @threads_option
 @option("--tag", help="Tag of the run.  [default: the first stage: bm25, bm25+rm3, dense, …]")
+@shard_option
 def command(
     index: Path,
     queries: Path,
@@ -74,6 +76,7 @@ def command(
     query_tokens: int | None,
     threads: int | None,
     tag: str | None,
+    shard_text: str | None,
     **first_stage_choices: Any,
 ) -> None:
     """Rank the documents of INDEX for each query, by BM25, tf-idf or stored vectors."""
@@ -86,13 +89,15 @@ def command(
 
     check_given_options()
     check_tag(tag)
-    check_writable(output)
-    check_writable(report)
-    topics = load_queries(queries, topic_fields, encoding)
+    part = Part.parse(shard_text, {output: 0, report: 0})
+    for target in part.targets:
+        check_writable(part.file(target))
+    every = load_queries(queries, topic_fields, encoding)
     match, stage = matching_and_stage(**first_stage_choices)
     check_query_reading(match)
     load = models_on(defaults.DEVICE, threads).scorer
     engine = open_engine(Index(index), stage, match, load, query_tokens=query_tokens)
+    topics = part.queries(every)
     _check_ids(engine.index)
     if isinstance(engine, DenseEngine):
         report_missing_vectors(engine.index)
@@ -104,10 +109,16 @@ def command(
     else:
         rankings, lines = _rank_by_vectors(engine, topics, depth, bool(report))
     run = Run(rankings, tag or engine.name)
-    write_run(run, output)
+    write_run(run, part.file(output))
     if report:
-        with new_file(report) as out:
+        with new_file(part.file(report)) as out:
             out.writelines(lines)
+    settings = {
+        **{"depth": depth, "weighted": weighted, "tag": tag, "query_tokens": query_tokens},
+        **first_stage_choices,
+    }
+    models = [engine.model_fingerprint] if isinstance(engine, DenseEngine) else []
+    part.finish(work_on_queries(engine.index, every, models, settings))
     empty = [query_id for query_id, ranking in run.rankings.items() if not len(ranking)]
     documents = sum(map(len, run.rankings.values()))
     notify(f"ranked {many(documents, 'document')} for {many(len(topics), 'query')}")

@@ -12,8 +12,9 @@ from birchbark.show.many import many
 
 
 @click.command(
-    epilog="Example: birchbark scores bert.scores --prune 3f9a2c0b51d7e846",
-    short_help="List or delete stored scores of BERT.",
+    epilog="Examples: birchbark scores bert.scores --prune 3f9a2c0b51d7e846; "
+    "birchbark scores bert.scores --add shard-1.scores --add shard-2.scores",
+    short_help="List, join or delete stored scores of BERT.",
 )
 @click.argument("store", type=PATH)
 @option(
@@ -24,13 +25,32 @@ from birchbark.show.many import many
     help="Delete the scores of this scorer, given by its name or the beginning of its identifier; "
     "repeat for several.",
 )
-def command(store: Path, pruned: tuple[str, ...]) -> None:
+@option(
+    "--add",
+    "added",
+    type=PATH,
+    multiple=True,
+    metavar="STORE",
+    help="Add the scores of this other store, such as that of a shard; repeat for several.",
+)
+def command(store: Path, pruned: tuple[str, ...], added: tuple[Path, ...]) -> None:
     """List the scorers in STORE, a folder written with --scores, with their pairs and bytes.
 
     A model is listed once per precision and version of ONNX Runtime that it was run with.
     """
+    from birchbark.score_cache.join_stores import join_stores
     from birchbark.score_cache.store_folder import entries, prune
 
+    for other in added:
+        for joined in join_stores(store, other):
+            name = joined.header.name
+            notify(f"added {many(joined.added, 'pair')} of {name} from {other}")
+            if joined.processors:
+                notify(f"  note: computed by unlike processors: {'; '.join(joined.processors)}")
+            if joined.unequal:
+                notify(
+                    f"  note: {many(joined.unequal, 'pair')} had another score; it was not added"
+                )
     for name in pruned:
         deleted = prune(store, name)
         notify(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from birchbark.artifact import json_checksum
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema
@@ -74,6 +75,11 @@ class Index:
         manifest = self._manifest
         parts = [(part.name, part.checksum, part.deleted_checksum) for part in manifest.parts]
         return manifest.analyzer, manifest.vocabulary, manifest.fields, manifest.read_fields, parts
+
+    @property
+    def documents_fingerprint(self) -> str:
+        """A hash of the documents and of how they are indexed, without attachments to them."""
+        return json_checksum({"documents": self._documents_id})
 
     def _open(self, name: str) -> Attachment | ArtifactError:
         """Return the attachment, or the error if it is damaged, as the rest of the index works."""

@@ -258,6 +258,11 @@ class DenseEngine:
         matching = matching_documents(self.index, query, self.stage)
         return [a | b for a, b in zip(masks, matching, strict=True)]
 
+    @property
+    def model_fingerprint(self) -> str:
+        """The fingerprint of the embedding model."""
+        return self._embedding.fingerprint
+
     def cut_tokens(self, query: str) -> int:
         """Return how many tokens of a query the model does not read; see `query_tokens`.
 

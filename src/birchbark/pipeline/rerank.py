@@ -85,10 +85,8 @@ def rerank(
     return Run(rankings, tag or "+".join([run.tag, *kinds]))
 
 
-def _check(run: Run, queries: Sequence[Query], stages: Sequence[Ranker], top: int | None) -> None:
-    """Raise InputError now for errors that would otherwise occur after hours of scoring."""
-    if not stages:
-        raise InputError("no ranker is given", wanted="one or more")
+def check_queries(run: Run, queries: Sequence[Query]) -> None:
+    """Raise InputError if the run ranks a query that is not among `queries`."""
     texts = {query.query_id for query in queries}
     if unknown := [query_id for query_id in run.rankings if query_id not in texts]:
         raise InputError(
@@ -96,6 +94,13 @@ def _check(run: Run, queries: Sequence[Query], stages: Sequence[Ranker], top: in
             found=f"{len(unknown)} missing",
             remedy="use the queries for which the run was made",
         )
+
+
+def _check(run: Run, queries: Sequence[Query], stages: Sequence[Ranker], top: int | None) -> None:
+    """Raise InputError now for errors that would otherwise occur after hours of scoring."""
+    if not stages:
+        raise InputError("no ranker is given", wanted="one or more")
+    check_queries(run, queries)
     require_at_least("top", top, 1)
     for query in queries:
         try:

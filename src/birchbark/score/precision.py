@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from enum import Enum
-from functools import cache
-from pathlib import Path
 
-CPU_INFO = Path("/proc/cpuinfo")
-VNNI = {"avx512_vnni", "avx_vnni"}  # instructions that multiply 8-bit integers without overflow
+from birchbark.score.processor import has_vnni
 
 
 class Precision(Enum):
@@ -44,14 +41,3 @@ def fastest_precision() -> Precision:
     Without VNNI, int8 weights have only 7 bits (docs/explanation/int8.md).
     """
     return Precision.INT8 if has_vnni() else Precision.FP32
-
-
-@cache
-def has_vnni() -> bool:
-    """Whether this machine's processor has VNNI; false where Linux does not tell."""
-    try:
-        lines = CPU_INFO.read_text().splitlines()
-    except OSError:
-        return False
-    flags = next((line for line in lines if line.startswith("flags")), "")
-    return not VNNI.isdisjoint(flags.split())

@@ -1,6 +1,7 @@
 """What is the format of a score file, and which of its records are valid?
 
-    header    one line of JSON: form, then the scorer's fingerprint, name, kind and width
+    header    one line of JSON: form, then the scorer's fingerprint, name, kind and width, and the
+              processor that began the file
     records   24 bytes each, little-endian: key (16), score (float32), checksum (uint32)
 
 A scorer with a vector per pair (PARADE) stores `width` float32 numbers instead of the score; its
@@ -46,12 +47,15 @@ class FileHeader:
         name: The scorer's name.
         kind: The scorer's kind.
         width: Numbers per pair: 1 for a score, otherwise the length of a vector.
+        processor: The processor that computed the first scores; see `processor`. Empty in files
+            of version 0.1.
     """
 
     fingerprint: str
     name: str
     kind: str
     width: int = 1
+    processor: str = ""
 
     @property
     def form(self) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from birchbark.errors import ArtifactError
 from birchbark.records import Float32s, Ids
+from birchbark.score.processor import processor
 from birchbark.score.scorer import Scorer
 from birchbark.score_cache.score_file import (
     FileHeader,
@@ -61,7 +62,7 @@ class ScoreStore:
         process is writing to the folder.
         """
         self._header = header = FileHeader(
-            scorer.fingerprint, scorer.name, scorer.kind, scorer.width
+            scorer.fingerprint, scorer.name, scorer.kind, scorer.width, processor()
         )
         self._path, self._fingerprint = header.path(Path(directory)), header.fingerprint
         self._table = ScoreTable(scorer.width)
@@ -86,6 +87,13 @@ class ScoreStore:
         header, start = FileHeader.read(self._path)
         if header.width != self._header.width:
             raise ArtifactError("damaged score file: wrong width", where=str(self._path))
+        if header.processor not in ("", self._header.processor):
+            warnings.warn(
+                f"{self._path}: its scores were computed by another kind of processor "
+                f"({header.processor}; here {self._header.processor}) and can differ in their "
+                "last bits from scores computed here",
+                stacklevel=4,
+            )
         records, torn = read_records(self._path, start, header)
         self._end = start + records.nbytes
         if len(records):

@@ -1,0 +1,106 @@
+"""How do the files of all shards become the files of the whole?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from birchbark.artifact import fingerprint, new_file
+from birchbark.cluster.shard_record import ShardFile, ShardRecord, read_records
+from birchbark.errors import ArtifactError, InputError
+
+
+def merge_shards(target: Path, *, unlike_processors: bool = False) -> tuple[list[Path], int]:
+    """Join the files of all shards of `target`; return the files written and the number of shards.
+
+    They are the files that a single process would have written, byte for byte.
+
+    unlike_processors: whether the shards may have been computed by processors with other vector
+    instructions, whose scores can differ in their last bits.
+    Before anything is written, raises InputError if shards are missing, belong to another number
+    of shards, or were made from other inputs or by unlike processors; and ArtifactError if a file
+    is missing or was changed.
+    """
+    records = read_records(target)
+    _check_complete(records, target)
+    _check_alike(records, target, unlike_processors=unlike_processors)
+    folder = target.absolute().parent
+    for record in records:
+        for file in record.files:
+            _check_unchanged(record, file, folder)
+    written = []
+    for number, file in enumerate(records[0].files):
+        whole = folder / file.name
+        parts = [(r.shard.file(whole), r.files[number].header) for r in records]
+        _join(whole, parts)
+        written.append(whole)
+    return written, len(records)
+
+
+def _check_complete(records: Sequence[ShardRecord], target: Path) -> None:
+    counts = sorted({record.shard.count for record in records})
+    if len(counts) > 1:
+        raise InputError(
+            "there are shards of different divisions",
+            where=str(target),
+            found=", ".join(f"…-of-{count}" for count in counts),
+            remedy="delete those that are not wanted",
+        )
+    present = {record.shard.number for record in records}
+    missing = [n for n in range(1, counts[0] + 1) if n not in present]
+    if missing:
+        listed = ", ".join(f"{number}/{counts[0]}" for number in missing)
+        raise InputError(
+            "shards are missing",
+            where=str(target),
+            wanted=f"{counts[0]} shards",
+            found=f"{len(present)} finished",
+            remedy=f"run the command with --shard {listed}",
+        )
+
+
+def _check_alike(records: Sequence[ShardRecord], target: Path, *, unlike_processors: bool) -> None:
+    first = records[0]
+    for record in records[1:]:
+        names = [file.name for file in record.files]
+        changed = [key for key, value in record.work.items() if first.work.get(key) != value]
+        if changed or names != [file.name for file in first.files]:
+            differences = ", ".join(changed) or "the files that they write"
+            raise InputError(
+                f"shards {first.shard} and {record.shard} are not of the same work",
+                where=str(target),
+                found=f"other {differences}",
+                remedy="run the shards that are older again",
+            )
+        if record.processor != first.processor and not unlike_processors:
+            raise InputError(
+                f"shards {first.shard} and {record.shard} were computed by unlike processors, "
+                "whose scores can differ in their last bits",
+                where=str(target),
+                found=f"{first.processor}; {record.processor}",
+                remedy="run them on machines of one kind, or merge with --unlike-processors",
+            )
+
+
+def _check_unchanged(record: ShardRecord, file: ShardFile, folder: Path) -> None:
+    path = record.shard.file(folder / file.name)
+    if not path.is_file():
+        raise ArtifactError(
+            "a file of a finished shard is missing",
+            where=str(path),
+            remedy=f"run the command with --shard {record.shard} again",
+        )
+    if fingerprint(path) != file.fingerprint:
+        raise ArtifactError(
+            "a file of a finished shard was changed",
+            where=str(path),
+            remedy=f"run the command with --shard {record.shard} again",
+        )
+
+
+def _join(whole: Path, parts: Sequence[tuple[Path, int]]) -> None:
+    with new_file(whole) as out:
+        for number, (path, header) in enumerate(parts):
+            with path.open(encoding="utf-8", newline="") as lines:
+                out.writelines(islice(lines, header if number else 0, None))
