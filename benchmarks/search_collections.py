@@ -25,7 +25,7 @@ from birchbark import (
     read_run,
 )
 from birchbark.artifact import fingerprint
-from birchbark.index.layout import is_index
+from birchbark.index.shards import is_index
 from birchbark.segment.by_name import Segmenter, parse_segmenter
 
 

@@ -18,7 +18,7 @@ from benchmarks.search_rows import BM25, Row, rows
 from benchmarks.search_times import TimedSearch
 from birchbark import Query, build_index
 from birchbark.collection.documents import read_collection
-from birchbark.index.layout import is_index
+from birchbark.index.shards import is_index
 from birchbark.segment.sentences import sentences
 
 Figures = dict[str, Any]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from birchbark.evaluate.measures import measure
     from birchbark.index.build_index import Schema, build_index
     from birchbark.index.index import Index
+    from birchbark.index.sharded_writer import open_writer
     from birchbark.index.writer import IndexWriter
     from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats, Snippet
     from birchbark.pipeline.compare_hits import Duo
@@ -65,6 +66,7 @@ _HOME = {
     "Schema": "index.build_index",
     "build_index": "index.build_index",
     "Index": "index.index",
+    "open_writer": "index.sharded_writer",
     "IndexWriter": "index.writer",
     "Answer": "pipeline.answer",
     "Evidence": "pipeline.answer",
@@ -155,6 +157,7 @@ __all__ = [
     "load_duo_scorer",
     "load_scorer",
     "measure",
+    "open_writer",
     "rank",
     "rank_queries",
     "rank_query",

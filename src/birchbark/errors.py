@@ -17,7 +17,7 @@ BirchbarkError             every expected error; the command line prints it and 
 from __future__ import annotations
 
 import errno
-from typing import Self
+from typing import Any, Self
 
 MAX_QUOTED = 200  # characters quoted of other libraries' messages
 
@@ -55,6 +55,10 @@ class BirchbarkError(Exception):
         self.where = self.where or where
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let the error be sent from one process to another."""
+        return _error, (type(self), self.what, self.where, self.found, self.wanted, self.remedy)
+
     def __str__(self) -> str:
         contrast = ", ".join(
             part
@@ -87,6 +91,12 @@ def is_damage(error: Exception) -> bool:
 def first_line(error: BaseException) -> str:
     """Return the first line of another library's message, cut to MAX_QUOTED characters."""
     return str(error).partition("\n")[0][:MAX_QUOTED]
+
+
+def _error(
+    kind: type[BirchbarkError], what: str, where: str, found: str, wanted: str, remedy: str
+) -> BirchbarkError:
+    return kind(what, where=where, found=found, wanted=wanted, remedy=remedy)
 
 
 class InputError(BirchbarkError):

@@ -118,6 +118,13 @@ def command() -> None:
     is_flag=True,
     help="Also store the terms of each document, to make RM3 faster.",
 )
+@option(
+    "--shards",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Divide the index into N shards, each a folder that is an index by itself, and build them "
+    "in parallel. Searches are the same.  [default: an index in one piece]",
+)
 @precompute_options
 @encoding_option("the collection's files")
 @skip_bad_option
@@ -134,6 +141,7 @@ def build(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     forward_index: bool,
+    shards: int | None,
     encoding: str,
     skip_bad: bool | None,
     replace: bool,
@@ -177,6 +185,7 @@ def build(
         schema=schema,
         format_name=format_name,
         replace=replace,
+        shards=shards,
     )
     if unread := index.unread_fields:
         notify(f"note: searched but not read by models (see --read): {', '.join(unread)}")

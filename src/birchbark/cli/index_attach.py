@@ -82,13 +82,13 @@ def make_precomputations(
 
 def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) -> None:
     """Compute and store attachments for all documents of `index`, and build its vector graphs."""
-    from birchbark.index.writer import IndexWriter
+    from birchbark.index.sharded_writer import open_writer
     from birchbark.pipeline.precompute import is_vectors
     from birchbark.pipeline.update_index import attach, build_missing_graphs
     from birchbark.pipeline.vector_sets import vector_sets
 
     names = " and ".join(precomputation.name for precomputation in precomputations)
-    with IndexWriter(index) as writer:
+    with open_writer(index) as writer:
         notify(
             f"computing {names} of {many(len(writer), 'document')}; {index} can be searched "
             "meanwhile, and `birchbark index attach` resumes if interrupted"
@@ -187,8 +187,8 @@ def attach_command(
 @click.argument("name")
 def detach_command(index: Path, name: str) -> None:
     """Delete the attachment NAME (tokens, vectors, vectors-2, …) from INDEX."""
-    from birchbark.index.writer import IndexWriter
+    from birchbark.index.sharded_writer import open_writer
 
-    with IndexWriter(index) as writer:
+    with open_writer(index) as writer:
         writer.detach(name)
     notify(f"deleted the {name} of {index}")

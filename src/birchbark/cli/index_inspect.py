@@ -18,10 +18,10 @@ from birchbark.errors import ArtifactError
 def verify(index: Path) -> None:
     """Compare every file of INDEX with its checksum, and list the damaged files."""
     from birchbark.collection.files.folder_state import FolderState
-    from birchbark.index.layout import Manifest
+    from birchbark.index.shards import read_manifest
     from birchbark.index.verify import find_damage
 
-    with progress("checking", len(Manifest.read(index).parts)) as advance:
+    with progress("checking", len(read_manifest(index).parts)) as advance:
         damage = find_damage(index, advance)
     try:
         FolderState.read(index)

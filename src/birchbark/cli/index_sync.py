@@ -47,7 +47,7 @@ def index_of(path: Path) -> tuple[Path, bool]:
     That index is PATH.index, which is built if it does not exist. Also returns whether it was.
     """
     from birchbark.collection.intake import Intake
-    from birchbark.index.layout import is_index
+    from birchbark.index.shards import is_index
 
     path = path.resolve()
     if is_index(path):
@@ -72,6 +72,7 @@ def build_from(
     schema: Schema | None = None,
     format_name: str | None = None,
     replace: bool = False,
+    shards: int | None = None,
 ) -> Index:
     """Build the index of a collection or of a folder's files, and show the progress.
 
@@ -88,12 +89,14 @@ def build_from(
     with progress("indexing") as advance:
         if collection_format(str(collection), format_name) != "folder":
             documents = counted(read_collection(collection, intake, format_name), advance)
-            return build_index(documents, directory, schema, replace=replace)
+            return build_index(documents, directory, schema, replace=replace, shards=shards)
         folder, strict = str(Path(collection).resolve()), intake.skip_bad is False
         source = FolderSource(folder, intake.include, intake.exclude, intake.encoding, strict)
         schema = replaced(schema, keywords=tuple(dict.fromkeys([*KEYWORDS, *schema.keywords])))
         watch = partial(counted, advance=advance)
-        return build_folder_index(source, directory, schema, intake, watch, replace=replace)
+        return build_folder_index(
+            source, directory, schema, intake, watch, replace=replace, shards=shards
+        )
 
 
 def sync_and_report(index: Path, folder: Path | None = None) -> None:

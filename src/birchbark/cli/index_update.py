@@ -63,13 +63,13 @@ def add(
 def delete(index: Path, doc_ids: tuple[str, ...], ids: Path | None) -> None:
     """Delete the documents DOC_IDS from INDEX; if one does not exist, none is deleted."""
     from birchbark.collection.lines import text_lines
-    from birchbark.index.writer import IndexWriter
+    from birchbark.index.sharded_writer import open_writer
 
     listed = [line for line in text_lines(ids) if line.strip()] if ids else []
     all_ids = list(dict.fromkeys([*doc_ids, *listed]))
     if not all_ids:
         raise InputError("no document to delete", remedy="give ids, or a file of them with --ids")
-    with IndexWriter(index) as writer:
+    with open_writer(index) as writer:
         for doc_id in all_ids:
             if not writer.delete(doc_id):
                 raise InputError(f"no document {doc_id}; nothing was deleted", where=str(index))
@@ -84,10 +84,10 @@ def delete(index: Path, doc_ids: tuple[str, ...], ids: Path | None) -> None:
 @index_argument
 def merge(index: Path) -> None:
     """Rewrite INDEX as a single part without deleted documents; searches can continue meanwhile."""
-    from birchbark.index.writer import IndexWriter
+    from birchbark.index.sharded_writer import open_writer
     from birchbark.pipeline.update_index import build_missing_graphs
 
-    with IndexWriter(index) as writer:
+    with open_writer(index) as writer:
         writer.merge()
         notify(f"{many(len(writer), 'document')} in one part in {index}")
         build_missing_graphs(writer, progress)

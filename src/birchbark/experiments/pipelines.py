@@ -21,7 +21,7 @@ from birchbark.experiments.training_variants import read_models_and_variants
 from birchbark.experiments.tuned_pipelines import TunedWeights, cross_validated
 from birchbark.index.build_index import Schema
 from birchbark.index.index import Index
-from birchbark.index.writer import IndexWriter
+from birchbark.index.sharded_writer import open_writer
 from birchbark.pipeline.answer import SearchStats
 from birchbark.pipeline.dense_engine import open_engine
 from birchbark.pipeline.load_rankers import with_score_caches
@@ -284,7 +284,7 @@ def _with_vectors(workspace: Workspace, collection: TestCollection, ranker: Rank
     vectors = precompute_vectors(embedding, ranker.segmenter, embedding.name)
     index = workspace.index(collection, Schema(), extended_by=f"vectors {vectors.schema.config}")
     workspace.progress(f"{collection.name}: computing vectors")
-    with IndexWriter(index.directory) as writer:
+    with open_writer(index.directory) as writer:
         vectors.attach(writer)
     return Index(index.directory)
 

@@ -12,8 +12,10 @@ from typing import Any
 from birchbark import defaults
 from birchbark.artifact import fingerprint, lock, new_directory
 from birchbark.errors import InputError
+from birchbark.index.build_shards import build_shards
 from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS, DEFAULT_FIELDS, VOCABULARY, Manifest
+from birchbark.index.shards import read_manifest, shard_folders, write_shards
 from birchbark.index.writer import LOCK, PART_TOKENS, IndexWriter, as_document
 from birchbark.records import Document
 from birchbark.text.analyzer import analyzer
@@ -87,6 +89,7 @@ def build_index(
     *,
     replace: bool = False,
     part_tokens: int = PART_TOKENS,
+    shards: int | None = None,
 ) -> Index:
     """Build an index of `documents` in `directory`, and open it.
 
@@ -101,6 +104,9 @@ def build_index(
         replace: Whether to replace an existing index. Default False.
         part_tokens: Start another part of the index when the current one has this many tokens. This
             bounds the memory needed, at about 20 bytes per token. Default 40,000,000.
+        shards: Divide the index into this many shards, which other processes build in parallel
+            (a script must then call this below `if __name__ == "__main__"`). Searches give the same
+            scores. Default None: an index in one piece.
 
     Raises:
         InputError: If `directory` exists and `replace` is false or it is not an index, if the
@@ -110,20 +116,33 @@ def build_index(
     """
     manifest = schema.manifest()
     directory = Path(directory)
-    new = new_directory(directory, replace=replace, check=Manifest.read)
+    new = new_directory(directory, replace=replace, check=read_manifest)
     with ExitStack() as stack, new as scratch:
-        if directory.exists():
-            stack.enter_context(lock(directory / LOCK, "index"))
+        for folder in (shard_folders(directory) or [directory]) if directory.exists() else ():
+            stack.enter_context(lock(folder / LOCK, "index"))
+        folders = [scratch] if shards is None else [scratch, *write_shards(scratch, shards)]
         if schema.vocabulary is not None:
-            vocabulary = scratch / VOCABULARY
-            vocabulary.write_text("\n".join(schema.vocabulary), "utf-8")
-            manifest = replaced(manifest, vocabulary=fingerprint(vocabulary))
-        manifest.write(scratch)
-        with IndexWriter(scratch, part_tokens=part_tokens) as writer:
-            for document in map(as_document, documents):
-                if document.doc_id in writer:
-                    raise InputError(f"a second document with the id {document.doc_id}")
-                writer.add(document)
-            if not len(writer):
-                raise InputError("no documents to index")
+            for folder in folders:
+                (folder / VOCABULARY).write_text("\n".join(schema.vocabulary), "utf-8")
+            manifest = replaced(manifest, vocabulary=fingerprint(scratch / VOCABULARY))
+        for folder in folders if shards is None else folders[1:]:
+            manifest.write(folder)
+        checked = map(as_document, documents)
+        count = (
+            _build(checked, scratch, part_tokens)
+            if shards is None
+            else build_shards(checked, folders[1:], part_tokens)
+        )
+        if not count:
+            raise InputError("no documents to index")
     return Index(directory)
+
+
+def _build(documents: Iterable[Document], directory: Path, part_tokens: int) -> int:
+    """Add documents to the new, empty index in `directory`; return how many there are."""
+    with IndexWriter(directory, part_tokens=part_tokens) as writer:
+        for document in documents:
+            if document.doc_id in writer:
+                raise InputError(f"a second document with the id {document.doc_id}")
+            writer.add(document)
+        return len(writer)

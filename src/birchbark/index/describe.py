@@ -11,8 +11,9 @@ import numpy as np
 
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.index import Index
-from birchbark.index.layout import FieldTotals, Manifest
+from birchbark.index.layout import FieldTotals
 from birchbark.index.merge import union_of_terms
+from birchbark.index.shards import read_manifest, shard_folders
 from birchbark.text.analyzer import WORDPIECE
 
 
@@ -22,13 +23,14 @@ def describe(index: Index) -> dict[str, str | int]:
     The figures are totals such as documents, parts and bytes, then those of each attachment and of
     each indexed field. Terms of deleted documents count until a merge removes them.
     """
-    manifest = Manifest.read(index.directory)
+    manifest = read_manifest(index.directory)
     sizes = {path: path.stat().st_size for path in index.directory.rglob("*") if path.is_file()}
     stored = sum(size for path, size in sizes.items() if path.name.startswith("texts."))
     forward = sum(size for path, size in sizes.items() if path.name.startswith("forward"))
     figures: dict[str, str | int] = {
         "documents": len(index),
         "deleted, not yet merged away": sum(p.documents - len(p) for p in index.parts),
+        **({"shards": len(folders)} if (folders := shard_folders(index.directory)) else {}),
         "parts": len(index.parts),
         "generation": manifest.generation,
         "analyzer": manifest.analyzer,

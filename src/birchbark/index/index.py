@@ -15,8 +15,9 @@ from birchbark.artifact import json_checksum
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema
-from birchbark.index.layout import MANIFEST, FieldTotals, Manifest
+from birchbark.index.layout import FieldTotals
 from birchbark.index.part import Part, PartField
+from birchbark.index.shards import manifest_files, read_manifest
 from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document
 from birchbark.text.analyzer import Analyzer
@@ -26,6 +27,8 @@ CACHED_CHARACTERS = 20_000_000  # of recently read documents
 
 class Index:
     """A snapshot of an index on disk; later changes to the index do not affect it.
+
+    Of an index that is divided into shards, the parts of all of them are read as those of one.
 
     Args:
         directory: The directory of the index.
@@ -58,7 +61,7 @@ class Index:
 
     def _read_manifest(self) -> None:
         self._manifest_id = _manifest_id(self.directory)  # first, so that no change is missed
-        self._manifest = Manifest.read(self.directory)
+        self._manifest = read_manifest(self.directory)
 
     @property
     def outdated(self) -> bool:
@@ -86,7 +89,7 @@ class Index:
         try:
             return Attachment(self.directory, name, self.attachments[name], self.parts)
         except ArtifactError as damage:
-            if Manifest.read(self.directory) != self._manifest:
+            if read_manifest(self.directory) != self._manifest:
                 raise
             return damage
 
@@ -129,7 +132,7 @@ class Index:
     @property
     def changed(self) -> datetime:
         """When the index was last changed, in UTC."""
-        _, modified = self._manifest_id or (0, 0)
+        modified = max((modified for _, modified in self._manifest_id or ()), default=0)
         return datetime.fromtimestamp(modified // 1_000_000_000, UTC)
 
     @property
@@ -258,13 +261,13 @@ class Index:
                 yield Document(doc_id, fields, self.read_fields)
 
 
-def _manifest_id(directory: Path) -> tuple[int, int] | None:
-    """Return inode and modification time of the manifest, which each change replaces.
+def _manifest_id(directory: Path) -> tuple[tuple[int, int], ...] | None:
+    """Return inode and modification time of each manifest, which each change replaces.
 
-    Returns None if there is no manifest.
+    Returns None if one is missing.
     """
     try:
-        status = (directory / MANIFEST).stat()
-    except OSError:
+        states = [path.stat() for path in manifest_files(directory)]
+    except (OSError, ArtifactError):
         return None
-    return status.st_ino, status.st_mtime_ns
+    return tuple((status.st_ino, status.st_mtime_ns) for status in states)

@@ -44,6 +44,7 @@ WITH_READ_FIELDS = 4  # the version of an index whose models read other fields t
 VERSIONS = (VERSION, WITH_ATTACHMENTS, WITH_READ_FIELDS)
 MANIFEST = "manifest.json"
 VOCABULARY = "vocab.txt"
+SHARDS = "shards.json"  # of an index that is divided; see shards.py
 CONTENTS = defaults.INDEXED_FIELD
 # The names of files and folders in a manifest, which never lead out of the index.
 PART = re.compile(r"part-[0-9]+(-[0-9]+)?")
@@ -52,7 +53,7 @@ ATTACHED = re.compile(r"attached-[a-z0-9_-]+-[0-9]+")
 DEFAULT_FIELDS = {CONTENTS: defaults.INDEXED_FIELD_PARTS}
 
 
-def is_index(directory: Path) -> bool:
+def is_undivided_index(directory: Path) -> bool:
     """Return whether `directory` is an index of any version or has a damaged manifest.
 
     A folder of documents that contains an unrelated manifest.json is not an index.
@@ -218,6 +219,8 @@ class Manifest:
 
 def _no_index(directory: Path) -> str:
     """Say what to do about a path that is no index."""
+    if (directory / SHARDS).exists():
+        return "it is divided into shards: birchbark.open_writer changes such an index"
     beside = directory.with_name(f"{directory.name}.index")
     if (beside / MANIFEST).exists():
         return f"the index of this folder is {beside}"

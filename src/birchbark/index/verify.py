@@ -10,9 +10,10 @@ from birchbark.errors import ArtifactError
 from birchbark.index.attachment_reader import RowFolder
 from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry
 from birchbark.index.attachment_writer import folder_checksum
-from birchbark.index.layout import VOCABULARY, Manifest, PartEntry
+from birchbark.index.layout import VOCABULARY, PartEntry
 from birchbark.index.part import Part
 from birchbark.index.part_builder import part_checksum
+from birchbark.index.shards import read_manifest
 
 
 def find_damage(
@@ -23,7 +24,7 @@ def find_damage(
     This reads every file. advance: called with 1 after each part. Raises InputError if there is no
     manifest, ArtifactError if the manifest itself is damaged.
     """
-    manifest, lines = Manifest.read(Path(directory)), []
+    manifest, lines = read_manifest(Path(directory)), []
     vocabulary = Path(directory) / VOCABULARY
     if manifest.vocabulary and (
         not vocabulary.exists() or fingerprint(vocabulary) != manifest.vocabulary
@@ -31,7 +32,7 @@ def find_damage(
         lines.append(f"{vocabulary}: its checksum is wrong")
     for entry in manifest.parts:
         part = Path(directory) / entry.name
-        lines += _verify_part(part, entry) or _open_part(part, entry, manifest.forward)
+        lines += _verify_part(part, entry) or _open_part(Path(directory), entry, manifest.forward)
         for name, schema in manifest.attachments.items():
             for rows in entry.attached.get(name, ()):
                 lines += _verify_rows(part / rows.name, rows, schema)
@@ -53,12 +54,12 @@ def _verify_part(part: Path, entry: PartEntry) -> list[str]:
     return lines
 
 
-def _open_part(part: Path, entry: PartEntry, forward: bool) -> list[str]:
+def _open_part(directory: Path, entry: PartEntry, forward: bool) -> list[str]:
     """Check names and lengths, which the checksums of contents do not cover."""
     try:
-        Part(part.parent, entry, forward)
+        Part(directory, entry, forward)
     except ArtifactError as error:
-        return [f"{part}: {error.what}"]
+        return [f"{directory / entry.name}: {error.what}"]
     return []
 
 

@@ -44,6 +44,7 @@ def build_folder_index(
     watch: Watch = lambda documents: documents,
     *,
     replace: bool = False,
+    shards: int | None = None,
 ) -> Index:
     """Build an index of a folder's files; `sync_folder` can keep it in step with them.
 
@@ -53,7 +54,7 @@ def build_folder_index(
     intake = intake or source.intake()
     changes = FolderChanges(source, intake)
     documents = watch(checked_documents(changes.documents(), source.folder, intake))
-    index = build_index(documents, directory, schema, replace=replace)
+    index = build_index(documents, directory, schema, replace=replace, shards=shards)
     FolderState(source, changes.files).write(directory)
     return index
 

@@ -13,7 +13,7 @@ from birchbark import defaults
 from birchbark.checkpoint.locate import name_of
 from birchbark.index.attachment_slices import next_slice
 from birchbark.index.index import Index
-from birchbark.index.writer import IndexWriter
+from birchbark.index.sharded_writer import open_writer
 from birchbark.pipeline.precompute import (
     VECTORS,
     Precomputation,
@@ -92,7 +92,7 @@ class MissingVectors:
             return 0
         job = self._precomputation(index, name, on_batch)
         rows = list(job.compute(todo.documents))
-        with IndexWriter(self._searcher.directory) as writer:
+        with open_writer(self._searcher.directory) as writer:
             writer.attach_slice(name, job.schema, todo, rows)
         return len(todo.documents)
 

@@ -23,7 +23,7 @@ from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm, Rows
 from birchbark.index.attachment_writer import AttachmentJob
-from birchbark.index.writer import IndexWriter
+from birchbark.index.sharded_writer import Writer
 from birchbark.pipeline.split_for_query import WHOLE_DOCUMENT
 from birchbark.records import Document, Ids, Segment
 from birchbark.score.embedding import EmbeddingScorer
@@ -48,7 +48,7 @@ class Precomputation(AttachmentJob):
     """An attachment that is computed from the segments of documents."""
 
     def attach(
-        self, writer: IndexWriter, advance: Callable[[int], object] = lambda documents: None
+        self, writer: Writer, advance: Callable[[int], object] = lambda documents: None
     ) -> None:
         """Compute the rows that the index lacks; an attachment with another schema is replaced."""
         writer.attach(self.name, self.schema, self.compute, advance)
@@ -154,7 +154,7 @@ def batches_of_tokens(lengths: Sequence[int], max_tokens: int) -> Iterator[tuple
 
 
 def load_precomputations(
-    writer: IndexWriter, load: Callable[[str], Scorer], leave_out: Collection[str] = ()
+    writer: Writer, load: Callable[[str], Scorer], leave_out: Collection[str] = ()
 ) -> list[Precomputation]:
     """Return the precomputations of an index's attachments, to complete them for new documents.
 

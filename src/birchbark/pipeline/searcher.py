@@ -13,8 +13,8 @@ from birchbark import defaults
 from birchbark.combine.aggregate import Mean
 from birchbark.errors import DeadlineError, InputError
 from birchbark.index.index import Index
-from birchbark.index.layout import is_index
-from birchbark.index.writer import IndexWriter
+from birchbark.index.sharded_writer import open_writer
+from birchbark.index.shards import is_index
 from birchbark.pipeline.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
 from birchbark.pipeline.dense_engine import VectorMatch, set_for
@@ -288,7 +288,7 @@ class Searcher:
 
     def delete(self, doc_ids: Iterable[str]) -> int:
         """Delete documents and return how many existed; the change is then on disk."""
-        with self._write_lock, IndexWriter(self.directory) as writer:
+        with self._write_lock, open_writer(self.directory) as writer:
             return sum([writer.delete(doc_id) for doc_id in doc_ids])
 
     def cache_scores(self, ranker: Ranker) -> Ranker:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from birchbark.index.index import Index
-from birchbark.index.writer import IndexWriter
+from birchbark.index.sharded_writer import Writer, open_writer
 from birchbark.pipeline.precompute import Precomputation, load_precomputations
 from birchbark.pipeline.vector_sets import in_own_set, vector_sets
 from birchbark.records import Document
@@ -57,7 +57,7 @@ def add_documents(
     completed. Raises InputError, and changes nothing, if a
     document cannot be indexed or the attachments were made by another version of their model.
     """
-    with IndexWriter(directory) as writer:
+    with open_writer(directory) as writer:
         left_out = {*writer.missing_rows(), *leave_out}
         precomputations = load_precomputations(writer, load, left_out)  # first, because it may fail
         before, count = len(writer), 0
@@ -78,7 +78,7 @@ def add_documents(
 
 
 def attach(
-    writer: IndexWriter, precomputations: Sequence[Precomputation], progress: Progress = no_progress
+    writer: Writer, precomputations: Sequence[Precomputation], progress: Progress = no_progress
 ) -> list[str]:
     """Compute attachments for all documents, and return their names.
 
@@ -95,7 +95,7 @@ def attach(
 
 
 def complete_attachments(
-    writer: IndexWriter, precomputations: Sequence[Precomputation], progress: Progress = no_progress
+    writer: Writer, precomputations: Sequence[Precomputation], progress: Progress = no_progress
 ) -> None:
     """Compute attachments for the documents of the last commit that lack them."""
     missing = writer.missing_rows()
@@ -106,7 +106,7 @@ def complete_attachments(
 
 
 def build_missing_graphs(
-    writer: IndexWriter, progress: Progress = no_progress, leave_out: Collection[str] = ()
+    writer: Writer, progress: Progress = no_progress, leave_out: Collection[str] = ()
 ) -> None:
     """Build the HNSW graphs (retrieve/hnsw.py) that the index lacks, if faiss is installed.
 

@@ -1,0 +1,148 @@
+"""How are documents of a divided index changed? Each in the shard that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from birchbark.index.attachment_schema import AttachmentSchema
+from birchbark.index.attachment_slices import Slice
+from birchbark.index.attachment_writer import ComputeRows, NewRows
+from birchbark.index.shards import shard_folders, shard_number
+from birchbark.index.writer import COMMIT_EVERY, PART_TOKENS, IndexWriter, as_document
+from birchbark.records import Document
+
+
+class ShardedWriter:
+    """An `IndexWriter` for an index that is divided into shards; see its methods.
+
+    The changes of a shard become visible at once, and those of different shards one after another:
+    a process that is killed during a commit can leave some shards changed and others not.
+    """
+
+    def __init__(self, directory: Path, part_tokens: int = PART_TOKENS) -> None:
+        """Open all shards of the index in `directory` for writing."""
+        self.directory = directory
+        with ExitStack() as stack:
+            self._writers = [
+                _opened(stack, IndexWriter(folder, part_tokens))
+                for folder in shard_folders(directory)
+            ]
+            self._open = stack.pop_all()
+
+    def _of(self, doc_id: str) -> IndexWriter:
+        return self._writers[shard_number(doc_id, len(self._writers))]
+
+    def __contains__(self, doc_id: str) -> bool:
+        """Whether the document exists, with uncommitted changes."""
+        return doc_id in self._of(doc_id)
+
+    def __len__(self) -> int:
+        """The number of documents, with uncommitted changes."""
+        return sum(map(len, self._writers))
+
+    def add(self, document: Document | Mapping[str, Any]) -> None:
+        """Add a document, or replace the document with the same id."""
+        document = as_document(document)
+        self._of(document.doc_id).add(document)
+
+    def delete(self, doc_id: str) -> bool:
+        """Delete a document; return False if it does not exist."""
+        return self._of(doc_id).delete(doc_id)
+
+    def commit(self) -> None:
+        """Make all changes durable and visible, shard by shard."""
+        for writer in self._writers:
+            writer.commit()
+
+    def merge(self) -> None:
+        """Commit, then rewrite each shard as a single part without deleted documents."""
+        for writer in self._writers:
+            writer.merge()
+
+    @property
+    def attachments(self) -> Mapping[str, AttachmentSchema]:
+        """The name and schema of each attachment, at the last commit."""
+        return {name: x for writer in self._writers for name, x in writer.attachments.items()}
+
+    def missing_rows(self) -> dict[str, int]:
+        """Return `Index.missing_rows` at the last commit."""
+        missing: dict[str, int] = {}
+        for writer in self._writers:
+            rows = writer.missing_rows()
+            without = {name: len(writer) for name in self.attachments.keys() - writer.attachments}
+            for name, count in {**rows, **without}.items():
+                missing[name] = missing.get(name, 0) + count
+        return {name: count for name, count in missing.items() if count}
+
+    def attach(
+        self,
+        name: str,
+        schema: AttachmentSchema,
+        compute: ComputeRows,
+        advance: Callable[[int], object] = lambda documents: None,
+        *,
+        commit_every: int = COMMIT_EVERY,
+    ) -> None:
+        """Commit; then compute and commit the missing rows of an attachment, shard by shard."""
+        for writer in self._writers:
+            writer.attach(name, schema, compute, advance, commit_every=commit_every)
+
+    def attach_slice(
+        self, name: str, schema: AttachmentSchema, computed: Slice, rows: Sequence[NewRows]
+    ) -> None:
+        """Commit; then commit rows that have been computed for a slice of the documents."""
+        part, checksum = computed.part
+        folder, _, own_name = part.partition("/")
+        for writer in self._writers:
+            if writer.directory.name == folder:
+                own = replace(computed, part=(own_name, checksum))
+                writer.attach_slice(name, schema, own, rows)
+
+    def detach(self, name: str) -> None:
+        """Commit, and remove an attachment from all shards; InputError if there is none."""
+        having = [writer for writer in self._writers if name in writer.attachments]
+        for writer in having or self._writers:
+            writer.detach(name)
+
+    def close(self) -> None:
+        """Drop uncommitted changes and release the locks."""
+        self._open.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self.commit()
+        finally:
+            self.close()
+
+
+Writer = IndexWriter | ShardedWriter
+
+
+def open_writer(directory: Path | str, part_tokens: int = PART_TOKENS) -> Writer:
+    """Open the index in `directory` for writing, whether or not it is divided into shards.
+
+    For the arguments and errors see `IndexWriter`.
+    """
+    directory = Path(directory)
+    if shard_folders(directory):
+        return ShardedWriter(directory, part_tokens)
+    return IndexWriter(directory, part_tokens)
+
+
+def _opened(stack: ExitStack, writer: IndexWriter) -> IndexWriter:
+    stack.callback(writer.close)
+    return writer

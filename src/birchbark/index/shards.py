@@ -1,0 +1,162 @@
+"""How is an index divided into shards, each of which is an ordinary index?
+
+    INDEX/
+      shards.json   the number of shards
+      vocab.txt     as in an index in one piece
+      shard-00/     an index; shard.json in it says which of how many it is
+      shard-01/     …
+
+A document is in the shard that its id decides. Readers see the parts of all shards as those of one
+index, so that scores are the same, bit for bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from birchbark.artifact import read_json, write_json
+from birchbark.errors import ArtifactError, InputError
+from birchbark.index.attachment_schema import AttachmentSchema
+from birchbark.index.layout import MANIFEST, SHARDS, Manifest, PartEntry, is_undivided_index
+
+SHARD = "shard.json"
+FORMAT, VERSION = "birchbark shards", 1
+MAX_SHARDS = 1000
+
+
+def shard_folders(directory: Path) -> list[Path]:
+    """Return the folders of the shards of an index; none for an index in one piece.
+
+    Raises ArtifactError if shards.json or a shard is damaged, or a shard is missing or in the place
+    of another.
+    """
+    if not (directory / SHARDS).exists():
+        return []
+    values = _read(directory / SHARDS)
+    count = values.get("shards")
+    if not isinstance(count, int) or not 1 <= count <= MAX_SHARDS:
+        raise ArtifactError("damaged index", where=str(directory / SHARDS))
+    folders = [directory / shard_name(number) for number in range(count)]
+    for number, folder in enumerate(folders):
+        if not (folder / MANIFEST).exists():
+            raise ArtifactError(
+                "a shard is missing", where=str(folder), wanted=f"{count} shards in {directory}"
+            )
+        found = _read(folder / SHARD)
+        if (found.get("number"), found.get("shards")) != (number, count):
+            raise ArtifactError(
+                "this is not the shard that belongs here",
+                where=str(folder),
+                wanted=f"shard {number} of {count}",
+                found=f"shard {found.get('number')} of {found.get('shards')}",
+            )
+    return folders
+
+
+def shard_name(number: int) -> str:
+    """Return the name of the folder of a shard, counted from 0."""
+    return f"shard-{number:02}"
+
+
+def shard_number(doc_id: str, count: int) -> int:
+    """Return the number of the shard that a document belongs to, from 0 to `count` − 1."""
+    digest = hashlib.blake2b(doc_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") % count
+
+
+def write_shards(directory: Path, count: int) -> list[Path]:
+    """Divide a new, empty index into `count` shards, without documents; return their folders.
+
+    Raises InputError if there would be too many.
+    """
+    if not 1 <= count <= MAX_SHARDS:
+        raise InputError(
+            "number of shards is out of range", wanted=f"1 to {MAX_SHARDS}", found=str(count)
+        )
+    write_json(directory / SHARDS, {"format": FORMAT, "version": VERSION, "shards": count})
+    folders = []
+    for number in range(count):
+        folder = directory / shard_name(number)
+        folder.mkdir()
+        known = {"format": FORMAT, "version": VERSION, "number": number, "shards": count}
+        write_json(folder / SHARD, known)
+        folders.append(folder)
+    return folders
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """Return the manifest of an index; of shards, the parts of all, whose names have the folder's.
+
+    Raises what `Manifest.read` and `shard_folders` raise, and ArtifactError if shards were indexed
+    in different ways.
+    """
+    folders = shard_folders(directory)
+    if not folders:
+        return Manifest.read(directory)
+    manifests = [Manifest.read(folder) for folder in folders]
+    first = manifests[0]
+    bare = [replace(m, parts=(), generation=0, attachments={}) for m in manifests]
+    for folder, manifest in zip(folders, bare, strict=True):
+        if manifest != bare[0]:
+            raise ArtifactError(
+                "this shard was indexed in another way than the others", where=str(folder)
+            )
+    parts = [
+        part
+        for folder, manifest in zip(folders, manifests, strict=True)
+        for part in _within(folder.name, manifest.parts)
+    ]
+    return replace(
+        first,
+        parts=tuple(parts),
+        generation=sum(manifest.generation for manifest in manifests),
+        attachments=_attachments(folders, manifests),
+    )
+
+
+def manifest_files(directory: Path) -> list[Path]:
+    """Return the manifests whose replacement changes the index."""
+    return [folder / MANIFEST for folder in shard_folders(directory) or [directory]]
+
+
+def is_index(directory: Path) -> bool:
+    """Return whether `directory` is an index, divided or not; see `is_undivided_index`."""
+    return (directory / SHARDS).is_file() or is_undivided_index(directory)
+
+
+def _within(folder: str, parts: Iterable[PartEntry]) -> Iterator[PartEntry]:
+    for part in parts:
+        yield replace(part, name=f"{folder}/{part.name}")
+
+
+def _attachments(
+    folders: Iterable[Path], manifests: Iterable[Manifest]
+) -> dict[str, AttachmentSchema]:
+    attachments: dict[str, AttachmentSchema] = {}
+    for folder, manifest in zip(folders, manifests, strict=True):
+        for name, schema in manifest.attachments.items():
+            if attachments.setdefault(name, schema) != schema:
+                raise ArtifactError(
+                    f"this shard has {name} of another kind than the others",
+                    where=str(folder),
+                    remedy=f"birchbark index detach, and attach {name} again",
+                )
+    return attachments
+
+
+def _read(path: Path) -> dict[str, Any]:
+    values = read_json(path, "index")
+    if not isinstance(values, dict) or (values.get("format"), values.get("version")) != (
+        FORMAT,
+        VERSION,
+    ):
+        raise ArtifactError(
+            "not a divided index, or one of another version",
+            where=str(path),
+            wanted=f"{FORMAT} {VERSION}",
+        )
+    return values
