@@ -138,7 +138,7 @@ def _prepare(
         if not (folder / MANIFEST).exists():
             intake = source.intake()
             pairs = split_into_chunks(_pairs(config, training, root, tokenizer, intake), words)
-            log(f"{config.name}: tokenising, once for all trainings with {tokens}")
+            log(f"{config.name}: tokenising, once for all runs with {tokens}")
             with explained_write_errors(tokens):
                 write_pairs(pairs, folder, tokenizer, intake, documents=documents)
         return open_pairs(folder)

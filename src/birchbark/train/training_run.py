@@ -99,7 +99,7 @@ class TrainingRun:
     def _mine(self) -> None:
         """Mine negatives, if the next step needs others.
 
-        The state is saved before, so that a training that is killed meanwhile mines the same ones.
+        The state is saved before, so that a run that is killed meanwhile mines the same ones.
         """
         settings, step = self.training.mining, self.progress.step
         if settings is None or (first := settings.round_at(step)) in (None, self.mined_at):
