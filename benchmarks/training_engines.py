@@ -77,7 +77,7 @@ def _learner(task: TrainingTask, precision: str) -> tuple[Any, Any]:
     from birchbark.train.dataset import load_datasets
     from birchbark.train.distributed import ProcessGroup
     from birchbark.train.initialise import open_network
-    from birchbark.train.loop import Learner
+    from birchbark.train.learner import Learner
     from birchbark.train.read_config import read_training
     from birchbark.train.sampler import Sampler
 

@@ -17,7 +17,7 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.train.dataset import load_datasets
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.initialise import Initialisation, open_network
-from birchbark.train.loop import Learner
+from birchbark.train.learner import Learner
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.pair_inputs import PairInputs
 from birchbark.train.sampler import Sampler

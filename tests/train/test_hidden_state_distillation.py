@@ -25,7 +25,7 @@ from birchbark.train.distributed import ProcessGroup
 from birchbark.train.export import export
 from birchbark.train.hidden_state_distillation import HiddenStateDistillation, HiddenStateSettings
 from birchbark.train.initialise import Initialisation, open_network
-from birchbark.train.loop import Learner
+from birchbark.train.learner import Learner
 from birchbark.train.network import HiddenStates, Network
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.sampler import Sampler

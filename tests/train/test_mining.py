@@ -18,7 +18,7 @@ from birchbark.text.analyzer import analyzer
 from birchbark.train.dataset import load_datasets
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.initialise import open_network
-from birchbark.train.loop import Learner
+from birchbark.train.learner import Learner
 from birchbark.train.mining import mine, read_negatives, with_negatives, write_negatives
 from birchbark.train.sampler import Sampler
 from birchbark.train.training import train

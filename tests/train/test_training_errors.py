@@ -19,7 +19,7 @@ from birchbark.errors import ArtifactError, BirchbarkError, InputError, Training
 from birchbark.records import Pair
 from birchbark.score.load_scorer import load_scorer
 from birchbark.train import training_state as state_module
-from birchbark.train.loop import Learner
+from birchbark.train.learner import Learner
 from birchbark.train.training import train
 from birchbark.train.training_folder import remove_training
 from birchbark.train.training_log import TrainingLog

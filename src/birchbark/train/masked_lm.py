@@ -15,7 +15,7 @@ from birchbark.records import Float32s
 from birchbark.train.dataset import TokenisedDataSet
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.hidden_state_distillation import HiddenStateDistillation
-from birchbark.train.loop import Learner, ListInputs, batches_by_length
+from birchbark.train.learner import Learner, ListInputs, batches_by_length
 from birchbark.train.masking import MaskedInput, Masker
 from birchbark.train.network import Network
 from birchbark.train.packed_inputs import PackedInputs

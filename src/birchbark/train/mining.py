@@ -25,7 +25,7 @@ from birchbark.records import Document, Float32s
 from birchbark.retrieve.first_stage import rank_query
 from birchbark.train.config import MiningSettings
 from birchbark.train.dataset import Log, TokenisedDataSet
-from birchbark.train.loop import Learner, batches_by_length
+from birchbark.train.learner import Learner, batches_by_length
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.pair_inputs import InputLayout, PairInputs
 from birchbark.train.sampler import Sampler

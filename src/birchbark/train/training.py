@@ -20,7 +20,7 @@ from birchbark.train.distributed import ProcessGroup
 from birchbark.train.export import export
 from birchbark.train.hidden_state_distillation import HiddenStateDistillation
 from birchbark.train.initialise import open_network
-from birchbark.train.loop import Learner
+from birchbark.train.learner import Learner
 from birchbark.train.masked_lm import MaskedLearner
 from birchbark.train.masking import Masker
 from birchbark.train.sampler import Sampler

@@ -14,7 +14,7 @@ from birchbark.errors import TrainingError
 from birchbark.train.config import TrainingConfig
 from birchbark.train.dataset import Log, TokenisedDataSet
 from birchbark.train.distributed import ProcessGroup
-from birchbark.train.loop import Learner
+from birchbark.train.learner import Learner
 from birchbark.train.mining import mine, read_negatives, with_negatives, write_negatives
 from birchbark.train.sampler import Sampler
 from birchbark.train.teacher_scores import TeacherScores, with_teacher_targets

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from birchbark.artifact import fingerprint, new_directory, read_json, write_json
 from birchbark.errors import TrainingError
-from birchbark.train.loop import Learner
+from birchbark.train.learner import Learner
 
 WEIGHTS, MOMENTS, PROGRESS = "weights.safetensors", "moments.safetensors", "state.json"
 

@@ -16,8 +16,8 @@ from birchbark.pairs.pair_table import PairTable
 from birchbark.records import Float32s, Qrels, Ranking, Run
 from birchbark.train.config import LOSS, ValidationSettings
 from birchbark.train.dataset import MAX_COMPARED, TokenisedDataSet
+from birchbark.train.learner import Learner, batches_by_length, list_losses
 from birchbark.train.lists import sample_lists
-from birchbark.train.loop import Learner, batches_by_length, list_losses
 from birchbark.train.masked_lm import MaskedLearner
 from birchbark.train.masking import LOG_LIKELIHOOD
 from birchbark.train.packed_inputs import PackedInputs

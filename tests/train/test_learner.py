@@ -21,7 +21,7 @@ from birchbark.train.config import Teacher
 from birchbark.train.dataset import load_datasets
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.initialise import open_network
-from birchbark.train.loop import Learner, batches_by_length
+from birchbark.train.learner import Learner, batches_by_length
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.sampler import Sampler
 from birchbark.train.teacher_scores import check_precisions
