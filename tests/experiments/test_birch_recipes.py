@@ -55,7 +55,7 @@ def test_robust04(tmp_path: Path, bert: Callable[..., Path]) -> None:
         "note: Robust04: excluded folder not read (1 times)",
     ]
     assert len(check_rows(outcome)) == 2 + 3 * 6
-    assert "† p < .01" in table_of(outcome, "evidence").note
+    assert "p < .01" in table_of(outcome, "evidence").note
     assert {len(check_rows(outcome, name)) for name in ("lengths", "pruned")} == {8, 7}
     lengths = table_of(outcome, "lengths").groups[0].rows[0]
     assert [cell.value for cell in lengths.cells] == ["3", "1", "1", "1"]

@@ -253,7 +253,7 @@ def test_the_level_of_significance(study: SmallStudy) -> None:
     """It decides which differences have a †, and is told; it must be between 0 and 1."""
     study.replace('title = "Evidence"', 'title = "Evidence"\nsignificance_level = 0.01')
     table = table_of(study.run(), "evidence")
-    assert "† p < .01." in table.note
+    assert "p < .01." in table.note
     study.replace("significance_level = 0.01", "significance_level = 1")
     with pytest.raises(InputError, match=r"significance_level.*between 0 and 1.*found 1"):
         study.read()

@@ -187,7 +187,7 @@ def test_keys_are_those_of_the_options() -> None:
         choices = getattr(options[field.name].type, "choices", None)
         assert (tuple(choices) if choices else None) == CHOICES.get(field.name), field.name
     once = {"index", "run_file", "queries", "topic_fields", "encoding", "output", "top", "report"}
-    once |= {"evidence", "tag", "device", "stages", "threads", "scores"}
+    once |= {"evidence", "tag", "device", "stages", "threads", "scores", "shard_text"}
     assert options.keys() - {field.name for field in fields(StageOptions)} == once
 
 

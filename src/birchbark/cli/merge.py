@@ -12,8 +12,7 @@ from birchbark.show.many import many
 
 
 @click.command(
-    epilog="Example: birchbark merge bert.run, after birchbark rerank articles.index --run rm3.run "
-    "--queries q.tsv --output bert.run --shard 1/2, and the same with --shard 2/2 elsewhere",
+    epilog="Example: birchbark merge bert.run, when all shards of a re-ranking are finished",
     short_help="Join the files of all shards of a command.",
 )
 @click.argument("output", type=PATH)

@@ -111,11 +111,11 @@ def command(
         raise InputError("two of --output, --report and --evidence are the same file")
     opened, every = Index(index), load_queries(queries, topic_fields, encoding)
     run = read_run(run_file)
+    rankers = make_rankers(models_on(device, threads), **ranker_choices)
     check_queries(run, every)
     topics = part.queries(every)
     texts = {query.query_id for query in topics}
     run = Run({id_: ranking for id_, ranking in run.rankings.items() if id_ in texts}, run.tag)
-    rankers = make_rankers(models_on(device, threads), **ranker_choices)
     stats_of_query: dict[str, SearchStats] = {}
     with (
         stored_scores(rankers, scores) as cached,
