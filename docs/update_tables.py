@@ -3,7 +3,8 @@
 `make results` runs it from the root of the repository, after `birchbark study refresh`:
 - the states of the recipes in docs/papers.md;
 - the table of the default search in README.md and docs/explanation/default-model.md, which stands
-  between the comments of MARKS.
+  between the comments of MARKS;
+- what the default model's card says about it in full, after its first paragraph under MEASURED.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from birchbark import defaults
+from birchbark.checkpoint.locate import locate
 from birchbark.collection.data_files import find_data_root
 from birchbark.experiments.recipe_file import read_recipe
 from birchbark.show.format_numbers import format_value, significance_mark
@@ -24,6 +27,7 @@ STUDIES = ROOT / "studies"
 PAPERS = ROOT / "docs" / "papers.md"
 WITH_TABLE = (ROOT / "README.md", ROOT / "docs" / "explanation" / "default-model.md")
 MARKS = "<!-- default-search -->", "<!-- end -->"
+MEASURED = "## Measured\n\n"
 MEASURES = {"TIME": "AP", "CACM": "AP", "Cranfield": "AP", "SciFact": "AP", "DL19": "nDCG@10"}
 PIPELINES = {  # heading → row of the study
     "BM25": "first stage",
@@ -94,10 +98,20 @@ def with_table(text: str, table: str) -> str:
     return f"{before}{begin}\n{table}\n{end}{rest.split(end, 1)[1]}"
 
 
+def card(text: str) -> str:
+    """Return a model card with the tables of effectiveness of the study of the default search."""
+    page = (STUDIES / "results" / "default-search" / "README.md").read_text("utf-8")
+    tables = page.split("## Effectiveness\n\n")[1].split("\n## ")[0]
+    before, measured = text.split(MEASURED)
+    return f"{before}{MEASURED}{measured.split(chr(10), 1)[0]}\n\n{tables.rstrip()}\n"
+
+
 def updated() -> dict[Path, str]:
     """Return file → its text with the tables of today's results."""
     table = default_search()
     texts = {path: with_table(path.read_text("utf-8"), table) for path in WITH_TABLE}
+    of_model = locate(defaults.MODEL) / "README.md"
+    texts[of_model] = card(of_model.read_text("utf-8"))
     return texts | {PAPERS: with_states(PAPERS.read_text("utf-8"), states())}
 
 
