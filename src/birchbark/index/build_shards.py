@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
@@ -90,6 +91,7 @@ class _Worker:
 
 def _build(connection: Connection, folders: Sequence[Path], part_tokens: int) -> None:
     """Build shards from the documents that arrive, and send their number or an error back."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
     try:
         with ExitStack() as stack:
             writers = [stack.enter_context(IndexWriter(f, part_tokens)) for f in folders]
@@ -100,5 +102,7 @@ def _build(connection: Connection, folders: Sequence[Path], part_tokens: int) ->
                     writers[number].add(document)
             count = sum(map(len, writers))
         connection.send(count)
+    except EOFError:
+        return  # the first process is gone
     except (BirchbarkError, OSError, MemoryError) as fault:
         connection.send(fault)
