@@ -63,7 +63,9 @@ def _with_state(line: str, state_of: Mapping[str, State]) -> str:
     for number, text in enumerate(named[: len(shown)]):
         names = re.findall(r"`([\w-]+)", text)
         found = [state_of[name] for name in names if name in state_of]
-        if found:
+        if State.DAMAGED in found:
+            raise SystemExit(f"damaged results of {', '.join(names)}")
+        if found and State.UNCHECKED not in found:
             shown[number] = str(State.STALE if State.STALE in found else State.CURRENT)
     before = line.rsplit("|", 2)[0]
     return f"{before}| {'; '.join(shown)} |"

@@ -160,6 +160,18 @@ def test_shards_of_other_work_are_refused(
     refused("queries")
 
 
+def test_other_vectors_are_other_work(tmp_path: Path, work: list[str]) -> None:
+    """Stored vectors can change scores, and a pipe cannot be hashed."""
+    birchbark(*work, "--shard", "1/2")
+    birchbark("index", "attach", work[1])
+    birchbark(*work, "--shard", "2/2")
+    with pytest.raises(InputError, match="not of the same work: found other index "):
+        merge_shards(tmp_path / "bert.run")
+    piped = [str(tmp_path) if part.endswith("bm25.run") else part for part in work]
+    with pytest.raises(BirchbarkError):
+        birchbark(*piped, "--shard", "1/2")
+
+
 def test_unlike_processors(
     tmp_path: Path, work: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

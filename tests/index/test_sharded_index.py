@@ -149,6 +149,43 @@ def test_changes_go_to_the_right_shard(tmp_path: Path) -> None:
         assert all(shard_number(document.doc_id, 3) == number for document in own)
 
 
+def test_attachments_of_another_kind_are_replaced(
+    tmp_path: Path, bert: Callable[..., Path]
+) -> None:
+    """The index can be opened at any time, also if the replacement fails in the middle."""
+    embedding = load_scorer(bert())
+    built(tmp_path / "i", 3)
+    with open_writer(tmp_path / "i") as writer:
+        precompute_vectors(embedding, sentences, "m").attach(writer)
+    calls: list[int] = []
+
+    def fail(documents: int) -> None:
+        calls.append(len(Index(tmp_path / "i")))
+        if len(calls) == 2:
+            raise KeyError
+
+    other = precompute_vectors(embedding, sentences, "m", 8)
+    with pytest.raises(KeyError), open_writer(tmp_path / "i") as writer:
+        other.attach(writer, fail)
+    assert calls == [60, 60]
+    assert Index(tmp_path / "i").missing_rows() != {}
+    with open_writer(tmp_path / "i") as writer:
+        other.attach(writer)
+    assert Index(tmp_path / "i").missing_rows() == {}
+
+
+def test_a_shard_takes_only_its_own_documents(tmp_path: Path) -> None:
+    """Others would be in the index twice."""
+    built(tmp_path / "i", 2)
+    strays = [d for d in DOCUMENTS if shard_number(d.doc_id, 2) == 1]
+    with IndexWriter(tmp_path / "i" / "shard-00") as writer:
+        with pytest.raises(InputError, match="belongs to another shard"):
+            writer.add(strays[0])
+        own = next(d for d in DOCUMENTS if shard_number(d.doc_id, 2) == 0)
+        writer.add(own)
+    assert len(Index(tmp_path / "i")) == 60
+
+
 def test_a_change_that_fails_changes_nothing(tmp_path: Path) -> None:
     """Uncommitted changes are dropped, and the locks of all shards are released."""
     index = built(tmp_path / "i", 2)
@@ -192,6 +229,8 @@ def test_commands(tmp_path: Path) -> None:
     assert runs[0] == runs[1]
     assert describe(Index(tmp_path / "four"))["shards"] == 4
     assert is_index(tmp_path / "four")
+    (tmp_path / "shards.json").write_text('{"shards": []}')  # of something else
+    assert not is_index(tmp_path)
     searcher = Searcher(tmp_path / "four")
     assert searcher.delete(["d9"]) == 1
     assert len(searcher.index) == 57

@@ -438,6 +438,11 @@ def test_a_folder_of_recipes_is_run(root: Path) -> None:
     assert "2 studies failed" in str(failed.exception)
     assert failed.stdout.count("failed: ") == 2
     assert pages.keys() == {path.name for path in results.iterdir()}
+    (results / first / "results.json").write_text("{}")
+    refreshed = CliRunner().invoke(group, ["study", "refresh", str(folder), "--data", str(root)])
+    assert "damaged results of 1 study" in str(refreshed.exception)
+    (results / first / "manifest.json").write_text("{")
+    assert f"to run it again, delete {results / first}" in run().stderr
     for option in (("--output", "x"), ("--replace",), ("--larger",)):
         assert f"{option[0]} cannot be used with a folder" in str(run(*option).exception)
 

@@ -83,12 +83,17 @@ def delete(index: Path, doc_ids: tuple[str, ...], ids: Path | None) -> None:
 )
 @index_argument
 def merge(index: Path) -> None:
-    """Rewrite INDEX as a single part without deleted documents; searches can continue meanwhile."""
+    """Rewrite INDEX as a single part without deleted documents; searches can continue meanwhile.
+
+    An index in shards has a single part in each of them.
+    """
+    from birchbark.index.index import Index
     from birchbark.index.sharded_writer import open_writer
     from birchbark.pipeline.update_index import build_missing_graphs
 
     with open_writer(index) as writer:
         writer.merge()
-        notify(f"{many(len(writer), 'document')} in one part in {index}")
+        parts = len(Index(index).parts)  # one, or one for each shard
+        notify(f"{many(len(writer), 'document')} in {many(parts, 'part')} in {index}")
         build_missing_graphs(writer, progress)
     report_vectors(index)

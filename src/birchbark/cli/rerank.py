@@ -96,6 +96,7 @@ def command(
     """
     from birchbark.artifact import new_file
     from birchbark.collection.runs import read_run, write_run
+    from birchbark.device.torch_session import name_of_device
     from birchbark.index.index import Index
     from birchbark.pipeline.answer import SearchStats
     from birchbark.pipeline.rerank import check_queries, rerank
@@ -113,6 +114,17 @@ def command(
     run = read_run(run_file)
     rankers = make_rankers(models_on(device, threads), **ranker_choices)
     check_queries(run, every)
+    work = {}
+    if part.shard:  # before anything is scored, since files can change meanwhile
+        if not run_file.is_file():
+            raise InputError("with --shard, the run must be a file", where=str(run_file))
+        scorers = [scorer for ranker in rankers for scorer in ranker.scorers]
+        duos = [ranker.duo.duo for ranker in rankers if ranker.duo]
+        models = [model.fingerprint for model in (*scorers, *duos)]
+        paths_of_models = {"model", "embedding", "duo"}  # which can differ between machines
+        settings = {k: x for k, x in ranker_choices.items() if k not in paths_of_models}
+        settings |= {"run": run_file, "top": top, "tag": tag, "device": name_of_device(device)}
+        work = work_on_queries(opened, every, models, settings)
     topics = part.queries(every)
     texts = {query.query_id for query in topics}
     run = Run({id_: ranking for id_, ranking in run.rankings.items() if id_ in texts}, run.tag)
@@ -133,13 +145,7 @@ def command(
         write_run(ranked, part.file(output))
     if report:
         _write_report(part.file(report), stats_of_query)
-    scorers = [scorer for ranker in rankers for scorer in ranker.scorers]
-    duos = [ranker.duo.duo for ranker in rankers if ranker.duo]
-    models = [model.fingerprint for model in (*scorers, *duos)]
-    paths_of_models = {"model", "embedding", "duo"}  # which can differ between machines
-    settings = {k: x for k, x in ranker_choices.items() if k not in paths_of_models}
-    settings |= {"run": run_file, "top": top, "tag": tag, "device": device}
-    part.finish(work_on_queries(opened, every, models, settings))
+    part.finish(work)
     stats = sum(stats_of_query.values(), SearchStats())
     documents = sum(len(ranking.head(rankers[0].depth)) for ranking in run.rankings.values())
     notify(

@@ -97,7 +97,14 @@ def command(
     check_query_reading(match)
     load = models_on(defaults.DEVICE, threads).scorer
     engine = open_engine(Index(index), stage, match, load, query_tokens=query_tokens)
-    topics = part.queries(every)
+    topics, work = part.queries(every), {}
+    if part.shard:
+        settings = {
+            **{"depth": depth, "weighted": weighted, "tag": tag, "query_tokens": query_tokens},
+            **first_stage_choices,
+        }
+        models = [engine.model_fingerprint] if isinstance(engine, DenseEngine) else []
+        work = work_on_queries(engine.index, every, models, settings)
     _check_ids(engine.index)
     if isinstance(engine, DenseEngine):
         report_missing_vectors(engine.index)
@@ -113,12 +120,7 @@ def command(
     if report:
         with new_file(part.file(report)) as out:
             out.writelines(lines)
-    settings = {
-        **{"depth": depth, "weighted": weighted, "tag": tag, "query_tokens": query_tokens},
-        **first_stage_choices,
-    }
-    models = [engine.model_fingerprint] if isinstance(engine, DenseEngine) else []
-    part.finish(work_on_queries(engine.index, every, models, settings))
+    part.finish(work)
     empty = [query_id for query_id, ranking in run.rankings.items() if not len(ranking)]
     documents = sum(map(len, run.rankings.values()))
     notify(f"ranked {many(documents, 'document')} for {many(len(topics), 'query')}")

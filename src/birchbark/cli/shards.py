@@ -81,7 +81,7 @@ def work_on_queries(
     files = {name: fingerprint(x) for name, x in settings.items() if isinstance(x, Path)}
     others = {name: str(x) for name, x in settings.items() if name not in files}
     return {
-        "index": index.documents_fingerprint,
+        "index": index.fingerprint,
         "queries": json_checksum({"queries": [[q.query_id, q.text] for q in queries]}),
         "models": json_checksum({"models": list(models)}),
         **files,

@@ -14,7 +14,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.options import PATH, data_option, option, replace_option
 from birchbark.cli.progress_lines import in_words
-from birchbark.errors import BirchbarkError, InputError
+from birchbark.errors import ArtifactError, BirchbarkError, InputError
 from birchbark.show.many import many
 
 if TYPE_CHECKING:
@@ -110,16 +110,19 @@ def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -
 
     check_packages()
     listings = list(_listings(folder, root))
-    due = [item for item in listings if item.state not in (State.CURRENT, State.UNCHECKED)]
+    due = [item for item in listings if item.state in (State.STALE, State.NO_RESULTS)]
+    for item in listings:
+        if item.state is State.DAMAGED:
+            notify(f"{item.recipe.name}: {item.reasons[0]}; to run it again, delete {item.results}")
     ready = sorted(
         (item for item in due if not item.lacking),
         key=lambda item: inf if item.seconds is None else item.seconds,
     )
     known = sum(item.seconds or 0 for item in ready)
     notify(
-        f"{many(len(ready), 'study')} to run, {len(due) - len(ready)} of which data or "
-        f"models are not here; those with results took {in_words(known)} when last measured, "
-        "without models that the cache held"
+        f"{many(len(ready), 'study')} to run, and {len(due) - len(ready)} that lack data or "
+        f"models; when last measured, those to run took {in_words(known)}, without models that the "
+        "cache held"
     )
     lines, failed = [], 0
     try:
@@ -136,7 +139,7 @@ def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -
                     progress=lambda text: notify(f"  {text}"),
                 )
                 result = "done"
-            except BirchbarkError as fault:
+            except (BirchbarkError, OSError, ValueError) as fault:
                 result, failed = f"failed: {fault}", failed + 1
                 notify(f"  {result}")
             seconds = time.perf_counter() - started
@@ -200,10 +203,18 @@ def refresh(folder: Path | None, data: Path | None) -> None:
 
     root = find_data_root(data)
     finished = [item for item in _listings(_recipe_folder(folder), root) if item.results.is_dir()]
-    changed = [item for item in finished if write_again(item.recipe, item.results, item.reasons)]
-    for item in changed:
-        click.echo(item.results / README)
-    notify(f"{many(len(finished), 'study')}, {len(changed)} changed")
+    changed = damaged = 0
+    for item in finished:
+        try:
+            if write_again(item.recipe, item.results, item.reasons):
+                click.echo(item.results / README)
+                changed += 1
+        except (InputError, ArtifactError) as fault:
+            notify(str(fault))
+            damaged += 1
+    notify(f"{many(len(finished), 'study')}, {changed} changed")
+    if damaged:
+        raise ArtifactError(f"damaged results of {many(damaged, 'study')}")
 
 
 def _recipe_folder(folder: Path | None) -> Path:

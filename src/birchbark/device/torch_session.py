@@ -57,6 +57,11 @@ def torch_session_factory(device: str) -> SessionFactory:
     return partial(TorchSession, device=device)
 
 
+def name_of_device(device: str) -> str:
+    """Return the device, with the model of a GPU; MissingPackageError without torch."""
+    return device if device == "cpu" else f"{device} {_torch().cuda.get_device_name()}"
+
+
 def session_factory(device: str) -> SessionFactory | None:
     """Return None for cpu, where models run without torch, otherwise `torch_session_factory`."""
     return None if device == "cpu" else torch_session_factory(device)

@@ -10,6 +10,7 @@ from birchbark.errors import InputError
 from birchbark.evaluate.significance import NO_SPREAD, bootstrap_interval
 
 AUC_RESAMPLES = 1_000
+MIN_QUERIES = 5  # with relevant pairs, for an interval
 Floats = NDArray[np.float64]
 
 
@@ -62,15 +63,18 @@ def auc_with_interval(
     *,
     seed: int = defaults.SEED,
     resamples: int = AUC_RESAMPLES,
-) -> tuple[float, tuple[float, float]]:
+) -> tuple[float, tuple[float, float] | None]:
     """Return `auc` and its 95 % interval, by the BCa bootstrap over queries.
 
     queries: the number of each pair's query (n,). The pairs of a query stay together, since they
-    are not independent. Raises what `roc` raises, InputError for fewer than two queries, and
-    MissingPackageError without scipy.
+    are not independent. There is no interval (None) if fewer than MIN_QUERIES queries have relevant
+    pairs, since many resamples would have none. Raises what `roc` raises, and MissingPackageError
+    without scipy.
     """
     area = auc(scores, relevant)
     numbers, of_pair = np.unique(queries, return_inverse=True)
+    if len(np.unique(queries[relevant])) < MIN_QUERIES:
+        return area, None
     order = np.argsort(-scores, kind="stable")
     scores, relevant, of_pair = scores[order], relevant[order], of_pair[order]
 
@@ -82,7 +86,7 @@ def auc_with_interval(
 
     every = np.arange(len(numbers))
     without_one = [resampled(np.delete(every, number)) for number in every]
-    if len(every) > 1 and np.ptp(without_one) < NO_SPREAD:  # the bootstrap is not defined
+    if np.ptp(without_one) < NO_SPREAD:  # the bootstrap is not defined
         return area, (area, area)
     return area, bootstrap_interval(
         every, resampled, seed=seed, resamples=resamples, vectorized=False

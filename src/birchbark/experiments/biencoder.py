@@ -200,7 +200,7 @@ class _CollectionResults:
         }
         self.runs = {FIRST: Run(bm25.head(recipe.depth).rankings, FIRST)}
         self._auc: dict[tuple[str, str], dict[Pooling, float]] = {}
-        self._intervals: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+        self._intervals: dict[tuple[str, str], dict[str, tuple[float, float] | None]] = {}
         self._curves: dict[str, tuple[tuple[float, float], ...]] = {}
         self._matched: dict[str, tuple[float, Run]] = {}
         workspace.note_cpu_only("encoders of all layers")

@@ -66,7 +66,7 @@ TOP_NOTE = (
 )
 
 Pair = tuple[str, str]  # model and field
-Area = tuple[float, tuple[float, float]]  # AUC and its interval
+Area = tuple[float, tuple[float, float] | None]  # AUC and its interval
 Deltas = Mapping[str, Mapping[int, Difference]]  # row → depth → difference from the first stage
 
 

@@ -17,6 +17,7 @@ from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 
 BATCH = 500  # documents sent to a process together
+JOIN_SECONDS = 5.0  # to wait for the exit code of a process that has ended
 
 
 def build_shards(documents: Iterable[Document], folders: Sequence[Path], part_tokens: int) -> int:
@@ -27,6 +28,7 @@ def build_shards(documents: Iterable[Document], folders: Sequence[Path], part_to
     """
     context = multiprocessing.get_context("spawn")
     count = min(len(folders), len(os.sched_getaffinity(0)))
+    part_tokens = max(1, part_tokens // len(folders))  # of all shards together
     with ExitStack() as stack:
         workers = [_Worker(context, folders[n::count], part_tokens) for n in range(count)]
         for worker in workers:
@@ -73,10 +75,11 @@ class _Worker:
         try:
             outcome = self._connection.recv()
         except (EOFError, OSError):
+            self.process.join(JOIN_SECONDS)
             raise ArtifactError(
                 "a process that builds shards has ended",
                 found=f"exit code {self.process.exitcode}",
-                remedy="is there too little memory? build fewer shards at once",
+                remedy="is there too little memory?",
             ) from None
         if isinstance(outcome, BaseException):
             raise outcome

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property, reduce
 from operator import add
@@ -80,9 +81,9 @@ class Index:
         return manifest.analyzer, manifest.vocabulary, manifest.fields, manifest.read_fields, parts
 
     @property
-    def documents_fingerprint(self) -> str:
-        """A hash of the documents and of how they are indexed, without attachments to them."""
-        return json_checksum({"documents": self._documents_id})
+    def fingerprint(self) -> str:
+        """A hash of the documents, of how they are indexed, and of the attachments to them."""
+        return json_checksum({**asdict(self._manifest), "generation": 0})
 
     def _open(self, name: str) -> Attachment | ArtifactError:
         """Return the attachment, or the error if it is damaged, as the rest of the index works."""

@@ -26,11 +26,11 @@ class ShardedWriter:
 
     def __init__(self, directory: Path, part_tokens: int = PART_TOKENS) -> None:
         """Open all shards of the index in `directory` for writing."""
-        self.directory = directory
+        self.directory, folders = directory, shard_folders(directory)
         with ExitStack() as stack:
             self._writers = [
-                _opened(stack, IndexWriter(folder, part_tokens))
-                for folder in shard_folders(directory)
+                _opened(stack, IndexWriter(folder, max(1, part_tokens // len(folders))))
+                for folder in folders
             ]
             self._open = stack.pop_all()
 
@@ -88,7 +88,13 @@ class ShardedWriter:
         *,
         commit_every: int = COMMIT_EVERY,
     ) -> None:
-        """Commit; then compute and commit the missing rows of an attachment, shard by shard."""
+        """Commit; then compute and commit the missing rows of an attachment, shard by shard.
+
+        Rows of another schema are dropped from all shards first, so that shards never differ.
+        """
+        for writer in self._writers:
+            if writer.attachments.get(name, schema) != schema:
+                writer.detach(name)
         for writer in self._writers:
             writer.attach(name, schema, compute, advance, commit_every=commit_every)
 

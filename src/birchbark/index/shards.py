@@ -68,6 +68,14 @@ def shard_number(doc_id: str, count: int) -> int:
     return int.from_bytes(digest, "little") % count
 
 
+def own_shard(directory: Path) -> tuple[int, int] | None:
+    """Return the number of a shard and of all shards; None if `directory` is no shard."""
+    if not (directory / SHARD).exists():
+        return None
+    values = _read(directory / SHARD)
+    return values["number"], values["shards"]
+
+
 def write_shards(directory: Path, count: int) -> list[Path]:
     """Divide a new, empty index into `count` shards, without documents; return their folders.
 
@@ -125,7 +133,13 @@ def manifest_files(directory: Path) -> list[Path]:
 
 def is_index(directory: Path) -> bool:
     """Return whether `directory` is an index, divided or not; see `is_undivided_index`."""
-    return (directory / SHARDS).is_file() or is_undivided_index(directory)
+    try:
+        divided = read_json(directory / SHARDS, "index")
+    except InputError:
+        return is_undivided_index(directory)
+    except ArtifactError:
+        return True
+    return isinstance(divided, dict) and divided.get("format") == FORMAT
 
 
 def _within(folder: str, parts: Iterable[PartEntry]) -> Iterator[PartEntry]:
@@ -143,7 +157,7 @@ def _attachments(
                 raise ArtifactError(
                     f"this shard has {name} of another kind than the others",
                     where=str(folder),
-                    remedy=f"birchbark index detach, and attach {name} again",
+                    remedy="repeat `birchbark index attach` with the same options",
                 )
     return attachments
 

@@ -13,7 +13,7 @@ from birchbark.index.attachment_writer import folder_checksum
 from birchbark.index.layout import VOCABULARY, PartEntry
 from birchbark.index.part import Part
 from birchbark.index.part_builder import part_checksum
-from birchbark.index.shards import read_manifest
+from birchbark.index.shards import read_manifest, shard_folders
 
 
 def find_damage(
@@ -25,11 +25,12 @@ def find_damage(
     manifest, ArtifactError if the manifest itself is damaged.
     """
     manifest, lines = read_manifest(Path(directory)), []
-    vocabulary = Path(directory) / VOCABULARY
-    if manifest.vocabulary and (
-        not vocabulary.exists() or fingerprint(vocabulary) != manifest.vocabulary
-    ):
-        lines.append(f"{vocabulary}: its checksum is wrong")
+    for folder in (Path(directory), *shard_folders(Path(directory))):
+        vocabulary = folder / VOCABULARY
+        if manifest.vocabulary and (
+            not vocabulary.exists() or fingerprint(vocabulary) != manifest.vocabulary
+        ):
+            lines.append(f"{vocabulary}: its checksum is wrong")
     for entry in manifest.parts:
         part = Path(directory) / entry.name
         lines += _verify_part(part, entry) or _open_part(Path(directory), entry, manifest.forward)

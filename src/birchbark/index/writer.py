@@ -28,6 +28,7 @@ from birchbark.index.layout import Manifest, PartEntry
 from birchbark.index.merge import merge_parts, merged_numbers, parts_to_merge
 from birchbark.index.part import Part
 from birchbark.index.part_builder import PartBuilder, field_totals
+from birchbark.index.shards import own_shard, shard_number
 from birchbark.index.vocabulary import Vocabulary
 from birchbark.records import Document
 
@@ -66,6 +67,7 @@ class IndexWriter:
             manifest = Manifest.read(self.directory)
             self._analyzers = list(manifest.field_analyzers(self.directory).values())
             self._vocabularies = [Vocabulary(analyzer) for analyzer in self._analyzers]
+            self._shard = own_shard(self.directory)
             self._start(manifest)
             self._remove_unused_files()
         except BaseException:
@@ -106,6 +108,12 @@ class IndexWriter:
         document = as_document(document)
         if document.fault:
             raise InputError(document.fault, where=f"document {document.doc_id!r}")
+        if self._shard and shard_number(document.doc_id, self._shard[1]) != self._shard[0]:
+            raise InputError(
+                f"document {document.doc_id!r} belongs to another shard",
+                where=str(self.directory),
+                remedy="change the whole index, not one of its shards",
+            )
         self.delete(document.doc_id)
         if self._builder and self._builder.reaches(self._part_tokens):
             self._close_part()
