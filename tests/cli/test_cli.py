@@ -363,7 +363,7 @@ def test_an_index_changes_and_is_checked(here: Path) -> None:
     figures = dict(row.split("\t") for row in birchbark("index", "stats", "i")[0].splitlines())
     assert (figures["documents"], figures["parts"]) == ("4", "2")
     assert figures["deleted, not yet merged away"] == "3"
-    assert "4 documents in one part" in birchbark("index", "merge", "i")[1]
+    assert "4 documents in 1 part" in birchbark("index", "merge", "i")[1]
     figures = dict(row.split("\t") for row in birchbark("index", "stats", "i")[0].splitlines())
     assert (figures["parts"], figures["deleted, not yet merged away"]) == ("1", "0")
     assert "all checksums match" in birchbark("index", "verify", "i")[1]
