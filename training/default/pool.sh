@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Make training pairs from people's questions: each question with the passages that answer it, and
 # with passages that do not, although BM25 and an embedding model rank them high in the pool of all
-# sets. Takes 1.5 GB of disk, and half an hour on two cores with AVX-512, twice that without. Pair
+# sets. Takes 1.5 GB of disk, and half an hour on two cores with AVX-512, longer without. Pair
 # files that exist already are not made again, so that the script can be interrupted.
 # Run: bash training/default/pool.sh ../shared/data questions; then train with the configuration of
 # this folder, with --data questions. With a third argument, bm25, no embedding model reads the pool:
-# negatives are those that BM25 ranks high, and pairs of nearest sentences are not made. This takes a
-# few minutes, and suffices for a model that learns from the scores of another (../small.toml).
+# negatives are those that BM25 ranks high, and pairs of nearest sentences are not made. This takes
+# eight minutes; ../small.toml learns from such pairs and the scores of a teacher.
 set -euo pipefail
 data=$1 work=$2 negatives=${3:-embedding} here=$(dirname "$0")
 mkdir -p "$work"

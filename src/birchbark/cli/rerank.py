@@ -113,8 +113,7 @@ def command(
     opened, every = Index(index), load_queries(queries, topic_fields, encoding)
     run = read_run(run_file)
     rankers = make_rankers(models_on(device, threads), **ranker_choices)
-    check_queries(run, every)
-    work = {}
+    topics, work = part.queries(every), {}
     if part.shard:  # before anything is scored, since files can change meanwhile
         if not run_file.is_file():
             raise InputError("with --shard, the run must be a file", where=str(run_file))
@@ -125,9 +124,9 @@ def command(
         settings = {k: x for k, x in ranker_choices.items() if k not in paths_of_models}
         settings |= {"run": run_file, "top": top, "tag": tag, "device": name_of_device(device)}
         work = work_on_queries(opened, every, models, settings)
-    topics = part.queries(every)
-    texts = {query.query_id for query in topics}
-    run = Run({id_: ranking for id_, ranking in run.rankings.items() if id_ in texts}, run.tag)
+        check_queries(run, every)
+        ids = {query.query_id for query in topics}
+        run = Run({id_: ranking for id_, ranking in run.rankings.items() if id_ in ids}, run.tag)
     stats_of_query: dict[str, SearchStats] = {}
     with (
         stored_scores(rankers, scores) as cached,

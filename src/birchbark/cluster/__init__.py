@@ -1,1 +1,1 @@
-"""Work that is divided among processes and machines, with the bytes of a single process."""
+"""Work that is divided among processes and machines, with the result of a single process."""

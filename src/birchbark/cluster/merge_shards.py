@@ -14,7 +14,7 @@ from birchbark.errors import ArtifactError, InputError
 def merge_shards(target: Path, *, unlike_processors: bool = False) -> tuple[list[Path], int]:
     """Join the files of all shards of `target`; return the files written and the number of shards.
 
-    They are the files that a single process would have written, byte for byte.
+    They are the files that a single process would have written, on the CPU byte for byte.
 
     unlike_processors: whether the shards may have been computed by processors with other vector
     instructions, whose scores can differ in their last bits.

@@ -61,13 +61,14 @@ class Index:
                 return
 
     def _read_manifest(self) -> None:
-        self._manifest_id = _manifest_id(self.directory)  # first, so that no change is missed
+        self._manifest_files = manifest_files(self.directory)
+        self._manifest_id = _manifest_id(self._manifest_files)  # first, so that no change is missed
         self._manifest = read_manifest(self.directory)
 
     @property
     def outdated(self) -> bool:
         """Whether the index on disk has changed since this snapshot was opened."""
-        return _manifest_id(self.directory) != self._manifest_id
+        return _manifest_id(self._manifest_files) != self._manifest_id
 
     def same_documents(self, other: Index) -> bool:
         """Whether the other snapshot has the same documents, indexed in the same way."""
@@ -262,13 +263,13 @@ class Index:
                 yield Document(doc_id, fields, self.read_fields)
 
 
-def _manifest_id(directory: Path) -> tuple[tuple[int, int], ...] | None:
+def _manifest_id(files: Sequence[Path]) -> tuple[tuple[int, int], ...] | None:
     """Return inode and modification time of each manifest, which each change replaces.
 
     Returns None if one is missing.
     """
     try:
-        states = [path.stat() for path in manifest_files(directory)]
-    except (OSError, ArtifactError):
+        states = [path.stat() for path in files]
+    except OSError:
         return None
     return tuple((status.st_ino, status.st_mtime_ns) for status in states)

@@ -6,18 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.attachment_slices import Slice
 from birchbark.index.attachment_writer import ComputeRows, NewRows
 from birchbark.index.shards import shard_folders, shard_number
-from birchbark.index.writer import COMMIT_EVERY, PART_TOKENS, IndexWriter, as_document
+from birchbark.index.writer import (
+    COMMIT_EVERY,
+    PART_TOKENS,
+    CommittingWriter,
+    IndexWriter,
+    as_document,
+)
 from birchbark.records import Document
 
 
-class ShardedWriter:
+class ShardedWriter(CommittingWriter):
     """An `IndexWriter` for an index that is divided into shards; see its methods.
 
     The changes of a shard become visible at once, and those of different shards one after another:
@@ -118,21 +123,6 @@ class ShardedWriter:
     def close(self) -> None:
         """Drop uncommitted changes and release the locks."""
         self._open.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            if error is None:
-                self.commit()
-        finally:
-            self.close()
 
 
 Writer = IndexWriter | ShardedWriter

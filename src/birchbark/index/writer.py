@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +40,34 @@ LOCK = "write.lock"
 LOCK_SECONDS = 2.0  # to wait for another writer, which may store a slice of rows (attach_slice)
 
 
-class IndexWriter:
+class CommittingWriter(ABC):
+    """A context manager that commits at the end of the block, or drops what the block changed."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Make all changes durable and visible."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Drop uncommitted changes and release the lock."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self.commit()
+        finally:
+            self.close()
+
+
+class IndexWriter(CommittingWriter):
     """Adds, updates and deletes documents of an index, and merges its parts.
 
     Changes become visible and durable with `commit`. As a context manager, the writer commits at
@@ -252,21 +280,6 @@ class IndexWriter:
                 where=str(self.directory),
                 remedy="open a new writer and repeat the changes",
             )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            if error is None:
-                self.commit()
-        finally:
-            self.close()
 
     def _locate(self, doc_id: str) -> tuple[str, int] | None:
         """Return the name of the document's part and its number there, or None."""

@@ -79,7 +79,9 @@ def _detectable(differences: Sequence[Mapping[str, Difference]], names: Sequence
     for name in names:
         found = [x for d in differences if (x := d[name].detectable) is not None]
         parts += [f"{name} {format_value(median(found), Style.MEASURE)}"] if found else []
-    power = "Smallest differences that these queries could show with a power of 80 %"
+    power = (
+        "Smallest differences that these queries could show with a power of 80 % (median over runs)"
+    )
     return f"\n{power}: {', '.join(parts)}." if parts else ""
 
 

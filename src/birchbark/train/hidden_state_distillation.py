@@ -36,7 +36,7 @@ class HiddenStateSettings:
     layers: for each student layer, the teacher layer to match, counted from 1; empty for evenly
     spaced layers up to the last.
     steps: the number of first steps that match them; later steps learn from the objectives alone,
-    and take half the time. None for all steps.
+    and run no teacher. None for all steps.
     """
 
     teacher: str
