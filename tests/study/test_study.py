@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import small_study
+from birchbark import defaults
 from birchbark.artifact import fingerprint
 from birchbark.checkpoint.locate import load_vocabulary
 from birchbark.cli import group
@@ -32,7 +33,7 @@ from birchbark.index.describe import describe
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.study import run as run_module
-from birchbark.study.listing import list_recipe
+from birchbark.study.listing import State, list_recipe
 from birchbark.study.markdown import render_markdown
 from birchbark.study.outcome import Outcome
 from birchbark.study.run import run_file_name, run_study
@@ -530,6 +531,14 @@ def test_what_makes_results_stale(root: Path) -> None:
     (root / "out" / "manifest.json").write_text("[]")
     with pytest.raises(ArtifactError, match="damaged study"):
         stale_because(recipe, root / "out", None)
+
+
+def test_a_model_that_is_not_installed_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results of an experiment with the model of a Python package can be listed without it."""
+    monkeypatch.setattr("birchbark.checkpoint.locate.find_spec", lambda _: None)
+    listings = [list_recipe(read_recipe(path), None) for path in STUDIES.glob("*.toml")]
+    lacking = [x for x in listings if defaults.EMBEDDING_BASE in x.lacking]
+    assert {State.UNCHECKED} <= {x.state for x in lacking}
 
 
 def test_kept_indexes(root: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from birchbark.artifact import read_json
 from birchbark.collection.data_files import data_fingerprint, data_path, missing_files
-from birchbark.errors import ArtifactError, CheckpointError, InputError
+from birchbark.errors import ArtifactError, CheckpointError, InputError, MissingPackageError
 from birchbark.study.models import fingerprint_of
 from birchbark.study.recipe import Recipe
 
@@ -37,7 +37,7 @@ def _changes(recipe: Recipe, manifest: dict[str, Any], root: Path | None) -> Ite
     for model in recipe.experiment.models:
         try:
             now = fingerprint_of(model)
-        except (InputError, CheckpointError):
+        except (InputError, CheckpointError, MissingPackageError):
             continue
         if required.get(model) != now:
             yield f"{model} has changed"
