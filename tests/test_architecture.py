@@ -66,7 +66,7 @@ MAY_IMPORT = {
         "score_cache",
         "combine",
     },
-    "cluster": {"artifact", "score"},
+    "cluster": {"artifact", "score", "score_cache"},
     "study": {
         "artifact",
         "section",

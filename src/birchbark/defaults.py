@@ -127,3 +127,7 @@ BUDGET_SECONDS: Final = 2.0
 MAX_SECONDS: Final = 30.0
 MAX_REQUESTS: Final = 256
 MAX_REQUEST_BYTES: Final = 4_000_000
+
+# Clusters: what a shard occupies
+SHARD_CPUS: Final = 1
+SHARD_GPUS: Final = 0.0

@@ -7,7 +7,7 @@ BirchbarkError             every expected error; the command line prints it and 
 │   └── UnknownHeadError   the model has no head, or an unsupported one
 ├── TrainingError          training cannot continue: damaged state, full disk
 │   └── LossError          the loss is not finite
-├── LateError              a score was not ready by the deadline
+├── DeadlineError          a score was not ready by the deadline
 ├── HubError               a model cannot be downloaded: no network, no such model, broken transfer
 └── MissingPackageError    an optional package is not installed
 

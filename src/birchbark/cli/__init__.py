@@ -27,6 +27,7 @@ COMMAND_NAMES = (
     "retrieve",
     "reformulate",
     "rerank",
+    "cluster",
     "merge",
     "search",
     "serve",
@@ -67,7 +68,7 @@ def group() -> None:
     """Rank documents with BERT and show the evidence."""
 
 
-def _allow_open_files() -> None:
+def allow_open_files() -> None:
     """Raise the limit on open files to what the system allows; an index may have many parts."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
@@ -81,7 +82,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what the terminal's encoding lacks
             stream.reconfigure(errors="backslashreplace")
-    _allow_open_files()
+    allow_open_files()
     warnings.showwarning = lambda message, *_, **__: click.echo(f"note: {message}", err=True)
     try:
         group.main(standalone_mode=False)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from io import StringIO
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
@@ -40,9 +41,12 @@ def notify(text: str) -> None:
 def progress(label: str, total: int | None = None) -> Iterator[Advance]:
     """Show a progress bar, and yield the function that advances it.
 
-    If standard error is not a terminal, lines are written at intervals. total: number of steps,
-    None if unknown.
+    If standard error is not a terminal, lines are written at intervals; if it is captured in
+    memory, nothing is shown. total: number of steps, None if unknown.
     """
+    if isinstance(sys.stderr, StringIO):
+        yield lambda steps, *, total=None, label=None: None
+        return
     _notify_of_compilation()
     if not sys.stderr.isatty():
         from birchbark.cli.progress_lines import ProgressLines

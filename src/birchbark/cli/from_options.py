@@ -17,6 +17,7 @@ from birchbark.option_rules import NEEDS
 from birchbark.show.many import many
 
 if TYPE_CHECKING:
+    from birchbark.cluster.shard import Shard
     from birchbark.pipeline.dense_engine import VectorMatch
     from birchbark.pipeline.loaded_models import LoadedModels
     from birchbark.pipeline.ranker import Ranker
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from birchbark.retrieve.match import Match
     from birchbark.retrieve.weighting_model import WeightingModel
     from birchbark.score.session import SessionFactory
+
+
+# How long a shard waits for the process of a lost node, which may still hold its score store.
+SECONDS_OF_A_LOST_SHARD = 60.0
 
 
 def matching_and_stage(
@@ -178,17 +183,22 @@ def _check_used_by_stages(given: Sequence[str], all_options: Sequence[object]) -
 
 
 @contextmanager
-def stored_scores(rankers: Sequence[Ranker], store: Path | None) -> Iterator[Sequence[Ranker]]:
+def stored_scores(
+    rankers: Sequence[Ranker], store: Path | None, shard: Shard | None = None
+) -> Iterator[Sequence[Ranker]]:
     """Yield `rankers` with scores cached in the folder `store`; then report cache hits and misses.
 
-    If `store` is None, `rankers` are yielded unchanged.
+    If `store` is None, `rankers` are yielded unchanged. shard: if given, only reads `store`, and
+    adds to a store of its own beside it; `birchbark merge` joins them.
     """
     from birchbark.pipeline.load_rankers import with_score_caches
 
     if store is None:
         yield rankers
         return
-    with with_score_caches(rankers, store) as cached:
+    known, wait = (store, SECONDS_OF_A_LOST_SHARD) if shard else (None, 0.0)
+    store = shard.file(store) if shard else store
+    with with_score_caches(rankers, store, known=known, wait=wait) as cached:
         yield cached.rankers
     unsaved = sum(store.unsaved for store in cached.stores)
     computed = sum(scorer.misses for scorer in cached.scorers)

@@ -56,7 +56,9 @@ data_option = option(
     f"{defaults.DATA_ROOT} if it exists]",
 )
 threads_option = option(
-    "--threads", type=click.IntRange(1), help="CPU threads for BERT.  [default: all cores]"
+    "--threads",
+    type=click.IntRange(1),
+    help="CPU threads for BERT.  [default: OMP_NUM_THREADS, or else all cores]",
 )
 query_tokens_option = option(
     "--query-tokens",

@@ -104,7 +104,7 @@ def command(
 
     check_given_options()
     check_tag(tag)
-    part = Part.parse(shard_text, {output: 0, report: 1, evidence: 0})
+    part = Part.parse(shard_text, {output: 0, report: 1, evidence: 0}, scores)
     for target in part.targets:
         check_writable(part.file(target))
     files = [file.absolute() for file in (output, report, evidence) if file]
@@ -125,11 +125,13 @@ def command(
         settings |= {"run": run_file, "top": top, "tag": tag, "device": name_of_device(device)}
         work = work_on_queries(opened, every, models, settings)
         check_queries(run, every)
+        if part.is_finished(work):
+            return
         ids = {query.query_id for query in topics}
         run = Run({id_: ranking for id_, ranking in run.rankings.items() if id_ in ids}, run.tag)
     stats_of_query: dict[str, SearchStats] = {}
     with (
-        stored_scores(rankers, scores) as cached,
+        stored_scores(rankers, scores, part.shard) as cached,
         new_file(part.file(evidence)) if evidence else nullcontext() as lines,
         progress("scoring", len(topics)) as advance,
     ):

@@ -105,6 +105,8 @@ def command(
         }
         models = [engine.model_fingerprint] if isinstance(engine, DenseEngine) else []
         work = work_on_queries(engine.index, every, models, settings)
+        if part.is_finished(work):
+            return
     _check_ids(engine.index)
     if isinstance(engine, DenseEngine):
         report_missing_vectors(engine.index)

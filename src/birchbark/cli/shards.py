@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from birchbark.cli.console import notify
 from birchbark.cli.options import option
 from birchbark.errors import InputError
 
@@ -31,14 +32,18 @@ class Part:
     Attributes:
         shard: None for the whole.
         targets: The files of the whole → the number of their header lines; all in one folder.
+        scores: The score store of the whole, None for none.
     """
 
     shard: Shard | None
     targets: Mapping[Path, int]
+    scores: Path | None = None
 
     @classmethod
-    def parse(cls, text: str | None, targets: Mapping[Path | None, int]) -> Part:
-        """Parse the option --shard. targets: as above; None for files that are not written.
+    def parse(
+        cls, text: str | None, targets: Mapping[Path | None, int], scores: Path | None = None
+    ) -> Part:
+        """Parse the option --shard. targets, scores: as above; None for files that are not written.
 
         Raises InputError for an invalid shard, or if its files would be in different folders.
         """
@@ -51,7 +56,7 @@ class Part:
                 "with --shard, all files must be in one folder",
                 found=", ".join(map(str, sorted(folders))),
             )
-        return cls(None if text is None else Shard.parse(text), files)
+        return cls(None if text is None else Shard.parse(text), files, scores)
 
     def file(self, target: Path) -> Path:
         """Return the file to write instead of `target`."""
@@ -61,12 +66,21 @@ class Part:
         """Return the queries of this part."""
         return self.shard.of(queries) if self.shard else queries
 
+    def is_finished(self, work: Mapping[str, str]) -> bool:
+        """Whether this is a shard that was finished before, which is said. work: see `finish`."""
+        from birchbark.cluster.shard_record import is_finished
+
+        if not (self.shard and is_finished(self.shard, work, self.targets)):
+            return False
+        notify(f"shard {self.shard} was finished before")
+        return True
+
     def finish(self, work: Mapping[str, str]) -> None:
         """Record a finished shard. work: see `ShardRecord`."""
         from birchbark.cluster.shard_record import write_record
 
         if self.shard:
-            write_record(self.shard, work, self.targets)
+            write_record(self.shard, work, self.targets, self.scores)
 
 
 def work_on_queries(

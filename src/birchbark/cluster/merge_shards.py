@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from birchbark.artifact import fingerprint, new_file
-from birchbark.cluster.shard_record import ShardFile, ShardRecord, read_records
+from birchbark.artifact import new_file
+from birchbark.cluster.shard_record import ShardFile, ShardRecord, is_unchanged, read_records
 from birchbark.errors import ArtifactError, InputError
+from birchbark.score_cache.join_stores import join_stores
 
 
 def merge_shards(target: Path, *, unlike_processors: bool = False) -> tuple[list[Path], int]:
     """Join the files of all shards of `target`; return the files written and the number of shards.
 
-    They are the files that a single process would have written, on the CPU byte for byte.
+    They are the files that a single process would have written, on the CPU byte for byte. The
+    scores of the shards are added to the store of the whole.
 
     unlike_processors: whether the shards may have been computed by processors with other vector
     instructions, whose scores can differ in their last bits.
@@ -35,6 +37,9 @@ def merge_shards(target: Path, *, unlike_processors: bool = False) -> tuple[list
         parts = [(r.shard.file(whole), r.files[number].header) for r in records]
         _join(whole, parts)
         written.append(whole)
+    for record in records:
+        if record.scores and record.own_scores and record.own_scores.exists():
+            join_stores(record.scores, record.own_scores)
     return written, len(records)
 
 
@@ -84,14 +89,14 @@ def _check_alike(records: Sequence[ShardRecord], target: Path, *, unlike_process
 
 
 def _check_unchanged(record: ShardRecord, file: ShardFile, folder: Path) -> None:
-    path = record.shard.file(folder / file.name)
+    path = record.own_file(folder, file)
     if not path.is_file():
         raise ArtifactError(
             "a file of a finished shard is missing",
             where=str(path),
             remedy=f"run the command with --shard {record.shard} again",
         )
-    if fingerprint(path) != file.fingerprint:
+    if not is_unchanged(record, folder, file):
         raise ArtifactError(
             "a file of a finished shard was changed",
             where=str(path),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from birchbark.artifact import fingerprint, read_json, write_json
 from birchbark.cluster.shard import Shard
 from birchbark.errors import ArtifactError, InputError
 from birchbark.score.processor import processor
+from birchbark.score_cache.store_folder import delete_store
 
 FORMAT = "birchbark shard"
 VERSION = 1
@@ -41,18 +42,36 @@ class ShardRecord:
         work: Name → hash of what decides the result: inputs, models, settings and versions.
         processor: The processor that computed it; see `processor`.
         files: Its files; the first is the one that names the work.
+        scores: The score store of the whole, None if no scores are stored. A shard adds to a store
+            of its own, which is named as its files are.
     """
 
     shard: Shard
     work: Mapping[str, str]
     processor: str
     files: tuple[ShardFile, ...]
+    scores: Path | None
+
+    def own_file(self, folder: Path, file: ShardFile) -> Path:
+        """Return the path of one of its files, in the folder of the record."""
+        return self.shard.file(folder / file.name)
+
+    @property
+    def own_scores(self) -> Path | None:
+        """Its own score store."""
+        return self.scores and self.shard.file(self.scores)
 
 
-def write_record(shard: Shard, work: Mapping[str, str], targets: Mapping[Path, int]) -> None:
+def write_record(
+    shard: Shard,
+    work: Mapping[str, str],
+    targets: Mapping[Path, int],
+    scores: Path | None = None,
+) -> None:
     """Record that a shard is finished; called after all its files were written.
 
-    targets: the files of the whole, in one folder → the number of their header lines.
+    targets: the files of the whole, in one folder → the number of their header lines. scores: see
+    `ShardRecord`.
     """
     first = next(iter(targets))
     values = {
@@ -65,8 +84,33 @@ def write_record(shard: Shard, work: Mapping[str, str], targets: Mapping[Path, i
             [target.name, header, fingerprint(shard.file(target))]
             for target, header in targets.items()
         ],
+        "scores": scores and str(scores.absolute()),
     }
     write_json(_record_file(shard, first), values)
+
+
+def is_finished(shard: Shard, work: Mapping[str, str], targets: Iterable[Path]) -> bool:
+    """Whether this shard of the same work was finished on such a processor, and its files are here.
+
+    targets: the files of the whole; the first names the work.
+    """
+    names = [target.name for target in targets]
+    folder = next(iter(targets)).absolute().parent
+    try:
+        record = _read(_record_file(shard, folder / names[0]))
+    except (InputError, ArtifactError):  # absent, damaged or of another version
+        return False
+    return (
+        (record.work, record.processor) == (work, processor())
+        and [file.name for file in record.files] == names
+        and all(is_unchanged(record, folder, file) for file in record.files)
+    )
+
+
+def is_unchanged(record: ShardRecord, folder: Path, file: ShardFile) -> bool:
+    """Whether a file of a shard is as it was written."""
+    path = record.own_file(folder, file)
+    return path.is_file() and fingerprint(path) == file.fingerprint
 
 
 def read_records(target: Path) -> list[ShardRecord]:
@@ -74,10 +118,7 @@ def read_records(target: Path) -> list[ShardRecord]:
 
     Raises InputError if there are none, and ArtifactError for a damaged one.
     """
-    pattern = re.compile(rf"{re.escape(target.name)}\.\d+-of-\d+{re.escape(SUFFIX)}")
-    folder = target.absolute().parent
-    names = sorted(folder.iterdir()) if folder.is_dir() else []
-    records = [_read(path) for path in names if pattern.fullmatch(path.name)]
+    records = [_read(path) for path in _record_files(target)]
     if not records:
         raise InputError(
             "no finished shards of this file",
@@ -88,13 +129,35 @@ def read_records(target: Path) -> list[ShardRecord]:
     return sorted(records, key=lambda record: record.shard.number)
 
 
+def check_division(target: Path, count: int) -> None:
+    """Raise InputError if finished shards of `target` are not of a division into `count`."""
+    others = [x for x in _record_files(target) if not x.name.endswith(f"-of-{count}{SUFFIX}")]
+    if others:
+        raise InputError(
+            "there are shards of another division",
+            where=str(target),
+            wanted=f"…-of-{count}",
+            found=others[0].name,
+            remedy="use the same number of shards, or delete the others",
+        )
+
+
 def delete_records(target: Path) -> None:
-    """Delete the files of all finished shards of `target`, and their records."""
+    """Delete the files and score stores of all finished shards of `target`, and their records."""
     folder = target.absolute().parent
     for record in read_records(target):
         for file in record.files:
-            record.shard.file(folder / file.name).unlink(missing_ok=True)
+            record.own_file(folder, file).unlink(missing_ok=True)
+        if record.own_scores:
+            delete_store(record.own_scores)
         _record_file(record.shard, folder / target.name).unlink()
+
+
+def _record_files(target: Path) -> list[Path]:
+    pattern = re.compile(rf"{re.escape(target.name)}\.\d+-of-\d+{re.escape(SUFFIX)}")
+    folder = target.absolute().parent
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [path for path in paths if pattern.fullmatch(path.name)]
 
 
 def _record_file(shard: Shard, target: Path) -> Path:
@@ -120,6 +183,7 @@ def _read(path: Path) -> ShardRecord:
             dict(values["work"]),
             values["processor"],
             tuple(ShardFile(*file) for file in files),
+            values["scores"] and Path(values["scores"]),
         )
     except (KeyError, TypeError, ValueError, InputError) as error:
         raise ArtifactError(

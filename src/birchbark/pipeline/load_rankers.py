@@ -129,13 +129,19 @@ class CachedRankers:
 
 
 @contextmanager
-def with_score_caches(rankers: Sequence[Ranker], scores: Path) -> Iterator[CachedRankers]:
-    """Yield `rankers` with scorers that store their scores in the directory `scores`."""
+def with_score_caches(
+    rankers: Sequence[Ranker], scores: Path, *, known: Path | None = None, wait: float = 0
+) -> Iterator[CachedRankers]:
+    """Yield `rankers` with scorers that store their scores in the directory `scores`.
+
+    known, wait: see `ScoreStore`.
+    """
     stores: list[ScoreStore] = []
     with ExitStack() as stack:
 
         def open_store(scorer: Scorer) -> ScoreStore:
-            store = ScoreStore(scores, scorer, locked_by=stores[0] if stores else None)
+            shared = stores[0] if stores else None
+            store = ScoreStore(scores, scorer, locked_by=shared, wait=wait, known=known)
             stores.append(stack.enter_context(store))
             return store
 

@@ -16,8 +16,8 @@ class LoadedModels:
     """Models by name, each loaded once per precision, for any number of threads.
 
     Args:
-        threads: CPU threads of each model, at least 1. Defaults to None: one per available
-            processor.
+        threads: CPU threads of each model, at least 1. Defaults to None: as
+            `default_threads` says.
         session: Opens the sessions that run the models, see `load_scorer`. Defaults to None: ONNX
             Runtime on the CPU.
     """

@@ -51,7 +51,8 @@ def load_duo_scorer(
 
     Args:
         model: Name, hub id or path of a model with a duoBERT head; see load_scorer.
-        threads: CPU threads, at least 1. Default: one per available processor.
+        threads: CPU threads, at least 1. Default: OMP_NUM_THREADS, or one per available
+            processor.
         precision: Arithmetic of the linear layers, a `birchbark.score.precision.Precision`: FP32,
             or INT8, which is faster and approximate. Default: FP32.
         session: Opens the session that runs the model. Default: ONNX Runtime on the CPU.

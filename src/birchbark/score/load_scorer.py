@@ -36,7 +36,8 @@ def load_scorer(
         model: Name of a bundled or installed model, hub id of a downloaded model, or path of a
             model directory; a Path is always a directory. Default: the bundled cross-encoder,
             "birchbark-minilm-l6".
-        threads: CPU threads, at least 1. Default: one per available processor.
+        threads: CPU threads, at least 1. Default: OMP_NUM_THREADS, or one per available
+            processor.
         pooling: A `birchbark.checkpoint.heads.Pooling(mode, layer)`, which ignores the model's head
             and scores with the token vectors of a layer (default: the last). Modes "cls", "mean"
             and "max" give an EmbeddingScorer, mode "tokens" a LateInteractionScorer. Default: the

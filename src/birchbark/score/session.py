@@ -49,6 +49,12 @@ class SessionFactory(Protocol):
         ...
 
 
+def default_threads() -> int:
+    """Return OMP_NUM_THREADS, which batch systems set, or else the number of processors."""
+    chosen = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    return int(chosen) if chosen.isdecimal() and int(chosen) else len(os.sched_getaffinity(0))
+
+
 class OnnxSession:
     """A model ready to run on this machine's CPU."""
 
@@ -83,7 +89,7 @@ class OnnxSession:
         self._typed = any(put.name == "types" for put in self._session.get_inputs())
         self._per_token = is_per_token(checkpoint.head) and not poolings
         self._batch_tokens = batch_tokens
-        self._threads = len(os.sched_getaffinity(0)) if threads is None else threads
+        self._threads = default_threads() if threads is None else threads
         self._pool = ThreadPoolExecutor(self._threads, "birchbark-score")
         self._where = str(checkpoint.directory)
 

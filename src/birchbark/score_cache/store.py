@@ -51,15 +51,19 @@ class ScoreStore:
         *,
         write: bool = True,
         locked_by: ScoreStore | None = None,
+        wait: float = 0,
+        known: Path | None = None,
     ) -> None:
         """Open the store in `directory`, and read all scores of `scorer`.
 
         directory: created if missing, unless `write` is false. write: if false, the file is only
         read, even while another process writes to it, and new scores are held in memory only.
         locked_by: the open store of another scorer in the same folder, whose lock this store
-        shares. Invalid records that a killed process left are truncated, with a warning. Raises
-        InputError if the folder cannot be used, and ArtifactError if the file is damaged or another
-        process is writing to the folder.
+        shares. wait: seconds to wait for another process that is writing to the folder. known: the
+        folder of another store, which is only read: its scores are found as well. Invalid records
+        that a killed process left are truncated, with a warning. Raises InputError if the folder
+        cannot be used, and ArtifactError if the file is damaged or another process is writing to
+        the folder.
         """
         self._header = header = FileHeader(
             scorer.fingerprint, scorer.name, scorer.kind, scorer.width, processor()
@@ -73,31 +77,38 @@ class ScoreStore:
         with ExitStack() as stack:
             if write:
                 if locked_by is None:
-                    stack.enter_context(locked(self._path.parent))
+                    stack.enter_context(locked(self._path.parent, wait))
                 if not self._path.exists():
                     try:
                         header.write(self._path.parent)
                     except OSError as full:
                         self._stop_writing(full)
+            if known and (path := header.path(known)).exists():
+                self._read(path)
             if self._path.exists():
                 self._open(write, stack)
             self._resources = stack.pop_all()
 
-    def _open(self, write: bool, stack: ExitStack) -> None:
-        header, start = FileHeader.read(self._path)
+    def _read(self, path: Path) -> tuple[int, int]:
+        """Read all scores of a file; return the size of its valid records' end and of the rest."""
+        header, start = FileHeader.read(path)
         if header.width != self._header.width:
-            raise ArtifactError("damaged score file: wrong width", where=str(self._path))
+            raise ArtifactError("damaged score file: wrong width", where=str(path))
         if header.processor not in ("", self._header.processor):
             warnings.warn(
-                f"{self._path}: its scores were computed by another kind of processor "
+                f"{path}: its scores were computed by another kind of processor "
                 f"({header.processor}; here {self._header.processor}) and can differ in their "
                 "last bits from scores computed here",
-                stacklevel=4,
+                stacklevel=5,
             )
-        records, torn = read_records(self._path, start, header)
-        self._end = start + records.nbytes
+        records, torn = read_records(path, start, header)
         if len(records):
-            self._table.add(records["key"], records["score"])
+            new = ~self._table.find(records["key"])[1]
+            self._table.add(records["key"][new], records["score"][new])
+        return start + records.nbytes, torn
+
+    def _open(self, write: bool, stack: ExitStack) -> None:
+        self._end, torn = self._read(self._path)
         if write:
             self._out = os.open(self._path, os.O_WRONLY | os.O_APPEND)
             stack.callback(os.close, self._out)

@@ -5,6 +5,7 @@ It contains one score file per scorer, and `write.lock`.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -81,12 +82,21 @@ def prune(directory: Path | str, scorer: str) -> Entry:
     return matches[0]
 
 
+def delete_store(directory: Path) -> None:
+    """Delete a store; without effect if there is none. Raises what `locked` raises."""
+    if not (directory / LOCK).exists():
+        return
+    with locked(directory):
+        shutil.rmtree(directory)
+
+
 @contextmanager
-def locked(directory: Path) -> Iterator[None]:
+def locked(directory: Path, wait: float = 0) -> Iterator[None]:
     """Lock the folder for writing until the block or the process ends; create it if missing.
 
-    Raises InputError if `directory` is not a folder, contains other files or is not writable, and
-    ArtifactError while another process is writing to it.
+    wait: seconds to wait for another process that is writing to it. Raises InputError if
+    `directory` is not a folder, contains other files or is not writable, and ArtifactError if
+    another process is writing to it even then.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -98,7 +108,7 @@ def locked(directory: Path) -> Iterator[None]:
                 found=foreign[0].name,
                 remedy="choose another folder",
             )
-        held_lock = lock(directory / LOCK, "score store")
+        held_lock = lock(directory / LOCK, "score store", wait)
     except OSError as refused:
         raise InputError(
             "scores cannot be stored here",

@@ -1,0 +1,120 @@
+"""How are the shards of a piece of work done on a ray cluster?
+
+Ray places them, and starts those again whose node was lost.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from birchbark.cluster.shard import Shard
+from birchbark.errors import BirchbarkError, InputError, MissingPackageError, first_line
+
+T = TypeVar("T")
+RESTARTS = 3  # of a shard whose process or node was lost
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a shard occupies while it is done.
+
+    Attributes:
+        cpus: Number of CPU cores.
+        gpus: Number of GPUs; a fraction lets several shards share one.
+    """
+
+    cpus: int
+    gpus: float = 0
+
+
+def run_on_ray(
+    work: Callable[[Shard], T], count: int, resources: Resources, address: str | None = None
+) -> Iterator[tuple[Shard, T]]:
+    """Do `count` shards on a ray cluster; yield each with its result, in the order of finishing.
+
+    work: called on the nodes, with one shard at a time in a process; birchbark must be installed
+    there. It is called again for the same shard if its node is lost, so it must be repeatable.
+    address: the cluster's; None for that of RAY_ADDRESS, one running here, or else a new one here.
+    Raises MissingPackageError without ray; before work begins, InputError if there is no cluster at
+    the address, or no node of it has these resources; and the first error of a shard, after the
+    others were stopped.
+    """
+    ray = _import_ray()
+    with _connection(ray, address):
+        _check_resources(ray, resources)
+        options = {"num_cpus": resources.cpus, "num_gpus": resources.gpus, "max_retries": RESTARTS}
+
+        @ray.remote(**options)  # type: ignore[untyped-decorator]
+        def task(shard: Shard) -> T:
+            return work(shard)
+
+        pending = {task.remote(shard): shard for shard in all_shards(count)}
+        try:
+            while pending:
+                (done,), _ = ray.wait(list(pending), num_returns=1)
+                shard = pending.pop(done)
+                yield shard, _result(ray, done, shard)
+        finally:
+            for left in pending:
+                ray.cancel(left, force=True)
+
+
+def all_shards(count: int) -> list[Shard]:
+    """Return the shards of a division into `count`."""
+    return [Shard(number, count) for number in range(1, count + 1)]
+
+
+def _import_ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to ray's makers
+    try:
+        import ray
+    except ImportError:
+        raise MissingPackageError(
+            "ray is not installed", remedy="pip install 'birchbark[ray]'"
+        ) from None
+    return ray
+
+
+@contextmanager
+def _connection(ray: Any, address: str | None) -> Iterator[None]:
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise InputError(
+            "no ray cluster", where=address or "RAY_ADDRESS", found=first_line(error)
+        ) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _check_resources(ray: Any, wanted: Resources) -> None:
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if not any(
+        node.get("CPU", 0) >= wanted.cpus and node.get("GPU", 0) >= wanted.gpus for node in nodes
+    ):
+        raise InputError(
+            "no node of the cluster has what a shard needs",
+            wanted=f"{wanted.cpus} CPUs and {wanted.gpus:g} GPUs",
+            found="; ".join(
+                f"{x.get('CPU', 0):g} CPUs and {x.get('GPU', 0):g} GPUs" for x in nodes
+            ),
+        )
+
+
+def _result(ray: Any, reference: Any, shard: Shard) -> Any:
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError as error:
+        raise BirchbarkError(
+            f"shard {shard} was started {1 + RESTARTS} times, and its process ended each time",
+            found=first_line(error),
+            remedy="finished shards are kept; the same command does the others",
+        ) from None
