@@ -338,7 +338,9 @@ def test_help_is_complete(name: str) -> None:
         called = [used]
         if used == "birchbark cluster":  # another command follows
             called += [f"birchbark {word}" for word in words if f"birchbark {word}" in COMMANDS]
-        known = {x for name in called for parameter in COMMANDS[name].params for x in parameter.opts}
+        known = {
+            x for name in called for parameter in COMMANDS[name].params for x in parameter.opts
+        }
         assert set(re.findall(r"(?<!\S)-{1,2}[a-z][a-z0-9-]*", example)) <= known, example
 
 

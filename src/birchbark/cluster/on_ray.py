@@ -6,6 +6,7 @@ Ray places them, and starts those again whose node was lost.
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from birchbark.cluster.shard import Shard
 from birchbark.errors import BirchbarkError, InputError, MissingPackageError, first_line
 
 T = TypeVar("T")
+CONNECTION_SECONDS = 10.0
 RESTARTS = 3  # of a shard whose process or node was lost
 
 
@@ -81,12 +83,14 @@ def _import_ray() -> Any:
 
 @contextmanager
 def _connection(ray: Any, address: str | None) -> Iterator[None]:
+    given = address or os.environ.get("RAY_ADDRESS", "")
+    host, colon, port = given.partition(":")
     try:
+        if colon and port.isdecimal():  # ray itself would try for minutes
+            socket.create_connection((host, int(port)), CONNECTION_SECONDS).close()
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise InputError(
-            "no ray cluster", where=address or "RAY_ADDRESS", found=first_line(error)
-        ) from error
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError("no ray cluster", where=given, found=first_line(error)) from error
     try:
         yield
     finally:
