@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo docs test test-train test-adapters test-page audit fuzz from-zero slow lint results studies bench bench-score bench-topk bench-train bench-train-size bench-tune bench-nearest bench-serve bench-search clean
+.PHONY: demo docs test test-train test-adapters test-page audit fuzz from-zero slow lint results studies bench bench-score bench-topk bench-train bench-train-size bench-tune bench-nearest bench-serve bench-search bench-scale clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -108,6 +108,11 @@ bench-nearest: .venv/ready-bench-nearest .venv/ready-model
 # Fifty clients, beside FastAPI with sentence-transformers; half an hour.
 bench-serve: .venv/ready-bench-score .venv/ready-bench-serve .venv/ready-model
 	$(BIN)/python -m benchmarks.serving --output benchmarks/RESULTS-SERVING.md $(BENCH)
+
+# An index of ten million documents in shards, and re-ranking on a ray cluster; 30 minutes, 20 GB of disk.
+WORK ?= scale-work
+bench-scale: .venv/ready-bench-scale .venv/ready-model
+	$(BIN)/python -m benchmarks.scale --work $(WORK) --output benchmarks/RESULTS-SCALE.md $(BENCH)
 
 # Whole searches: quality on five collections beside time, and peers in an environment of their own.
 # Hours for the first run, which scores a million pairs; BENCH="--part times" for a part of it.
