@@ -41,7 +41,8 @@ test-train: .venv-train/ready
 
 # Tests of the adapters for other libraries, in a separate environment: hundreds of megabytes.
 test-adapters: .venv-adapters/ready
-	.venv-adapters/bin/python -m pytest tests/adapters tests/cluster/test_on_ray.py
+	.venv-adapters/bin/python -m pytest tests/adapters tests/cluster/test_on_ray.py \
+	  tests/pipeline/test_pair_scorer.py
 
 .venv-adapters/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-adapters

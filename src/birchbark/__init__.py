@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline.compare_hits import Duo
     from birchbark.pipeline.dense_engine import BY_TERMS, DenseEngine, VectorMatch
     from birchbark.pipeline.loaded_models import LoadedModels
+    from birchbark.pipeline.pair_scorer import PairScorer
     from birchbark.pipeline.rank_texts import RankedText, rank
     from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.reading_plan import ReadingPlan, Select
@@ -77,6 +78,7 @@ _HOME = {
     "DenseEngine": "pipeline.dense_engine",
     "VectorMatch": "pipeline.dense_engine",
     "Duo": "pipeline.compare_hits",
+    "PairScorer": "pipeline.pair_scorer",
     "RankedText": "pipeline.rank_texts",
     "LoadedModels": "pipeline.loaded_models",
     "rank": "pipeline.rank_texts",
@@ -133,6 +135,7 @@ __all__ = [
     "Match",
     "Max",
     "Mean",
+    "PairScorer",
     "Pairwise",
     "Qrels",
     "Query",

@@ -14,6 +14,7 @@ from zoo import FAMILIES, give_tokenizer, write_family
 
 from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
+from birchbark.pipeline.pair_scorer import PairScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.session import OnnxSession
 from birchbark.train.export import export
@@ -121,6 +122,26 @@ def test_sentence_transformers_loads_the_model(family: str, tmp_path: Path) -> N
     assert encoder.max_seq_length == Checkpoint.open(model).config.max_positions
     np.testing.assert_allclose(our_scores(model), theirs, rtol=0, atol=1e-5)
     assert np.ptp(theirs) > 0.01
+
+
+def test_pair_scorer_answers_as_cross_encoder(tmp_path: Path) -> None:
+    """The same calls return the same keys, texts and scores, for texts that are not split."""
+    texts = [text for text in TEXTS if len(text) < 50]
+    model, _ = exported(tmp_path, "bert")
+    peer, scorer = their_scores(model)[0], PairScorer(str(model))
+    pairs = [(QUERY, text) for text in texts]
+    np.testing.assert_allclose(
+        scorer.predict(pairs, batch_size=2), peer.predict(pairs, batch_size=2), atol=1e-5
+    )
+    assert scorer.predict(pairs[0]) == pytest.approx(float(peer.predict(pairs[0])), abs=1e-5)
+    ours, theirs = (
+        ranker.rank(QUERY, texts, top_k=2, return_documents=True) for ranker in (scorer, peer)
+    )
+    assert [sorted(result) for result in ours] == [sorted(result) for result in theirs]
+    for name in ("corpus_id", "text"):
+        assert [result[name] for result in ours] == [result[name] for result in theirs]
+    for mine, their in zip(ours, theirs, strict=True):
+        assert mine["score"] == pytest.approx(float(their["score"]), abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,162 @@
+"""How do programs written for sentence-transformers' CrossEncoder score pairs with birchbark?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from birchbark.errors import InputError
+from birchbark.pipeline.rank_texts import RankedText, rank
+from birchbark.pipeline.ranker import Ranker
+from birchbark.records import Float32s
+from birchbark.score.load_scorer import load_scorer
+from birchbark.score.scorer import Scorer
+
+Frame = TypeVar("Frame")
+
+
+class PairScorer:
+    """Scores pairs of query and text, with the methods of sentence-transformers' CrossEncoder.
+
+    Scores are those of `birchbark.rank`: long texts are split, not truncated, and a score is the
+    same whatever other pairs are scored with it. It can be shared by threads.
+    """
+
+    def __init__(self, model: str | Scorer | Ranker | None = None) -> None:
+        """Choose the models.
+
+        Args:
+            model: The name or directory of a model (see `load_scorer`), a model, or a ranker.
+                Defaults to None: both default models, as in `rank`.
+        """
+        self._models = load_scorer(model) if isinstance(model, str) else model
+
+    @overload
+    def predict(self, pairs: tuple[str, str], batch_size: int | None = None) -> np.float32: ...
+
+    @overload
+    def predict(
+        self, pairs: Sequence[tuple[str, str] | list[str]], batch_size: int | None = None
+    ) -> Float32s: ...
+
+    def predict(
+        self,
+        pairs: tuple[str, str] | Sequence[tuple[str, str] | list[str]],
+        batch_size: int | None = None,
+    ) -> np.float32 | Float32s:
+        """Score pairs of query and text; the pairs of a query need not be neighbours.
+
+        Args:
+            pairs: The pairs (query, text), or a single pair.
+            batch_size: Accepted, so that callers need not be changed, and ignored: batches are
+                formed by the number of tokens.
+
+        Returns:
+            The scores (n,) in the order of the pairs, probabilities of relevance from 0 to 1 for
+            most models; of a single pair, a number.
+
+        Raises:
+            InputError: An item is not a pair of strings, or a query is too long for a model.
+        """
+        if len(pairs) == 2 and all(isinstance(part, str) for part in pairs):
+            return self.predict([pairs])[0]  # type: ignore[list-item, no-any-return]
+        rows_of_query: dict[str, list[int]] = {}
+        for row, pair in enumerate(pairs):
+            if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(x, str) for x in pair):
+                raise InputError(
+                    "not a pair of query and text", where=f"pair {row}", found=f"{pair!r}"[:80]
+                )
+            rows_of_query.setdefault(pair[0], []).append(row)
+        scores = np.empty(len(pairs), np.float32)
+        for query, rows in rows_of_query.items():
+            for ranked in rank(query, [pairs[row][1] for row in rows], self._models):
+                scores[rows[ranked.index]] = ranked.score
+        return scores
+
+    def rank(
+        self,
+        query: str,
+        documents: Sequence[str | Mapping[str, Any]],
+        top_k: int | None = None,
+        return_documents: bool = False,
+        batch_size: int | None = None,
+        return_evidence: bool = False,
+    ) -> list[dict[str, Any]]:
+        """Rank documents by their relevance to `query`, best first.
+
+        Args:
+            query: The query.
+            documents: Texts, or mappings with the key "text", whose other keys, such as ids, are
+                part of the result.
+            top_k: Maximum number of documents to return. Defaults to None: all.
+            return_documents: Whether a result has the document's text as `text`.
+            batch_size: Accepted and ignored, see `predict`.
+            return_evidence: Whether a result has the part of the text with this score as
+                `evidence`.
+
+        Returns:
+            Dicts with `corpus_id`, the document's position in the input, and `score`.
+
+        Raises:
+            InputError: A document has no text, `top_k` is below 1, or the query is too long.
+        """
+        texts = [_text_of(document, row) for row, document in enumerate(documents)]
+        results = []
+        for ranked in rank(query, texts, self._models, top_k):
+            document = documents[ranked.index]
+            results.append(_result(ranked, document, return_documents, return_evidence))
+        return results
+
+    def score_frame(
+        self, frame: Frame, query: str = "query", text: str = "text", score: str = "score"
+    ) -> Frame:
+        """Return a frame of pandas or polars with one more column, the scores of its rows.
+
+        Args:
+            frame: A DataFrame with a pair of query and text in each row; it is not changed.
+            query: The column of queries.
+            text: The column of texts.
+            score: The column to add or replace, float32.
+
+        Raises:
+            InputError: `frame` is no DataFrame, has no such columns, or a cell is not a string.
+        """
+        library = type(frame).__module__.partition(".")[0]
+        if library not in ("pandas", "polars"):
+            raise InputError(
+                "not a frame", wanted="a DataFrame of pandas or polars", found=str(type(frame))
+            )
+        table: Any = frame
+        missing = [name for name in (query, text) if name not in table.columns]
+        if missing:
+            raise InputError(
+                f"the frame has no column {missing[0]!r}", found=", ".join(map(str, table.columns))
+            )
+        pairs = list(zip(table[query].to_list(), table[text].to_list(), strict=True))
+        scores = self.predict(pairs)
+        if library == "pandas":
+            return table.assign(**{score: scores})  # type: ignore[no-any-return]
+        return table.with_columns(**{score: scores})  # type: ignore[no-any-return]
+
+
+def _text_of(document: str | Mapping[str, Any], row: int) -> str:
+    text = document if isinstance(document, str) else document.get("text")
+    if not isinstance(text, str):
+        raise InputError(
+            "a document without text", where=f"document {row}", wanted='the key "text"'
+        )
+    return text
+
+
+def _result(
+    ranked: RankedText, document: str | Mapping[str, Any], with_text: bool, with_evidence: bool
+) -> dict[str, Any]:
+    others = {} if isinstance(document, str) else {k: x for k, x in document.items() if k != "text"}
+    result = {**others, "corpus_id": ranked.index, "score": ranked.score}
+    if with_text:
+        result["text"] = ranked.text
+    if with_evidence:
+        result["evidence"] = ranked.evidence
+    return result
