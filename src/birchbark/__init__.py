@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from birchbark.collection.queries import read_queries
     from birchbark.collection.runs import read_run, write_run
     from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top
+    from birchbark.combine.fusion import reciprocal_rank_fusion, score_fusion
     from birchbark.combine.interpolate import Interpolation
     from birchbark.combine.pairwise import Pairwise
     from birchbark.errors import BirchbarkError, InputError
@@ -59,6 +60,8 @@ _HOME = {
     "Mean": "combine.aggregate",
     "Sum": "combine.aggregate",
     "Top": "combine.aggregate",
+    "reciprocal_rank_fusion": "combine.fusion",
+    "score_fusion": "combine.fusion",
     "Interpolation": "combine.interpolate",
     "Pairwise": "combine.pairwise",
     "BirchbarkError": "errors",
@@ -168,7 +171,9 @@ __all__ = [
     "read_qrels",
     "read_queries",
     "read_run",
+    "reciprocal_rank_fusion",
     "rerank",
+    "score_fusion",
     "search",
     "write_run",
 ]

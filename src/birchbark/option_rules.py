@@ -51,6 +51,8 @@ NEEDS_VALUE: Mapping[str, tuple[str, tuple[str, ...]]] = {  # option → (other 
     "idf_documents": ("first_stage_model", ("bm25",)),
     "field_bm25": ("first_stage_model", ("bm25",)),
     "rm3": ("first_stage_model", ("bm25", "tfidf")),
+    "rank_constant": ("fused_by", ("ranks",)),
+    "scale": ("fused_by", ("scores",)),
     "vocabulary": ("analyzer", ("wordpiece", "porter+wordpiece")),
 }
 EXCLUDES: Mapping[str, tuple[str, ...]] = {  # option → options that it excludes

@@ -33,6 +33,7 @@ COMMAND_NAMES = (
     "serve",
     "attention",
     "scores",
+    "fuse",
     "tune",
     "evaluate",
     "study",

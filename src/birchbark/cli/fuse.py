@@ -1,0 +1,96 @@
+"""`birchbark fuse`: how are several runs combined into one, without judgments?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from birchbark import defaults
+from birchbark.cli.console import notify
+from birchbark.cli.from_options import check_tag, check_writable
+from birchbark.cli.options import PATH, check_given_options, option
+from birchbark.errors import InputError
+from birchbark.show.many import many
+
+
+@click.command(
+    epilog="Examples: birchbark fuse bm25.run dense.run --output both.run; "
+    "birchbark fuse bm25.run bert.run --by scores --weight .2 --weight .8 --output mixed.run",
+    short_help="Combine runs by ranks or scores.",
+)
+@click.argument("runs", nargs=-1, required=True, type=PATH)
+@option("--output", required=True, type=PATH, help="Run to write, in TREC format.")
+@option(
+    "--by",
+    "fused_by",
+    type=click.Choice(["ranks", "scores"]),
+    default=defaults.FUSED_BY,
+    help="ranks: reciprocal rank fusion, the sum of weight / (constant + rank). scores: the sum of "
+    "weight · scaled score.",
+)
+@option(
+    "--weight",
+    "weights",
+    type=click.FloatRange(0),
+    multiple=True,
+    metavar="W",
+    help="Weight of a run; repeat for each, in the order of the runs.  [default: 1 for each]",
+)
+@option(
+    "--rank-constant",
+    type=click.FloatRange(0),
+    default=defaults.RANK_CONSTANT,
+    help="Constant of reciprocal rank fusion; the larger, the less the first ranks stand out.",
+)
+@option(
+    "--scale",
+    type=click.Choice(["raw", "max", "minmax"]),
+    default=defaults.FIRST_STAGE_SCALE,
+    help="How scores are scaled for each run and query: unchanged, divided by the highest, or "
+    "mapped to 0 to 1.",
+)
+@option(
+    "--depth",
+    type=click.IntRange(1),
+    default=defaults.RETRIEVAL_DEPTH,
+    help="Number of documents to rank per query.",
+)
+@option("--tag", help="Tag of the run.  [default: rrf or fused]")
+def command(
+    runs: tuple[Path, ...],
+    output: Path,
+    fused_by: str,
+    weights: tuple[float, ...],
+    rank_constant: float,
+    scale: str,
+    depth: int,
+    tag: str | None,
+) -> None:
+    """Rank the documents of RUNS by the sum of their weighted shares in each run.
+
+    A document that a run does not rank gets nothing from it. `birchbark tune` chooses weights by
+    judgments.
+    """
+    from birchbark.collection.runs import read_run, write_run
+    from birchbark.combine.fusion import reciprocal_rank_fusion, score_fusion
+    from birchbark.combine.interpolate import Scale
+    from birchbark.records import Run
+
+    check_given_options()
+    check_tag(tag)
+    check_writable(output)
+    if len(runs) < 2:
+        raise InputError("nothing to combine", wanted="two runs or more", found="one")
+    given = [read_run(path) for path in runs]
+    if fused_by == "ranks":
+        fused = reciprocal_rank_fusion(given, weights or None, rank_constant, depth)
+    else:
+        fused = score_fusion(given, weights or None, Scale(scale), depth)
+    write_run(Run(fused.rankings, tag or fused.tag), output)
+    partial = [
+        query_id for query_id in fused.rankings if any(query_id not in x.rankings for x in given)
+    ]
+    notify(f"ranked {many(len(fused.rankings), 'query')} by {len(runs)} runs")
+    if partial:
+        notify(f"  note: queries that are not in all runs: {len(partial)}")

@@ -1,0 +1,91 @@
+"""How are whole runs combined into one?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark import defaults
+from birchbark.combine.interpolate import DEFAULT_SCALE, Scale, scale_scores
+from birchbark.errors import InputError
+from birchbark.records import Ranking, Run
+
+
+def reciprocal_rank_fusion(
+    runs: Sequence[Run],
+    weights: Sequence[float] | None = None,
+    rank_constant: float = defaults.RANK_CONSTANT,
+    depth: int | None = None,
+) -> Run:
+    """Rank documents by the sum of weight / (rank_constant + rank) over runs (Cormack et al. 2009).
+
+    Args:
+        runs: The runs. A query of any run is in the result; a document that a run does not rank
+            gets nothing from it.
+        weights: The weight of each run, 0 or more. Defaults to None: 1 for each.
+        rank_constant: 0 or more; the larger it is, the less the first ranks stand out. Defaults
+            to 60.
+        depth: Number of documents to rank for each query. Defaults to None: all.
+
+    Raises:
+        InputError: There are no runs, or a weight or the constant is invalid.
+    """
+    if not (isfinite(rank_constant) and rank_constant >= 0):
+        raise InputError("rank constant", wanted="0 or more", found=str(rank_constant))
+
+    def shares(ranking: Ranking) -> NDArray[np.float64]:
+        return 1 / (rank_constant + np.arange(1, len(ranking) + 1))
+
+    return _fuse(runs, weights, shares, depth, "rrf")
+
+
+def score_fusion(
+    runs: Sequence[Run],
+    weights: Sequence[float] | None = None,
+    scale: Scale = DEFAULT_SCALE,
+    depth: int | None = None,
+) -> Run:
+    """Rank documents by the weighted sum of their scaled scores.
+
+    Args:
+        runs: See `reciprocal_rank_fusion`.
+        weights: The weight of each run, 0 or more. Defaults to None: 1 for each.
+        scale: How the scores of a run are scaled for each query. Defaults to `Scale.MAX`.
+        depth: Number of documents to rank for each query. Defaults to None: all.
+
+    Raises:
+        InputError: There are no runs, a weight is invalid, or a query's scores cannot be scaled.
+    """
+    return _fuse(runs, weights, lambda x: scale_scores(x.scores, scale), depth, "fused")
+
+
+def _fuse(
+    runs: Sequence[Run],
+    weights: Sequence[float] | None,
+    shares: Callable[[Ranking], NDArray[np.float64]],
+    depth: int | None,
+    tag: str,
+) -> Run:
+    """Sum the weighted shares of each document. shares: of a ranking's documents, (n,)."""
+    if not runs:
+        raise InputError("no runs to combine")
+    given = [1.0] * len(runs) if weights is None else list(weights)
+    if len(given) != len(runs):
+        raise InputError("weights of runs", wanted=f"{len(runs)} weights", found=str(len(given)))
+    if not all(isfinite(weight) and weight >= 0 for weight in given) or not any(given):
+        raise InputError("weights of runs", wanted="0 or more, and one above 0", found=str(given))
+    rankings = {}
+    for query_id in dict.fromkeys(query_id for run in runs for query_id in run.rankings):
+        sums: dict[str, float] = {}
+        for run, weight in zip(runs, given, strict=True):
+            ranking = run.rankings.get(query_id)
+            if ranking is None:
+                continue
+            values = (weight * shares(ranking)).tolist()
+            for doc_id, value in zip(ranking.doc_ids, values, strict=True):
+                sums[doc_id] = sums.get(doc_id, 0.0) + value
+        rankings[query_id] = Ranking.from_pairs(sums, depth)
+    return Run(rankings, tag)

@@ -1,0 +1,91 @@
+"""Are runs combined by the formulas, whatever they contain?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.cli import group
+from birchbark.combine.fusion import reciprocal_rank_fusion, score_fusion
+from birchbark.combine.interpolate import Scale
+from birchbark.errors import InputError
+from birchbark.records import Ranking, Run
+
+SCORES = st.dictionaries(st.sampled_from("abcdef"), st.floats(0.125, 8, width=32), max_size=6)
+RUNS = st.lists(st.dictionaries(st.sampled_from("123"), SCORES), min_size=1, max_size=4)
+
+
+def run_of(scores: dict[str, dict[str, float]]) -> Run:
+    return Run({query: Ranking.from_pairs(of) for query, of in scores.items()}, "t")
+
+
+@given(RUNS, st.floats(0, 100), st.lists(st.floats(0.125, 4), min_size=4, max_size=4))
+def test_reciprocal_ranks(
+    scores: list[dict[str, dict[str, float]]], constant: float, weights: list[float]
+) -> None:
+    """Each document has the sum over runs, written out."""
+    runs, weights = [run_of(x) for x in scores], weights[: len(scores)]
+    fused = reciprocal_rank_fusion(runs, weights, constant)
+    assert set(fused.rankings) == {query for run in runs for query in run.rankings}
+    for query, ranking in fused.rankings.items():
+        expected: dict[str, float] = {}
+        for run, weight in zip(runs, weights, strict=True):
+            for rank, doc_id in enumerate(run.rankings.get(query, Ranking.of([], [])).doc_ids, 1):
+                expected[doc_id] = expected.get(doc_id, 0) + weight / (constant + rank)
+        assert dict(ranking) == pytest.approx(expected, rel=1e-6)
+        assert ranking == Ranking.from_pairs(dict(ranking))
+
+
+@given(RUNS)
+def test_scaled_scores(scores: list[dict[str, dict[str, float]]]) -> None:
+    """Divided by the highest of run and query, by default."""
+    fused = score_fusion([run_of(x) for x in scores])
+    for query, ranking in fused.rankings.items():
+        expected: dict[str, float] = {}
+        for of_run in scores:
+            of_query = of_run.get(query, {})
+            for doc_id, score in of_query.items():
+                share = score / max(of_query.values())
+                expected[doc_id] = expected.get(doc_id, 0) + share
+        assert dict(ranking) == pytest.approx(expected, rel=1e-6)
+
+
+def test_depth_and_scale() -> None:
+    """Only the best are ranked; raw scores are summed as they are."""
+    runs = [run_of({"1": {"a": 3, "b": 1}}), run_of({"1": {"b": 4, "c": 2}})]
+    fused = score_fusion(runs, [1, 0.5], Scale.RAW, depth=2)
+    assert list(fused.rankings["1"]) == [("b", 3.0), ("a", 3.0)]
+
+
+@pytest.mark.parametrize("weights", [[1], [1, -1], [0, 0], [1, float("nan")]])
+def test_wrong_weights(weights: list[float]) -> None:
+    runs = [run_of({"1": {"a": 3}})] * 2
+    with pytest.raises(InputError, match="weights of runs"):
+        reciprocal_rank_fusion(runs, weights)
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes a run, and says which queries are not in all runs."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.run").write_text("1 Q0 x 1 9 a\n1 Q0 y 2 8 a\n2 Q0 z 1 1 a\n")
+    Path("b.run").write_text("1 Q0 y 1 5 b\n1 Q0 w 2 4 b\n")
+
+    def fuse(*arguments: str) -> str:
+        done = CliRunner().invoke(group, ["fuse", *arguments])
+        if done.exception:
+            raise done.exception
+        return done.output
+
+    assert "queries that are not in all runs: 1" in fuse("a.run", "b.run", "--output", "c.run")
+    assert [line.split()[2] for line in Path("c.run").read_text().splitlines()] == list("yxwz")
+    assert Path("c.run").read_text().splitlines()[0].split()[5] == "rrf"
+    fuse("a.run", "b.run", "--by", "scores", "--weight", "1", "--weight", "0", "--output", "d.run")
+    assert [line.split()[2] for line in Path("d.run").read_text().splitlines()] == list("xywz")
+    with pytest.raises(InputError, match="--scale"):
+        fuse("a.run", "b.run", "--scale", "raw", "--output", "e.run")
+    with pytest.raises(InputError, match="nothing to combine"):
+        fuse("a.run", "--output", "e.run")
