@@ -183,9 +183,10 @@ THIRD_PARTY = {
     "scipy": {"evaluate"},
     "matplotlib": {"show"},
     "jinja2": {"show"},
-    "urllib": {"hub"},  # no other package uses the network
+    "urllib": {"hub"},  # no other package uses the network, except ray's clusters
     "http": {"hub"},
-    "socket": {"serve"},  # to listen
+    "socket": {"cluster", "serve"},  # to see whether a cluster listens; to listen
+    "ray": {"cluster"},
     "huggingface_hub": set(),  # comes with tokenizers; see hub/client.py
     "bm25s": set(),  # compared with in benchmarks/ only
     "accelerate": set(),
