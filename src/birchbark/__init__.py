@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline.dense_engine import BY_TERMS, DenseEngine, VectorMatch
     from birchbark.pipeline.loaded_models import LoadedModels
     from birchbark.pipeline.pair_scorer import PairScorer
-    from birchbark.pipeline.rank_texts import RankedText, rank
+    from birchbark.pipeline.rank_texts import RankedText, highlight, rank
     from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.reading_plan import ReadingPlan, Select
     from birchbark.pipeline.rerank import rerank
@@ -83,6 +83,7 @@ _HOME = {
     "Duo": "pipeline.compare_hits",
     "PairScorer": "pipeline.pair_scorer",
     "RankedText": "pipeline.rank_texts",
+    "highlight": "pipeline.rank_texts",
     "LoadedModels": "pipeline.loaded_models",
     "rank": "pipeline.rank_texts",
     "Ranker": "pipeline.ranker",
@@ -160,6 +161,7 @@ __all__ = [
     "Windows",
     "__version__",
     "build_index",
+    "highlight",
     "load_duo_scorer",
     "load_scorer",
     "measure",

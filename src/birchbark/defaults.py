@@ -61,6 +61,7 @@ READ_PAIRS: Final = "60"
 EMBED_SEGMENTS: Final = "2"  # of each document without stored vectors
 TEXT_SEGMENTS: Final = 3  # of each text to rank
 EMBED_TEXT_SEGMENTS: Final = 1
+HIGHLIGHTS: Final = 3  # sentences of each text
 SELECT: Final[Literal["terms", "tokens"]] = "terms"
 DUO_DEPTH: Final = 10
 DUO_AGGREGATION: Final = "sum"

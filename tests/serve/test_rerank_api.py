@@ -73,3 +73,22 @@ def test_incomplete_scoring_gets_503(client: Any) -> None:
     answer = service.post("/v2/rerank", json={"query": "bees", "documents": TEXTS})
     assert answer.status_code == 503
     assert answer.headers["retry-after"]
+
+
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [("/rerank", "texts"), ("/v1/rerank", "documents"), ("/v2/rerank", "documents")],
+)
+def test_evidence_on_request(client: Any, path: str, key: str) -> None:
+    """Sentences come with offsets in the text and with scores; only for what is returned."""
+    texts = ["It is late. The bees dance. Iron rusts.", "a birch"]
+    ask = {"query": "bees dance", key: texts, "return_evidence": True, "top_n": 1}
+    answer = client().post(path, json=ask).json()
+    results = answer if path == "/rerank" else answer["results"]
+    assert len(results) == (2 if path == "/rerank" else 1)
+    best = results[0]["evidence"]
+    assert best[0]["text"] == "The bees dance."
+    assert [texts[0][x["start"] : x["end"]] for x in best] == [x["text"] for x in best]
+    assert [x["score"] for x in best] == sorted((x["score"] for x in best), reverse=True)
+    plain = client().post(path, json={**ask, "return_evidence": False}).json()
+    assert "evidence" not in (plain if path == "/rerank" else plain["results"])[0]

@@ -1,4 +1,4 @@
-"""How are texts ranked without an index?"""
+"""How are texts ranked without an index, and which of their sentences show it?"""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from functools import cache
 from threading import Lock
 
 from birchbark import defaults
-from birchbark.combine.aggregate import Max
-from birchbark.errors import DeadlineError, require_at_least
+from birchbark.combine.aggregate import Max, Top
+from birchbark.errors import DeadlineError, InputError, require_at_least
+from birchbark.pipeline.answer import Evidence
 from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker
@@ -21,6 +23,7 @@ from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.scorer import Scorer
+from birchbark.segment.sentences import sentences
 from birchbark.segment.truncate import Limit
 from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
@@ -84,17 +87,9 @@ def rank(
         DeadlineError: The budget does not suffice for all texts.
     """
     require_at_least("top", top, 1)
-    names = [f"{len(texts) - i:09}" for i in range(len(texts))]  # ties: the higher doc_id is first
-    store = _TextStore(dict(zip(names, texts, strict=True)))
     ranker = ranker_of_texts(_default_ranker() if scorer is None else scorer)
-    readers = RankerReaders(store, ranker)
-    scoring = score_documents(readers, query, names, Deadline(budget, on_batch=on_batch))
-    if not scoring.stats.exact:
-        raise DeadlineError(
-            "time does not suffice for all texts",
-            found=f"{scoring.stats.scored} of {len(texts)} scored",
-            remedy="fewer texts, or more time",
-        )
+    names = _names(texts)
+    scoring = _score(query, texts, ranker, Deadline(budget, on_batch=on_batch))
     indexes = {name: i for i, name in enumerate(names)}
     best = {hit.document.doc_id: hit.segments[:1] for hit in scoring.hits(top)}
     return [
@@ -106,6 +101,70 @@ def rank(
         )
         for name, score in scoring.best().head(len(best))
     ]
+
+
+def highlight(
+    query: str,
+    texts: Sequence[str],
+    models: Scorer | Ranker | None = None,
+    budget: float | None = None,
+    *,
+    on_batch: Callable[[], object] = lambda: None,
+) -> list[list[Evidence]]:
+    """Find the sentences of each text that say most about `query`, as evidence of a search does.
+
+    The cross-encoder reads three sentences of each text, which the embedding chooses; a single
+    model reads all sentences.
+
+    Args:
+        query: The query.
+        texts: The texts.
+        models: See `rank`.
+        budget: See `rank`.
+        on_batch: See `rank`.
+
+    Returns:
+        For each text, in the order of the input, its sentences that were read, at most three, best
+        first. `segment.start` and `segment.end` are offsets in the text.
+
+    Raises:
+        InputError: The query is too long for a model.
+        DeadlineError: The budget does not suffice for all texts.
+    """
+    models = _default_ranker() if models is None else models
+    if not isinstance(models, Ranker):
+        models = Ranker(models)
+    if models.scorer.width > 1:
+        raise InputError(f"{models.scorer.name} scores whole texts, not sentences")
+    plan = ReadingPlan(segments=defaults.HIGHLIGHTS) if models.embedding else ReadingPlan()
+    aggregation = Top((1.0,) * defaults.HIGHLIGHTS)
+    ranker = replace(
+        models, segmenter=sentences, aggregation=aggregation, limit=Limit(), duo=None, plan=plan
+    )
+    scoring = _score(query, texts, ranker, Deadline(budget, on_batch=on_batch))
+    found = {hit.document.doc_id: hit.segments for hit in scoring.hits()}
+    return [
+        sorted(found.get(name, ()), key=lambda evidence: -evidence.score) for name in _names(texts)
+    ]
+
+
+def _names(texts: Sequence[str]) -> list[str]:
+    """Return a doc_id for each text; of texts with equal scores, the higher one is first."""
+    return [f"{len(texts) - i:09}" for i in range(len(texts))]
+
+
+def _score(query: str, texts: Sequence[str], ranker: Ranker, deadline: Deadline) -> TopKScoring:
+    """Have a ranker read all texts; DeadlineError if time does not suffice."""
+    names = _names(texts)
+    readers = RankerReaders(_TextStore(dict(zip(names, texts, strict=True))), ranker)
+    scoring = score_documents(readers, query, names, deadline)
+    if not scoring.stats.exact:
+        raise DeadlineError(
+            "time does not suffice for all texts",
+            found=f"{scoring.stats.scored} of {len(texts)} scored",
+            remedy="fewer texts, or more time",
+        )
+    return scoring
 
 
 def ranker_of_texts(models: Scorer | Ranker) -> Ranker:

@@ -17,6 +17,14 @@ def rerank_routes(service: Service) -> APIRouter:
     """Return routes that are compatible with Cohere, Jina and text-embeddings-inference."""
     routes = APIRouter(tags=["re-ranking"])
 
+    async def add_evidence(
+        query: str, texts: list[str], results: list[dict[str, Any]], request: Request
+    ) -> None:
+        work = service.highlight(query, [texts[result["index"]] for result in results])
+        evidence = await cancel_on_disconnect(request, work)
+        for result, sentences in zip(results, evidence, strict=True):
+            result["evidence"] = sentences
+
     async def rerank(body: RerankRequest, request: Request, version: str) -> dict[str, Any]:
         work = service.rerank(body.query, body.texts)
         ranked, tokens = await cancel_on_disconnect(request, work)
@@ -26,6 +34,8 @@ def rerank_routes(service: Service) -> APIRouter:
         if body.return_documents:
             for result in results:
                 result["document"] = {"text": body.texts[result["index"]]}
+        if body.return_evidence:
+            await add_evidence(body.query, body.texts, results, request)
         return {
             "id": str(uuid4()),
             "object": "list",
@@ -49,10 +59,13 @@ def rerank_routes(service: Service) -> APIRouter:
             raise InputError("raw scores are not available", wanted="raw_scores: false")
         work = service.rerank(body.query, body.texts, count_tokens=False)
         ranked, _ = await cancel_on_disconnect(request, work)
-        return [
+        results: list[dict[str, Any]] = [
             {"index": text.index, "score": text.score}
             | ({"text": body.texts[text.index]} if body.return_text else {})
             for text in ranked
         ]
+        if body.return_evidence:
+            await add_evidence(body.query, body.texts, results, request)
+        return results
 
     return routes

@@ -304,6 +304,9 @@ class RerankRequest(BaseModel):
     model: str | None = None
     top_n: int | None = Field(None, ge=1)
     return_documents: bool = False
+    return_evidence: bool = Field(
+        False, description="Also return the sentences of each result that say most (not Cohere's)"
+    )
 
     @field_validator("documents")
     @classmethod
@@ -327,6 +330,9 @@ class TeiRequest(BaseModel):
     texts: list[LimitedText] = Field(max_length=MAX_TEXTS)
     raw_scores: bool = False
     return_text: bool = False
+    return_evidence: bool = Field(
+        False, description="Also return the sentences of each text that say most (not in TEI)"
+    )
     truncate: bool = False
 
 

@@ -15,7 +15,7 @@ from birchbark.checkpoint.heads import Classifier
 from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
 from birchbark.pipeline.answer import Answer
 from birchbark.pipeline.deadline import NO_TIME
-from birchbark.pipeline.rank_texts import RankedText, rank
+from birchbark.pipeline.rank_texts import RankedText, highlight, rank
 from birchbark.pipeline.search import OnProgress
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.update_index import AddedDocuments
@@ -219,6 +219,26 @@ class Service:
             return ranked, sum(map(len, tokens))
 
         return await self._run_scoring(score)
+
+    async def highlight(self, query: str, texts: list[str]) -> list[list[dict[str, Any]]]:
+        """Return the best sentences of each text, with offsets and scores; see `highlight`.
+
+        Raises what `rerank` raises.
+        """
+        ranker = self.searcher.rankers[0]
+
+        def read(remaining: float, on_batch: Callable[[], None]) -> list[list[dict[str, Any]]]:
+            found = highlight(query, texts, ranker, remaining, on_batch=on_batch)
+            return [
+                [
+                    {"start": x.segment.start, "end": x.segment.end}
+                    | {"text": x.segment.text, "score": x.score}
+                    for x in of_text
+                ]
+                for of_text in found
+            ]
+
+        return await self._run_scoring(read)
 
     @property
     def has_attention(self) -> bool:

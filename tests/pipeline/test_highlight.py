@@ -1,0 +1,49 @@
+"""Are the sentences found that say most about a query?"""
+
+from __future__ import annotations
+
+import pytest
+
+from birchbark import highlight
+from birchbark.errors import DeadlineError
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading_plan import ReadingPlan
+from conftest import WordScorer
+
+TEXTS = ["It is late. The bees dance.\n\nIron rusts. the bees", "", "a birch. a birch."]
+
+
+def test_sentences_with_offsets() -> None:
+    """At most three of each text, in the order of the texts, best first."""
+    found = highlight("bees dance", TEXTS, WordScorer())
+    assert [[x.segment.text for x in of_text] for of_text in found][:2] == [
+        ["The bees dance.", "the bees", "It is late."],
+        [],
+    ]
+    for text, of_text in zip(TEXTS, found, strict=True):
+        assert len(of_text) <= 3
+        assert [text[x.segment.start : x.segment.end] for x in of_text] == [
+            x.segment.text for x in of_text
+        ]
+        scores = [x.score for x in of_text]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_by_both_default_models() -> None:
+    """The cross-encoder reads what the embedding chooses."""
+    text = "The shop opens at nine. Parcels can be sent back within thirty days. We sell tea."
+    (found,) = highlight("how long can I return a parcel", [text])
+    assert found[0].segment.text == "Parcels can be sent back within thirty days."
+    assert 0 < found[0].score <= 1
+
+
+def test_a_ranker_keeps_its_models_only() -> None:
+    """Its plan, limits and aggregation are for searches."""
+    ranker = Ranker(WordScorer(), plan=ReadingPlan(segments=1, pairs=1))
+    of_ranker, of_model = (highlight("bees dance", TEXTS, x) for x in (ranker, WordScorer()))
+    assert of_ranker == of_model
+
+
+def test_too_little_time() -> None:
+    with pytest.raises(DeadlineError, match="time does not suffice"):
+        highlight("bees dance", TEXTS, WordScorer(), budget=1e-9)
