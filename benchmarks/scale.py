@@ -47,6 +47,8 @@ BIRCHBARK = (sys.executable, "-m", "birchbark")
 @click.option("--output", type=click.Path(path_type=Path), help="Markdown.  [default: stdout]")
 def main(documents: int, work: Path, output: Path | None) -> None:
     """Measure, and write the report."""
+    if documents <= PIECE:
+        raise click.ClickException(f"more than {PIECE:,} documents are needed")
     work.mkdir(parents=True, exist_ok=True)
     lines = [
         "<!-- Made by benchmarks/scale.py; do not edit. -->",
@@ -67,7 +69,7 @@ def main(documents: int, work: Path, output: Path | None) -> None:
 
 def _indexes(documents: int, work: Path) -> Iterator[str]:
     text, _ = prepare_text(work, documents, SEED, find_data_root())
-    piece = work / f"text-{PIECE}.jsonl"
+    piece = work / "piece.jsonl"
     _copy_lines(text, piece, PIECE)
     yield (
         f"Made text (benchmarks/text.py), {text.stat().st_size / documents:,.0f} bytes of JSONL a "

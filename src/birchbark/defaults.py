@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 # Models
 MODEL: Final = "birchbark-minilm-l6"  # ships with the package
+SMALL_MODEL: Final = "birchbark-minilm-l3"  # ships with the package
 EMBEDDING: Final = "birchbark-embedding-l6"  # ships with the package
 EMBEDDING_BASE: Final = "all-MiniLM-L6-v2"  # in a Python package of its own
 HUB_REVISION: Final = "main"
@@ -54,7 +55,7 @@ FIRST_STAGE_WEIGHT: Final = 0.2
 FIRST_STAGE_SCALE: Final[Literal["raw", "max", "minmax"]] = "max"
 FUSED_BY: Final[Literal["ranks", "scores"]] = "ranks"
 RANK_CONSTANT: Final = 60.0  # Cormack, Clarke and Büttcher 2009
-EMBEDDING_WEIGHT: Final = 0.5
+EMBEDDING_WEIGHT: Final = 0.5  # unless the model states another one
 READ_SEGMENTS: Final = "5"  # of each document; `make bench-search` compares plans
 READ_DOCUMENTS: Final = "all"
 READ_PAIRS: Final = "60"

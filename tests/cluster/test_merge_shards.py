@@ -196,3 +196,49 @@ def test_wrong_options(tmp_path: Path, work: list[str]) -> None:
     queries.write_text("q0\tred\n")
     with pytest.raises(InputError, match="which is not among the queries"):
         birchbark(*work, "--shard", "1/2")
+
+
+def test_shards_share_a_store_of_scores(tmp_path: Path, work: list[str]) -> None:
+    """Each adds to its own, uses what the whole has, and merging joins them, also elsewhere."""
+    here = tmp_path / "here"
+    here.mkdir()
+    command = [part.replace(str(tmp_path / "bert.run"), str(here / "bert.run")) for part in work]
+    command = command[: command.index("--report")]
+    scored = ["--scores", str(here / "scores")]
+    birchbark(*command, "--scores", str(tmp_path / "all"))
+    for shard in ("1/2", "2/2"):
+        birchbark(*command, *scored, "--shard", shard)
+    assert "was finished before" in birchbark(*command, *scored, "--shard", "1/2")
+    assert "was finished before" not in birchbark(*command, "--shard", "1/2")  # other scores
+    birchbark(*command, *scored, "--shard", "1/2")
+    here = here.rename(tmp_path / "there")
+    birchbark("merge", str(here / "bert.run"), "--delete-shards")
+    assert sorted(path.name for path in here.iterdir()) == ["bert.run", "scores"]
+    listed = CliRunner().invoke(group, ["scores", str(here / "scores")]).output
+    expected = CliRunner().invoke(group, ["scores", str(tmp_path / "all")]).output
+    assert listed.splitlines()[:2] == expected.splitlines()[:2]
+    again = birchbark(
+        *command[:-1], str(here / "b.run"), "--scores", str(here / "scores"), "--shard", "1/2"
+    )
+    assert "0 pairs scored" in again
+
+
+def test_scores_that_cannot_be_stored_are_refused_first(tmp_path: Path, work: list[str]) -> None:
+    """Not when all shards are merged."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("a")
+    for scores in ("notes", "q.tsv"):
+        with pytest.raises(InputError, match="scores"):
+            birchbark(*work, "--scores", str(tmp_path / scores), "--shard", "1/2")
+        assert not list(tmp_path.glob("*-of-*"))
+
+
+def test_other_embedding_weights_are_other_work(tmp_path: Path, work: list[str]) -> None:
+    """Also if both are defaults, of models with equal weights."""
+    config = Path(work[work.index("--model") + 1]) / "config.json"
+    birchbark(*work, "--shard", "1/2")
+    stated = json.loads(config.read_text()) | {"birchbark": {"embedding_weight": 0.7}}
+    config.write_text(json.dumps(stated))
+    birchbark(*work, "--shard", "2/2")
+    with pytest.raises(InputError, match="not of the same work"):
+        merge_shards(tmp_path / "bert.run")

@@ -96,8 +96,9 @@ def test_the_files_are_those_of_a_single_process(
 def test_finished_shards_are_not_done_again(nodes: Any, work: list[str]) -> None:
     """What an earlier attempt has finished is kept, and scores of the store are used."""
     birchbark(*work, "--output", "expected.run", "--scores", "scores")
-    birchbark(*work, "--output", "bert.run", "--shard", "2/3")
-    said = cluster(nodes, 3, *work, "--output", "bert.run", "--scores", "scores")
+    arguments = ("--output", "bert.run", "--scores", "scores")
+    birchbark(*work, *arguments, "--shard", "2/3")
+    said = cluster(nodes, 3, *work, *arguments)
     assert "[2/3] shard 2/3 was finished before" in said
     assert len(re.findall(r"\b0 pairs scored", said)) == 2
     assert Path("bert.run").read_bytes() == Path("expected.run").read_bytes()
@@ -156,7 +157,7 @@ def test_a_node_that_is_lost(nodes: Any, work: list[str], tmp_path: Path) -> Non
     """Its shard is done by another node with the scores stored so far; the bytes are the same."""
     birchbark(*work, "--output", "expected.run", "--scores", "all")
     arguments = (*work, "--output", "bert.run", "--scores", "scores")
-    work_of_shard = Interrupted(ShardCommand(arguments, str(tmp_path)), tmp_path)
+    work_of_shard = Interrupted(ShardCommand(arguments, str(tmp_path), 1), tmp_path)
     nodes.add_node(num_cpus=1, object_store_memory=100_000_000)  # so that two are left
 
     def lose_node() -> None:

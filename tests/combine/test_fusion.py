@@ -68,6 +68,12 @@ def test_wrong_weights(weights: list[float]) -> None:
         reciprocal_rank_fusion(runs, weights)
 
 
+def test_scores_that_cannot_be_scaled() -> None:
+    """Dividing by a maximum of 0 would make all scores equal."""
+    with pytest.raises(InputError, match="run t, query 1: scores below 0"):
+        score_fusion([run_of({"1": {"a": 3}}), run_of({"1": {"x": 0, "y": -1}})])
+
+
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It writes a run, and says which queries are not in all runs."""
     monkeypatch.chdir(tmp_path)

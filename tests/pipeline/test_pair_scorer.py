@@ -82,7 +82,10 @@ def test_a_document_without_text(scorer: PairScorer) -> None:
 
 def test_models_are_given_as_for_rank(bert: Callable[..., Path]) -> None:
     """A model, or by default both models."""
-    model = load_scorer(bert(labels=1))
+    directory = bert(labels=1)
+    model = load_scorer(directory)
+    same = PairScorer(directory).predict(("bee", "bees dance"), show_progress_bar=False)
+    assert same == PairScorer(model).predict(("bee", "bees dance"))
     assert PairScorer(model).predict(("bee", "bees dance")) == np.float32(
         rank("bee", ["bees dance"], model)[0].score
     )

@@ -10,7 +10,14 @@ from typing import Any
 from birchbark.artifact import fingerprint
 from birchbark.checkpoint.encoder_config import EncoderConfig, check_size, read_encoder_config
 from birchbark.checkpoint.families import FAMILIES, Family
-from birchbark.checkpoint.heads import HEAD_KEY, Head, Pooling, UnknownHeadError, find_head
+from birchbark.checkpoint.heads import (
+    EMBEDDING_WEIGHT,
+    HEAD_KEY,
+    Head,
+    Pooling,
+    UnknownHeadError,
+    find_head,
+)
 from birchbark.checkpoint.json_files import read_any, read_object
 from birchbark.checkpoint.shards import weight_files
 from birchbark.checkpoint.weights import Tensors, find_weights, read_tensor_shapes, read_tensors
@@ -72,6 +79,24 @@ class Checkpoint:
             head = _with_layer(head, config, root)
         length = _max_length(home, config)
         return cls(home, name or root.name, family, config, head, length, root)
+
+    @property
+    def embedding_weight(self) -> float | None:
+        """The share of an embedding in the evidence that suits this model, if it states one.
+
+        It does so by `"birchbark": {"embedding_weight": 0.7}` in its config.json. Raises
+        CheckpointError for a value that is not from 0 to 1.
+        """
+        own = read_object(self.directory / "config.json").get(HEAD_KEY)
+        weight = own.get(EMBEDDING_WEIGHT) if isinstance(own, dict) else None
+        if weight is None or (type(weight) in (int, float) and 0 <= weight <= 1):
+            return weight
+        raise CheckpointError(
+            f"invalid {EMBEDDING_WEIGHT}",
+            where=str(self.directory / "config.json"),
+            wanted="0 to 1",
+            found=repr(weight),
+        )
 
     @property
     def weights(self) -> Path:

@@ -24,6 +24,7 @@ POOLING_MODES = ("cls", "mean", "max")
 PER_TOKEN = "tokens"  # no pooling, but a vector per token, for late interaction
 HEAD_KEY = "birchbark"  # key in config.json of what transformers has no key for
 RELEVANT_LABEL = "relevant_label"  # under that key
+EMBEDDING_WEIGHT = "embedding_weight"  # under that key; says nothing about the head
 READS_PASSAGES, READS_TWO_TEXTS = "passages", "two texts"  # values of `reads` under that key
 PARADE_AGGREGATIONS = ("avg", "max", "attn", "transformer")
 PARADE_NAMES = Names(
@@ -149,6 +150,8 @@ def find_head(
     model has none of these heads, and CheckpointError if the declared head or the pooling is
     unsupported.
     """
+    if isinstance(declared_head, dict):
+        declared_head = {k: x for k, x in declared_head.items() if k != EMBEDDING_WEIGHT} or None
     label = declared_head.get(RELEVANT_LABEL) if isinstance(declared_head, dict) else None
     if declared_head is not None and label is None:
         return _declared_head(family, shapes, declared_head, directory)

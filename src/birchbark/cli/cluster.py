@@ -21,6 +21,7 @@ from birchbark.show.many import many
 
 if TYPE_CHECKING:
     from birchbark.cluster.shard import Shard
+    from birchbark.cluster.shard_record import ShardRecord
 
 SHARDED = ("retrieve", "rerank")
 
@@ -54,11 +55,22 @@ SHARDED = ("retrieve", "rerank")
     "--gpus",
     default=defaults.SHARD_GPUS,
     type=click.FloatRange(0),
-    help="Number of GPUs for a shard; with .5, two shards share one.",
+    help="Number of GPUs for a shard, a whole number or below 1; with .5, two shards share one.",
+)
+@option(
+    "--unlike-processors",
+    is_flag=True,
+    help="Also use nodes whose processors have other vector instructions. Scores can differ in the "
+    "last bits from those of a single machine; otherwise this is an error.",
 )
 @click.argument("arguments", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND …")
 def command(
-    shards: int, address: str | None, cpus: int, gpus: float, arguments: tuple[str, ...]
+    shards: int,
+    address: str | None,
+    cpus: int,
+    gpus: float,
+    unlike_processors: bool,
+    arguments: tuple[str, ...],
 ) -> None:
     """Do COMMAND, which is `retrieve` or `rerank` with its arguments, on a ray cluster.
 
@@ -67,19 +79,23 @@ def command(
     others. If the command ends early, the same command does the shards that are left; with
     --scores, no pair is scored twice.
     """
-    from birchbark.cluster.merge_shards import merge_shards
+    from birchbark.cluster.merge_shards import check_alike, merge_shards
     from birchbark.cluster.on_ray import Resources, run_on_ray
-    from birchbark.cluster.shard_record import check_division, delete_records
+    from birchbark.cluster.shard_record import check_division, delete_records, read_record
 
     output = _output_of(arguments)
     check_division(output, shards)
-    work = ShardCommand(arguments, str(Path.cwd()))
+    work = ShardCommand(arguments, str(Path.cwd()), cpus)
     with progress("shards", shards) as advance:
+        first: ShardRecord | None = None
         for shard, messages in run_on_ray(work, shards, Resources(cpus, gpus), address):
             for line in messages.splitlines():
                 notify(f"[{shard}] {line}")
+            record = read_record(shard, output)
+            first = first or record
+            check_alike(first, record, output, unlike_processors=unlike_processors)
             advance(1)
-    written, _ = merge_shards(output)
+    written, _ = merge_shards(output, unlike_processors=unlike_processors)
     delete_records(output)
     notify(f"wrote {', '.join(map(str, written))} from {many(shards, 'shard')}")
 
@@ -102,16 +118,24 @@ def _output_of(arguments: Sequence[str]) -> Path:
 
 @dataclass(frozen=True)
 class ShardCommand:
-    """Does one shard of a command on a node. arguments: the command's. folder: to work in."""
+    """Does one shard of a command on a node.
+
+    Attributes:
+        arguments: The command's.
+        folder: The working directory.
+        threads: Number of threads, unless the command says otherwise.
+    """
 
     arguments: tuple[str, ...]
     folder: str
+    threads: int
 
     def __call__(self, shard: Shard) -> str:
         """Do the shard, and return what it wrote to standard error."""
         from birchbark.cli import allow_open_files, group
 
         allow_open_files()
+        os.environ["OMP_NUM_THREADS"] = str(self.threads)
         try:
             os.chdir(self.folder)
         except OSError as error:

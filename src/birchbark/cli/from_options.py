@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 # How long a shard waits for the process of a lost node, which may still hold its score store.
-SECONDS_OF_A_LOST_SHARD = 60.0
+SECONDS_OF_A_LOST_SHARD = 180.0  # NFS keeps the locks of a lost client for 90
 
 
 def matching_and_stage(

@@ -188,9 +188,11 @@ _model_options = option_group(
     ),
     option(
         "--embedding-weight",
-        default=defaults.EMBEDDING_WEIGHT,
+        type=float,
         metavar="E",
-        help="Share of the embedding score in the evidence.",
+        help="Share of the embedding score in the evidence.  "
+        f"[default: what --model states, such as .7 for {defaults.SMALL_MODEL}, or else "
+        f"{defaults.EMBEDDING_WEIGHT:g}]",
     ),
     option(
         "--pooling",

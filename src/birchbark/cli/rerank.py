@@ -123,6 +123,7 @@ def command(
         paths_of_models = {"model", "embedding", "duo"}  # which can differ between machines
         settings = {k: x for k, x in ranker_choices.items() if k not in paths_of_models}
         settings |= {"run": run_file, "top": top, "tag": tag, "device": name_of_device(device)}
+        settings["embedding_weight"] = [ranker.embedding_weight for ranker in rankers]
         work = work_on_queries(opened, every, models, settings)
         check_queries(run, every)
         if part.is_finished(work):

@@ -48,7 +48,10 @@ class Part:
         Raises InputError for an invalid shard, or if its files would be in different folders.
         """
         from birchbark.cluster.shard import Shard
+        from birchbark.score_cache.store_folder import check_store
 
+        if text is not None and scores:
+            check_store(scores)
         files = {path: header for path, header in targets.items() if path}
         folders = {path.absolute().parent for path in files}
         if text is not None and len(folders) > 1:
@@ -70,7 +73,7 @@ class Part:
         """Whether this is a shard that was finished before, which is said. work: see `finish`."""
         from birchbark.cluster.shard_record import is_finished
 
-        if not (self.shard and is_finished(self.shard, work, self.targets)):
+        if not (self.shard and is_finished(self.shard, work, self.targets, self.scores)):
             return False
         notify(f"shard {self.shard} was finished before")
         return True

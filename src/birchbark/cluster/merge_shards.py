@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -10,6 +11,7 @@ from birchbark.artifact import new_file
 from birchbark.cluster.shard_record import ShardFile, ShardRecord, is_unchanged, read_records
 from birchbark.errors import ArtifactError, InputError
 from birchbark.score_cache.join_stores import join_stores
+from birchbark.score_cache.store_folder import check_store
 
 
 def merge_shards(target: Path, *, unlike_processors: bool = False) -> tuple[list[Path], int]:
@@ -26,11 +28,14 @@ def merge_shards(target: Path, *, unlike_processors: bool = False) -> tuple[list
     """
     records = read_records(target)
     _check_complete(records, target)
-    _check_alike(records, target, unlike_processors=unlike_processors)
+    for record in records[1:]:
+        check_alike(records[0], record, target, unlike_processors=unlike_processors)
     folder = target.absolute().parent
     for record in records:
         for file in record.files:
             _check_unchanged(record, file, folder)
+    for scores in {record.scores for record in records if record.scores}:
+        check_store(scores)
     written = []
     for number, file in enumerate(records[0].files):
         whole = folder / file.name
@@ -38,8 +43,15 @@ def merge_shards(target: Path, *, unlike_processors: bool = False) -> tuple[list
         _join(whole, parts)
         written.append(whole)
     for record in records:
-        if record.scores and record.own_scores and record.own_scores.exists():
-            join_stores(record.scores, record.own_scores)
+        if record.scores and record.own_scores:
+            if record.own_scores.exists():
+                join_stores(record.scores, record.own_scores)
+            else:
+                warnings.warn(
+                    f"{record.own_scores} is missing: the scores of shard {record.shard} are not "
+                    f"added to {record.scores}",
+                    stacklevel=2,
+                )
     return written, len(records)
 
 
@@ -65,27 +77,29 @@ def _check_complete(records: Sequence[ShardRecord], target: Path) -> None:
         )
 
 
-def _check_alike(records: Sequence[ShardRecord], target: Path, *, unlike_processors: bool) -> None:
-    first = records[0]
-    for record in records[1:]:
-        names = [file.name for file in record.files]
-        changed = [key for key, value in record.work.items() if first.work.get(key) != value]
-        if changed or names != [file.name for file in first.files]:
-            differences = ", ".join(changed) or "the files that they write"
-            raise InputError(
-                f"shards {first.shard} and {record.shard} are not of the same work",
-                where=str(target),
-                found=f"other {differences}",
-                remedy="run the shards that are older again",
-            )
-        if record.processor != first.processor and not unlike_processors:
-            raise InputError(
-                f"shards {first.shard} and {record.shard} were computed by unlike processors, "
-                "whose scores can differ in their last bits",
-                where=str(target),
-                found=f"{first.processor}; {record.processor}",
-                remedy="run them on machines of one kind, or merge with --unlike-processors",
-            )
+def check_alike(
+    first: ShardRecord, record: ShardRecord, target: Path, *, unlike_processors: bool
+) -> None:
+    """Raise InputError if two shards of `target` cannot be joined; see `merge_shards`."""
+    names = [file.name for file in record.files]
+    changed = [key for key, value in record.work.items() if first.work.get(key) != value]
+    if changed or names != [file.name for file in first.files]:
+        differences = ", ".join(changed) or "the files that they write"
+        raise InputError(
+            f"shards {first.shard} and {record.shard} are not of the same work",
+            where=str(target),
+            found=f"other {differences}",
+            remedy="run the shards that are older again",
+        )
+    if record.processor != first.processor and not unlike_processors:
+        raise InputError(
+            f"shards {first.shard} and {record.shard} were computed by unlike processors, "
+            "whose scores can differ in their last bits",
+            where=str(target),
+            found=f"{first.processor}; {record.processor}",
+            remedy="delete those of one kind and run them again on the other, or use "
+            "--unlike-processors",
+        )
 
 
 def _check_unchanged(record: ShardRecord, file: ShardFile, folder: Path) -> None:

@@ -32,6 +32,12 @@ class Resources:
     cpus: int
     gpus: float = 0
 
+    def __post_init__(self) -> None:
+        if self.gpus > 1 and self.gpus != int(self.gpus):  # which ray would refuse later
+            raise InputError(
+                "number of GPUs", wanted="a whole number, or one below 1", found=f"{self.gpus:g}"
+            )
+
 
 def run_on_ray(
     work: Callable[[Shard], T], count: int, resources: Resources, address: str | None = None
@@ -115,10 +121,12 @@ def _result(ray: Any, reference: Any, shard: Shard) -> Any:
     try:
         return ray.get(reference)
     except ray.exceptions.RayTaskError as error:
-        raise error.cause from None
+        if isinstance(error.cause, BirchbarkError):
+            raise error.cause from None
+        raise
     except ray.exceptions.RayError as error:
         raise BirchbarkError(
-            f"shard {shard} was started {1 + RESTARTS} times, and its process ended each time",
+            f"shard {shard} cannot be done; it is started at most {1 + RESTARTS} times",
             found=first_line(error),
             remedy="finished shards are kept; the same command does the others",
         ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from birchbark.artifact import fingerprint, read_json, write_json
 from birchbark.cluster.shard import Shard
 from birchbark.errors import ArtifactError, InputError
 from birchbark.score.processor import processor
-from birchbark.score_cache.store_folder import delete_store
+from birchbark.score_cache.store_folder import delete_store, entries
 
 FORMAT = "birchbark shard"
 VERSION = 1
@@ -40,7 +41,8 @@ class ShardRecord:
 
     Attributes:
         work: Name → hash of what decides the result: inputs, models, settings and versions.
-        processor: The processor that computed it; see `processor`.
+        processor: The processor that computed it, see `processor`; several, separated by "; ", if
+            it used stored scores of others.
         files: Its files; the first is the one that names the work.
         scores: The score store of the whole, None if no scores are stored. A shard adds to a store
             of its own, which is named as its files are.
@@ -79,20 +81,33 @@ def write_record(
         "version": VERSION,
         "shard": [shard.number, shard.count],
         "work": dict(work),
-        "processor": processor(),
+        "processor": "; ".join(sorted(_processors(shard, scores))),
         "files": [
             [target.name, header, fingerprint(shard.file(target))]
             for target, header in targets.items()
         ],
-        "scores": scores and str(scores.absolute()),
+        "scores": scores and os.path.relpath(scores.resolve(), first.resolve().parent),
     }
     write_json(_record_file(shard, first), values)
 
 
-def is_finished(shard: Shard, work: Mapping[str, str], targets: Iterable[Path]) -> bool:
-    """Whether this shard of the same work was finished on such a processor, and its files are here.
+def _processors(shard: Shard, scores: Path | None) -> set[str]:
+    """Return this processor, and those that began the files of the scores that were used."""
+    if scores is None or not (own := shard.file(scores)).exists():
+        return {processor()}
+    used = {entry.identifier: entry for entry in entries(own)}
+    whole = entries(scores) if scores.exists() else []
+    listed = [*used.values(), *(entry for entry in whole if entry.identifier in used)]
+    return {processor()} | {entry.header.processor for entry in listed if entry.header.processor}
 
-    targets: the files of the whole; the first names the work.
+
+def is_finished(
+    shard: Shard, work: Mapping[str, str], targets: Iterable[Path], scores: Path | None = None
+) -> bool:
+    """Whether this shard of the same work was finished, with its files and its scores as asked for.
+
+    On which processor does not count. targets: the files of the whole; the first names the work.
+    scores: see `ShardRecord`.
     """
     names = [target.name for target in targets]
     folder = next(iter(targets)).absolute().parent
@@ -101,7 +116,8 @@ def is_finished(shard: Shard, work: Mapping[str, str], targets: Iterable[Path]) 
     except (InputError, ArtifactError):  # absent, damaged or of another version
         return False
     return (
-        (record.work, record.processor) == (work, processor())
+        record.work == work
+        and record.scores == (scores and scores.resolve())
         and [file.name for file in record.files] == names
         and all(is_unchanged(record, folder, file) for file in record.files)
     )
@@ -129,6 +145,11 @@ def read_records(target: Path) -> list[ShardRecord]:
     return sorted(records, key=lambda record: record.shard.number)
 
 
+def read_record(shard: Shard, target: Path) -> ShardRecord:
+    """Return the record of one finished shard of `target`; see `read_records`."""
+    return _read(_record_file(shard, target.absolute()))
+
+
 def check_division(target: Path, count: int) -> None:
     """Raise InputError if finished shards of `target` are not of a division into `count`."""
     others = [x for x in _record_files(target) if not x.name.endswith(f"-of-{count}{SUFFIX}")]
@@ -146,11 +167,11 @@ def delete_records(target: Path) -> None:
     """Delete the files and score stores of all finished shards of `target`, and their records."""
     folder = target.absolute().parent
     for record in read_records(target):
+        _record_file(record.shard, folder / target.name).unlink()
         for file in record.files:
             record.own_file(folder, file).unlink(missing_ok=True)
         if record.own_scores:
             delete_store(record.own_scores)
-        _record_file(record.shard, folder / target.name).unlink()
 
 
 def _record_files(target: Path) -> list[Path]:
@@ -183,7 +204,7 @@ def _read(path: Path) -> ShardRecord:
             dict(values["work"]),
             values["processor"],
             tuple(ShardFile(*file) for file in files),
-            values["scores"] and Path(values["scores"]),
+            values["scores"] and (path.parent / values["scores"]).resolve(),
         )
     except (KeyError, TypeError, ValueError, InputError) as error:
         raise ArtifactError(

@@ -84,7 +84,10 @@ def _fuse(
             ranking = run.rankings.get(query_id)
             if ranking is None:
                 continue
-            values = (weight * shares(ranking)).tolist()
+            try:
+                values = (weight * shares(ranking)).tolist()
+            except InputError as error:
+                raise error.at(f"run {run.tag}, query {query_id}") from None
             for doc_id, value in zip(ranking.doc_ids, values, strict=True):
                 sums[doc_id] = sums.get(doc_id, 0.0) + value
         rankings[query_id] = Ranking.from_pairs(sums, depth)

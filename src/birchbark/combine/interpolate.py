@@ -71,8 +71,8 @@ def scale_scores(
     """Scale the scores (n,) of one query's candidates.
 
     candidates: the number of first scores whose lowest and highest determine the scale; all by
-    default. Under minmax, scores that are all equal become 0. Raises InputError if `scale` is max
-    and all scores are below 0.
+    default. Under minmax, scores that are all equal become 0. Raises InputError if `scale` is max,
+    a score is below 0 and none is above.
     """
     values = scores.astype(np.float64)
     among = values[:candidates]
@@ -83,9 +83,9 @@ def scale_scores(
     if span > 0:
         scaled: NDArray[np.float64] = (values - low) / span
         return scaled
-    if scale is Scale.MAX and among.max() < 0:
+    if scale is Scale.MAX and among.min() < 0:
         raise InputError(
-            "first-stage scores below 0 cannot be divided by their maximum",
+            "scores below 0 cannot be divided by their maximum, which is not above 0",
             remedy="use the scale minmax",
         )
     return np.zeros_like(values)

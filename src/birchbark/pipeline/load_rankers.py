@@ -18,6 +18,7 @@ from birchbark.pipeline.precompute import embedding_scorer
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan, Select
 from birchbark.pipeline.stage_options import ALL, AUTO, NONE, StageOptions, parse_count
+from birchbark.score.bert_scorer import BertScorer
 from birchbark.score.precision import Precision, fastest_precision
 from birchbark.score.scorer import Scorer
 from birchbark.score_cache.cached_scorer import CachedScorer, ScoreCaches
@@ -58,7 +59,7 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
         options.depth,
         Limit(options.max_segments, options.max_length),
         models.scorer(embedding) if embedding else None,
-        options.embedding_weight,
+        _embedding_weight(options, scorer),
         precise,
         duo=_duo(options, models) if options.duo else None,
         plan=plan,
@@ -67,6 +68,13 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
         else None,
         query_tokens=options.query_tokens,
     )
+
+
+def _embedding_weight(options: StageOptions, scorer: Scorer) -> float:
+    """Return the weight that was chosen or else that the model states, or the default."""
+    stated = scorer.checkpoint.embedding_weight if isinstance(scorer, BertScorer) else None
+    weights = (options.embedding_weight, stated, defaults.EMBEDDING_WEIGHT)
+    return next(weight for weight in weights if weight is not None)
 
 
 def _duo(options: StageOptions, models: LoadedModels) -> Duo:

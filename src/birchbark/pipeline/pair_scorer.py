@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -24,27 +25,36 @@ class PairScorer:
     same whatever other pairs are scored with it. It can be shared by threads.
     """
 
-    def __init__(self, model: str | Scorer | Ranker | None = None) -> None:
+    def __init__(self, model: str | Path | Scorer | Ranker | None = None) -> None:
         """Choose the models.
 
         Args:
             model: The name or directory of a model (see `load_scorer`), a model, or a ranker.
                 Defaults to None: both default models, as in `rank`.
         """
-        self._models = load_scorer(model) if isinstance(model, str) else model
-
-    @overload
-    def predict(self, pairs: tuple[str, str], batch_size: int | None = None) -> np.float32: ...
+        self._models = load_scorer(model) if isinstance(model, str | Path) else model
 
     @overload
     def predict(
-        self, pairs: Sequence[tuple[str, str] | list[str]], batch_size: int | None = None
+        self,
+        pairs: tuple[str, str],
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+    ) -> np.float32: ...
+
+    @overload
+    def predict(
+        self,
+        pairs: Sequence[tuple[str, str] | list[str]],
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
     ) -> Float32s: ...
 
     def predict(
         self,
         pairs: tuple[str, str] | Sequence[tuple[str, str] | list[str]],
         batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
     ) -> np.float32 | Float32s:
         """Score pairs of query and text; the pairs of a query need not be neighbours.
 
@@ -52,6 +62,7 @@ class PairScorer:
             pairs: The pairs (query, text), or a single pair.
             batch_size: Accepted, so that callers need not be changed, and ignored: batches are
                 formed by the number of tokens.
+            show_progress_bar: Accepted and ignored: there is none.
 
         Returns:
             The scores (n,) in the order of the pairs, probabilities of relevance from 0 to 1 for
@@ -82,6 +93,7 @@ class PairScorer:
         top_k: int | None = None,
         return_documents: bool = False,
         batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
         return_evidence: bool = False,
     ) -> list[dict[str, Any]]:
         """Rank documents by their relevance to `query`, best first.
@@ -89,10 +101,11 @@ class PairScorer:
         Args:
             query: The query.
             documents: Texts, or mappings with the key "text", whose other keys, such as ids, are
-                part of the result.
+                part of the result; not `corpus_id` and `score`, which are replaced.
             top_k: Maximum number of documents to return. Defaults to None: all.
             return_documents: Whether a result has the document's text as `text`.
             batch_size: Accepted and ignored, see `predict`.
+            show_progress_bar: Accepted and ignored: there is none.
             return_evidence: Whether a result has the part of the text with this score as
                 `evidence`.
 
@@ -124,7 +137,7 @@ class PairScorer:
             InputError: `frame` is no DataFrame, has no such columns, or a cell is not a string.
         """
         library = type(frame).__module__.partition(".")[0]
-        if library not in ("pandas", "polars"):
+        if library not in ("pandas", "polars") or not hasattr(frame, "columns"):
             raise InputError(
                 "not a frame", wanted="a DataFrame of pandas or polars", found=str(type(frame))
             )

@@ -5,7 +5,6 @@ It contains one score file per scorer, and `write.lock`.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -87,7 +86,11 @@ def delete_store(directory: Path) -> None:
     if not (directory / LOCK).exists():
         return
     with locked(directory):
-        shutil.rmtree(directory)
+        for path in directory.iterdir():
+            if path.name != LOCK:
+                path.unlink()
+    (directory / LOCK).unlink()  # after it was closed, since NFS keeps open files
+    directory.rmdir()
 
 
 @contextmanager
@@ -100,14 +103,7 @@ def locked(directory: Path, wait: float = 0) -> Iterator[None]:
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        foreign = [path for path in directory.iterdir() if not _belongs_to_store(path.name)]
-        if foreign:
-            raise InputError(
-                "the folder holds files that are not scores",
-                where=str(directory),
-                found=foreign[0].name,
-                remedy="choose another folder",
-            )
+        check_store(directory)
         held_lock = lock(directory / LOCK, "score store", wait)
     except OSError as refused:
         raise InputError(
@@ -121,6 +117,29 @@ def locked(directory: Path, wait: float = 0) -> Iterator[None]:
             with suppress(FileNotFoundError):
                 leftover.unlink()
         yield
+
+
+def check_store(directory: Path) -> None:
+    """Raise InputError if `directory` exists and is no folder, or contains other files."""
+    if not directory.exists():
+        return
+    try:
+        names = [path.name for path in directory.iterdir()]
+    except OSError as refused:
+        raise InputError(
+            "scores cannot be stored here",
+            where=str(directory),
+            wanted="a writable folder",
+            found=str(refused.strerror),
+        ) from refused
+    foreign = [name for name in names if not _belongs_to_store(name)]
+    if foreign:
+        raise InputError(
+            "the folder holds files that are not scores",
+            where=str(directory),
+            found=foreign[0],
+            remedy="choose another folder",
+        )
 
 
 def _belongs_to_store(name: str) -> bool:

@@ -10,38 +10,29 @@ from fastapi import APIRouter, Request
 from birchbark.errors import InputError
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.schemas import RerankRequest, TeiRequest
-from birchbark.serve.service import Service
+from birchbark.serve.service import Reranked, Service
 
 
 def rerank_routes(service: Service) -> APIRouter:
     """Return routes that are compatible with Cohere, Jina and text-embeddings-inference."""
     routes = APIRouter(tags=["re-ranking"])
 
-    async def add_evidence(
-        query: str, texts: list[str], results: list[dict[str, Any]], request: Request
-    ) -> None:
-        work = service.highlight(query, [texts[result["index"]] for result in results])
-        evidence = await cancel_on_disconnect(request, work)
-        for result, sentences in zip(results, evidence, strict=True):
-            result["evidence"] = sentences
-
     async def rerank(body: RerankRequest, request: Request, version: str) -> dict[str, Any]:
-        work = service.rerank(body.query, body.texts)
-        ranked, tokens = await cancel_on_disconnect(request, work)
+        work = service.rerank(body.query, body.texts, top=body.top_n, evidence=body.return_evidence)
+        reranked = await cancel_on_disconnect(request, work)
         results: list[dict[str, Any]] = [
-            {"index": text.index, "relevance_score": text.score} for text in ranked[: body.top_n]
+            {"index": text.index, "relevance_score": text.score} for text in reranked.texts
         ]
         if body.return_documents:
             for result in results:
                 result["document"] = {"text": body.texts[result["index"]]}
-        if body.return_evidence:
-            await add_evidence(body.query, body.texts, results, request)
+        _add_evidence(results, reranked)
         return {
             "id": str(uuid4()),
             "object": "list",
             "model": service.model,
             "results": results,
-            "usage": {"total_tokens": tokens},
+            "usage": {"total_tokens": reranked.tokens},
             "meta": {"api_version": {"version": version}, "billed_units": {"search_units": 1}},
         }
 
@@ -57,15 +48,26 @@ def rerank_routes(service: Service) -> APIRouter:
     async def tei(body: TeiRequest, request: Request) -> list[dict[str, Any]]:
         if body.raw_scores:
             raise InputError("raw scores are not available", wanted="raw_scores: false")
-        work = service.rerank(body.query, body.texts, count_tokens=False)
-        ranked, _ = await cancel_on_disconnect(request, work)
+        work = service.rerank(
+            body.query, body.texts, evidence=body.return_evidence, count_tokens=False
+        )
+        reranked = await cancel_on_disconnect(request, work)
         results: list[dict[str, Any]] = [
             {"index": text.index, "score": text.score}
             | ({"text": body.texts[text.index]} if body.return_text else {})
-            for text in ranked
+            for text in reranked.texts
         ]
-        if body.return_evidence:
-            await add_evidence(body.query, body.texts, results, request)
+        _add_evidence(results, reranked)
         return results
 
     return routes
+
+
+def _add_evidence(results: list[dict[str, Any]], reranked: Reranked) -> None:
+    """Add the best sentences to the results of texts, if they were asked for."""
+    for result, sentences in zip(results, reranked.sentences, strict=False):
+        result["evidence"] = [
+            {"start": x.segment.start, "end": x.segment.end}
+            | {"text": x.segment.text, "score": x.score}
+            for x in sentences
+        ]

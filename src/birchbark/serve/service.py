@@ -7,13 +7,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from threading import Event, Lock
 from typing import Any, Literal, TypeVar
 
 from birchbark.checkpoint.heads import Classifier
 from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
-from birchbark.pipeline.answer import Answer
+from birchbark.pipeline.answer import Answer, Evidence
 from birchbark.pipeline.deadline import NO_TIME
 from birchbark.pipeline.rank_texts import RankedText, highlight, rank
 from birchbark.pipeline.search import OnProgress
@@ -70,6 +71,21 @@ def _candidates(request: SearchRequest, seconds: float) -> Literal["nearest", "t
     if request.by == "nearest":
         return "nearest"
     return "terms" if seconds < MIN_SECONDS_FOR_VECTORS else None
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """Texts that were re-ranked.
+
+    Attributes:
+        texts: The texts, best first.
+        sentences: The best sentences of each text, see `highlight`; empty if not asked for.
+        tokens: The number of tokens of the query and all texts, 0 if they were not counted.
+    """
+
+    texts: list[RankedText]
+    sentences: list[list[Evidence]]
+    tokens: int
 
 
 class Service:
@@ -201,11 +217,18 @@ class Service:
         return await self._run_scoring(score)
 
     async def rerank(
-        self, query: str, texts: list[str], *, count_tokens: bool = True
-    ) -> tuple[list[RankedText], int]:
-        """Return all texts, best first, and the number of tokens of query and texts.
+        self,
+        query: str,
+        texts: list[str],
+        *,
+        top: int | None = None,
+        evidence: bool = False,
+        count_tokens: bool = True,
+    ) -> Reranked:
+        """Return the best texts and, if asked for, their best sentences.
 
-        count_tokens: if false, the number is 0.
+        top: the number of texts to return; None for all. count_tokens: if false, the number of
+        tokens is 0.
 
         Raises DeadlineError, TooLargeError or BusyError if not all of them can be scored.
         """
@@ -213,32 +236,21 @@ class Service:
             raise InputError("this service has no model to rank by")
         ranker = self.searcher.rankers[0]
 
-        def score(remaining: float, on_batch: Callable[[], None]) -> tuple[list[RankedText], int]:
-            ranked = rank(query, texts, ranker, budget=remaining, on_batch=on_batch)
+        if evidence and ranker.scorer.width > 1:
+            raise InputError(f"{ranker.scorer.name} scores whole texts, not sentences")
+
+        def score(remaining: float, on_batch: Callable[[], None]) -> Reranked:
+            end = time.monotonic() + remaining
+            ranked = rank(query, texts, ranker, top, remaining, on_batch=on_batch)
             tokens = ranker.scorer.encode([query, *texts]) if count_tokens else []
-            return ranked, sum(map(len, tokens))
+            sentences: list[list[Evidence]] = []
+            if evidence:
+                best = [text.text for text in ranked]
+                left = max(0.0, end - time.monotonic())
+                sentences = highlight(query, best, ranker, left, on_batch=on_batch)
+            return Reranked(ranked, sentences, sum(map(len, tokens)))
 
         return await self._run_scoring(score)
-
-    async def highlight(self, query: str, texts: list[str]) -> list[list[dict[str, Any]]]:
-        """Return the best sentences of each text, with offsets and scores; see `highlight`.
-
-        Raises what `rerank` raises.
-        """
-        ranker = self.searcher.rankers[0]
-
-        def read(remaining: float, on_batch: Callable[[], None]) -> list[list[dict[str, Any]]]:
-            found = highlight(query, texts, ranker, remaining, on_batch=on_batch)
-            return [
-                [
-                    {"start": x.segment.start, "end": x.segment.end}
-                    | {"text": x.segment.text, "score": x.score}
-                    for x in of_text
-                ]
-                for of_text in found
-            ]
-
-        return await self._run_scoring(read)
 
     @property
     def has_attention(self) -> bool:
