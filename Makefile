@@ -25,8 +25,9 @@ results: .venv/ready-test .venv/ready-model
 	$(BIN)/birchbark study refresh studies
 	$(BIN)/python docs/update_tables.py
 
+# A process per core; all tests of a file in the same one.
 test: .venv/ready-test .venv/ready-model
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 # Tests that need torch, in a separate environment: gigabytes if pip finds only CUDA builds.
 test-train: .venv-train/ready

@@ -71,7 +71,7 @@ def cluster(nodes: Any, shards: int, *arguments: str) -> str:
     return birchbark("cluster", "--address", nodes.address, "--shards", str(shards), *arguments)
 
 
-@pytest.mark.parametrize("shards", [2, 9])
+@pytest.mark.parametrize("shards", [5])
 def test_the_files_are_those_of_a_single_process(
     nodes: Any, work: list[str], tmp_path: Path, shards: int
 ) -> None:

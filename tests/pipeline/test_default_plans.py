@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 
 from birchbark import defaults
-from birchbark.errors import InputError
+from birchbark.checkpoint.locate import locate
+from birchbark.errors import CheckpointError, InputError
 from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan, Select
 from birchbark.pipeline.stage_options import StageOptions, parse_count, read_stages
@@ -178,6 +181,20 @@ def test_explicit_plans_that_exclude_other_choices(make: Make) -> None:
         for option in ("read_segments", "embed_segments"):
             with pytest.raises(InputError, match="exclude a reading plan"):
                 make(**limit, **{option: "3"})
+
+
+def test_a_model_states_the_weight_of_the_embedding(bert: Callable[..., Path]) -> None:
+    """It holds by name and by path, unless another one is chosen; nonsense is refused."""
+    models, small = LoadedModels(), defaults.SMALL_MODEL
+    for model in (small, str(locate(small))):
+        assert make_ranker(StageOptions(model), models).embedding_weight == 0.7
+    chosen = StageOptions(small, embedding_weight=0.4)
+    assert make_ranker(chosen, models).embedding_weight == 0.4
+    config = bert(labels=1) / "config.json"
+    stated = json.loads(config.read_text()) | {"birchbark": {"embedding_weight": 7}}
+    config.write_text(json.dumps(stated))
+    with pytest.raises(CheckpointError, match="invalid embedding_weight: expected 0 to 1, found 7"):
+        make_ranker(StageOptions(str(config.parent)), models)
 
 
 @pytest.mark.parametrize("option", ["embedding_weight = 0.5", "embed_segments = '2'"])

@@ -32,6 +32,7 @@ ROOT = Path(__file__).parents[2]
 RECIPES = sorted((ROOT / "studies").glob("*.toml"))
 CROSS_ENCODERS = {
     "birchbark-minilm-l6": 6,
+    "birchbark-minilm-l3": 3,
     "bert-base-uncased": 12,
     "Capreolus/bert-base-msmarco": 12,
 }  # name → layers
