@@ -234,11 +234,11 @@ def test_scores_that_cannot_be_stored_are_refused_first(tmp_path: Path, work: li
 
 
 def test_other_embedding_weights_are_other_work(tmp_path: Path, work: list[str]) -> None:
-    """Also if both are defaults, of models with equal weights."""
-    config = Path(work[work.index("--model") + 1]) / "config.json"
-    birchbark(*work, "--shard", "1/2")
-    stated = json.loads(config.read_text()) | {"birchbark": {"embedding_weight": 0.7}}
-    config.write_text(json.dumps(stated))
-    birchbark(*work, "--shard", "2/2")
-    with pytest.raises(InputError, match="not of the same work"):
+    """A weight that was given and an equal one by default are the same work; another one is not."""
+    at = work.index("--embedding")
+    work = [*work[:at], *work[at + 2 :]]  # with the default embedding
+    birchbark(*work, "--shard", "1/3")
+    birchbark(*work, "--embedding-weight", "0.5", "--shard", "2/3")
+    birchbark(*work, "--embedding-weight", "0.7", "--shard", "3/3")
+    with pytest.raises(InputError, match=r"1/3 and 3/3 are not of the same work.*other settings"):
         merge_shards(tmp_path / "bert.run")

@@ -89,6 +89,9 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "queries that are not in all runs: 1" in fuse("a.run", "b.run", "--output", "c.run")
     assert [line.split()[2] for line in Path("c.run").read_text().splitlines()] == list("yxwz")
     assert Path("c.run").read_text().splitlines()[0].split()[5] == "rrf"
+    said = fuse("a.run", "b.run", "--depth", "2", "--output", "two.run")
+    assert "left out, below --depth: 1 document" in said
+    assert [line.split()[2] for line in Path("two.run").read_text().splitlines()] == ["y", "x", "z"]
     fuse("a.run", "b.run", "--by", "scores", "--weight", "1", "--weight", "0", "--output", "d.run")
     assert [line.split()[2] for line in Path("d.run").read_text().splitlines()] == list("xywz")
     with pytest.raises(InputError, match="--scale"):

@@ -39,6 +39,14 @@ def test_pairs_of_several_queries(scorer: PairScorer) -> None:
     assert len(scorer.predict([])) == 0
 
 
+def test_other_pairs_do_not_matter() -> None:
+    """A long text, of which both default models read a part, has the same score by itself."""
+    text = " ".join(f"The canoe is {n}. Bees dance by the river." for n in range(200))
+    query = "canoe river bees"
+    others = [(query, "a river " * 300), ("bees", text), (query, "birch")]
+    assert PairScorer().predict([(query, text), *others])[0] == PairScorer().predict((query, text))
+
+
 def test_a_single_pair(scorer: PairScorer) -> None:
     """Its score is a number, also if it is a pair of short strings."""
     score = scorer.predict((QUERIES[0], TEXTS[0]))

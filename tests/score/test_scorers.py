@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import score_texts
-from birchbark.score.session import OnnxSession
+from birchbark.score.session import OnnxSession, default_threads
 from birchbark.segment.split_long import split_long
 from conftest import VOCABULARY, WORDS
 
@@ -73,6 +74,17 @@ def test_embeddings_agree_with_the_reference(bert: Bert) -> None:
     scorer = EmbeddingScorer(Checkpoint.open(directory))
     expected = [Reference(directory).embedding([2, *ids(s), 3]) for s in SENTENCES]
     np.testing.assert_allclose(scorer.embed(scorer.encode(SENTENCES)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "threads"), [("3", 3), ("2,1", 2), ("", None), ("0", None), ("many", None)]
+)
+def test_the_default_number_of_threads(
+    chosen: str, threads: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OMP_NUM_THREADS, or one for each processor that is available."""
+    monkeypatch.setenv("OMP_NUM_THREADS", chosen)
+    assert default_threads() == (threads or len(os.sched_getaffinity(0)))
 
 
 @pytest.mark.parametrize("labels", [None, 1])

@@ -59,6 +59,16 @@ def test_the_scores_of_both_are_in_one_store(tmp_path: Path) -> None:
     assert [x.added for x in join_stores(joined, two)] == [0, 0]
 
 
+def test_several_stores_at_once(tmp_path: Path) -> None:
+    """They are added in their order; what an earlier one has is not new."""
+    one, two, both = (tmp_path / name for name in ("one", "two", "both"))
+    scored(one, TEXTS[:20])
+    scored(two, TEXTS[10:])
+    joined = join_stores(both, one, two)
+    assert [(x.source, x.added) for x in joined] == [(one, 20), (two, len(TEXTS) - 20)]
+    assert scored(both, TEXTS) == 0
+
+
 def test_an_incomplete_record_is_not_added(tmp_path: Path) -> None:
     """Neither that of the other store, nor that of the store which is added to."""
     one, two = tmp_path / "one", tmp_path / "two"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -49,7 +49,7 @@ SHARDED = ("retrieve", "rerank")
     "--cpus",
     default=defaults.SHARD_CPUS,
     type=click.IntRange(1),
-    help="Number of CPU cores for a shard, and of its threads.",
+    help="Number of CPU cores for a shard, which has as many threads.",
 )
 @option(
     "--gpus",
@@ -77,7 +77,7 @@ def command(
     It writes the files that COMMAND alone would write, on the CPU byte for byte. All nodes must see
     the working directory and all files at the same paths. Shards of a node that is lost are done by
     others. If the command ends early, the same command does the shards that are left; with
-    --scores, no pair is scored twice.
+    --scores, these go on with the scores that were stored.
     """
     from birchbark.cluster.merge_shards import check_alike, merge_shards
     from birchbark.cluster.on_ray import Resources, run_on_ray
@@ -86,9 +86,10 @@ def command(
     output = _output_of(arguments)
     check_division(output, shards)
     work = ShardCommand(arguments, str(Path.cwd()), cpus)
-    with progress("shards", shards) as advance:
+    outcomes = run_on_ray(work, shards, Resources(cpus, gpus), address)
+    with progress("shards", shards) as advance, closing(outcomes):
         first: ShardRecord | None = None
-        for shard, messages in run_on_ray(work, shards, Resources(cpus, gpus), address):
+        for shard, messages in outcomes:
             for line in messages.splitlines():
                 notify(f"[{shard}] {line}")
             record = read_record(shard, output)
@@ -101,7 +102,7 @@ def command(
 
 
 def _output_of(arguments: Sequence[str]) -> Path:
-    """Return the file that the command writes. Raises what it raises for wrong arguments."""
+    """Return the file that a command writes; raises what the command raises for wrong arguments."""
     from birchbark.cli import group
 
     name, *rest = arguments
@@ -131,7 +132,7 @@ class ShardCommand:
     threads: int
 
     def __call__(self, shard: Shard) -> str:
-        """Do the shard, and return what it wrote to standard error."""
+        """Do the shard, and return its messages."""
         from birchbark.cli import allow_open_files, group
 
         allow_open_files()

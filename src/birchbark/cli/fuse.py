@@ -9,7 +9,7 @@ import click
 from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.from_options import check_tag, check_writable
-from birchbark.cli.options import PATH, check_given_options, option
+from birchbark.cli.options import PATH, check_given_options, option, scale_option
 from birchbark.errors import InputError
 from birchbark.show.many import many
 
@@ -43,13 +43,7 @@ from birchbark.show.many import many
     default=defaults.RANK_CONSTANT,
     help="Constant of reciprocal rank fusion; the larger, the less the first ranks stand out.",
 )
-@option(
-    "--scale",
-    type=click.Choice(["raw", "max", "minmax"]),
-    default=defaults.FIRST_STAGE_SCALE,
-    help="How scores are scaled for each run and query: unchanged, divided by the highest, or "
-    "mapped to 0 to 1.",
-)
+@scale_option
 @option(
     "--depth",
     type=click.IntRange(1),
@@ -84,13 +78,17 @@ def command(
         raise InputError("nothing to combine", wanted="two runs or more", found="one")
     given = [read_run(path) for path in runs]
     if fused_by == "ranks":
-        fused = reciprocal_rank_fusion(given, weights or None, rank_constant, depth)
+        fused = reciprocal_rank_fusion(given, weights or None, rank_constant)
     else:
-        fused = score_fusion(given, weights or None, Scale(scale), depth)
-    write_run(Run(fused.rankings, tag or fused.tag), output)
+        fused = score_fusion(given, weights or None, Scale(scale))
+    best = {query_id: ranking.head(depth) for query_id, ranking in fused.rankings.items()}
+    write_run(Run(best, tag or fused.tag), output)
+    left_out = sum(len(x) - len(best[query_id]) for query_id, x in fused.rankings.items())
     partial = [
         query_id for query_id in fused.rankings if any(query_id not in x.rankings for x in given)
     ]
     notify(f"ranked {many(len(fused.rankings), 'query')} by {len(runs)} runs")
     if partial:
         notify(f"  note: queries that are not in all runs: {len(partial)}")
+    if left_out:
+        notify(f"  left out, below --depth: {many(left_out, 'document')}")

@@ -60,6 +60,13 @@ threads_option = option(
     type=click.IntRange(1),
     help="CPU threads for BERT.  [default: OMP_NUM_THREADS, or else all cores]",
 )
+scale_option = option(
+    "--scale",
+    type=click.Choice(["raw", "max", "minmax"]),
+    default=defaults.FIRST_STAGE_SCALE,
+    help="How the scores of each run are scaled: divided by the query's highest (max), mapped to 0 "
+    "to 1 (minmax), or not at all (raw).",
+)
 query_tokens_option = option(
     "--query-tokens",
     type=click.IntRange(1),

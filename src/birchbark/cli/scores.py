@@ -41,16 +41,13 @@ def command(store: Path, pruned: tuple[str, ...], added: tuple[Path, ...]) -> No
     from birchbark.score_cache.join_stores import join_stores
     from birchbark.score_cache.store_folder import entries, prune
 
-    for other in added:
-        for joined in join_stores(store, other):
-            name = joined.header.name
-            notify(f"added {many(joined.added, 'pair')} of {name} from {other}")
-            if joined.processors:
-                notify(f"  note: computed by unlike processors: {'; '.join(joined.processors)}")
-            if joined.unequal:
-                notify(
-                    f"  note: {many(joined.unequal, 'pair')} had another score; it was not added"
-                )
+    for joined in join_stores(store, *added) if added else ():
+        name = joined.header.name
+        notify(f"added {many(joined.added, 'pair')} of {name} from {joined.source}")
+        if joined.processors:
+            notify(f"  note: computed by unlike processors: {'; '.join(joined.processors)}")
+        if joined.unequal:
+            notify(f"  note: {many(joined.unequal, 'pair')} had another score; it was not added")
     for name in pruned:
         deleted = prune(store, name)
         notify(

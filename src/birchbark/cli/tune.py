@@ -14,7 +14,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.evaluate import compare_to_first
 from birchbark.cli.from_options import check_tag, check_writable
-from birchbark.cli.options import PATH, check_given_options, option
+from birchbark.cli.options import PATH, check_given_options, option, scale_option
 from birchbark.errors import InputError
 from birchbark.show.many import many
 
@@ -59,13 +59,7 @@ if TYPE_CHECKING:
     "-m", "--measure", "measure_name", default=defaults.TUNED_MEASURE, help="Measure to maximise."
 )
 @option("--step", default=defaults.TUNING_STEP, help="Distance between the weights to try.")
-@option(
-    "--scale",
-    type=click.Choice(["raw", "max", "minmax"]),
-    default=defaults.FIRST_STAGE_SCALE,
-    help="How the scores of each run are scaled: divided by the query's highest (max), mapped to 0 "
-    "to 1 (minmax), or not at all (raw).",
-)
+@scale_option
 @option(
     "--depth",
     type=click.IntRange(1),

@@ -42,17 +42,23 @@ def merge_shards(target: Path, *, unlike_processors: bool = False) -> tuple[list
         parts = [(r.shard.file(whole), r.files[number].header) for r in records]
         _join(whole, parts)
         written.append(whole)
+    _join_scores(records)
+    return written, len(records)
+
+
+def _join_scores(records: Sequence[ShardRecord]) -> None:
+    """Add the scores of all shards to the store of the whole; warn of those that are missing."""
+    own_stores: dict[Path, list[Path]] = {}
     for record in records:
         if record.scores and record.own_scores:
-            if record.own_scores.exists():
-                join_stores(record.scores, record.own_scores)
-            else:
-                warnings.warn(
-                    f"{record.own_scores} is missing: the scores of shard {record.shard} are not "
-                    f"added to {record.scores}",
-                    stacklevel=2,
-                )
-    return written, len(records)
+            own_stores.setdefault(record.scores, []).append(record.own_scores)
+    for scores, stores in own_stores.items():
+        for missing in (store for store in stores if not store.exists()):
+            warnings.warn(
+                f"{missing} is missing: the scores of this shard are not added to {scores}",
+                stacklevel=3,
+            )
+        join_stores(scores, *(store for store in stores if store.exists()))
 
 
 def _check_complete(records: Sequence[ShardRecord], target: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -41,15 +41,15 @@ class Resources:
 
 def run_on_ray(
     work: Callable[[Shard], T], count: int, resources: Resources, address: str | None = None
-) -> Iterator[tuple[Shard, T]]:
+) -> Generator[tuple[Shard, T]]:
     """Do `count` shards on a ray cluster; yield each with its result, in the order of finishing.
 
     work: called on the nodes, with one shard at a time in a process; birchbark must be installed
     there. It is called again for the same shard if its node is lost, so it must be repeatable.
     address: the cluster's; None for that of RAY_ADDRESS, one running here, or else a new one here.
     Raises MissingPackageError without ray; before work begins, InputError if there is no cluster at
-    the address, or no node of it has these resources; and the first error of a shard, after the
-    others were stopped.
+    the address, or no node of it has these resources; and the first error of a shard. The
+    others are stopped then, and also if the iterator is closed.
     """
     ray = _import_ray()
     with _connection(ray, address):
@@ -60,7 +60,8 @@ def run_on_ray(
         def task(shard: Shard) -> T:
             return work(shard)
 
-        pending = {task.remote(shard): shard for shard in all_shards(count)}
+        shards = [Shard(number, count) for number in range(1, count + 1)]
+        pending = {task.remote(shard): shard for shard in shards}
         try:
             while pending:
                 (done,), _ = ray.wait(list(pending), num_returns=1)
@@ -69,11 +70,6 @@ def run_on_ray(
         finally:
             for left in pending:
                 ray.cancel(left, force=True)
-
-
-def all_shards(count: int) -> list[Shard]:
-    """Return the shards of a division into `count`."""
-    return [Shard(number, count) for number in range(1, count + 1)]
 
 
 def _import_ray() -> Any:

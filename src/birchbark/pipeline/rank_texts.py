@@ -113,8 +113,9 @@ def highlight(
 ) -> list[list[Evidence]]:
     """Find the sentences of each text that say most about `query`, as evidence of a search does.
 
-    The cross-encoder reads three sentences of each text, which the embedding chooses; a single
-    model reads all sentences.
+    The cross-encoder reads three sentences of each text, which the embedding chooses, in a text of
+    more than 10,000 characters among the parts with most of the query's terms. A single model reads
+    all sentences.
 
     Args:
         query: The query.
@@ -128,14 +129,13 @@ def highlight(
         first. `segment.start` and `segment.end` are offsets in the text.
 
     Raises:
-        InputError: The query is too long for a model.
+        InputError: The query is too long for a model, or the model scores whole texts.
         DeadlineError: The budget does not suffice for all texts.
     """
     models = _default_ranker() if models is None else models
     if not isinstance(models, Ranker):
         models = Ranker(models)
-    if models.scorer.width > 1:
-        raise InputError(f"{models.scorer.name} scores whole texts, not sentences")
+    check_highlights(models)
     plan = ReadingPlan(segments=defaults.HIGHLIGHTS) if models.embedding else ReadingPlan()
     aggregation = Top((1.0,) * defaults.HIGHLIGHTS)
     ranker = replace(
@@ -146,6 +146,12 @@ def highlight(
     return [
         sorted(found.get(name, ()), key=lambda evidence: -evidence.score) for name in _names(texts)
     ]
+
+
+def check_highlights(ranker: Ranker) -> None:
+    """Raise InputError if a ranker's model scores whole texts, so that `highlight` has no use."""
+    if ranker.scorer.width > 1:
+        raise InputError(f"{ranker.scorer.name} scores whole texts, not sentences")
 
 
 def _names(texts: Sequence[str]) -> list[str]:

@@ -90,7 +90,10 @@ class ScoreStore:
             self._resources = stack.pop_all()
 
     def _read(self, path: Path) -> tuple[int, int]:
-        """Read all scores of a file; return the size of its valid records' end and of the rest."""
+        """Read all scores of a file that are not known yet.
+
+        Returns the offset after the last complete record, and the number of bytes that follow.
+        """
         header, start = FileHeader.read(path)
         if header.width != self._header.width:
             raise ArtifactError("damaged score file: wrong width", where=str(path))
@@ -102,10 +105,12 @@ class ScoreStore:
                 stacklevel=5,
             )
         records, torn = read_records(path, start, header)
+        end = start + records.nbytes
+        if len(self._table):  # of another store
+            records = records[~self._table.find(records["key"])[1]]
         if len(records):
-            new = ~self._table.find(records["key"])[1]
-            self._table.add(records["key"][new], records["score"][new])
-        return start + records.nbytes, torn
+            self._table.add(records["key"], records["score"])
+        return end, torn
 
     def _open(self, write: bool, stack: ExitStack) -> None:
         self._end, torn = self._read(self._path)

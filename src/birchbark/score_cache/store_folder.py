@@ -106,12 +106,7 @@ def locked(directory: Path, wait: float = 0) -> Iterator[None]:
         check_store(directory)
         held_lock = lock(directory / LOCK, "score store", wait)
     except OSError as refused:
-        raise InputError(
-            "scores cannot be stored here",
-            where=str(directory),
-            wanted="a writable folder",
-            found=str(refused.strerror),
-        ) from refused
+        raise _unusable(directory, refused) from refused
     with held_lock:
         for leftover in directory.glob(TEMPORARY + "*"):
             with suppress(FileNotFoundError):
@@ -126,12 +121,7 @@ def check_store(directory: Path) -> None:
     try:
         names = [path.name for path in directory.iterdir()]
     except OSError as refused:
-        raise InputError(
-            "scores cannot be stored here",
-            where=str(directory),
-            wanted="a writable folder",
-            found=str(refused.strerror),
-        ) from refused
+        raise _unusable(directory, refused) from refused
     foreign = [name for name in names if not _belongs_to_store(name)]
     if foreign:
         raise InputError(
@@ -140,6 +130,15 @@ def check_store(directory: Path) -> None:
             found=foreign[0],
             remedy="choose another folder",
         )
+
+
+def _unusable(directory: Path, refused: OSError) -> InputError:
+    return InputError(
+        "scores cannot be stored here",
+        where=str(directory),
+        wanted="a writable folder",
+        found=str(refused.strerror),
+    )
 
 
 def _belongs_to_store(name: str) -> bool:

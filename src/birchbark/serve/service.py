@@ -16,7 +16,7 @@ from birchbark.checkpoint.heads import Classifier
 from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
 from birchbark.pipeline.answer import Answer, Evidence
 from birchbark.pipeline.deadline import NO_TIME
-from birchbark.pipeline.rank_texts import RankedText, highlight, rank
+from birchbark.pipeline.rank_texts import RankedText, check_highlights, highlight, rank
 from birchbark.pipeline.search import OnProgress
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.update_index import AddedDocuments
@@ -235,9 +235,8 @@ class Service:
         if not self.searcher.rankers:
             raise InputError("this service has no model to rank by")
         ranker = self.searcher.rankers[0]
-
-        if evidence and ranker.scorer.width > 1:
-            raise InputError(f"{ranker.scorer.name} scores whole texts, not sentences")
+        if evidence:  # before all texts are scored
+            check_highlights(ranker)
 
         def score(remaining: float, on_batch: Callable[[], None]) -> Reranked:
             end = time.monotonic() + remaining
