@@ -4,7 +4,7 @@
 - the states of the recipes in docs/papers.md;
 - the table of the default search in README.md and docs/explanation/default-model.md, which stands
   between the comments of MARKS;
-- what the default model's card says about it in full, after its first paragraph under MEASURED.
+- in each model card of CARDS the tables of its study, after the first paragraph under MEASURED.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ PAPERS = ROOT / "docs" / "papers.md"
 WITH_TABLE = (ROOT / "README.md", ROOT / "docs" / "explanation" / "default-model.md")
 MARKS = "<!-- default-search -->", "<!-- end -->"
 MEASURED = "## Measured\n\n"
+CARDS = {defaults.MODEL: "default-search", defaults.SMALL_MODEL: "small-model"}
 MEASURES = {"TIME": "AP", "CACM": "AP", "Cranfield": "AP", "SciFact": "AP", "DL19": "nDCG@10"}
 PIPELINES = {  # heading → row of the study
     "BM25": "first stage",
@@ -100,9 +101,9 @@ def with_table(text: str, table: str) -> str:
     return f"{before}{begin}\n{table}\n{end}{rest.split(end, 1)[1]}"
 
 
-def card(text: str) -> str:
-    """Return a model card with the tables of effectiveness of the study of the default search."""
-    page = (STUDIES / "results" / "default-search" / "README.md").read_text("utf-8")
+def card(text: str, study: str) -> str:
+    """Return a model card with a study's tables of effectiveness."""
+    page = (STUDIES / "results" / study / "README.md").read_text("utf-8")
     tables = page.split("## Effectiveness\n\n")[1].split("\n## ")[0]
     before, measured = text.split(MEASURED)
     return f"{before}{MEASURED}{measured.split(chr(10), 1)[0]}\n\n{tables.rstrip()}\n"
@@ -112,8 +113,9 @@ def updated() -> dict[Path, str]:
     """Return file → its text with the tables of today's results."""
     table = default_search()
     texts = {path: with_table(path.read_text("utf-8"), table) for path in WITH_TABLE}
-    of_model = locate(defaults.MODEL) / "README.md"
-    texts[of_model] = card(of_model.read_text("utf-8"))
+    for model, study in CARDS.items():
+        of_model = locate(model) / "README.md"
+        texts[of_model] = card(of_model.read_text("utf-8"), study)
     return texts | {PAPERS: with_states(PAPERS.read_text("utf-8"), states())}
 
 

@@ -19,7 +19,7 @@ DEVICE: Final = "cpu"
 PRECISION: Final[Literal["auto", "fp32", "int8"]] = "auto"
 # Computed in int8 by `auto`; `make bench-search` compares it. As the first scorer, an embedding is
 # not, since stored vectors are float32.
-INT8_MODELS: Final = (MODEL,)
+INT8_MODELS: Final = (MODEL, SMALL_MODEL)
 INT8_EMBEDDINGS: Final = (EMBEDDING,)
 
 # Reading and indexing

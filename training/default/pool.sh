@@ -89,5 +89,5 @@ birchbark retrieve "$work/scifact.index" --queries "$work/scifact.queries" --dep
 birchbark pairs judged "$data/scifact/corpus.jsonl" --queries "$work/scifact.queries" \
   --qrels "$data/scifact/qrels.train.txt" --run "$work/scifact.run" --negatives 12 --output "$work/scifact.tsv"
 
-# Pair sets as they are: tweets, and sentences that answer questions.
-for name in mb wikiqa selqa; do ln -sfn "$(realpath "$data/$name")" "$work/$name"; done
+# Tweets, sentences that answer questions, and the collections of the study default-ingredients.
+for path in "$data"/*/; do ln -sfn "$(realpath "$path")" "$work/$(basename "$path")"; done
