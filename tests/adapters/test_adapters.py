@@ -1,4 +1,4 @@
-"""Do the adapters for LangChain, LlamaIndex, Haystack and PyTerrier give birchbark's rankings?"""
+"""Do the adapters for LangChain, LlamaIndex and Haystack give birchbark's rankings?"""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from birchbark.index.build_index import build_index
 from birchbark.pipeline.rank_texts import rank
-from birchbark.pipeline.search import search
-from birchbark.pipeline.searcher import Searcher
-from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.load_scorer import load_scorer
 from conftest import DOCUMENTS, write_bert
 
@@ -86,51 +82,3 @@ def test_haystack(bert: Path, expected: list[tuple[int, float]]) -> None:
         ranked = answer["ranker"]["documents"]
         assert [(int(d.id), d.score) for d in ranked] == expected[:4]
     assert len(BirchbarkRanker(str(bert)).run(QUERY, documents, top_k=1)["documents"]) == 1
-
-
-def test_pyterrier(bert: Path, tmp_path: Path) -> None:
-    """The transformers work alone, as a pipeline and in an experiment."""
-    pt = pytest.importorskip("pyterrier")
-    import pandas as pd
-
-    from birchbark.adapters.pyterrier import BirchbarkReranker, BirchbarkRetriever
-    from birchbark.errors import InputError
-
-    index = build_index(DOCUMENTS, tmp_path / "index")
-    searcher = Searcher(tmp_path / "index", bert)
-    topics = pd.DataFrame([["1", QUERY], ["2", "bees"], ["3", "zebra"]], columns=["qid", "query"])
-    bm25 = BirchbarkRetriever(tmp_path / "index", first_stage_only=True)
-    whole = BirchbarkRetriever(searcher)
-    for query in (QUERY, "bees"):
-        for transformer, ranker in ((bm25, None), (whole, searcher.rankers)):
-            hits = search(IndexEngine(index), query, ranker, 1000).hits
-            frame = transformer.transform(topics)
-            of_query = frame[frame["query"] == query]
-            assert of_query["docno"].tolist() == [hit.document.doc_id for hit in hits]
-            assert of_query["score"].tolist() == [hit.score for hit in hits]
-            assert of_query["rank"].tolist() == list(range(len(hits)))
-    both = (bm25 >> BirchbarkReranker(searcher)).transform(topics)
-    assert (
-        both[["qid", "docno"]].to_numpy().tolist()
-        == whole.transform(topics)[["qid", "docno"]].to_numpy().tolist()
-    )
-    topics["topic"] = ["boats", "insects", "beasts"]  # other columns are preserved
-    for frame in (bm25.transform(topics), (bm25 >> BirchbarkReranker(searcher)).transform(topics)):
-        assert frame.groupby("qid")["topic"].unique().map(list).to_dict() == {
-            "1": ["boats"],
-            "2": ["insects"],
-        }
-    judged = pd.DataFrame([["1", "canoe", 1], ["2", "bees", 1]], columns=["qid", "docno", "label"])
-    measured = pt.Experiment(
-        [bm25, whole],
-        topics[["qid", "query"]],
-        judged,
-        ["map", "recip_rank"],
-        names=["BM25", "BERT"],
-    ).set_index("name")
-    # Equal, because one document is relevant.
-    assert measured.loc["BM25", "map"] == measured.loc["BM25", "recip_rank"] > 0
-    none = bm25.transform(topics[topics["qid"] == "3"])
-    assert (len(none), list(none.columns)) == (0, [*both.columns, "topic"])
-    with pytest.raises(InputError, match="has no column 'query'"):
-        whole.transform(pd.DataFrame({"qid": ["1"]}))

@@ -1,25 +1,88 @@
-"""How does a PyTerrier experiment retrieve and re-rank with birchbark? Two transformers.
+"""How does a PyTerrier experiment index, retrieve and re-rank with birchbark?
 
-bm25 = BirchbarkRetriever("notes.index", first_stage_only=True, top=1000)
-bm25 >> BirchbarkReranker("notes.index")
+index = BirchbarkIndex("notes.index").index(documents)
+index.bm25() >> index.reranker()
+any_retriever % 100 >> text_loader >> BirchbarkReranker()
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyterrier as pt
 
 from birchbark import defaults
 from birchbark.errors import InputError
+from birchbark.index.build_index import Schema, build_index
+from birchbark.pipeline.answer import Evidence
+from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.rerank import RerankedQuery, rerank
 from birchbark.pipeline.searcher import Searcher
-from birchbark.records import Query, Ranking, Run
+from birchbark.pipeline.stage_options import StageOptions
+from birchbark.records import Document, Query, Ranking, Run
+from birchbark.retrieve.engine import DocumentStore
 
-COLUMNS = ["qid", "query", "docno", "score", "rank"]
+RANKED = ["qid", "query", "docno", "score", "rank"]
+
+
+class BirchbarkIndex(pt.Indexer):
+    """An index in a directory, and the transformers that use it.
+
+    Args:
+        path: The directory of the index.
+        schema: How documents are indexed. Defaults to `Schema()`: title and text as one field,
+            by the English analyzer.
+        overwrite: Whether an index that is already there may be replaced. Defaults to False.
+    """
+
+    def __init__(
+        self, path: str | Path, *, schema: Schema = Schema(), overwrite: bool = False
+    ) -> None:
+        self.path, self.schema, self.overwrite = Path(path), schema, overwrite
+
+    def index(self, iter: Iterable[Mapping[str, Any]], **kwargs: Any) -> BirchbarkIndex:
+        """Index documents: dicts with `docno`, `text` or `title`, and any other fields.
+
+        All of them are indexed, or none. Raises InputError for a document without id or text, for
+        two with the same id, and if there is an index that may not be replaced.
+        """
+        documents = map(Document.from_dict, iter)
+        build_index(documents, self.path, self.schema, replace=self.overwrite)
+        return self
+
+    def index_inputs(self) -> list[list[str]]:
+        """See PyTerrier."""
+        return [["docno", "text"]]
+
+    def retriever(self, *, top: int = defaults.RETRIEVAL_DEPTH) -> BirchbarkRetriever:
+        """Return a transformer that searches this index with default settings."""
+        return BirchbarkRetriever(self.path, top=top)
+
+    def bm25(self, *, top: int = defaults.RETRIEVAL_DEPTH) -> BirchbarkRetriever:
+        """Return a transformer that ranks this index by BM25 alone."""
+        return BirchbarkRetriever(self.path, top=top, first_stage_only=True)
+
+    def reranker(self, *, top: int | None = None, evidence: bool = False) -> BirchbarkReranker:
+        """Return a transformer that re-ranks documents of this index."""
+        return BirchbarkReranker(self.path, top=top, evidence=evidence)
+
+    def text_loader(
+        self, fields: list[str] | str = "*", *, verbose: bool = False
+    ) -> BirchbarkTextLoader:
+        """Return a transformer that adds a document's fields; see `pt.text.get_text`.
+
+        fields: names of fields, or `*` for those that models read: title, text and, if the index
+        was built so, others. A document without a field has an empty string. verbose: accepted and
+        ignored.
+        """
+        return BirchbarkTextLoader(self.path, fields)
 
 
 class BirchbarkRetriever(pt.Transformer):
@@ -40,20 +103,27 @@ class BirchbarkRetriever(pt.Transformer):
         top: int = defaults.RETRIEVAL_DEPTH,
         first_stage_only: bool = False,
     ) -> None:
-        self._searcher = _searcher(index, () if first_stage_only else defaults.MODEL)
-        self._top, self._first_stage_only = top, first_stage_only
+        if not isinstance(index, Searcher):
+            index = Searcher(index, () if first_stage_only else defaults.MODEL)
+        self.index, self.top, self.first_stage_only = index, top, first_stage_only
 
     def transform(self, topics: pd.DataFrame) -> pd.DataFrame:
         """See PyTerrier."""
-        _check_columns(topics, ("qid", "query"))
+        pt.validate.query_frame(topics, ["query"], context=self)
         rows: list[tuple[object, ...]] = []
+        rankers = None if self.first_stage_only else ...
         for qid, query in zip(topics["qid"], topics["query"], strict=True):
-            rankers = None if self._first_stage_only else ...
-            hits = self._searcher.search(query, self._top, rankers=rankers).hits
+            hits = self.index.search(query, self.top, rankers=rankers).hits
             rows += [
                 (qid, query, hit.document.doc_id, hit.score, rank) for rank, hit in enumerate(hits)
             ]
-        return _with_other_columns(pd.DataFrame(rows, columns=COLUMNS), topics, ["qid"])
+        return _with_other_columns(pd.DataFrame(rows, columns=RANKED), topics, ["qid"])
+
+    def fuse_rank_cutoff(self, k: int) -> BirchbarkRetriever:
+        """Return a transformer that finds only the `k` best documents, without scoring others."""
+        fused = copy(self)
+        fused.top = min(k, self.top)
+        return fused
 
 
 class BirchbarkReranker(pt.Transformer):
@@ -62,50 +132,176 @@ class BirchbarkReranker(pt.Transformer):
     Documents below a ranker's depth keep their order below the re-ranked ones.
 
     Args:
-        index: The directory of the index with the documents' texts, to re-rank with default
-            settings; or a `Searcher`, whose rankers are used.
+        index: The directory of the index with the documents' texts, or a `Searcher`, whose rankers
+            are used. Defaults to None: the texts are columns of the frame, and the sentences that
+            are read are chosen without idf, which the frame does not tell.
+        model: The name or directory of a model, or a `Ranker`. Defaults to the default models.
+        text_fields: Without an index: the columns with title and text; those that a frame lacks
+            are left out, but not all. Defaults to `title` and `text`.
+        top: Maximum number of documents per query; documents that cannot be among them are not
+            scored. Defaults to None: all.
+        evidence: Whether to add a column `evidence`: a list of the sentences that a document's
+            score comes from, best first, as dicts with `text`, `start`, `end` (offsets in title and
+            text, which are joined by a line break), `score` and `weight`. Defaults to False.
     """
 
-    def __init__(self, index: str | Path | Searcher) -> None:
-        self._searcher = _searcher(index, defaults.MODEL)
+    def __init__(
+        self,
+        index: str | Path | Searcher | None = None,
+        *,
+        model: str | Path | Ranker = defaults.MODEL,
+        text_fields: Sequence[str] = ("title", "text"),
+        top: int | None = None,
+        evidence: bool = False,
+    ) -> None:
+        if index is not None and not isinstance(index, Searcher):
+            index = Searcher(index, model)
+        self.index, self.model, self.text_fields = index, model, tuple(text_fields)
+        self.top, self.evidence = top, evidence
+        if isinstance(index, Searcher):
+            self._rankers = index.rankers
+        elif isinstance(model, Ranker):
+            self._rankers = (model,)
+        else:
+            options = StageOptions(model=str(model))
+            self._rankers = (make_ranker(options, LoadedModels(), auto_int8=True),)
 
     def transform(self, ranked: pd.DataFrame) -> pd.DataFrame:
         """See PyTerrier."""
-        _check_columns(ranked, ("qid", "query", "docno", "score"))
-        rankings, queries = {}, {}
-        for qid, rows in ranked.groupby("qid", sort=False):
-            queries[qid] = Query(str(qid), rows["query"].iloc[0])
-            rankings[str(qid)] = Ranking.of(rows["docno"].tolist(), rows["score"].tolist())
-        first = Run(rankings, "pyterrier")
-        run = rerank(self._searcher.index, first, list(queries.values()), self._searcher.rankers)
-        frame = pd.DataFrame(_rows(queries.items(), run), columns=COLUMNS)
-        return _with_other_columns(frame, ranked, ["qid", "docno"])
+        columns = () if self.index else _text_columns(self.text_fields, ranked)
+        pt.validate.result_frame(ranked, ["query", "score", *columns], context=self)
+        queries = list(ranked.groupby("qid", sort=False))
+        if isinstance(self.index, Searcher):
+            frames = self._rerank(self.index.index, queries)
+        else:  # a document's text may depend on the query
+            frames = [
+                frame
+                for qid, rows in queries
+                for frame in self._rerank(_FrameStore.of(rows, columns), [(qid, rows)])
+            ]
+        names = [*RANKED, "evidence"] if self.evidence else RANKED
+        frame = pd.concat(frames) if frames else pd.DataFrame(columns=names)
+        return _with_other_columns(frame.reset_index(drop=True), ranked, ["qid", "docno"])
+
+    def _rerank(
+        self, store: DocumentStore, queries: Sequence[tuple[object, pd.DataFrame]]
+    ) -> list[pd.DataFrame]:
+        """Re-rank the documents of some queries; a frame for each."""
+        texts = {str(qid): rows["query"].iloc[0] for qid, rows in queries}
+        rankings = {
+            str(qid): Ranking.of(rows["docno"].tolist(), rows["score"].tolist())
+            for qid, rows in queries
+        }
+        evidence: dict[str, dict[str, list[dict[str, Any]]]] = {}
+
+        def keep(query: RerankedQuery) -> None:
+            if self.evidence:
+                evidence[query.query_id] = {
+                    hit.document.doc_id: list(map(_evidence, hit.segments)) for hit in query.hits()
+                }
+
+        run = rerank(
+            store,
+            Run(rankings, "first"),
+            [Query(query_id, text) for query_id, text in texts.items()],
+            self._rankers,
+            top=self.top,
+            on_query=keep,
+        )
+        frames = []
+        for qid, _ in queries:
+            doc_ids, scores = zip(*run.rankings[str(qid)], strict=True)
+            columns = {
+                "qid": qid,
+                "query": texts[str(qid)],
+                "docno": doc_ids,
+                "score": scores,
+                "rank": range(len(doc_ids)),
+            }
+            if self.evidence:
+                of_query = evidence[str(qid)]
+                columns["evidence"] = [of_query.get(doc_id, []) for doc_id in doc_ids]
+            frames.append(pd.DataFrame(columns))
+        return frames
+
+    def fuse_rank_cutoff(self, k: int) -> BirchbarkReranker:
+        """Return a transformer that finds only the `k` best documents, without scoring others."""
+        fused = copy(self)
+        fused.top = k if self.top is None else min(k, self.top)
+        return fused
+
+
+class BirchbarkTextLoader(pt.Transformer):
+    """Adds the texts of an index's documents to a frame with the column docno.
+
+    Args:
+        index: The directory of the index.
+        fields: Names of fields, or `*` for those that models read.
+    """
+
+    def __init__(self, index: str | Path, fields: Sequence[str] | str = "*") -> None:
+        self._searcher = Searcher(index, ())
+        self.index = index
+        self.fields = [fields] if isinstance(fields, str) and fields != "*" else fields
+
+    def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """See PyTerrier."""
+        pt.validate.columns(frame, includes=["docno"], context=self)
+        documents = self._searcher.documents(frame["docno"].tolist())
+        read = ("title", *self._searcher.index.read_fields)
+        fields = read if self.fields == "*" else self.fields
+        return frame.assign(
+            **{name: [d.fields.get(name, "") for d in documents] for name in fields}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _FrameStore:
+    """The documents of one query, whose texts are columns of a frame."""
+
+    by_id: Mapping[str, Document]
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame, columns: Sequence[str]) -> _FrameStore:
+        """Read documents from rows; the last column is the text, those before it are the title."""
+        *titles, text = columns
+        documents = {}
+        for row in rows.to_dict("records"):
+            for name in columns:
+                if not isinstance(row[name], str):
+                    raise InputError(
+                        f"column {name!r}: not a string",
+                        where=f"document {row['docno']}",
+                        found=f"{row[name]!r}"[:80],
+                    )
+            fields = {"title": " ".join(row[name] for name in titles), "text": row[text]}
+            documents[row["docno"]] = Document(row["docno"], {k: v for k, v in fields.items() if v})
+        return cls(documents)
+
+    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
+        """See `DocumentStore.documents`."""
+        return [self.by_id[doc_id] for doc_id in doc_ids]
+
+
+def _text_columns(names: Sequence[str], frame: pd.DataFrame) -> list[str]:
+    """Return the columns to read: those that the frame has, the last one in any case."""
+    return [name for name in names if name in frame.columns or name == names[-1]]
+
+
+def _evidence(evidence: Evidence) -> dict[str, Any]:
+    segment = evidence.segment
+    return {
+        "text": segment.text,
+        "start": segment.start,
+        "end": segment.end,
+        "score": evidence.score,
+        "weight": evidence.weight,
+    }
 
 
 def _with_other_columns(frame: pd.DataFrame, source: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Add the other columns of `source`, which later stages may need, to `frame`."""
-    others = [name for name in source.columns if name not in COLUMNS]
+    others = [name for name in source.columns if name not in frame.columns]
     if frame.empty:  # its key columns have no type to merge on
-        return frame.reindex(columns=[*COLUMNS, *others])
+        return frame.reindex(columns=[*frame.columns, *others])
     return frame.merge(source[[*keys, *others]].drop_duplicates(keys), on=keys, how="left")
-
-
-def _rows(queries: Iterable[tuple[object, Query]], run: Run) -> list[tuple[object, ...]]:
-    return [
-        (qid, query.text, doc_id, score, rank)
-        for qid, query in queries
-        for rank, (doc_id, score) in enumerate(run.rankings[query.query_id])
-    ]
-
-
-def _searcher(index: str | Path | Searcher, model: str | tuple[Ranker, ...]) -> Searcher:
-    return index if isinstance(index, Searcher) else Searcher(index, model)
-
-
-def _check_columns(frame: pd.DataFrame, columns: tuple[str, ...]) -> None:
-    if missing := [name for name in columns if name not in frame.columns]:
-        raise InputError(
-            f"the data frame has no column {missing[0]!r}",
-            wanted=", ".join(columns),
-            found=", ".join(map(str, frame.columns)),
-        )

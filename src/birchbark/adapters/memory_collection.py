@@ -1,0 +1,95 @@
+"""How is a collection that another library holds in memory indexed, searched and re-ranked?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from weakref import finalize
+
+from birchbark.errors import InputError
+from birchbark.index.build_index import build_index
+from birchbark.index.index import Index
+from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.loaded_models import LoadedModels
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.stage_options import StageOptions
+from birchbark.records import Document, Query, Ranking, Run
+from birchbark.retrieve.first_stage import FirstStage, rank_queries
+
+
+class MemoryCollection:
+    """A collection, in a temporary index, that is searched as by `retrieve` and `rerank`.
+
+    Args:
+        model: The name or directory of a model, which ranks with the settings of `birchbark
+            rerank`; a `Ranker`, or one per stage; `()` for the first stage alone.
+        first_stage: How candidates are found.
+    """
+
+    def __init__(
+        self, model: str | Path | Ranker | Sequence[Ranker], first_stage: FirstStage
+    ) -> None:
+        if isinstance(model, str | Path):
+            model = make_ranker(StageOptions(model=str(model)), LoadedModels(), auto_int8=True)
+        self.rankers = (model,) if isinstance(model, Ranker) else tuple(model)
+        self.first_stage = first_stage
+        self._index: Index | None = None
+        self._delete: finalize[..., MemoryCollection] | None = None
+
+    def index(self, records: Iterable[Mapping[str, object]]) -> None:
+        """Index documents, in place of those of before; see `Document.from_dict`.
+
+        Raises InputError for a document without id or text, and for two with the same id.
+        """
+        folder = mkdtemp(prefix="birchbark-")
+        delete = finalize(self, rmtree, folder)
+        try:
+            self._index = build_index(map(Document.from_dict, records), Path(folder) / "index")
+        except BaseException:
+            delete()
+            raise
+        if self._delete:
+            self._delete()
+        self._delete = delete
+
+    def search(
+        self,
+        queries: Mapping[str, str],
+        top: int,
+        candidates: Mapping[str, Sequence[str]] | None = None,
+    ) -> dict[str, dict[str, float]]:
+        """Rank documents for queries: query_id → doc_id → score, best first.
+
+        Args:
+            queries: query_id → query.
+            top: Maximum number of documents per query.
+            candidates: query_id → the documents to rank. Defaults to None: those that the first
+                stage finds.
+
+        Raises:
+            InputError: Nothing was indexed, a candidate does not exist, or a query is too long for
+                a model.
+        """
+        if self._index is None:
+            raise InputError("nothing was indexed", remedy="call index first")
+        texts = [Query(query_id, text) for query_id, text in queries.items()]
+        depth = top if candidates is None else max(1, len(self._index))
+        run = rank_queries(self._index, texts, self.first_stage, depth=depth)
+        if candidates is not None:
+            run = _only(run, candidates)
+        if self.rankers:
+            run = rerank(self._index, run, texts, self.rankers, top=top)
+        return {query_id: dict(ranking.head(top)) for query_id, ranking in run.rankings.items()}
+
+
+def _only(run: Run, candidates: Mapping[str, Sequence[str]]) -> Run:
+    """Return the run with the candidates alone; one that the first stage did not find scores 0."""
+    rankings = {}
+    for query_id, ranking in run.rankings.items():
+        scores = dict.fromkeys(candidates.get(query_id, ()), 0.0)
+        scores |= {doc_id: score for doc_id, score in ranking if doc_id in scores}
+        rankings[query_id] = Ranking.of(list(scores), list(scores.values()))
+    return Run(rankings, run.tag)

@@ -1,0 +1,132 @@
+"""How is birchbark evaluated with MTEB, on retrieval and re-ranking tasks?
+
+mteb.evaluate(BirchbarkSearch(), mteb.get_tasks(["SciFact"]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from hashlib import sha256
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from mteb.models import ModelMeta
+
+from birchbark import defaults
+from birchbark._version import __version__
+from birchbark.adapters.memory_collection import MemoryCollection
+from birchbark.checkpoint.locate import open_named
+from birchbark.errors import InputError
+from birchbark.pipeline.ranker import Ranker
+from birchbark.retrieve.first_stage import FirstStage
+from birchbark.segment.by_name import segmenter_name
+
+# Tasks of MTEB whose queries or documents the bundled models have read in training, by the card of
+# birchbark-minilm-l6 and by MTEB's own record of all-MiniLM-L6-v2. Of SciFact: the training claims.
+TRAINED_ON = {
+    *("MSMARCO", "MSMARCOHardNegatives", "NanoMSMARCORetrieval", "mMARCO-NL", "MSMARCO-PL"),
+    *("NQ", "NQHardNegatives", "NanoNQRetrieval", "NQ-NL", "NQ-PL"),
+    *("SciFact", "NanoSciFactRetrieval", "SciFact-NL", "SciFact-PL", "MedicalQARetrieval"),
+}
+BUNDLED = (defaults.MODEL, defaults.SMALL_MODEL, defaults.EMBEDDING)
+
+
+class BirchbarkSearch:
+    """Searches MTEB's collections: BM25's candidates, re-ranked as by `birchbark rerank`.
+
+    In a re-ranking task, the candidates are those of the task. It follows MTEB's `SearchProtocol`.
+
+    Args:
+        model: The name or directory of a model; a `Ranker`, or one per stage; `()` for the first
+            stage alone. Defaults to `birchbark-minilm-l6`, with the default reading plan.
+        first_stage: How candidates are found. Defaults to `FirstStage()`: BM25.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | Ranker | Sequence[Ranker] = defaults.MODEL,
+        first_stage: FirstStage = FirstStage(),
+    ) -> None:
+        self._collection = MemoryCollection(model, first_stage)
+        self.mteb_model_meta = _meta(model, self._collection)
+
+    def index(self, corpus: Iterable[Mapping[str, Any]], **kwargs: Any) -> None:
+        """Index documents with `id`, `text` and, if they have one, `title`; see MTEB."""
+        self._collection.index(
+            {"id": row["id"], "title": row.get("title"), "text": row.get("text") or ""}
+            for row in corpus
+        )
+
+    def search(
+        self,
+        queries: Iterable[Mapping[str, Any]],
+        *,
+        top_k: int,
+        top_ranked: Mapping[str, Sequence[str]] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, dict[str, float]]:
+        """Rank documents for each query: query id → document id → score; see MTEB.
+
+        Raises InputError if a query is not a text, or too long for a model.
+        """
+        texts: dict[str, str] = {}
+        for query in queries:
+            if not isinstance(query.get("text"), str):
+                raise InputError("a query is not a text", where=f"query {query['id']}")
+            texts[query["id"]] = query["text"]
+        return self._collection.search(texts, top_k, top_ranked)
+
+
+def _meta(model: object, collection: MemoryCollection) -> ModelMeta:
+    """Describe the models; the revision differs if any of their settings do.
+
+    Sizes are known if `model` is a name or directory, or if there is no model.
+    """
+    rankers = collection.rankers
+    sizes = rankers == () or isinstance(model, str | Path)
+    names = [str(model)] if rankers else []
+    if any(ranker.embedding for ranker in rankers):
+        names.append(defaults.EMBEDDING)
+    checkpoints = [open_named(name) for name in names] if sizes else []
+    parameters = sum(checkpoint.parameters for checkpoint in checkpoints)
+    widths = [(c.config.vocabulary, c.config.embedding) for c in checkpoints]
+    settings = repr(_plain((collection.first_stage, rankers)))
+    if not rankers:
+        name = collection.first_stage.name
+    else:
+        name = Path(model).name if isinstance(model, str | Path) else rankers[0].scorer.name
+    trained = TRAINED_ON if names else set()  # BM25 has learnt nothing
+    return ModelMeta(
+        loader=None,
+        name=f"birchbark/{name.replace(' ', '-')}",
+        revision=f"{__version__}-{sha256(settings.encode()).hexdigest()[:12]}",
+        release_date=None,
+        languages=["eng-Latn"],
+        n_parameters=parameters if sizes else None,
+        n_embedding_parameters=sum(map(prod, widths)) if sizes else None,
+        memory_usage_mb=parameters * 4 / 2**20 if sizes else None,
+        max_tokens=None,  # long documents are split
+        embed_dim=None,
+        license="apache-2.0",
+        open_weights=True,
+        public_training_code=None,
+        public_training_data=None,
+        framework=["ONNX", "safetensors"] if rankers else [],
+        similarity_fn_name=None,
+        use_instructions=False,
+        training_datasets=trained if sizes and set(names).issubset(BUNDLED) else None,
+        model_type=["cross-encoder" if rankers else "sparse"],
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return settings as values whose representation depends on nothing else."""
+    if hasattr(value, "fingerprint"):
+        return value.fingerprint
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    return segmenter_name(value) if callable(value) else value
