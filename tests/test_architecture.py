@@ -107,6 +107,7 @@ MAY_IMPORT = {
         "retrieve",
         "score",
         "segment",
+        "show",
         "text",
     },
     "serve": {
@@ -120,6 +121,7 @@ MAY_IMPORT = {
         "show",
     },
     "cli": {
+        "adapters",
         "cluster",
         "combine",
         "option_rules",
@@ -173,6 +175,7 @@ THIRD_PARTY = {
     "haystack": {"adapters"},
     "langchain_core": {"adapters"},
     "llama_index": {"adapters"},
+    "mcp": {"adapters"},
     "mteb": {"adapters"},
     "pandas": {"adapters"},
     "pyterrier": {"adapters"},

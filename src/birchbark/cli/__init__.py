@@ -31,6 +31,7 @@ COMMAND_NAMES = (
     "merge",
     "search",
     "serve",
+    "mcp",
     "attention",
     "scores",
     "fuse",

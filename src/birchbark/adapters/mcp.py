@@ -1,0 +1,195 @@
+"""How does an agent search an index? By the Model Context Protocol: search, read, explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+from pydantic import BaseModel, Field
+
+from birchbark._version import __version__
+from birchbark.errors import BirchbarkError, InputError
+from birchbark.pipeline.answer import Evidence, Hit
+from birchbark.pipeline.searcher import Searcher
+from birchbark.records import Document, Segment
+from birchbark.show.many import many
+
+SENTENCES = 3  # of each document that a search finds
+EXPLAINED = 10  # sentences of a document that is explained
+CHARACTERS = 20_000  # of a document that are read at once
+MAX_TOP = 50
+MAX_CHARACTERS = 100_000
+
+DocId = Annotated[str, Field(description="The doc_id of a document that a search found.")]
+Query = Annotated[str, Field(description="A question or keywords, in plain words.")]
+
+
+class Sentence(BaseModel):
+    """A sentence of a document."""
+
+    text: str
+    start: int = Field(description="Offset in the text that read returns.")
+    end: int
+    score: float | None = Field(
+        description="Probability that it is relevant to the query; null if no model has read it."
+    )
+
+
+class FoundDocument(BaseModel):
+    """A document that a search found."""
+
+    doc_id: str
+    title: str
+    score: float
+    sentences: list[Sentence] = Field(description="Those that say most about the query.")
+
+
+class Found(BaseModel):
+    """The documents that a search found."""
+
+    documents: list[FoundDocument] = Field(description="Best first.")
+    exact: bool = Field(
+        description="False if time did not suffice for all that could change the ranking."
+    )
+
+
+class DocumentText(BaseModel):
+    """A part of a document's text."""
+
+    doc_id: str
+    title: str
+    fields: dict[str, str] = Field(description="Other fields, such as the path of its file.")
+    text: str
+    start: int
+    end: int
+    length: int = Field(description="Characters of the whole text.")
+
+
+class Explanation(BaseModel):
+    """The sentences of a document that say most about a query."""
+
+    doc_id: str
+    title: str
+    sentences: list[Sentence] = Field(description="Best first.")
+    sentence_count: int = Field(
+        description="Sentences of the document; in a long one, not all of them were read."
+    )
+
+
+def make_server(searcher: Searcher, name: str, budget: float | None = None) -> MCPServer:
+    """Return a server with the tools search, read and explain.
+
+    searcher: what is searched. name: of the collection, for the agent. budget: seconds for each
+    search and explanation, None for no limit; an explanation that takes longer is an error.
+    """
+    index = searcher.index
+    keywords = ", ".join(index.keywords)
+    filters = f" Documents can be filtered by these fields: {keywords}." if keywords else ""
+    server = MCPServer(
+        "birchbark",
+        version=__version__,
+        log_level="WARNING",
+        instructions=f"Searches {name}: {many(len(index), 'document')}. Search for what you need "
+        "to know, then read the best documents, or only the sentences that were found. Cite a "
+        f"document by its doc_id.{filters}",
+    )
+    read_only = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+
+    @server.tool(title="Search documents", annotations=read_only)
+    def search(
+        query: Query,
+        top: Annotated[int, Field(ge=1, le=MAX_TOP, description="Number of documents.")] = 5,
+        filters: Annotated[
+            dict[str, str] | None,
+            Field(description="Field → value that documents must have; docs/* for a beginning."),
+        ] = None,
+    ) -> Found:
+        """Find the documents that answer a query, with the sentences that say most about it."""
+        with _told():
+            answer = searcher.search(query, top, budget, filters=filters)
+        return Found(documents=list(map(_found, answer.hits)), exact=answer.stats.exact)
+
+    @server.tool(title="Read a document", annotations=read_only)
+    def read(
+        doc_id: DocId,
+        start: Annotated[int, Field(ge=0, description="First character to read.")] = 0,
+        characters: Annotated[
+            int, Field(ge=1, le=MAX_CHARACTERS, description="Number of characters to read.")
+        ] = CHARACTERS,
+    ) -> DocumentText:
+        """Read the text of a document, or a part of it."""
+        with _told():
+            document = _document(searcher, doc_id)
+            contents = document.contents
+            if start and start >= len(contents):
+                raise InputError(
+                    "start is behind the end of the document",
+                    wanted=f"below {len(contents)}",
+                    found=str(start),
+                )
+        text = contents[start : start + characters]
+        read = ("title", *document.read_fields)
+        return DocumentText(
+            doc_id=doc_id,
+            title=document.title,
+            fields={name: value for name, value in document.fields.items() if name not in read},
+            text=text,
+            start=start,
+            end=start + len(text),
+            length=len(contents),
+        )
+
+    if searcher.rankers:
+
+        @server.tool(title="Find what a document says about a query", annotations=read_only)
+        def explain(doc_id: DocId, query: Query) -> Explanation:
+            """Find the sentences of a document that say most about a query."""
+            with _told():
+                _document(searcher, doc_id)
+                found = searcher.evidence(doc_id, query, budget)
+            return Explanation(
+                doc_id=doc_id,
+                title=found.hit.document.title,
+                sentences=list(map(_read, found.hit.segments[:EXPLAINED])),
+                sentence_count=found.stats.segments,
+            )
+
+    return server
+
+
+def _document(searcher: Searcher, doc_id: str) -> Document:
+    """Return a document; InputError, in words for an agent, if there is none."""
+    if searcher.index.find(doc_id) is None:
+        raise InputError(f"no document {doc_id!r}", remedy="use a doc_id that a search found")
+    return searcher.documents([doc_id])[0]
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell the agent about errors; others are withheld by the server."""
+    try:
+        yield
+    except BirchbarkError as error:
+        raise ToolError(str(error)) from error
+
+
+def _found(hit: Hit) -> FoundDocument:
+    sentences = list(map(_read, hit.segments[:SENTENCES]))
+    if not sentences and hit.snippet:
+        sentences = [_sentence(hit.snippet.segment, None)]
+    document = hit.document
+    return FoundDocument(
+        doc_id=document.doc_id, title=document.title, score=hit.score, sentences=sentences
+    )
+
+
+def _read(evidence: Evidence) -> Sentence:
+    return _sentence(evidence.segment, evidence.score)
+
+
+def _sentence(segment: Segment, score: float | None) -> Sentence:
+    return Sentence(text=segment.text, start=segment.start, end=segment.end, score=score)

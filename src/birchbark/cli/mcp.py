@@ -1,0 +1,85 @@
+"""`birchbark mcp`: how does an agent search an index? By the Model Context Protocol."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import click
+
+from birchbark import defaults
+from birchbark.cli.console import notify
+from birchbark.cli.from_options import make_rankers, matching_and_stage, models_on, stored_scores
+from birchbark.cli.grouped_help import GroupedCommand
+from birchbark.cli.options import (
+    PATH,
+    check_given_options,
+    first_stage_options,
+    option,
+    ranker_options,
+    time_option,
+)
+from birchbark.cli.serve import served
+from birchbark.errors import MissingPackageError
+from birchbark.option_rules import FIRST_STAGE_OPTIONS
+
+
+@click.command(
+    cls=GroupedCommand,
+    epilog="Example, as an agent's configuration names it: birchbark mcp /home/me/notes",
+    short_help="Let agents search an index (Model Context Protocol).",
+)
+@click.argument("index", type=PATH)
+@time_option(
+    "--budget",
+    default=f"{defaults.BUDGET_SECONDS:g}s",
+    help="Time for a search. Documents that cannot be scored in time follow in the order of first "
+    "stage and embedding.",
+)
+@first_stage_options
+@ranker_options
+@option("--first-stage-only", is_flag=True, help="Rank by the first stage, without BERT.")
+def command(
+    index: Path,
+    budget: float,
+    first_stage_only: bool,
+    scores: Path | None,
+    device: str,
+    threads: int | None,
+    **choices: Any,
+) -> None:
+    """Let an agent search INDEX, or a folder of documents, with the tools search, read and explain.
+
+    Agents start this command themselves and speak with it on standard input and output. A folder
+    is indexed first, as FOLDER.index, which can take longer than an agent waits: for many files,
+    run birchbark index before. Its changed files are read when the command starts, and every few
+    seconds while it runs.
+    """
+    if not find_spec("mcp"):
+        raise MissingPackageError("the command needs mcp", remedy="pip install 'birchbark[mcp]'")
+    from birchbark.adapters.mcp import make_server
+    from birchbark.pipeline.searcher import Searcher
+    from birchbark.score.dynamic_batching import dynamic_batcher
+    from birchbark.serve.background_sync import BackgroundSync
+
+    check_given_options()
+    match, stage = matching_and_stage(**{name: choices.pop(name) for name in FIRST_STAGE_OPTIONS})
+    directory, folder = served(index)
+    models = models_on(device, threads, dynamic_batcher)
+    on_cpu = device == defaults.DEVICE
+    rankers = () if first_stage_only else make_rankers(models, **choices, auto_int8=on_cpu)
+    searched = models if on_cpu else models_on(defaults.DEVICE, threads, dynamic_batcher)
+    with stored_scores(rankers, scores) as cached:
+        searcher = Searcher(directory, cached, stage, match, searched)
+        server = make_server(searcher, str(index), budget)
+        Thread(target=searcher.warm_up, daemon=True).start()  # while the agent gets ready
+        sync = BackgroundSync(directory, folder, notify) if folder else None
+        if sync:
+            sync.start_with(lambda documents, delete: searcher.add(documents, delete=delete))
+        try:
+            server.run()
+        finally:
+            if sync:
+                sync.stop()

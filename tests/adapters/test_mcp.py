@@ -1,0 +1,147 @@
+"""Can an agent search, read and explain by the Model Context Protocol?"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from birchbark.index.build_index import Schema, build_index
+from birchbark.pipeline.searcher import Searcher
+from birchbark.records import Document
+from conftest import DOCUMENTS, write_bert
+
+mcp = pytest.importorskip("mcp")
+
+QUERY = "birch river"
+LONG = Document("long", {"title": "Canoes", "text": "A canoe floats. " * 2000, "kind": "boat"})
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_bert(tmp_path_factory.mktemp("bert") / "bert", labels=1)
+
+
+@pytest.fixture
+def searcher(bert: Path, tmp_path: Path) -> Searcher:
+    build_index([*DOCUMENTS, LONG], tmp_path / "index", Schema(keywords=("kind",)))
+    return Searcher(tmp_path / "index", bert)
+
+
+def with_client(server: Any, use: Callable[[Any], Awaitable[Any]]) -> Any:
+    """Return the result of `use`, called with a client of the server."""
+
+    async def run() -> Any:
+        async with mcp.Client(server) as client:
+            return await use(client)
+
+    return asyncio.run(run())
+
+
+def call(server: Any, tool: str, **arguments: Any) -> dict[str, Any]:
+    """Return what a tool returns; RuntimeError with its message if it fails."""
+    result = with_client(server, lambda client: client.call_tool(tool, arguments))
+    if result.is_error:
+        raise RuntimeError(result.content[0].text)
+    return result.structured_content  # type: ignore[no-any-return]
+
+
+def test_search(searcher: Searcher) -> None:
+    """The documents of `Searcher.search`, with offsets that fit what `read` returns."""
+    from birchbark.adapters.mcp import make_server
+
+    server = make_server(searcher, "notes")
+    found = call(server, "search", query=QUERY, top=3)
+    hits = searcher.search(QUERY, 3).hits
+    assert found["exact"]
+    assert [d["doc_id"] for d in found["documents"]] == [hit.document.doc_id for hit in hits]
+    assert [d["score"] for d in found["documents"]] == [hit.score for hit in hits]
+    for document in found["documents"]:
+        text = call(server, "read", doc_id=document["doc_id"])["text"]
+        assert document["sentences"]
+        for sentence in document["sentences"]:
+            assert text[sentence["start"] : sentence["end"]] == sentence["text"]
+    boats = call(server, "search", query="canoe", filters={"kind": "boat"})
+    assert [d["doc_id"] for d in boats["documents"]] == ["long"]
+
+
+def test_read(searcher: Searcher) -> None:
+    """A long document is read in parts, and other fields come with it."""
+    from birchbark.adapters.mcp import make_server
+
+    server = make_server(searcher, "notes")
+    parts, start = [], 0
+    while not parts or start < parts[-1]["length"]:
+        parts.append(call(server, "read", doc_id="long", start=start))
+        start = parts[-1]["end"]
+    assert "".join(part["text"] for part in parts) == LONG.contents
+    assert len(parts) > 1
+    assert parts[0]["fields"] == {"kind": "boat"}
+
+
+def test_explain(searcher: Searcher) -> None:
+    """The sentences of one document, best first."""
+    from birchbark.adapters.mcp import make_server
+
+    found = call(make_server(searcher, "notes"), "explain", doc_id="canoe", query=QUERY)
+    segments = searcher.evidence("canoe", QUERY).hit.segments
+    assert [(s["text"], s["score"]) for s in found["sentences"]] == [
+        (evidence.segment.text, evidence.score) for evidence in segments
+    ]
+    assert found["sentence_count"] == len(segments)
+
+
+def test_first_stage_alone(searcher: Searcher) -> None:
+    """Without a model, documents have a snippet without score, and nothing can be explained."""
+    from birchbark.adapters.mcp import make_server
+
+    server = make_server(Searcher(searcher.directory, ()), "notes")
+    (first, *_) = call(server, "search", query="bees")["documents"]
+    assert first["sentences"][0]["score"] is None
+    tools = with_client(server, lambda client: client.list_tools()).tools
+    assert [tool.name for tool in tools] == ["search", "read"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("read", {"doc_id": "none"}, "no document 'none'"),
+        ("explain", {"doc_id": "none", "query": "bees"}, "no document 'none'"),
+        ("read", {"doc_id": "bees", "start": 10**6}, "start is behind the end"),
+        ("search", {"query": "bees", "top": 0}, "greater than or equal to 1"),
+        ("search", {"query": "bees", "filters": {"color": "red"}}, "no field 'color'"),
+    ],
+)
+def test_errors_are_told(
+    searcher: Searcher, tool: str, arguments: dict[str, Any], message: str
+) -> None:
+    """The agent reads what is wrong and what to do."""
+    from birchbark.adapters.mcp import make_server
+
+    with pytest.raises(RuntimeError, match=message):
+        call(make_server(searcher, "notes"), tool, **arguments)
+
+
+def test_command(tmp_path: Path, bert: Path) -> None:
+    """An agent starts the command with a folder; a file that is added is found."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "bees.md").write_text("# Bees\n\nBees dance by the river.\n")
+    arguments = ["-m", "birchbark", "mcp", str(notes), "--model", str(bert)]
+    server = mcp.StdioServerParameters(command=sys.executable, args=arguments)
+
+    async def use(client: Any) -> list[str]:
+        assert "notes: 1 document." in client.instructions
+        (notes / "canoes.md").write_text("# Canoes\n\nA canoe of birch bark.\n")
+        for _ in range(60):
+            result = await client.call_tool("search", {"query": "canoe"})
+            if documents := result.structured_content["documents"]:
+                return [document["doc_id"] for document in documents]
+            await asyncio.sleep(0.5)
+        return []
+
+    assert with_client(server, use) == ["canoes.md"]
