@@ -208,6 +208,10 @@ def test_scores_are_stored_listed_and_deleted(here: Path) -> None:
     assert (kept, name) == (str(pairs), "model cross-encoder")
     (file,) = Path("kept").glob("*.scores")
     assert int(size.replace(",", "")) == file.stat().st_size
+    listed = json.loads(birchbark("scores", "kept", "--json")[0])
+    assert listed == [
+        {"scorer": identifier, "pairs": pairs, "bytes": file.stat().st_size, "name": name}
+    ]
     assert "no scorer matches 'x'" in birchbark("scores", "kept", "--prune", "x", status=2)[1]
     out, stderr = birchbark("scores", "kept", "--prune", identifier[:8])
     assert len(out.splitlines()) == 1
@@ -367,6 +371,8 @@ def test_an_index_changes_and_is_checked(here: Path) -> None:
     assert "deleted 2 documents; 4 in i" in birchbark("index", "delete", "i", "--ids", "ids.txt")[1]
     figures = dict(row.split("\t") for row in birchbark("index", "stats", "i")[0].splitlines())
     assert (figures["documents"], figures["parts"]) == ("4", "2")
+    values = json.loads(birchbark("index", "stats", "i", "--json")[0])
+    assert {n: f"{v:,}" if isinstance(v, int) else v for n, v in values.items()} == figures
     assert figures["deleted, not yet merged away"] == "3"
     assert "4 documents in 1 part" in birchbark("index", "merge", "i")[1]
     figures = dict(row.split("\t") for row in birchbark("index", "stats", "i")[0].splitlines())

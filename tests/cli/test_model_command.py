@@ -38,6 +38,11 @@ def test_check_prints_a_row_per_precision(here: Path) -> None:
     shown = birchbark("model", "check", "model", "--pairs", "pairs.tsv", "--threads", "1").output
     for word in ("fp32", "weights in 16 bits", "weights in 8 bits", "int8 arithmetic", "1.0000"):
         assert word in shown
+    output = birchbark("model", "check", "model", "--pairs", "pairs.tsv", "--json").stdout
+    fp32, *others = json.loads(output)
+    assert (fp32["precision"], fp32["tau"], fp32["largest_difference"]) == ("fp32", 1.0, 0.0)
+    assert fp32["pairs_per_second"]["pairs"] > 0 < fp32["megabytes"]
+    assert len(others) == 3
     (here / "bad.tsv").write_text("birch\ta canoe\nno tab here\n")
     with pytest.raises(InputError, match=r"bad\.tsv:2: not a pair: expected query TAB text"):
         birchbark("model", "check", "model", "--pairs", "bad.tsv")

@@ -74,6 +74,16 @@ def test_evidence_improves_a_run(here: Path) -> None:
     assert all(float(row[2]) + float(row[3]) == pytest.approx(1) for row in rows)  # a and 1 − a
 
 
+def test_json(here: Path) -> None:
+    """The folds with their weights, and the runs as `evaluate` gives them."""
+    output = tune("qrels.txt", "a.run", "b.run", "--folds", "folds.json", "--json").stdout
+    tuned = json.loads(output)
+    assert [fold["queries"] for fold in tuned["folds"]] == [QUERIES[:3], QUERIES[3:]]
+    assert all(sum(fold["weights"].values()) == pytest.approx(1) for fold in tuned["folds"])
+    assert [run["run"] for run in tuned["runs"]] == ["a.run", "b.run", "mixed.run"]
+    assert tuned["runs"][2]["means"][tuned["measure"]] == pytest.approx(ap("mixed.run"))
+
+
 def test_the_best_segment_alone(here: Path) -> None:
     """With one segment and weight 1 for it, the order is that of the best scores."""
     tune("qrels.txt", "a.run", "--evidence", "e.jsonl", "--best", "1", "--step", "1")

@@ -372,6 +372,8 @@ def test_the_command_line(hub: Imitation, tmp_path: Path) -> None:
     assert "already exists (choose another path, or use --replace)" in again.stderr
     listed = birchbark(tmp_path, hub.url, "model", "list")
     assert f"{ID}\t{COMMIT[:12]}\tbert, 2 layers" in listed.stdout
+    rows = json.loads(birchbark(tmp_path, hub.url, "model", "list", "--json").stdout)
+    assert (ID, COMMIT[:12]) in [(row["model"], row["commit"]) for row in rows]
     other = birchbark(tmp_path, hub.url, "model", "fetch", ID, "--to", str(tmp_path / "other"))
     assert (tmp_path / "other" / SOURCE).exists(), other.stderr
     assert birchbark(tmp_path, hub.url, "model", "fetch", "../x").returncode == 2

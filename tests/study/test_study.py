@@ -389,6 +389,9 @@ def test_list_of_recipes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "bad cannot be read" in result.stderr
     assert re.search(r"^fields +.*\(lacks tiny/q\.tsv\)$", result.stdout, re.MULTILINE)
     assert len(result.stdout.splitlines()) == len(list(root.parent.glob("*.toml"))) - 1
+    as_json = CliRunner().invoke(group, [*arguments, "--data", str(root), "--json"]).stdout
+    (fields,) = [item for item in json.loads(as_json) if item["name"] == "fields"]
+    assert (fields["state"], fields["needs"]["tiny/q.tsv"]) == ("no results", False)
     arguments.append("--files")
     shown = CliRunner().invoke(group, [*arguments, "--data", str(root)]).stdout
     assert re.search(r"^ +here +tiny/docs", shown, re.MULTILINE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,11 @@ class Advance(Protocol):
 def notify(text: str) -> None:
     """Print a message on standard error, without control characters."""
     click.echo(printable(text), err=True)
+
+
+def print_json(value: object) -> None:
+    """Print a value on standard output as JSON, for programs."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 @contextmanager

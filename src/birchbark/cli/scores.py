@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
-from birchbark.cli.console import notify
-from birchbark.cli.options import PATH, option
+from birchbark.cli.console import notify, print_json
+from birchbark.cli.options import PATH, json_option, option
 from birchbark.show.many import many
+
+COLUMNS = ("scorer", "pairs", "bytes", "name")
 
 
 @click.command(
@@ -33,7 +35,8 @@ from birchbark.show.many import many
     metavar="STORE",
     help="Add the scores of this other store, such as that of a shard; repeat for several.",
 )
-def command(store: Path, pruned: tuple[str, ...], added: tuple[Path, ...]) -> None:
+@json_option
+def command(store: Path, pruned: tuple[str, ...], added: tuple[Path, ...], as_json: bool) -> None:
     """List the scorers in STORE, a folder written with --scores, with their pairs and bytes.
 
     A model is listed once per precision and version of ONNX Runtime that it was run with.
@@ -54,7 +57,11 @@ def command(store: Path, pruned: tuple[str, ...], added: tuple[Path, ...]) -> No
             f"deleted {many(deleted.pairs, 'pair')} of {deleted.identifier}, {deleted.header.name}"
         )
     remaining = entries(store)
-    click.echo("scorer\tpairs\tbytes\tname")
-    for entry in remaining:
-        click.echo(f"{entry.identifier}\t{entry.pairs:,}\t{entry.bytes:,}\t{entry.header.name}")
+    rows = [(entry.identifier, entry.pairs, entry.bytes, entry.header.name) for entry in remaining]
+    if as_json:
+        print_json([dict(zip(COLUMNS, row, strict=True)) for row in rows])
+    else:
+        click.echo("\t".join(COLUMNS))
+        for identifier, pairs, size, name in rows:
+            click.echo(f"{identifier}\t{pairs:,}\t{size:,}\t{name}")
     notify(f"{many(sum(entry.pairs for entry in remaining), 'pair')} in {store}")

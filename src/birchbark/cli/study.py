@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from birchbark import defaults
-from birchbark.cli.console import notify
-from birchbark.cli.options import PATH, data_option, option, replace_option
+from birchbark.cli.console import notify, print_json
+from birchbark.cli.options import PATH, data_option, json_option, option, replace_option
 from birchbark.cli.progress_lines import in_words
 from birchbark.errors import ArtifactError, BirchbarkError, InputError
 from birchbark.show.many import many
@@ -162,7 +162,8 @@ def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -
 @click.argument("folder", type=PATH, required=False)
 @data_option
 @option("--files", is_flag=True, help="Also list all files and models that each recipe needs.")
-def list_recipes(folder: Path | None, data: Path | None, files: bool) -> None:
+@json_option
+def list_recipes(folder: Path | None, data: Path | None, files: bool, as_json: bool) -> None:
     """List the recipes in FOLDER (by default, studies), and what each of them lacks.
 
     Results in FOLDER/results/NAME are current if the recipe, its models and its data are those that
@@ -175,6 +176,9 @@ def list_recipes(folder: Path | None, data: Path | None, files: bool) -> None:
     unknown = f"no data root: set one with --data DIR or {DATA_VARIABLE}"
     notify(f"data root: {root}" if root else unknown)
     listings = list(_listings(folder, root))
+    if as_json:
+        print_json(list(map(_fields, listings)))
+        return
     width = max([0, *(len(item.recipe.name) for item in listings)])
     for item in listings:
         for reason in item.reasons:
@@ -183,6 +187,17 @@ def list_recipes(folder: Path | None, data: Path | None, files: bool) -> None:
         click.echo(f"{item.recipe.name:{width}}  {item.state:10}  {item.recipe.title}{lacks}")
         for name, here in item.needs.items() if files else ():
             click.echo(f"{'':{width}}  {'here   ' if here else 'missing'}  {name}")
+
+
+def _fields(item: Listing) -> dict[str, object]:
+    return {
+        "name": item.recipe.name,
+        "title": item.recipe.title,
+        "state": item.state,
+        "reasons": item.reasons,
+        "needs": dict(item.needs),
+        "seconds": item.seconds,
+    }
 
 
 @command.command(

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from birchbark import defaults
-from birchbark.cli.console import notify
-from birchbark.cli.evaluate import compare_to_first
+from birchbark.cli.console import notify, print_json
+from birchbark.cli.evaluate import compare_to_first, result_fields
 from birchbark.cli.from_options import check_tag, check_writable
-from birchbark.cli.options import PATH, check_given_options, option, scale_option
+from birchbark.cli.options import PATH, check_given_options, json_option, option, scale_option
 from birchbark.errors import InputError
 from birchbark.show.many import many
 
 if TYPE_CHECKING:
     from birchbark.collection.segment_scores import Scores
-    from birchbark.evaluate.tune import Candidates
+    from birchbark.evaluate.tune import Candidates, Tuning
     from birchbark.records import Run
 
 
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 )
 @option("--seed", default=defaults.SEED, help="Random seed of folds and bootstrap.")
 @option("--tag", help="Tag of the new run.  [default: mixed]")
+@json_option
 def command(
     qrels: Path,
     runs: tuple[Path, ...],
@@ -82,6 +83,7 @@ def command(
     depth: int,
     seed: int,
     tag: str | None,
+    as_json: bool,
 ) -> None:
     """Mix RUNS, and rank each query with the weights that are best on the other folds.
 
@@ -146,8 +148,15 @@ def command(
     results = [measure(judgments, run, [measure_name]) for run in (first, *others, mixed)]
     names = [*(run.name for run in runs), output.name]
     results = [replace(result, tag=name) for result, name in zip(results, names, strict=True)]
-    show_tuning(tuning, _weight_names(runs, best if evidence else 0), measure_name)
-    show_results(results, compare_to_first(results, seed))
+    weight_names = _weight_names(runs, best if evidence else 0)
+    differences = compare_to_first(results, seed)
+    if as_json:
+        rows = zip((*runs, output), results, differences, strict=True)
+        tuned = _tuning_fields(tuning, weight_names, measure_name)
+        print_json(tuned | {"runs": [result_fields(*row) for row in rows]})
+    else:
+        show_tuning(tuning, weight_names, measure_name)
+        show_results(results, differences)
 
 
 def _check_not_negative(file: Path, run: Run) -> None:
@@ -192,6 +201,18 @@ def _report_scores(evidence: Path, scores: Scores, candidates: Mapping[str, Cand
         notify(
             f"note: {many(unused, 'list')} of scores are of documents that the run does not have"
         )
+
+
+def _tuning_fields(tuning: Tuning, names: Sequence[str], measure_name: str) -> dict[str, object]:
+    """Return what --json prints of the weights."""
+    folds = []
+    for number, queries in enumerate(tuning.folds):
+        others, this = tuning.means(number)
+        weights = dict(zip(names, tuning.chosen_weights(number), strict=True))
+        folds.append(
+            {"queries": list(queries), "weights": weights, "other_folds": others, "this_fold": this}
+        )
+    return {"measure": measure_name, "folds": folds}
 
 
 def _weight_names(runs: Sequence[Path], segments: int) -> list[str]:
