@@ -142,6 +142,7 @@ MAY_IMPORT = {
         "hub",
         "pairs",
         "device",
+        "text",
         "train",
         "serve",
     },

@@ -98,6 +98,15 @@ def test_marks_of_words_that_the_analyzer_changes() -> None:
         assert snippet.marks == ((0, 5), (16, 21))
 
 
+def test_marks_of_pairs_of_characters() -> None:
+    """A term of two characters marks both; a character of it alone is not marked."""
+    text = "大東京の東。iPhone東京"
+    overlap = TermIndex(Weighted(analyzer("cjk"))).overlap("東京")
+    marks = overlap.snippet(Segment("d", 0, len(text), text)).marks
+    assert [text[a:b] for a, b in marks] == ["東", "京", "東", "京"]
+    assert marks[0][0] == 1
+
+
 def test_threads_share_an_index() -> None:
     """Many threads get the scores that one thread gets, while tokens are added and dropped."""
     store = STORES[0]

@@ -65,9 +65,11 @@ def command() -> None:
 @format_option
 @option(
     "--analyzer",
-    type=click.Choice(["english", "porter", "plain", "wordpiece", "porter+wordpiece"]),
+    metavar="NAME",
     default=defaults.ANALYZER,
-    help="How the text of documents and queries is split into terms.",
+    help="How the text of documents and queries is split into terms: english, porter, plain, "
+    "wordpiece, porter+wordpiece, cjk (Chinese, Japanese, Korean), or a language such as "
+    "german; an unknown name lists them all.",
 )
 @option(
     "--vocabulary",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace as replaced
 from functools import partial
@@ -10,11 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.console import counted, notify, progress, report_intake
+from birchbark import defaults
+from birchbark.cli.console import Advance, counted, notify, progress, report_intake
 from birchbark.cli.index_attach import report_vectors
 from birchbark.cli.options import PATH
 from birchbark.errors import InputError
 from birchbark.show.many import many
+
+LANGUAGE_SAMPLE = 40  # documents of which the language is recognised
 
 if TYPE_CHECKING:
     from birchbark.collection.intake import Intake
@@ -86,17 +90,51 @@ def build_from(
     from birchbark.pipeline.folder_index import build_folder_index
 
     schema = schema or Schema()
-    with progress("indexing") as advance:
+
+    def build(advance: Advance) -> Index:
         if collection_format(str(collection), format_name) != "folder":
             documents = counted(read_collection(collection, intake, format_name), advance)
             return build_index(documents, directory, schema, replace=replace, shards=shards)
         folder, strict = str(Path(collection).resolve()), intake.skip_bad is False
         source = FolderSource(folder, intake.include, intake.exclude, intake.encoding, strict)
-        schema = replaced(schema, keywords=tuple(dict.fromkeys([*KEYWORDS, *schema.keywords])))
-        watch = partial(counted, advance=advance)
+        keywords = tuple(dict.fromkeys([*KEYWORDS, *schema.keywords]))
+        of_files, watch = replaced(schema, keywords=keywords), partial(counted, advance=advance)
         return build_folder_index(
-            source, directory, schema, intake, watch, replace=replace, shards=shards
+            source, directory, of_files, intake, watch, replace=replace, shards=shards
         )
+
+    with progress("indexing") as advance:
+        index = build(advance)
+    _report_language(index)
+    return index
+
+
+def _report_language(index: Index) -> None:
+    """Say so if most of a sample of documents are in another language than the default models read.
+
+    Nothing is said if the languages cannot be recognised: without the extra `files`, or in short
+    texts.
+    """
+    from birchbark.collection.files.language import language_of
+    from birchbark.text.languages import LANGUAGES
+
+    step = max(1, len(index) // LANGUAGE_SAMPLE)
+    numbers = ((part, n) for part in index.parts for n in range(0, len(part.doc_ids), step))
+    documents = index.documents([part.doc_ids[n] for part, n in numbers])
+    languages = Counter(filter(None, (language_of(d.contents) for d in documents)))
+    recognised = languages.total()
+    for language, count in languages.most_common(1):
+        if language != "en" and count > recognised / 2 and recognised >= len(documents) / 2:
+            notify(
+                f"note: most documents are in another language than English ({language}). The "
+                "default models read English; with other languages BM25 alone (--first-stage-only) "
+                "or a multilingual --model may rank better"
+            )
+            if index.analyzer.name == defaults.ANALYZER:
+                notify(
+                    f"note: the analyzer {defaults.ANALYZER} is for English words; --analyzer has "
+                    f"others for {len(LANGUAGES)} languages, Chinese, Japanese and Korean"
+                )
 
 
 def sync_and_report(index: Path, folder: Path | None = None) -> None:

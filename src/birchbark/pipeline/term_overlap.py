@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from threading import Lock
 
 import numpy as np
@@ -103,15 +104,24 @@ class TermOverlap:
     def marks(self, text: str) -> tuple[tuple[int, int], ...]:
         """Return where the words of the query are in the text, as (start, end), in order."""
         in_text = words(text)
-        tokens = {word: set(self._index.analyzer.tokens(word)) for word in in_text}
-        matching = self._index.matching(tokens.values(), self._weights).keys()
-        marks, at = [], 0
+        spans, at = [], 0
         for word in in_text:
             begin = text.index(word, at)
             at = begin + len(word)
-            if tokens[word] & matching:
-                marks.append((begin, at))
-        return tuple(marks)
+            spans.append((begin, at))
+        split = self._index.analyzer.tokens
+        tokens = [set(split(word)) for word in in_text]
+        across = [set[str]() for _ in spans[1:]]  # tokens of each word and the next one together
+        if self._index.analyzer.across:
+            for n, ((begin, end), (next_begin, next_end)) in enumerate(pairwise(spans)):
+                if end == next_begin:
+                    across[n] = set(split(text[begin:next_end]))
+        matching = self._index.matching([*tokens, *across], self._weights).keys()
+        marked = {n for n, of_word in enumerate(tokens) if of_word & matching}
+        for n, of_both in enumerate(across):
+            if of_both & matching:
+                marked |= {n, n + 1}
+        return tuple(spans[n] for n in sorted(marked))
 
     def _score(self, tokens: Iterable[str], matching: Mapping[str, list[str]]) -> float:
         terms = {term for token in tokens for term in matching[token]}

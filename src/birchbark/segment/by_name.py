@@ -56,4 +56,5 @@ def segmenter_name(segmenter: Segmenter) -> str | None:
 
 def splitter_version(segmenter: Segmenter) -> str:
     """Return the version of the sentence splitter if `segmenter` uses it, otherwise ''."""
-    return f"nupunkt {version('nupunkt')}, lines of code" if segmenter is sentences else ""
+    split_by = f"nupunkt {version('nupunkt')}, lines of code, all scripts"
+    return split_by if segmenter is sentences else ""

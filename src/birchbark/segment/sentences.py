@@ -1,9 +1,10 @@
 """How is a document split into sentences?
 
-The library nupunkt finds the boundaries. It takes quadratic time for long runs of line breaks or
-full stops, so text is first split at blank lines and list items, then into stretches of at most
-8,000 characters. Source code, tables and lists without full stops are no sentences: where nupunkt
-finds a long one in them, it is split into chunks of lines.
+The library nupunkt finds the boundaries; a stop of another script, such as 。 or ।, always ends a
+sentence. nupunkt takes quadratic time for long runs of line breaks or full stops, so text is first
+split at blank lines and list items, then into stretches of at most 8,000 characters. Source code,
+tables and lists without full stops are no sentences: where nupunkt finds a long one in them, it is
+split into chunks of lines.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ _BLOCK_END = re.compile(
 _SYMBOL = re.compile(r"""[^\w\s.,;:!?'"()-]|_""")  # rare in prose
 MAX_SYMBOLS = 0.04  # of the characters of prose other than white space
 _LAID_OUT = re.compile(r"[ \t]|\S.* {3,}\S|\S.*\t")  # a line that is indented or has columns
+_SCRIPT_STOP = re.compile(
+    r"[。｡！？।॥۔؟։።፧៕။]+[」』）】》〉”’\"')\]]*"  # Chinese, Japanese, Indic, Arabic, Armenian, …
+)
 _STOPS = re.compile(rf"""[.!?…)\]}}"'*]{{{LONG_RUN},}}""")
 
 
@@ -69,12 +73,22 @@ def _block_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
             (begin + start, begin + finish)
             for start, finish in _punkt().span_tokenize(_STOPS.sub(_hyphenated, text[begin:stop]))
         ]
+        if _SCRIPT_STOP.search(text, begin, stop):
+            spans = [part for span in spans for part in _split_at_script_stops(text, *span)]
         spans = [span for span in (_stripped(text, *span) for span in spans) if span[0] < span[1]]
         if stop < end and len(spans) > 1:
             stop = spans.pop()[0]
         for span in spans:
             yield from [span] if _is_prose(text, *span) else _chunks(text, *span)
         begin = stop
+
+
+def _split_at_script_stops(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of the parts of a span that end with a stop of another script."""
+    for stop in _SCRIPT_STOP.finditer(text, start, end):
+        yield start, stop.end()
+        start = stop.end()
+    yield start, end
 
 
 def _is_prose(text: str, start: int, end: int) -> bool:

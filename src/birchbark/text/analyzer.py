@@ -4,6 +4,8 @@ plain             lowercases
 porter            lowercases, applies the Porter stemmer
 english           removes possessive 's, lowercases, removes Lucene's 33 stop words, applies the
                   Porter stemmer (Lucene's EnglishAnalyzer, Anserini's default)
+german, french, … lowercases, applies the Snowball stemmer of the language (see LANGUAGES)
+cjk               pairs of neighbouring characters, for Chinese, Japanese and Korean
 wordpiece         splits words into the WordPiece tokens of a BERT vocabulary
 porter+wordpiece  applies the Porter stemmer, then splits stems into WordPiece tokens
 """
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from birchbark.errors import InputError
+from birchbark.text.languages import LANGUAGES, character_pairs, same_width, stemmed
 from birchbark.text.stop_words import LUCENE
 from birchbark.text.wordpiece import WordPieces
 from birchbark.text.words import words
@@ -28,13 +31,15 @@ class Analyzer:
 
     name: the name of the analyzer. tokens: text → tokens. normalise: token → terms; depends only on
     the token, so callers may cache the result. unknown: whether a token has no terms because it is
-    not in the vocabulary, rather than, for example, because it is a stop word.
+    not in the vocabulary, rather than, for example, because it is a stop word. across: whether a
+    token may consist of two words (by `words`) that follow each other without a gap.
     """
 
     name: str
     tokens: Callable[[str], list[str]]
     normalise: Callable[[str], tuple[str, ...]]
     unknown: Callable[[str], bool] = lambda token: False
+    across: bool = False
 
     def terms(self, text: str) -> list[str]:
         """Return the index terms of `text`, in order, including repetitions."""
@@ -54,6 +59,11 @@ def analyzer(name: str, vocabulary: Sequence[str] | None = None) -> Analyzer:
             f"analyzer {name} takes {'a' if name in WORDPIECE else 'no'} vocabulary",
             remedy=f"pass the vocabulary of a BERT model to {' and '.join(WORDPIECE)} only",
         )
+    if name == CJK:
+        return Analyzer(name, character_pairs, _plain_of_same_width, across=True)
+    if name in LANGUAGES:
+        term = stemmed(name)
+        return Analyzer(name, words, lambda token: tuple(filter(None, map(term, _chunks(token)))))
     if vocabulary is None:
         return Analyzer(name, words, NORMALISERS[name])
     wordpiece = WordPieces(vocabulary, WORDPIECE[name])
@@ -67,10 +77,17 @@ def keyword() -> Analyzer:
 
 def plain(token: str) -> tuple[str, ...]:
     """Lowercase; split tokens of more than 255 characters into terms of 255, as in Lucene."""
-    lowered = token.lower()
-    if len(lowered) <= MAX_TERM_LENGTH:
-        return (lowered,)
-    return tuple(lowered[i : i + MAX_TERM_LENGTH] for i in range(0, len(lowered), MAX_TERM_LENGTH))
+    return _chunks(token.lower())
+
+
+def _chunks(token: str) -> tuple[str, ...]:
+    if len(token) <= MAX_TERM_LENGTH:
+        return (token,)
+    return tuple(token[i : i + MAX_TERM_LENGTH] for i in range(0, len(token), MAX_TERM_LENGTH))
+
+
+def _plain_of_same_width(token: str) -> tuple[str, ...]:
+    return plain(same_width(token))
 
 
 def porter(token: str) -> tuple[str, ...]:
@@ -102,4 +119,5 @@ def _stemmer() -> Callable[[str], str]:
 
 
 WORDPIECE: dict[str, Callable[[str], str]] = {"wordpiece": str, "porter+wordpiece": stem}
-NAMES = (*NORMALISERS, *WORDPIECE)
+CJK = "cjk"
+NAMES = (*NORMALISERS, *WORDPIECE, CJK, *LANGUAGES)

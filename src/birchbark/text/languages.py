@@ -1,0 +1,83 @@
+"""How are words of languages other than English turned into terms?
+
+By a Snowball stemmer of that language; Chinese, Japanese and Korean, whose words are not separated
+or have many endings, by pairs of neighbouring characters, as in Lucene's CJKAnalyzer. No stop words
+are left out: BM25 gives frequent words little weight.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+from unicodedata import normalize
+
+from birchbark.text.words import words
+
+LANGUAGES = tuple(
+    (
+        "arabic armenian basque catalan czech danish dutch esperanto estonian finnish french "
+        "german greek hindi hungarian indonesian irish italian lithuanian nepali norwegian persian "
+        "polish portuguese romanian russian serbian sesotho spanish swedish tamil turkish yiddish"
+    ).split()
+)
+_CATALAN_ELISION = re.compile(r"[dlmnst]'(?=.)")
+
+
+def stemmed(language: str) -> Callable[[str], str]:
+    """Return the function that maps a word to its stem in lower case.
+
+    language: one of LANGUAGES. An elided article ("l'avion") is removed, with either apostrophe.
+    """
+    stem = _stemmer(language)
+
+    def term(word: str) -> str:
+        lowered = _lower(word, language).replace("’", "'")
+        if language == "catalan":
+            lowered = _CATALAN_ELISION.sub("", lowered, count=1)
+        return stem(lowered)
+
+    return term
+
+
+def _lower(word: str, language: str) -> str:
+    if language == "turkish":  # I and ı, İ and i are pairs
+        word = word.replace("I", "ı").replace("İ", "i")
+    return word.lower()
+
+
+@cache
+def _stemmer(language: str) -> Callable[[str], str]:
+    from Stemmer import Stemmer
+
+    # A cache (its size is 0 here) would cost more than it saves: each token is stemmed only once.
+    return Stemmer(language, 0).stemWord  # type: ignore[no-any-return]
+
+
+def character_pairs(text: str) -> list[str]:
+    """Return the pairs of neighbouring Chinese, Japanese and Korean characters, and other words.
+
+    A character without such a neighbour is a token by itself.
+    """
+    tokens: list[str] = []
+    done = 0
+    for run in _cjk().finditer(text):
+        tokens += words(text[done : run.start()])
+        characters = run.group()
+        tokens += [characters[i : i + 2] for i in range(max(1, len(characters) - 1))]
+        done = run.end()
+    return tokens + words(text[done:])
+
+
+def same_width(token: str) -> str:
+    """Return the token with full-width Latin and half-width katakana in their usual forms."""
+    return token if token.isascii() else normalize("NFKC", token)
+
+
+@cache
+def _cjk() -> Any:
+    """Return a pattern that matches runs of these characters; it is compiled by the first call."""
+    import regex
+
+    return regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}ー]+")
