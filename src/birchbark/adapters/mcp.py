@@ -105,7 +105,11 @@ def make_server(searcher: Searcher, name: str, budget: float | None = None) -> M
         top: Annotated[int, Field(ge=1, le=MAX_TOP, description="Number of documents.")] = 5,
         filters: Annotated[
             dict[str, str] | None,
-            Field(description="Field → value that documents must have; docs/* for a beginning."),
+            Field(
+                description="Field → filter that documents must meet: a value; docs/* for a "
+                "beginning; pdf|html for any of several; 2024-03..2024-05 for a range; !code for "
+                "none."
+            ),
         ] = None,
     ) -> Found:
         """Find the documents that answer a query, with the sentences that say most about it."""

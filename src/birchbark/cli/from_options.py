@@ -79,8 +79,8 @@ def first_stage(
 ) -> FirstStage:
     """Return the FirstStage that the options describe."""
     from birchbark.retrieve.bm25 import BM25
+    from birchbark.retrieve.filters import parse_filters
     from birchbark.retrieve.first_stage import FirstStage
-    from birchbark.retrieve.match import parse_filters
     from birchbark.retrieve.rm3 import RM3
     from birchbark.retrieve.tfidf import TfIdf
 

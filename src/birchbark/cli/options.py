@@ -149,9 +149,10 @@ _retrieval_options = option_group(
         "filters",
         multiple=True,
         metavar="FIELD=VALUE",
-        help="Search only documents with this value of a field; 'path=docs/*' stands for all "
-        "values that begin with docs/. Folders have the fields path, folder, type, language and "
-        "modified; other fields need --keyword when they are indexed. Repeat to require several.",
+        help="Search only documents with this value of a field. 'path=docs/*': all values that "
+        "begin with docs/. 'type=pdf|html': any of several. 'modified=2024-03..2024-05': a range. "
+        "'type=!code': none. Folders have the fields path, folder, type, language and modified; "
+        "other fields need --keyword when they are indexed. Repeat for several fields.",
     ),
     title="First stage",
 )

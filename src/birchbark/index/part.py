@@ -65,6 +65,14 @@ class PackedLists:
         return sizes, Postings(docs, tfs)
 
 
+def as_number(text: str) -> float:
+    """Return the number that a text is, NaN if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
 class PartField:
     """One indexed field of one part.
 
@@ -80,6 +88,7 @@ class PartField:
         self.lengths = part.lengths[number]
         self._last_find: tuple[tuple[str, ...], NDArray[np.int64]] = ((), np.zeros(0, np.int64))
         self._live_sizes: dict[int, int] = {}  # term number → its number of live documents
+        self._values: NDArray[np.float64] | None = None
 
     @property
     def part(self) -> Part:
@@ -142,6 +151,34 @@ class PartField:
         begin = bisect_left(numbers, wanted, key=start)
         end = bisect_right(numbers, wanted, key=start)
         return self.read_lists(begin, end)[1].docs
+
+    def documents_between(self, low: str, high: str) -> NDArray[np.uint32]:
+        """Return the numbers of the documents with a term from `low` to `high`, in any order.
+
+        Both are included; an empty string is no limit. A term that is a number is compared as a
+        number if the limits are numbers, any other as text, and with `high` only as far as `high`
+        goes. Deleted documents are included.
+        """
+        terms, numbers = self.part.terms, range(self.first_term, self.end_term)
+        first, last = (limit.encode("utf-8", "surrogatepass") for limit in (low, high))
+        begin = bisect_left(numbers, first, key=terms.raw)
+        end = len(numbers)
+        if high:
+            end = bisect_right(numbers, last, key=lambda number: terms.raw(number)[: len(last)])
+        chosen = np.zeros(len(numbers), bool)
+        chosen[begin:end] = True
+        lowest, highest = as_number(low or "-inf"), as_number(high or "inf")
+        if not (np.isnan(lowest) or np.isnan(highest)):
+            values = self._numbers()
+            chosen = np.where(np.isnan(values), chosen, (values >= lowest) & (values <= highest))
+        found = self.first_term + np.flatnonzero(chosen)
+        return self.part.postings.take(found)[1].docs
+
+    def _numbers(self) -> NDArray[np.float64]:
+        """Return the value of each term, NaN for one that is not a number; computed once."""
+        if self._values is None:
+            self._values = np.array([*map(as_number, self.terms())], np.float64)
+        return self._values
 
     def list_sizes(self) -> NDArray[np.int64]:
         """Return the number of postings of each term, including deleted documents."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from birchbark.records import Document
+from birchbark.retrieve.filters import filter_of
 
 MAX_VALUES = 12  # of a field
 DATE = re.compile(r"(\d{4})-\d\d")
@@ -19,8 +20,8 @@ class Facet:
 
     Attributes:
         field: The name of the field.
-        values: Filter and count, most frequent first. The filter is a value, or, for dates, a year
-            and `*`, so that it selects all dates of the year. At most twelve.
+        values: Filter (see retrieve/filters.py) and count, most frequent first; for dates, of all
+            dates of a year. At most twelve.
         others: Number of further values, which fewer documents have.
     """
 
@@ -48,4 +49,4 @@ def count_facets(documents: Sequence[Document], keywords: Iterable[str]) -> list
 def _as_filter(value: str) -> str:
     """Return the filter that selects a value, or the year of a date."""
     date = DATE.match(value)
-    return f"{date[1]}*" if date else value
+    return f"{date[1]}*" if date else filter_of(value)

@@ -152,8 +152,9 @@ class Searcher:
             rankers: One or more stages to use instead of `Searcher.rankers`; None for the first
                 stage alone. If they are derived from `Searcher.rankers` by `dataclasses.replace`,
                 cached documents and scores are used again. Defaults to `...`: `Searcher.rankers`.
-            filters: Values that fields of all hits must have, in addition to the filters of the
-                first stage. Defaults to None: no further filters.
+            filters: Keyword field → filter that all hits must meet, such as `pdf|html` or
+                `2024-03..2024-05` (see `FirstStage`), in addition to the filters of the first
+                stage. Defaults to None: no further filters.
             candidates: `nearest` for the documents whose stored vectors are nearest to the query's;
                 `terms` to save time where vectors would find half of the candidates: the first
                 stage alone finds them, and the answer is not exact. Defaults to None: by terms and

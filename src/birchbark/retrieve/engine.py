@@ -88,10 +88,10 @@ class IndexEngine:
         """Return this engine with additional filters.
 
         Args:
-            filters: Keyword field → value that a candidate must have.
+            filters: Keyword field → filter, see `FirstStage`.
 
         Raises:
-            InputError: If the engine already filters one of these fields by another value.
+            InputError: If the engine already has another filter of one of these fields.
         """
         return IndexEngine(self.index, self.stage.filtered(filters))
 

@@ -40,9 +40,10 @@ class FirstStage:
         fields: Indexed field → weight, 0 or more. Default `{"contents": 1.0}`.
         field_models: Field → weighting model, for fields that do not use `model`. Default: empty.
         match: How many terms of the original query a candidate contains. Default `OR`.
-        filters: Keyword field → value that a candidate must have; `docs/*` stands for all values
-            that begin with `docs/`. Statistics such as document
-            frequencies are still those of all documents. Default: empty.
+        filters: Keyword field → filter that a candidate must meet: a value, `docs/*` for all that
+            begin with `docs/`, `pdf|html` for any of several, `2024-03..2024-05` for a range (of
+            numbers or of text), `!code` for none. Statistics such as document frequencies are still
+            those of all documents. Default: empty.
         expansion: `RM3` settings to expand each query with terms from the first field of the best
             documents; None for no expansion. Default None.
     """
@@ -65,10 +66,10 @@ class FirstStage:
         """Return this stage with additional filters.
 
         Args:
-            filters: Keyword field → value that a candidate must have.
+            filters: Keyword field → filter.
 
         Raises:
-            InputError: If the stage already filters one of these fields by another value.
+            InputError: If the stage already has another filter of one of these fields.
         """
         for name in self.filters.keys() & filters.keys():
             if self.filters[name] != filters[name]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from birchbark.errors import InputError, require_at_least
 from birchbark.index.index import Index
 from birchbark.index.part import Part
+from birchbark.retrieve.filters import Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,8 @@ class Selection:
     """Which documents are candidates for one query.
 
     match: how many of `terms` a candidate contains. terms: the distinct terms of the query.
-    filters: keyword field → value that a candidate must have, or, before a final `*`, how its value
-    must begin. allowed: name of a part → which of
-    its documents may be candidates, bool (documents,); None if all may.
+    filters: keyword field → filter (see filters.py). allowed: name of a part → which of its
+    documents may be candidates, bool (documents,); None if all may.
     """
 
     match: Match
@@ -67,7 +67,7 @@ class Selection:
         """Return which documents of `part` are deleted, filtered out or not allowed.
 
         The result is bool (documents,), or empty if no document is excluded. Raises InputError for
-        a filter on a field that is not a keyword field.
+        a malformed filter, and for one on a field that is not a keyword field.
         """
         excluded = np.zeros(0, bool) if part.deleted is None else part.deleted
         if self.allowed is not None:
@@ -75,24 +75,9 @@ class Selection:
             excluded = others | excluded if len(excluded) else others
         for name, value in self.filters.items():
             field = part.fields[index.filter_number(name)]
-            others = np.ones(part.documents, bool)
-            if value.endswith("*"):
-                others[field.documents_with_prefix(value[:-1])] = False
-            elif (postings := field.postings(value)) is not None:
-                others[postings.docs] = False
+            others = ~Filter.parse(value).allowed(field)
             excluded = others | excluded if len(excluded) else others
         return excluded
-
-
-def parse_filters(filters: Iterable[str]) -> dict[str, str]:
-    """Parse texts of the form FIELD=VALUE into field → value; InputError for another form."""
-    values = {}
-    for text in filters:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise InputError("not a filter", found=text, wanted="FIELD=VALUE")
-        values[name] = value
-    return values
 
 
 def parse_match(text: str) -> Match:

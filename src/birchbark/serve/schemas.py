@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 
 from birchbark import defaults
 from birchbark.records import DOC_ID_NAMES, TEXT_NAMES
-from birchbark.retrieve.match import parse_filters
+from birchbark.retrieve.filters import parse_filters
 from birchbark.serve.limits import (
     MAX_DEPTH,
     MAX_DOCUMENTS,
@@ -96,8 +96,8 @@ class SearchRequest(StrictRequest):
     )
     filters: dict[str, LimitedText] = Field(
         default_factory=dict,
-        description="Values that fields of all hits must have; docs/* stands for all values that "
-        "begin with docs/.",
+        description="Filters of fields that all hits must meet: a value; docs/* for all that begin "
+        "with docs/; pdf|html for any of several; 2024-03..2024-05 for a range; !code for none.",
     )
 
 
@@ -113,7 +113,7 @@ class SearchParameters(StrictRequest):
     filter: list[LimitedText] = Field(
         default_factory=list,
         max_length=MAX_FILTERS,
-        description="FIELD=VALUE that all hits must have; repeat for several.",
+        description="FIELD=FILTER that all hits must meet; repeat for several fields.",
     )
 
     def as_request(self) -> SearchRequest:

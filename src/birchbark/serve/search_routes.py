@@ -15,7 +15,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from birchbark.errors import BirchbarkError, InputError
 from birchbark.records import Document
-from birchbark.retrieve.match import parse_filters
+from birchbark.retrieve.filters import parse_filters
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.error_responses import ERROR_STATUSES, error_message
 from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS

@@ -1,0 +1,101 @@
+"""Which documents does a filter on a keyword field allow?
+
+A filter is a line of text:
+
+pdf               documents with this value; docs/* for all values that begin with docs/
+pdf|html          with any of several
+2024-03..2024-05  with a value from one to another, both included; either can be missing
+!code             with none of these, or with no value
+"a|b"             a value in quotation marks is taken as it is; "" is a quotation mark in it
+
+In a range, numbers are compared as numbers, everything else as text, of which the upper end need be
+only the beginning: 2024-03..2024-05 includes 2024-05-31.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.errors import InputError
+from birchbark.index.part import PartField
+
+_PART = re.compile(r'"(?:[^"]|"")*"(?=\||$)|[^|]+')
+_SYNTAX = re.compile(r'^[!"]|\||\.\.|\*$')
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter that has been parsed.
+
+    Attributes:
+        values: Values, of which a document must have one.
+        beginnings: Beginnings of such values.
+        ranges: Lowest and highest of such values; an empty string for no limit.
+        negated: Whether a document must have none of them instead.
+    """
+
+    values: tuple[str, ...] = ()
+    beginnings: tuple[str, ...] = ()
+    ranges: tuple[tuple[str, str], ...] = ()
+    negated: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Filter:
+        """Parse a filter; InputError for an empty one, or a malformed alternative or range."""
+        negated = text.startswith("!")
+        listed = text.removeprefix("!")
+        parts = _PART.findall(listed)
+        if not parts or "|".join(parts) != listed:
+            raise InputError("not a filter", found=text, wanted="VALUE, or values joined by |")
+        values, beginnings, ranges = [], [], []
+        for part in parts:
+            low, dots, high = part.partition("..")
+            if part.startswith('"') and part.endswith('"') and len(part) > 1:
+                values.append(part[1:-1].replace('""', '"'))
+            elif dots and (low or high):
+                ranges.append((low, high))
+            elif part.endswith("*"):
+                beginnings.append(part[:-1])
+            else:
+                values.append(part)
+        return cls(tuple(values), tuple(beginnings), tuple(ranges), negated)
+
+    def allowed(self, field: PartField) -> NDArray[np.bool_]:
+        """Return which documents of a part the filter allows, bool (documents,), also deleted."""
+        lists = [p.docs for value in self.values if (p := field.postings(value)) is not None]
+        lists += [field.documents_with_prefix(beginning) for beginning in self.beginnings]
+        lists += [field.documents_between(low, high) for low, high in self.ranges]
+        allowed = np.full(field.part.documents, self.negated)
+        for documents in lists:
+            allowed[documents] = not self.negated
+        return allowed
+
+
+def filter_of(value: str) -> str:
+    """Return the filter that allows exactly the documents with this value."""
+    return '"' + value.replace('"', '""') + '"' if _SYNTAX.search(value) else value
+
+
+def parse_filters(filters: Iterable[str]) -> dict[str, str]:
+    """Parse texts of the form FIELD=FILTER into field → filter.
+
+    Raises InputError for another form, and for two filters of one field.
+    """
+    found: dict[str, str] = {}
+    for text in filters:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise InputError("not a filter", found=text, wanted="FIELD=VALUE")
+        Filter.parse(value)
+        if found.setdefault(name, value) != value:
+            raise InputError(
+                f"two filters of the field {name}",
+                found=f"{found[name]} and {value}",
+                remedy=f"for either of them, {name}={found[name]}|{value}",
+            )
+    return found

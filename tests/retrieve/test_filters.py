@@ -1,0 +1,139 @@
+"""Does a filter allow exactly the documents that its text says?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from birchbark.errors import InputError
+from birchbark.index.build_index import Schema, build_index
+from birchbark.index.index import Index
+from birchbark.pipeline.searcher import Searcher
+from birchbark.records import Document
+from birchbark.retrieve.filters import Filter, filter_of, parse_filters
+from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.retrieve.match import ALL
+from birchbark.retrieve.vector_search import filter_masks
+
+VALUES = (
+    "pdf html a|b !pdf docs/a docs/b/c 2023-12-31 2024-01-05 2024-03 2024-03-09 2024-12-01 7 07.0 "
+    '12 -3 1e3 2024 x..y star* "quoted" é 日本 nan'
+).split()
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """A document per value, named after it, and one without a value, in several parts."""
+    documents = [Document(value, {"text": "bee", "kind": value}) for value in VALUES]
+    documents.append(Document("none", {"text": "bee"}))
+    folder = tmp_path_factory.mktemp("filters") / "i"
+    return build_index(documents, folder, Schema(keywords=["kind"]), part_tokens=6)
+
+
+def found(index: Index, text: str) -> set[str]:
+    """Return the documents that a search with the filter finds."""
+    stage = FirstStage(filters={"kind": text}, match=ALL)
+    return set(rank_query(index, "bee", stage).doc_ids)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("pdf", {"pdf"}),
+        ("pdf|html", {"pdf", "html"}),
+        ("docs/*", {"docs/a", "docs/b/c"}),
+        ("docs/*|html|missing", {"docs/a", "docs/b/c", "html"}),
+        ("2024-01..2024-03", {"2024-01-05", "2024-03", "2024-03-09"}),
+        ("2024-03-02..2024-12", {"2024-03-09", "2024-12-01"}),
+        ("7..12", {"7", "07.0", "12"}),
+        ("..6", {"-3", "2023-12-31", "2024-01-05", "2024-03", "2024-03-09", "2024-12-01", "!pdf"}
+         | {'"quoted"'}),
+        ("1000..", {"1e3", "2024", "2023-12-31", "2024-01-05", "2024-03", "2024-03-09"}
+         | {"2024-12-01", "pdf", "html", "a|b", "docs/a", "docs/b/c", "x..y", "star*", "é", "日本"}
+         | {"nan"}),
+        ('"a|b"', {"a|b"}),
+        ('"!pdf"', {"!pdf"}),
+        ('"x..y"|"star*"', {"x..y", "star*"}),
+        ('"""quoted"""', {'"quoted"'}),
+        ("é..", {"é", "日本"}),
+    ],
+)  # fmt: skip
+def test_filters(index: Index, text: str, expected: set[str]) -> None:
+    """Values, beginnings, ranges of numbers and of text; negated, all others."""
+    assert found(index, text) == expected
+    assert found(index, f"!{text}") == {*VALUES, "none"} - expected
+
+
+def allows(text: str, value: str) -> bool:
+    """Return what the documentation says of a single value or range."""
+    low, dots, high = text.partition("..")
+    if not dots:
+        return value == text
+    try:
+        numbers = [float(limit) for limit in (low, high) if limit]
+        number = float(value)
+        if not any(x != x for x in [*numbers, number]):
+            return (not low or float(low) <= number) and (not high or number <= float(high))
+    except ValueError:
+        pass
+    as_bytes = value.encode()
+    return low.encode() <= as_bytes and (
+        not high or as_bytes[: len(high.encode())] <= high.encode()
+    )
+
+
+LIMIT = st.sampled_from(["", "2", "2024", "2024-03", "7", "-5", "12.5", "a", "d", "docs", "é"])
+RANGE = st.tuples(LIMIT, LIMIT).filter(any).map("..".join)
+PLAIN = st.sampled_from([value for value in VALUES if filter_of(value) == value])
+LISTS = st.lists(RANGE | PLAIN, min_size=1, max_size=4)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(parts=LISTS, negated=st.booleans())
+def test_filters_equal_brute_force(index: Index, parts: list[str], negated: bool) -> None:
+    """Any alternatives, with the masks that vector search uses as well."""
+    text = "!" * negated + "|".join(parts)
+    expected = {value for value in VALUES if any(allows(part, value) for part in parts)}
+    expected = {*VALUES, "none"} - expected if negated else expected
+    assert found(index, text) == expected
+    masks = filter_masks(index, {"kind": text})
+    assert sum(int(mask.sum()) for mask in masks) == len(expected)
+
+
+@given(st.text(min_size=1))
+def test_every_value_has_a_filter(value: str) -> None:
+    """It is the value itself, in quotation marks where it could mean something else."""
+    assert Filter.parse(filter_of(value)) == Filter(values=(value,))
+
+
+@pytest.mark.parametrize("text", ["", "!", "|", "a|", "|a", "a||b"])
+def test_malformed_filters(index: Index, text: str) -> None:
+    """They are refused, by a search as well."""
+    with pytest.raises(InputError, match="not a filter"):
+        Filter.parse(text)
+    with pytest.raises(InputError, match="not a filter"):
+        rank_query(index, "bee", FirstStage(filters={"kind": text}))
+
+
+def test_filters_of_options() -> None:
+    """Two filters of one field would exclude each other."""
+    assert parse_filters(["a=b=c", "kind=pdf|html"]) == {"a": "b=c", "kind": "pdf|html"}
+    with pytest.raises(InputError, match=r"two filters of the field a.*a=b\|c"):
+        parse_filters(["a=b", "a=c"])
+    with pytest.raises(InputError, match="not a filter: expected FIELD=VALUE"):
+        parse_filters(["a"])
+
+
+def test_facets_are_filters(tmp_path: Path) -> None:
+    """Each facet narrows a search to as many candidates as it says."""
+    values = ["a|b", "a|b", "!x", "!x", "plain", '"q"', "y..z", "2024-01-02", "2024-05-06", "c*"]
+    documents = [Document(str(n), {"text": "bee", "kind": value}) for n, value in enumerate(values)]
+    build_index(documents, tmp_path / "i", Schema(keywords=["kind"]))
+    searcher = Searcher(tmp_path / "i", ())
+    (facet,) = searcher.facets("bee")
+    for text, count in facet.values:
+        hits = searcher.search("bee", 10, filters={"kind": text}).hits
+        assert len(hits) == count, text
