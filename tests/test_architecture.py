@@ -179,6 +179,7 @@ THIRD_PARTY = {
     "mcp": {"adapters"},
     "mteb": {"adapters"},
     "pandas": {"adapters"},
+    "pyarrow": {"collection"},
     "pyterrier": {"adapters"},
     "starlette": {"serve"},
     "pydantic": {"serve", "adapters"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import subprocess
 import sys
@@ -520,3 +521,19 @@ def test_a_folder_and_its_index_are_kept_in_step(here: Path) -> None:
     assert "include and exclude have no effect here" in stderr
     birchbark("index", "docs.jsonl", "--to", "j")
     assert "not built from a folder" in birchbark("index", "sync", "j", status=2)[1]
+
+
+def test_commands_and_options_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As docs/reference/cli.md says, in the shell."""
+
+    def completed(line: str) -> list[str]:
+        words = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+        environment = {**os.environ, **words, "_BIRCHBARK_COMPLETE": "bash_complete"}
+        script = "from birchbark.cli import main; import sys; sys.argv = ['birchbark']; main()"
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True
+        )
+        return [choice.partition(",")[2] for choice in done.stdout.splitlines()]
+
+    assert completed("birchbark ind") == ["index"]
+    assert "--json" in completed("birchbark evaluate --")

@@ -165,6 +165,7 @@ def build(
     wapo    the TREC Washington Post Collection, one object per line
     cord19  metadata.csv of CORD-19, with the full texts beside it
     car     TREC CAR's paragraphs; needs pip install 'birchbark[car]'
+    parquet a file or a folder of files; needs pip install 'birchbark[parquet]'
     pydocs  the documentation in this Python's standard library
     """
     from birchbark.artifact import refuse_existing

@@ -41,7 +41,10 @@ format_option = option(
     "--format",
     "format_name",
     type=click.Choice(
-        ["jsonl", "tsv", "trec", "folder", "beir", "pydocs", "nyt", "wapo", "cord19", "car"]
+        [
+            *("jsonl", "tsv", "trec", "folder", "beir", "pydocs", "nyt", "wapo", "cord19", "car"),
+            "parquet",
+        ]
     ),
     help="Format of the collection.  [default: detected from its name]",
 )

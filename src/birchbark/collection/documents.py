@@ -11,6 +11,7 @@ from birchbark.collection.intake import Intake
 from birchbark.collection.ir_datasets import dataset_id, read_documents
 from birchbark.collection.jsonl import read_jsonl
 from birchbark.collection.nyt import read_nyt
+from birchbark.collection.parquet import read_parquet
 from birchbark.collection.pydocs import read_pydocs, standard_library
 from birchbark.collection.trec import read_trec
 from birchbark.collection.trec_car import read_car
@@ -41,6 +42,7 @@ READERS: dict[str, Reader] = {
     "wapo": read_wapo,
     "cord19": read_cord19,
     "car": read_car,
+    "parquet": read_parquet,
 }
 MANY_FILES = ("folder", "trec", "nyt")  # formats whose files `Intake` can choose
 SUFFIXES = {
@@ -54,6 +56,7 @@ SUFFIXES = {
     ".tgz": "nyt",
     ".jl": "wapo",
     ".cbor": "car",
+    ".parquet": "parquet",
 }
 
 
@@ -69,13 +72,14 @@ def read_collection(
             standard library.
         intake: What to do with bad records. Default `Intake()`: raise the first one.
         format_name: `jsonl`, `tsv`, `trec`, `folder`, `beir`, `pydocs`, `nyt`, `wapo`,
-            `cord19` or `car`.
+            `cord19`, `car` or `parquet`.
             Default None: detect the format from the path.
 
     Raises:
         InputError: If the collection does not exist, its format is unknown, it contains a bad
             record that `intake` does not skip, or it contains no documents.
-        MissingPackageError: If `ir_datasets:ID` needs the package ir_datasets, or TREC CAR cbor2.
+        MissingPackageError: If `ir_datasets:ID` needs the package ir_datasets, TREC CAR
+            cbor2, or Parquet pyarrow.
     """
     collection = str(collection)
     intake = Intake() if intake is None else intake
