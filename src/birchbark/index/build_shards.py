@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ from typing import Any
 from birchbark.errors import ArtifactError, BirchbarkError, InputError
 from birchbark.index.shards import shard_number
 from birchbark.index.writer import IndexWriter
+from birchbark.processors import usable_processors
 from birchbark.records import Document
 
 BATCH = 500  # documents sent to a process together
@@ -27,7 +27,7 @@ def build_shards(documents: Iterable[Document], folders: Sequence[Path], part_to
     ArtifactError if a process ends early, such as for lack of memory.
     """
     context = multiprocessing.get_context("spawn")
-    count = min(len(folders), len(os.sched_getaffinity(0)))
+    count = min(len(folders), usable_processors())
     part_tokens = max(1, part_tokens // len(folders))  # of all shards together
     with ExitStack() as stack:
         workers = [_Worker(context, folders[n::count], part_tokens) for n in range(count)]

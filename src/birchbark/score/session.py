@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling, is_per_token
 from birchbark.errors import CheckpointError, InputError, require_at_least
+from birchbark.processors import usable_processors
 from birchbark.records import Ids
 from birchbark.score.batches import BATCH_TOKENS, equal_lengths
 from birchbark.score.channel_ranges import channel_maxima
@@ -52,7 +53,7 @@ class SessionFactory(Protocol):
 def default_threads() -> int:
     """Return OMP_NUM_THREADS, which batch systems set, or else the number of processors."""
     chosen = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
-    return int(chosen) if chosen.isdecimal() and int(chosen) else len(os.sched_getaffinity(0))
+    return int(chosen) if chosen.isdecimal() and int(chosen) else usable_processors()
 
 
 class OnnxSession:

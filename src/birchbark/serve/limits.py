@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 
 from birchbark import defaults
 from birchbark.errors import InputError
+from birchbark.processors import usable_processors
 
 MAX_QUERY_CHARACTERS = 2_000
 MAX_TEXT_CHARACTERS = 200_000  # per text to rank
@@ -34,7 +34,7 @@ class Limits:
 
     budget: float = defaults.BUDGET_SECONDS
     max_time: float = defaults.MAX_SECONDS
-    max_concurrent: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    max_concurrent: int = field(default_factory=usable_processors)
     max_requests: int = defaults.MAX_REQUESTS
     max_request_bytes: int = defaults.MAX_REQUEST_BYTES
 
