@@ -107,7 +107,6 @@ MAY_IMPORT = {
         "pipeline",
         "retrieve",
         "score",
-        "segment",
         "show",
         "text",
     },

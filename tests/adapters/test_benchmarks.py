@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from birchbark.collection.data_files import find_data_root
 from birchbark.collection.documents import read_collection
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
+from birchbark.combine.aggregate import Max, Mean
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.index.build_index import build_index
@@ -24,6 +26,7 @@ from birchbark.records import Document, Qrels, Query, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.score.load_scorer import load_scorer
+from birchbark.segment.paragraphs import paragraphs
 from conftest import DOCUMENTS
 
 QUERIES = [Query("1", "birch river"), Query("2", "bees"), Query("3", "zebra")]
@@ -118,6 +121,16 @@ def test_scifact(figures: Callable[..., list[float]], tmp_path: Path) -> None:
     assert figures(documents, queries, qrels, ()) == expected
 
 
+def test_as_many_candidates_as_the_ranker_reads(ranker: Ranker) -> None:
+    """The best documents are the same, however many are asked for."""
+    collection = MemoryCollection(ranker, FirstStage())
+    collection.index({"id": d.doc_id, **d.fields} for d in DOCUMENTS)
+    (one,) = collection.search({"1": "birch river"}, 1).values()
+    (all_found,) = collection.search({"1": "birch river"}, 100).values()
+    assert len(all_found) > 2
+    assert list(one.items()) == list(all_found.items())[:1]
+
+
 def test_beir_reranks_with_pair_scorer() -> None:
     """BEIR's `Rerank` takes a PairScorer as its model."""
     reranking = pytest.importorskip("beir.reranking")
@@ -145,10 +158,16 @@ def test_mteb_describes_the_models(ranker: Ranker, bert: Callable[..., Path]) ->
     assert BirchbarkSearch(ranker).mteb_model_meta.training_datasets is None
     assert BirchbarkSearch(bert(labels=1)).mteb_model_meta.training_datasets is None
     other = FirstStage(BM25(k1=1.2, b=0.75))
-    metas = [default, bm25, *(BirchbarkSearch(x).mteb_model_meta for x in (ranker, ranker))]
+    rankers = [ranker, ranker, *(replace(ranker, aggregation=x()) for x in (Mean, Max))]
+    rankers.append(replace(ranker, segmenter=paragraphs))
+    metas = [default, bm25, *(BirchbarkSearch(x).mteb_model_meta for x in rankers)]
     metas += [BirchbarkSearch((), other).mteb_model_meta]
     revisions = [meta.revision for meta in metas]
-    assert revisions[2] == revisions[3] and len(set(revisions)) == 4
+    assert revisions[2] == revisions[3]
+    assert len(set(revisions)) == len(revisions) - 1
+    embedding = BirchbarkSearch("birchbark-embedding-l6").mteb_model_meta
+    assert (embedding.model_type, embedding.license) == (["dense"], "apache-2.0")
+    assert BirchbarkSearch(bert(labels=1)).mteb_model_meta.license is None
 
 
 def test_mteb_reranks_given_candidates(ranker: Ranker) -> None:

@@ -67,6 +67,14 @@ def test_search(searcher: Searcher) -> None:
             assert text[sentence["start"] : sentence["end"]] == sentence["text"]
     boats = call(server, "search", query="canoe", filters={"kind": "boat"})
     assert [d["doc_id"] for d in boats["documents"]] == ["long"]
+    assert boats["notes"] == []
+    boats = call(server, "search", query="canoe", filters={"kind": ["boat", "a|b"]})
+    assert [d["doc_id"] for d in boats["documents"]] == ["long"]
+    nothing = call(server, "search", query="canoe", filters={"kind": "bo"})
+    assert nothing["documents"] == []
+    assert nothing["notes"] == [
+        "no document has kind=bo; there are: boat; for all that begin with it: kind=bo*"
+    ]
 
 
 def test_read(searcher: Searcher) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import builtins
+from contextlib import suppress
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -55,6 +58,41 @@ def test_all_files_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"empty: no file ends in \.parquet"):
         list(read_collection(tmp_path / "empty", format_name="parquet"))
+
+
+def test_types_that_json_lacks(tmp_path: Path) -> None:
+    """Nanoseconds, decimals, and dates in lists; a folder may be called like a file."""
+    table = pyarrow.table(
+        {
+            "id": ["a"],
+            "text": ["x"],
+            "at": pyarrow.array([1_700_000_000_123_456_789], pyarrow.timestamp("ns")),
+            "price": [Decimal("1.50")],
+            "days": [[date(2024, 5, 6)]],
+        }
+    )
+    (tmp_path / "x.parquet").mkdir()
+    parquet.write_table(table, tmp_path / "x.parquet" / "part-0.parquet")
+    (document,) = read_collection(tmp_path, format_name="parquet")
+    assert document.fields["at"] == "2023-11-14T22:13:20.123456"
+    assert document.fields["price"] == "1.50"
+    assert document.fields["days"] == '["2024-05-06"]'
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
+def test_flipped_bytes_are_damage_or_harmless(tmp_path: Path, compression: str) -> None:
+    """No other error than that of damaged files."""
+    rows = [{"id": str(n), "text": f"text {n} " * 20} for n in range(50)]
+    path = tmp_path / "docs.parquet"
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path, compression=compression)
+    raw = path.read_bytes()
+    random = Random(compression)
+    for _ in range(60):
+        flipped = bytearray(raw)
+        flipped[random.randrange(len(raw))] ^= 1 << random.randrange(8)
+        path.write_bytes(flipped)
+        with suppress(InputError):
+            list(read_collection(path, Intake(skip_bad=True)))
 
 
 def test_bad_rows(tmp_path: Path) -> None:

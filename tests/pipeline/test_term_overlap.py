@@ -99,12 +99,15 @@ def test_marks_of_words_that_the_analyzer_changes() -> None:
 
 
 def test_marks_of_pairs_of_characters() -> None:
-    """A term of two characters marks both; a character of it alone is not marked."""
-    text = "大東京の東。iPhone東京"
-    overlap = TermIndex(Weighted(analyzer("cjk"))).overlap("東京")
-    marks = overlap.snippet(Segment("d", 0, len(text), text)).marks
-    assert [text[a:b] for a, b in marks] == ["東", "京", "東", "京"]
-    assert marks[0][0] == 1
+    """A term of two characters marks both, or the words that they are in."""
+    overlap = TermIndex(Weighted(analyzer("cjk"))).overlap
+    text = "大きいです、とても大きい"
+    marks = overlap("きい").marks(text)
+    assert [text[a:b] for a, b in marks] == ["き", "い"] * 2
+    assert marks[0] == (1, 2)
+    text = "東京タワーは高い"
+    marks = overlap("タワー").marks(text)
+    assert [text[a:b] for a, b in marks] == ["タワー"]
 
 
 def test_threads_share_an_index() -> None:

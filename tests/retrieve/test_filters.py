@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
+from birchbark.index.part import is_above
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document
 from birchbark.retrieve.filters import Filter, filter_of, parse_filters
@@ -86,7 +87,11 @@ def allows(text: str, value: str) -> bool:
 
 
 LIMIT = st.sampled_from(["", "2", "2024", "2024-03", "7", "-5", "12.5", "a", "d", "docs", "é"])
-RANGE = st.tuples(LIMIT, LIMIT).filter(any).map("..".join)
+RANGE = (
+    st.tuples(LIMIT, LIMIT)
+    .filter(lambda limits: any(limits) and not (all(limits) and is_above(*limits)))
+    .map("..".join)
+)
 PLAIN = st.sampled_from([value for value in VALUES if filter_of(value) == value])
 LISTS = st.lists(RANGE | PLAIN, min_size=1, max_size=4)
 
@@ -109,7 +114,13 @@ def test_every_value_has_a_filter(value: str) -> None:
     assert Filter.parse(filter_of(value)) == Filter(values=(value,))
 
 
-@pytest.mark.parametrize("text", ["", "!", "|", "a|", "|a", "a||b"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "!", "|", "a|", "|a", "a||b", "a|!b", "!a|!b", '"a|b', '"a|b"*', '"a"..b', '"'),
+        *("2024..2023", "10..9", "2024-05..2024-04", "b..a"),
+    ],
+)
 def test_malformed_filters(index: Index, text: str) -> None:
     """They are refused, by a search as well."""
     with pytest.raises(InputError, match="not a filter"):
@@ -121,8 +132,14 @@ def test_malformed_filters(index: Index, text: str) -> None:
 def test_filters_of_options() -> None:
     """Two filters of one field would exclude each other."""
     assert parse_filters(["a=b=c", "kind=pdf|html"]) == {"a": "b=c", "kind": "pdf|html"}
-    with pytest.raises(InputError, match=r"two filters of the field a.*a=b\|c"):
+    with pytest.raises(InputError, match=r"two filters of the field a.*\(a=b\|c for both\)"):
         parse_filters(["a=b", "a=c"])
+    with pytest.raises(InputError, match=r"\(a=!b\|c for both\)"):
+        parse_filters(["a=!b", "a=!c"])
+    for one, other in (("a=1..", "a=..2"), ("a=!b", "a=c")):
+        with pytest.raises(InputError, match="two filters") as refused:
+            parse_filters([one, other])
+        assert "for both" not in str(refused.value)
     with pytest.raises(InputError, match="not a filter: expected FIELD=VALUE"):
         parse_filters(["a"])
 

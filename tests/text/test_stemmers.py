@@ -29,6 +29,7 @@ NAMES = st.sampled_from([*LANGUAGES, CJK])
         ("arabic", "الكتاب", "كتاب"),
         ("hindi", "किताबें", "किताब"),
         ("cjk", "東京タワー", "大東京"),
+        ("cjk", "犬は走る", "犬"),
         ("cjk", "ＡＢＣ", "abc"),
         ("cjk", "한국어", "한국"),
     ],
@@ -40,16 +41,13 @@ def test_forms_of_a_word_share_a_term(language: str, one: str, other: str) -> No
 
 
 def test_character_pairs() -> None:
-    """Pairs overlap; a single character and other words are tokens by themselves."""
+    """Pairs overlap; single Chinese characters and other words are tokens by themselves."""
     assert character_pairs("東京都へ iPhone 14を買う") == [
-        "東京",
-        "京都",
-        "都へ",
-        "iPhone",
-        "14",
-        "を買",
-        "買う",
+        *("東", "東京", "京", "京都", "都", "都へ"),
+        *("iPhone", "14"),
+        *("を買", "買", "買う"),
     ]
+    assert character_pairs("ｶﾞｲﾄﾞ") == character_pairs("ガイド") == ["ガイ", "イド"]
     assert character_pairs("犬 and 猫") == ["犬", "and", "猫"]
 
 
@@ -65,6 +63,11 @@ def test_terms(name: str, left: str, right: str) -> None:
     terms = analyzer(name).terms
     assert terms(f"{left} {right}") == terms(left) + terms(right)
     assert all(0 < len(term) <= MAX_TERM_LENGTH for term in terms(left))
+
+
+def test_words_that_are_longer_in_lower_case() -> None:
+    """They are split, too."""
+    assert all(len(term) <= MAX_TERM_LENGTH for term in analyzer("german").terms("İ" * 255))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

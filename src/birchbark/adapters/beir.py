@@ -23,14 +23,17 @@ class BirchbarkSearch:
         model: The name or directory of a model; a `Ranker`, or one per stage; `()` for the first
             stage alone. Defaults to `birchbark-minilm-l6`, with the default reading plan.
         first_stage: How candidates are found. Defaults to `FirstStage()`: BM25.
+        query_tokens: Number of tokens at the beginning of a query that a named model reads.
+            Defaults to None: all of them, and a query that is too long is an error.
     """
 
     def __init__(
         self,
         model: str | Path | Ranker | Sequence[Ranker] = defaults.MODEL,
         first_stage: FirstStage = FirstStage(),
+        query_tokens: int | None = None,
     ) -> None:
-        self._collection = MemoryCollection(model, first_stage)
+        self._collection = MemoryCollection(model, first_stage, query_tokens)
 
     def search(
         self,

@@ -16,6 +16,7 @@ from birchbark.errors import BirchbarkError, InputError
 from birchbark.pipeline.answer import Evidence, Hit
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document, Segment
+from birchbark.retrieve.filters import filter_of
 from birchbark.show.many import many
 
 SENTENCES = 3  # of each document that a search finds
@@ -35,7 +36,7 @@ class Sentence(BaseModel):
     start: int = Field(description="Offset in the text that read returns.")
     end: int
     score: float | None = Field(
-        description="Probability that it is relevant to the query; null if no model has read it."
+        description="How relevant it is to the query, 0 to 1; null if no model has read it."
     )
 
 
@@ -54,6 +55,9 @@ class Found(BaseModel):
     documents: list[FoundDocument] = Field(description="Best first.")
     exact: bool = Field(
         description="False if time did not suffice for all that could change the ranking."
+    )
+    notes: list[str] = Field(
+        description="Why nothing was found, or only documents without the query's words."
     )
 
 
@@ -76,7 +80,7 @@ class Explanation(BaseModel):
     title: str
     sentences: list[Sentence] = Field(description="Best first.")
     sentence_count: int = Field(
-        description="Sentences of the document; in a long one, not all of them were read."
+        description="Sentences that were considered; in a long document, not all of them."
     )
 
 
@@ -104,18 +108,24 @@ def make_server(searcher: Searcher, name: str, budget: float | None = None) -> M
         query: Query,
         top: Annotated[int, Field(ge=1, le=MAX_TOP, description="Number of documents.")] = 5,
         filters: Annotated[
-            dict[str, str] | None,
+            dict[str, str | list[str]] | None,
             Field(
                 description="Field → filter that documents must meet: a value; docs/* for a "
                 "beginning; pdf|html for any of several; 2024-03..2024-05 for a range; !code for "
-                "none."
+                "none. A list stands for any of its values."
             ),
         ] = None,
     ) -> Found:
         """Find the documents that answer a query, with the sentences that say most about it."""
+        joined = {
+            name: value if isinstance(value, str) else "|".join(map(filter_of, value))
+            for name, value in (filters or {}).items()
+        }
         with _told():
-            answer = searcher.search(query, top, budget, filters=filters)
-        return Found(documents=list(map(_found, answer.hits)), exact=answer.stats.exact)
+            answer = searcher.search(query, top, budget, filters=joined)
+            notes = searcher.notes(query, answer, joined)
+        documents = list(map(_found, answer.hits))
+        return Found(documents=documents, exact=answer.stats.exact, notes=notes)
 
     @server.tool(title="Read a document", annotations=read_only)
     def read(

@@ -27,13 +27,20 @@ class MemoryCollection:
         model: The name or directory of a model, which ranks with the settings of `birchbark
             rerank`; a `Ranker`, or one per stage; `()` for the first stage alone.
         first_stage: How candidates are found.
+        query_tokens: Tokens of a query that a named model reads; see `Ranker`.
     """
 
     def __init__(
-        self, model: str | Path | Ranker | Sequence[Ranker], first_stage: FirstStage
+        self,
+        model: str | Path | Ranker | Sequence[Ranker],
+        first_stage: FirstStage,
+        query_tokens: int | None = None,
     ) -> None:
         if isinstance(model, str | Path):
-            model = make_ranker(StageOptions(model=str(model)), LoadedModels(), auto_int8=True)
+            options = StageOptions(model=str(model), query_tokens=query_tokens)
+            model = make_ranker(options, LoadedModels(), auto_int8=True)
+        elif query_tokens is not None:
+            raise InputError("query_tokens is for a model that is named", remedy="set it in Ranker")
         self.rankers = (model,) if isinstance(model, Ranker) else tuple(model)
         self.first_stage = first_stage
         self._index: Index | None = None
@@ -76,7 +83,9 @@ class MemoryCollection:
         if self._index is None:
             raise InputError("nothing was indexed", remedy="call index first")
         texts = [Query(query_id, text) for query_id, text in queries.items()]
-        depth = top if candidates is None else max(1, len(self._index))
+        depth = max(top, *(ranker.depth for ranker in self.rankers), 1)
+        if candidates is not None:
+            depth = max(1, len(self._index))
         run = rank_queries(self._index, texts, self.first_stage, depth=depth)
         if candidates is not None:
             run = _only(run, candidates)

@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from hashlib import sha256
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mteb.models import ModelMeta
 
@@ -19,9 +19,9 @@ from birchbark._version import __version__
 from birchbark.adapters.memory_collection import MemoryCollection
 from birchbark.checkpoint.locate import open_named
 from birchbark.errors import InputError
+from birchbark.pipeline.precompute import embedding_scorer
 from birchbark.pipeline.ranker import Ranker
 from birchbark.retrieve.first_stage import FirstStage
-from birchbark.segment.by_name import segmenter_name
 
 # Tasks of MTEB whose queries or documents the bundled models have read in training, by the card of
 # birchbark-minilm-l6 and by MTEB's own record of all-MiniLM-L6-v2. Of SciFact: the training claims.
@@ -42,14 +42,17 @@ class BirchbarkSearch:
         model: The name or directory of a model; a `Ranker`, or one per stage; `()` for the first
             stage alone. Defaults to `birchbark-minilm-l6`, with the default reading plan.
         first_stage: How candidates are found. Defaults to `FirstStage()`: BM25.
+        query_tokens: Number of tokens at the beginning of a query that a named model reads.
+            Defaults to None: all of them, and a query that is too long is an error.
     """
 
     def __init__(
         self,
         model: str | Path | Ranker | Sequence[Ranker] = defaults.MODEL,
         first_stage: FirstStage = FirstStage(),
+        query_tokens: int | None = None,
     ) -> None:
-        self._collection = MemoryCollection(model, first_stage)
+        self._collection = MemoryCollection(model, first_stage, query_tokens)
         self.mteb_model_meta = _meta(model, self._collection)
 
     def index(self, corpus: Iterable[Mapping[str, Any]], **kwargs: Any) -> None:
@@ -98,6 +101,7 @@ def _meta(model: object, collection: MemoryCollection) -> ModelMeta:
     else:
         name = Path(model).name if isinstance(model, str | Path) else rankers[0].scorer.name
     trained = TRAINED_ON if names else set()  # BM25 has learnt nothing
+    bundled = bool(sizes) and set(names).issubset(BUNDLED)
     return ModelMeta(
         loader=None,
         name=f"birchbark/{name.replace(' ', '-')}",
@@ -109,16 +113,22 @@ def _meta(model: object, collection: MemoryCollection) -> ModelMeta:
         memory_usage_mb=parameters * 4 / 2**20 if sizes else None,
         max_tokens=None,  # long documents are split
         embed_dim=None,
-        license="apache-2.0",
-        open_weights=True,
+        license="apache-2.0" if bundled else None,
+        open_weights=bundled,
         public_training_code=None,
         public_training_data=None,
         framework=["ONNX", "safetensors"] if rankers else [],
         similarity_fn_name=None,
         use_instructions=False,
-        training_datasets=trained if sizes and set(names).issubset(BUNDLED) else None,
-        model_type=["cross-encoder" if rankers else "sparse"],
+        training_datasets=trained if bundled else None,
+        model_type=[_kind(rankers)],
     )
+
+
+def _kind(rankers: Sequence[Ranker]) -> Literal["cross-encoder", "dense", "sparse"]:
+    if not rankers:
+        return "sparse"
+    return "dense" if all(embedding_scorer(r.scorer) for r in rankers) else "cross-encoder"
 
 
 def _plain(value: Any) -> Any:
@@ -126,7 +136,10 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "fingerprint"):
         return value.fingerprint
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        settings = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return [type(value).__name__, settings]
     if isinstance(value, (tuple, list)):
         return [_plain(item) for item in value]
-    return segmenter_name(value) if callable(value) else value
+    if callable(value):
+        return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+    return value

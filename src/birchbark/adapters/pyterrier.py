@@ -53,7 +53,7 @@ class BirchbarkIndex(pt.Indexer):
         All of them are indexed, or none. Raises InputError for a document without id or text, for
         two with the same id, and if there is an index that may not be replaced.
         """
-        documents = map(Document.from_dict, iter)
+        documents = (Document.from_dict({**fields, "id": fields.get("docno")}) for fields in iter)
         build_index(documents, self.path, self.schema, replace=self.overwrite)
         return self
 
@@ -107,6 +107,11 @@ class BirchbarkRetriever(pt.Transformer):
             index = Searcher(index, () if first_stage_only else defaults.MODEL)
         self.index, self.top, self.first_stage_only = index, top, first_stage_only
 
+    def __repr__(self) -> str:
+        """Return what experiments call this system by default."""
+        kind = "BM25" if self.first_stage_only else "BERT"
+        return f"BirchbarkRetriever({_name(self.index)}, {kind})"
+
     def transform(self, topics: pd.DataFrame) -> pd.DataFrame:
         """See PyTerrier."""
         pt.validate.query_frame(topics, ["query"], context=self)
@@ -138,6 +143,9 @@ class BirchbarkReranker(pt.Transformer):
         model: The name or directory of a model, or a `Ranker`. Defaults to the default models.
         text_fields: Without an index: the columns with title and text; those that a frame lacks
             are left out, but not all. Defaults to `title` and `text`.
+        first_stage_scale: How first-stage scores are scaled: `max`, divided by the highest, or
+            `minmax`, for scores below 0. A `Ranker` and a `Searcher` state it themselves. Defaults
+            to `max`.
         top: Maximum number of documents per query; documents that cannot be among them are not
             scored. Defaults to None: all.
         evidence: Whether to add a column `evidence`: a list of the sentences that a document's
@@ -150,21 +158,28 @@ class BirchbarkReranker(pt.Transformer):
         index: str | Path | Searcher | None = None,
         *,
         model: str | Path | Ranker = defaults.MODEL,
-        text_fields: Sequence[str] = ("title", "text"),
+        text_fields: Sequence[str] | str = ("title", "text"),
+        first_stage_scale: str = defaults.FIRST_STAGE_SCALE,
         top: int | None = None,
         evidence: bool = False,
     ) -> None:
-        if index is not None and not isinstance(index, Searcher):
-            index = Searcher(index, model)
-        self.index, self.model, self.text_fields = index, model, tuple(text_fields)
+        self.model, self.first_stage_scale = model, first_stage_scale
+        self.text_fields = (text_fields,) if isinstance(text_fields, str) else tuple(text_fields)
         self.top, self.evidence = top, evidence
         if isinstance(index, Searcher):
+            self.index: Searcher | None = index
             self._rankers = index.rankers
-        elif isinstance(model, Ranker):
-            self._rankers = (model,)
-        else:
-            options = StageOptions(model=str(model))
-            self._rankers = (make_ranker(options, LoadedModels(), auto_int8=True),)
+            return
+        if not isinstance(model, Ranker):
+            options = StageOptions(model=str(model), first_stage_scale=first_stage_scale)
+            model = make_ranker(options, LoadedModels(), auto_int8=True)
+        self.index = Searcher(index, model) if index else None
+        self._rankers = (model,)
+
+    def __repr__(self) -> str:
+        """Return what experiments call this system by default."""
+        read = _name(self.index) if self.index else ", ".join(self.text_fields)
+        return f"BirchbarkReranker({read})"
 
     def transform(self, ranked: pd.DataFrame) -> pd.DataFrame:
         """See PyTerrier."""
@@ -244,6 +259,10 @@ class BirchbarkTextLoader(pt.Transformer):
         self.index = index
         self.fields = [fields] if isinstance(fields, str) and fields != "*" else fields
 
+    def __repr__(self) -> str:
+        """Return what pipelines show."""
+        return f"BirchbarkTextLoader({Path(self.index).name})"
+
     def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """See PyTerrier."""
         pt.validate.columns(frame, includes=["docno"], context=self)
@@ -281,6 +300,10 @@ class _FrameStore:
     def documents(self, doc_ids: Sequence[str]) -> list[Document]:
         """See `DocumentStore.documents`."""
         return [self.by_id[doc_id] for doc_id in doc_ids]
+
+
+def _name(index: str | Path | Searcher) -> str:
+    return (index.directory if isinstance(index, Searcher) else Path(index)).name
 
 
 def _text_columns(names: Sequence[str], frame: pd.DataFrame) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,6 @@ from birchbark.cli.options import (
 from birchbark.option_rules import FIRST_STAGE_OPTIONS
 
 if TYPE_CHECKING:
-    from birchbark.index.index import Index
     from birchbark.pipeline.answer import Answer
     from birchbark.pipeline.ranker import Ranker
 
@@ -73,6 +72,7 @@ def command(
     from birchbark.pipeline.deadline import NO_TIME
     from birchbark.pipeline.dense_engine import DenseEngine, open_engine
     from birchbark.pipeline.search import search, warm_up
+    from birchbark.pipeline.search_notes import search_notes
 
     check_given_options()
     text = " ".join(words)  # quotation marks around a query are not needed
@@ -87,8 +87,6 @@ def command(
     engine = first = open_engine(Index(index), stage, match, load, query_tokens=cut)
     if isinstance(first, DenseEngine):
         report_missing_vectors(first.index)
-    if not engine.index.analyzer.terms(text):
-        notify("the query has no terms: it holds only punctuation, stop words or the like")
     rankers: Sequence[Ranker] = ()
     with progress("searching"):
         if first_stage_only:
@@ -107,11 +105,10 @@ def command(
                 answer = search(engine, text, rankers, top, remaining)
                 seconds = time.perf_counter() - loaded_at
     _print_hits(answer, rankers, as_json)
-    unmet = () if answer.hits else _unmet_filters(engine.index, stage.filters)
-    for message in unmet:
-        notify(message)
-    if not unmet and (not answer.hits or not len(first.rank(text, 1))):
-        notify(_no_matches(engine.index, text, bool(answer.hits)))
+    by_terms = bool(len(first.rank(text, 1)))
+    found = bool(answer.hits)
+    for note in search_notes(engine.index, text, stage.filters, found=found, by_terms=by_terms):
+        notify(note)
     if not first_stage_only:
         report_stats(answer.stats, engine.index, rankers, seconds)
 
@@ -127,33 +124,3 @@ def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> Non
             click.echo(json.dumps(hit_fields(hit) | of_answer, ensure_ascii=False))
     else:
         show_hits(answer.hits)
-
-
-def _unmet_filters(index: Index, filters: Mapping[str, str]) -> list[str]:
-    """Return a message for each filter that no document meets; it lists the values that exist."""
-    from birchbark.pipeline.facets import MAX_VALUES
-    from birchbark.retrieve.vector_search import filter_masks
-
-    messages = []
-    for name, value in filters.items():
-        if not any(mask.any() for mask in filter_masks(index, {name: value})):
-            number = index.filter_number(name)
-            values = sorted({term for part in index.parts for term in part.fields[number].terms()})
-            more = ", …" if len(values) > MAX_VALUES else ""
-            listed = ", ".join(values[:MAX_VALUES])
-            messages.append(f"no document has {name}={value}; there are: {listed}{more}")
-    return messages
-
-
-def _no_matches(index: Index, query: str, found: bool) -> str:
-    """Return what to say if no document has any of the query's words.
-
-    found: whether there are hits nevertheless.
-    """
-    from birchbark.retrieve.spelling import correct_query
-
-    words = "no document has these words; these are nearest in meaning"
-    correction = correct_query(index, query)
-    return (words if found else "no document matches") + (
-        f"; did you mean: {correction}" if correction else ""
-    )

@@ -22,14 +22,16 @@ def read_parquet(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     Raises InputError for a damaged file, and for a folder without such files, and
     MissingPackageError without pyarrow.
     """
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    files = [path]
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*.parquet") if file.is_file())
     if not files:
         raise InputError("no file ends in .parquet", where=str(path))
     for file in files:
         for number, row in enumerate(_rows(file), 1):
             location = f"{file}, row {number}"
             try:
-                document = Document.from_dict({name: _plain(value) for name, value in row.items()})
+                document = Document.from_dict(row)
             except InputError as error:
                 intake.bad(error.at(location))
             else:
@@ -44,20 +46,33 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
         raise MissingPackageError(
             "pyarrow is not installed", remedy="pip install 'birchbark[parquet]'"
         ) from error
-    try:
-        with ParquetFile(file) as opened:
-            for batch in opened.iter_batches(ROWS):
-                yield from batch.to_pylist()
-    except (ArrowException, UnicodeDecodeError) as error:
-        raise InputError(
-            f"damaged Parquet: {str(error).splitlines()[0]}",
-            where=str(file),
-            remedy="the file is incomplete or damaged; download it again",
-        ) from None
+    with file.open("rb") as stream:
+        try:
+            for batch in ParquetFile(stream).iter_batches(ROWS):
+                yield from map(dict, zip(*map(_cells, batch.schema, batch.columns), strict=True))
+        except (ArrowException, OSError, ValueError) as error:
+            raise InputError(
+                f"damaged Parquet: {str(error).splitlines()[0]}",
+                where=str(file),
+                remedy="the file is incomplete or damaged; download it again",
+            ) from None
+
+
+def _cells(field: Any, column: Any) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of each cell of a column."""
+    from pyarrow import timestamp, types
+
+    if types.is_timestamp(field.type) and field.type.unit == "ns":  # Python has microseconds
+        column = column.cast(timestamp("us", field.type.tz), safe=False)
+    return ((field.name, _plain(value)) for value in column.to_pylist())
 
 
 def _plain(value: Any) -> Any:
     """Return a value of a cell as JSON can express it."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
     if isinstance(value, date | time):
         return value.isoformat()
     return str(value) if isinstance(value, Decimal) else value

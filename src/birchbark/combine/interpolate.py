@@ -37,14 +37,17 @@ class Interpolation:
             alone. Defaults to 0.2.
         scale: How first-stage scores become s_doc: `Scale.RAW`, unchanged; `Scale.MAX`, divided by
             the highest score of the query's candidates; `Scale.MINMAX`, mapped linearly to [0, 1].
-            `Scale` is in `birchbark.combine.interpolate`. Defaults to `Scale.MAX`.
+            or these names as strings: `raw`, `max`, `minmax`. Defaults to `Scale.MAX`.
     """
 
     first_stage_weight: float = defaults.FIRST_STAGE_WEIGHT
-    scale: Scale = DEFAULT_SCALE
+    scale: Scale | str = DEFAULT_SCALE
 
     def __post_init__(self) -> None:
         require_share("first-stage weight", self.first_stage_weight)
+        if self.scale not in list(Scale):
+            raise InputError("unknown scale", wanted=" or ".join(Scale), found=repr(self.scale))
+        object.__setattr__(self, "scale", Scale(self.scale))
 
     def weighted_first_stage(
         self, scores: Float32s, below: Float32s | None = None
@@ -57,7 +60,7 @@ class Interpolation:
         values = scores if below is None else np.concatenate([scores, below])
         if self.first_stage_weight == 0:
             return np.zeros(len(values))
-        return self.first_stage_weight * scale_scores(values, self.scale, len(scores))
+        return self.first_stage_weight * scale_scores(values, Scale(self.scale), len(scores))
 
     @property
     def evidence_weight(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from birchbark.index.postings import frequencies, unpack
 from birchbark.index.stored_fields import StoredFieldReader
 from birchbark.index.string_table import StringTable
 
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 POSTINGS_PER_CHUNK = 4_000_000  # postings that are unpacked at a time
 
 
@@ -67,10 +69,15 @@ class PackedLists:
 
 def as_number(text: str) -> float:
     """Return the number that a text is, NaN if it is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return np.nan
+    return float(text) if _NUMBER.fullmatch(text) else np.nan
+
+
+def is_above(low: str, high: str) -> bool:
+    """Whether no value can lie between the limits of a range; see `documents_between`."""
+    lowest, highest = as_number(low), as_number(high)
+    if np.isnan(lowest) or np.isnan(highest):
+        return low[: len(high)] > high
+    return lowest > highest
 
 
 class PartField:
@@ -167,7 +174,8 @@ class PartField:
             end = bisect_right(numbers, last, key=lambda number: terms.raw(number)[: len(last)])
         chosen = np.zeros(len(numbers), bool)
         chosen[begin:end] = True
-        lowest, highest = as_number(low or "-inf"), as_number(high or "inf")
+        lowest = as_number(low) if low else -np.inf
+        highest = as_number(high) if high else np.inf
         if not (np.isnan(lowest) or np.isnan(highest)):
             values = self._numbers()
             chosen = np.where(np.isnan(values), chosen, (values >= lowest) & (values <= highest))

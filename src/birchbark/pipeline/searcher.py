@@ -25,6 +25,7 @@ from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.score_documents import score_documents
 from birchbark.pipeline.search import OnProgress, deadline_for, search_with_readers, warm_up
+from birchbark.pipeline.search_notes import search_notes
 from birchbark.pipeline.snapshot import LastSnapshot, SearchSettings
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.pipeline.update_index import AddedDocuments, add_documents
@@ -205,6 +206,25 @@ class Searcher:
         depth = max((ranker.depth for ranker in self.rankers), default=defaults.RERANKING_DEPTH)
         candidates = engine.rank(query, depth).doc_ids
         return count_facets(engine.documents(candidates), snapshot.index.keywords)
+
+    def notes(
+        self, query: str, answer: Answer, filters: Mapping[str, str] | None = None
+    ) -> list[str]:
+        """Say why a search found nothing, or only documents without the query's words.
+
+        Args:
+            query: The query.
+            answer: What `search` returned for it.
+            filters: The filters that it was given. Defaults to None: none.
+
+        Returns:
+            Sentences for a person; none for most searches.
+        """
+        snapshot = self._last.get()
+        engine = snapshot.engine.filtered(filters) if filters else snapshot.engine
+        by_terms = bool(len(engine.rank(query, 1)))
+        found = bool(answer.hits)
+        return search_notes(snapshot.index, query, filters or {}, found=found, by_terms=by_terms)
 
     def correct(self, query: str) -> str | None:
         """Return the query without its likely misspellings, None if none seems misspelt."""

@@ -115,7 +115,7 @@ class TermOverlap:
         if self._index.analyzer.across:
             for n, ((begin, end), (next_begin, next_end)) in enumerate(pairwise(spans)):
                 if end == next_begin:
-                    across[n] = set(split(text[begin:next_end]))
+                    across[n] = set(split(text[begin:next_end])) - tokens[n] - tokens[n + 1]
         matching = self._index.matching([*tokens, *across], self._weights).keys()
         marked = {n for n, of_word in enumerate(tokens) if of_word & matching}
         for n, of_both in enumerate(across):

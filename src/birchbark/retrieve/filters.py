@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import InputError
-from birchbark.index.part import PartField
+from birchbark.index.part import PartField, is_above
 
-_PART = re.compile(r'"(?:[^"]|"")*"(?=\||$)|[^|]+')
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_PART = re.compile(rf"{_QUOTED.pattern}(?=\||$)|[^|]+")
 _SYNTAX = re.compile(r'^[!"]|\||\.\.|\*$')
 
 
@@ -55,9 +56,19 @@ class Filter:
         values, beginnings, ranges = [], [], []
         for part in parts:
             low, dots, high = part.partition("..")
-            if part.startswith('"') and part.endswith('"') and len(part) > 1:
+            if _QUOTED.fullmatch(part):
                 values.append(part[1:-1].replace('""', '"'))
+            elif part.startswith('"'):
+                raise InputError("not a filter: a quotation mark without its end", found=text)
+            elif part.startswith("!"):
+                raise InputError(
+                    "not a filter: ! stands for all alternatives, in front of them",
+                    found=text,
+                    remedy=f'for this value: "{part}"',
+                )
             elif dots and (low or high):
+                if low and high and is_above(low, high):
+                    raise InputError("not a filter: a range ends before it begins", found=text)
                 ranges.append((low, high))
             elif part.endswith("*"):
                 beginnings.append(part[:-1])
@@ -91,11 +102,15 @@ def parse_filters(filters: Iterable[str]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
             raise InputError("not a filter", found=text, wanted="FIELD=VALUE")
-        Filter.parse(value)
+        new = Filter.parse(value)
         if found.setdefault(name, value) != value:
+            before = Filter.parse(found[name])
+            joined = ""
+            if before.negated == new.negated and not (before.ranges or new.ranges):
+                joined = f"{name}={found[name]}|{value.removeprefix('!')}"
             raise InputError(
                 f"two filters of the field {name}",
                 found=f"{found[name]} and {value}",
-                remedy=f"for either of them, {name}={found[name]}|{value}",
+                remedy=joined and f"{joined} for both",
             )
     return found

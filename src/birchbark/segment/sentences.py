@@ -28,8 +28,8 @@ _BLOCK_END = re.compile(
 _SYMBOL = re.compile(r"""[^\w\s.,;:!?'"()-]|_""")  # rare in prose
 MAX_SYMBOLS = 0.04  # of the characters of prose other than white space
 _LAID_OUT = re.compile(r"[ \t]|\S.* {3,}\S|\S.*\t")  # a line that is indented or has columns
-_SCRIPT_STOP = re.compile(
-    r"[。｡！？।॥۔؟։።፧៕။]+[」』）】》〉”’\"')\]]*"  # Chinese, Japanese, Indic, Arabic, Armenian, …
+_SCRIPT_STOP = re.compile(  # Chinese, Japanese, Indic, Arabic, Armenian, Ethiopic, …
+    r"(?:[。｡！？।॥۔؟։።፧។៕။།]|．(?!\d))+[」』）】》〉”’\])]*"
 )
 _STOPS = re.compile(rf"""[.!?…)\]}}"'*]{{{LONG_RUN},}}""")
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from birchbark.errors import InputError
-from birchbark.text.languages import LANGUAGES, character_pairs, same_width, stemmed
+from birchbark.text.languages import LANGUAGES, character_pairs, lower, same_width, stemmed
 from birchbark.text.stop_words import LUCENE
 from birchbark.text.wordpiece import WordPieces
 from birchbark.text.words import words
@@ -62,8 +62,12 @@ def analyzer(name: str, vocabulary: Sequence[str] | None = None) -> Analyzer:
     if name == CJK:
         return Analyzer(name, character_pairs, _plain_of_same_width, across=True)
     if name in LANGUAGES:
-        term = stemmed(name)
-        return Analyzer(name, words, lambda token: tuple(filter(None, map(term, _chunks(token)))))
+        stem_of = stemmed(name)
+
+        def terms(token: str) -> tuple[str, ...]:
+            return tuple(filter(None, map(stem_of, _chunks(lower(token, name)))))
+
+        return Analyzer(name, words, terms)
     if vocabulary is None:
         return Analyzer(name, words, NORMALISERS[name])
     wordpiece = WordPieces(vocabulary, WORDPIECE[name])

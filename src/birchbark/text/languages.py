@@ -1,8 +1,8 @@
 """How are words of languages other than English turned into terms?
 
 By a Snowball stemmer of that language; Chinese, Japanese and Korean, whose words are not separated
-or have many endings, by pairs of neighbouring characters, as in Lucene's CJKAnalyzer. No stop words
-are left out: BM25 gives frequent words little weight.
+or have many endings, by pairs of neighbouring characters, as in Lucene's CJKAnalyzer, and by single
+Chinese characters. No stop words are left out: BM25 gives frequent words little weight.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
-from unicodedata import normalize
+from unicodedata import name, normalize
 
 from birchbark.text.words import words
 
@@ -26,22 +26,21 @@ _CATALAN_ELISION = re.compile(r"[dlmnst]'(?=.)")
 
 
 def stemmed(language: str) -> Callable[[str], str]:
-    """Return the function that maps a word to its stem in lower case.
+    """Return the function that maps a word in lower case to its stem.
 
     language: one of LANGUAGES. An elided article ("l'avion") is removed, with either apostrophe.
     """
     stem = _stemmer(language)
 
     def term(word: str) -> str:
-        lowered = _lower(word, language).replace("’", "'")
-        if language == "catalan":
-            lowered = _CATALAN_ELISION.sub("", lowered, count=1)
-        return stem(lowered)
+        word = word.replace("’", "'")
+        return stem(_CATALAN_ELISION.sub("", word, count=1) if language == "catalan" else word)
 
     return term
 
 
-def _lower(word: str, language: str) -> str:
+def lower(word: str, language: str) -> str:
+    """Return the word in lower case, by the rules of the language."""
     if language == "turkish":  # I and ı, İ and i are pairs
         word = word.replace("I", "ı").replace("İ", "i")
     return word.lower()
@@ -58,16 +57,24 @@ def _stemmer(language: str) -> Callable[[str], str]:
 def character_pairs(text: str) -> list[str]:
     """Return the pairs of neighbouring Chinese, Japanese and Korean characters, and other words.
 
-    A character without such a neighbour is a token by itself.
+    A Chinese character, and a character without such a neighbour, is a token by itself, too.
     """
     tokens: list[str] = []
     done = 0
     for run in _cjk().finditer(text):
         tokens += words(text[done : run.start()])
-        characters = run.group()
-        tokens += [characters[i : i + 2] for i in range(max(1, len(characters) - 1))]
+        characters = normalize("NFKC", run.group())
+        for i, character in enumerate(characters):
+            if len(characters) == 1 or _is_chinese(character):
+                tokens.append(character)
+            if i + 1 < len(characters):
+                tokens.append(characters[i : i + 2])
         done = run.end()
     return tokens + words(text[done:])
+
+
+def _is_chinese(character: str) -> bool:
+    return name(character, "").startswith("CJK ")
 
 
 def same_width(token: str) -> str:
@@ -80,4 +87,4 @@ def _cjk() -> Any:
     """Return a pattern that matches runs of these characters; it is compiled by the first call."""
     import regex
 
-    return regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}ー]+")
+    return regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}ーｰ\uff9e\uff9f\u3099\u309a]+")
