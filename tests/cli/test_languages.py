@@ -53,10 +53,14 @@ def test_that_the_models_read_english_is_told(
     path, analyzer, _ = collection
     told = birchbark("index", path, "--to", str(tmp_path / "1")).stderr
     assert "another language than English" in told
-    assert "others for 33 languages" in told
+    assert f"--analyzer {analyzer} is for this language" in told
     told = birchbark("index", path, "--to", str(tmp_path / "2"), "--analyzer", analyzer).stderr
     assert "another language than English" in told
-    assert "others for" not in told
+    assert "is for English words" not in told
+    short = tmp_path / "short.tsv"
+    short.write_text("".join(f"{n}\tDas Haus Nummer {n} ist schön.\n" for n in range(9)))
+    told = birchbark("index", str(short), "--to", str(tmp_path / "4")).stderr
+    assert "--analyzer german is for this language" in told
     english = tmp_path / "english.tsv"
     english.write_text(
         "1\tThe birch bark canoe glides down the river, past the old stone bridge.\n"

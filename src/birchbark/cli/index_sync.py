@@ -110,31 +110,37 @@ def build_from(
 
 
 def _report_language(index: Index) -> None:
-    """Say so if most of a sample of documents are in another language than the default models read.
+    """Say so if most of a sample of documents are in another language than the models read.
 
-    Nothing is said if the languages cannot be recognised: without the extra `files`, or in short
-    texts.
+    Short documents are recognised together. Nothing is said without the extra `files`.
     """
     from birchbark.collection.files.language import language_of
-    from birchbark.text.languages import LANGUAGES
+    from birchbark.text.languages import ANALYZER_OF, LANGUAGES
 
     step = max(1, len(index) // LANGUAGE_SAMPLE)
     numbers = ((part, n) for part in index.parts for n in range(0, len(part.doc_ids), step))
-    documents = index.documents([part.doc_ids[n] for part, n in numbers])
-    languages = Counter(filter(None, (language_of(d.contents) for d in documents)))
-    recognised = languages.total()
-    for language, count in languages.most_common(1):
-        if language != "en" and count > recognised / 2 and recognised >= len(documents) / 2:
-            notify(
-                f"note: most documents are in another language than English ({language}). The "
-                "default models read English; with other languages BM25 alone (--first-stage-only) "
-                "or a multilingual --model may rank better"
+    texts = [d.contents for d in index.documents([part.doc_ids[n] for part, n in numbers])]
+    languages = Counter(filter(None, map(language_of, texts)))
+    if languages.total() < len(texts) / 2:
+        languages = Counter([language_of(" ".join(texts))])
+    language, count = languages.most_common(1)[0]
+    if language in ("", "en") or count <= languages.total() / 2:
+        return
+    notify(
+        f"note: most documents are in another language than English ({language}). The default "
+        "models read English; with other languages BM25 alone (--first-stage-only) or a "
+        "multilingual --model may rank better"
+    )
+    if index.analyzer.name == defaults.ANALYZER:
+        other = ANALYZER_OF.get(language)
+        notify(
+            f"note: the analyzer {defaults.ANALYZER} is for English words; "
+            + (
+                f"--analyzer {other} is for this language"
+                if other
+                else f"--analyzer has others for {len(LANGUAGES)} languages"
             )
-            if index.analyzer.name == defaults.ANALYZER:
-                notify(
-                    f"note: the analyzer {defaults.ANALYZER} is for English words; --analyzer has "
-                    f"others for {len(LANGUAGES)} languages, Chinese, Japanese and Korean"
-                )
+        )
 
 
 def sync_and_report(index: Path, folder: Path | None = None) -> None:

@@ -15,6 +15,10 @@ from unicodedata import name, normalize
 
 from birchbark.text.words import words
 
+CODES = (
+    "ar hy eu ca cs da nl eo et fi fr de el hi hu id ga it lt ne no fa pl pt ro ru sr st es sv ta "
+    "tr yi"
+).split()
 LANGUAGES = tuple(
     (
         "arabic armenian basque catalan czech danish dutch esperanto estonian finnish french "
@@ -22,6 +26,12 @@ LANGUAGES = tuple(
         "polish portuguese romanian russian serbian sesotho spanish swedish tamil turkish yiddish"
     ).split()
 )
+# ISO 639 code → analyzer
+ANALYZER_OF = {
+    **dict(zip(CODES, LANGUAGES, strict=True)),
+    **dict.fromkeys(("zh", "ja", "ko"), "cjk"),
+    **dict.fromkeys(("nb", "nn"), "norwegian"),
+}
 _CATALAN_ELISION = re.compile(r"[dlmnst]'(?=.)")
 
 
