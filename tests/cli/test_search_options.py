@@ -75,6 +75,7 @@ def test_budget(run: Path) -> None:
     assert not any(hit["scored"] or hit["exact"] or hit["segments"] for hit in hits)
     assert all(hit["snippet"]["marks"] for hit in hits)
     assert "the time budget ran out: read 0 of " in stderr
+    assert "loading the models took " in stderr
     first = birchbark("search", "i", "birch river", "--first-stage-only", "--json")[0]
     assert [h["doc_id"] for h in hits] == [json.loads(x)["doc_id"] for x in first.splitlines()]
 

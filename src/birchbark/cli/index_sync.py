@@ -62,7 +62,12 @@ def index_of(path: Path) -> tuple[Path, bool]:
     if index.exists():
         return index, False
     intake = Intake(remedy="see birchbark index build --help")
-    build_from(path, index, intake)
+    try:
+        build_from(path, index, intake)
+    except InputError:
+        if is_index(index):  # built by another process in the meantime
+            return index, False
+        raise
     notify(f"indexed {path} in {index}")
     report_intake(intake)
     return index, True

@@ -111,6 +111,9 @@ def command(
         notify(note)
     if not first_stage_only:
         report_stats(answer.stats, engine.index, rankers, seconds)
+        if not answer.stats.exact:
+            taken = f"{loaded_at - started:.1f} s"
+            notify(f"loading the models took {taken} of it; birchbark serve keeps them loaded")
 
 
 def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> None:
