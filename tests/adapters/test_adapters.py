@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,15 @@ def expected(bert: Path) -> list[tuple[int, float]]:
     return [(text.index, text.score) for text in rank(QUERY, TEXTS, load_scorer(bert))]
 
 
+def _check_evidence(found: list[tuple[str, list[dict[str, Any]]]]) -> None:
+    """Sentences are where their offsets say, those of the best text first by score."""
+    for text, sentences in found:
+        assert sentences == sorted(sentences, key=lambda sentence: -sentence["score"])
+        for sentence in sentences:
+            assert text[sentence["start"] : sentence["end"]] == sentence["text"]
+    assert found[0][1]
+
+
 def test_langchain(bert: Path, expected: list[tuple[int, float]]) -> None:
     """The compressor works alone and behind a retriever, and does not change its input."""
     pytest.importorskip("langchain_core")
@@ -35,6 +45,10 @@ def test_langchain(bert: Path, expected: list[tuple[int, float]]) -> None:
     from birchbark.adapters.langchain import BirchbarkRerank
 
     documents = [Document(text, metadata={"n": n}) for n, text in enumerate(TEXTS)]
+    by_default = [(text.index, text.score) for text in rank(QUERY, TEXTS)]
+    found = BirchbarkRerank(top_n=None, evidence=True).compress_documents(documents, QUERY)
+    assert [(d.metadata["n"], d.metadata["relevance_score"]) for d in found] == by_default
+    _check_evidence([(d.page_content, d.metadata["evidence"]) for d in found])
     compressor = BirchbarkRerank(model=str(bert), top_n=2)
     compressed = compressor.compress_documents(documents, QUERY)
     assert [(d.metadata["n"], d.metadata["relevance_score"]) for d in compressed] == expected[:2]
@@ -64,6 +78,11 @@ def test_llama_index(bert: Path, expected: list[tuple[int, float]]) -> None:
     nodes = [NodeWithScore(node=TextNode(text=t, id_=str(n)), score=0) for n, t in enumerate(TEXTS)]
     ranked = BirchbarkRerank(model=str(bert), top_n=3).postprocess_nodes(nodes, query_str=QUERY)
     assert [(int(one.node.node_id), one.score) for one in ranked] == expected[:3]
+    reranker = BirchbarkRerank(model=str(bert), top_n=3, evidence=True)
+    ranked = reranker.postprocess_nodes(nodes, query_str=QUERY)
+    assert [(int(one.node.node_id), one.score) for one in ranked] == expected[:3]
+    _check_evidence([(one.node.text, one.node.metadata["evidence"]) for one in ranked])
+    assert all("evidence" not in one.node.metadata for one in nodes)
 
 
 def test_haystack(bert: Path, expected: list[tuple[int, float]]) -> None:
@@ -82,3 +101,8 @@ def test_haystack(bert: Path, expected: list[tuple[int, float]]) -> None:
         ranked = answer["ranker"]["documents"]
         assert [(int(d.id), d.score) for d in ranked] == expected[:4]
     assert len(BirchbarkRanker(str(bert)).run(QUERY, documents, top_k=1)["documents"]) == 1
+    ranked = BirchbarkRanker(evidence=True).run(QUERY, documents)["documents"]
+    assert [(int(d.id), d.score) for d in ranked] == [
+        (t.index, t.score) for t in rank(QUERY, TEXTS)
+    ]
+    _check_evidence([(d.content, d.meta["evidence"]) for d in ranked])

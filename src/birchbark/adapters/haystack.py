@@ -8,6 +8,7 @@ from typing import Any
 from haystack import Document, component, default_from_dict, default_to_dict
 
 from birchbark import defaults
+from birchbark.adapters.found_sentences import found_sentences
 from birchbark.pipeline.rank_texts import rank
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
@@ -23,22 +24,32 @@ class BirchbarkRanker:
 
     Args:
         model: The name or directory of a model (see `load_scorer`); it runs in this process.
-            Defaults to `birchbark-minilm-l6`.
+            Defaults to None: both default models, as in `birchbark.rank`.
         top_k: Maximum number of documents to return; None for all. Defaults to 10.
+        evidence: Whether the documents' meta also have the three sentences that say most about the
+            query, as `evidence`: dicts with text, start, end (offsets in the content) and score.
+            Defaults to False.
     """
 
-    def __init__(self, model: str = defaults.MODEL, top_k: int | None = defaults.TOP) -> None:
-        self.model, self.top_k = model, top_k
+    def __init__(
+        self,
+        model: str | None = None,
+        top_k: int | None = defaults.TOP,
+        evidence: bool = False,
+    ) -> None:
+        self.model, self.top_k, self.evidence = model, top_k, evidence
         self._scorer: Scorer | None = None
 
     def warm_up(self) -> None:
         """Load the model unless it is loaded already; `run` does this as well."""
-        if self._scorer is None:
+        if self._scorer is None and self.model is not None:
             self._scorer = load_scorer(self.model, session=dynamic_batcher())
 
     def to_dict(self) -> dict[str, Any]:
         """See Haystack."""
-        data: dict[str, Any] = default_to_dict(self, model=self.model, top_k=self.top_k)
+        data: dict[str, Any] = default_to_dict(
+            self, model=self.model, top_k=self.top_k, evidence=self.evidence
+        )
         return data
 
     @classmethod
@@ -56,8 +67,14 @@ class BirchbarkRanker:
         top_k: overrides the `top_k` of the component; None to use that.
         """
         self.warm_up()
-        assert self._scorer
         texts = [document.content or "" for document in documents]
         top = self.top_k if top_k is None else top_k
         ranked = rank(query, texts, self._scorer, top)
-        return {"documents": [replace(documents[text.index], score=text.score) for text in ranked]}
+        found = [replace(documents[text.index], score=text.score) for text in ranked]
+        if self.evidence:
+            sentences = found_sentences(query, [text.text for text in ranked], self._scorer)
+            found = [
+                replace(document, meta={**document.meta, "evidence": of_text})
+                for document, of_text in zip(found, sentences, strict=True)
+            ]
+        return {"documents": found}

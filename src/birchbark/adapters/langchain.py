@@ -9,7 +9,7 @@ from langchain_core.callbacks.manager import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from birchbark import defaults
+from birchbark.adapters.found_sentences import found_sentences
 from birchbark.pipeline.rank_texts import rank
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
@@ -24,27 +24,37 @@ class BirchbarkRerank(BaseDocumentCompressor):
 
     Attributes:
         model: The name or directory of a model (see `load_scorer`); it runs in this process.
-            Defaults to `birchbark-minilm-l6`.
+            Defaults to None: both default models, as in `birchbark.rank`.
         top_n: Maximum number of documents to return; None for all. Defaults to 3.
+        evidence: Whether the metadata also have the three sentences that say most about the query,
+            as `evidence`: dicts with text, start, end (offsets in the content) and score. Defaults
+            to False.
     """
 
-    model: str = defaults.MODEL
+    model: str | None = None
     top_n: int | None = Field(default=3, ge=1)
+    evidence: bool = False
     model_config = ConfigDict(extra="forbid")
-    _scorer: Scorer = PrivateAttr()
+    _scorer: Scorer | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any) -> None:
         """Load the model."""
-        self._scorer = load_scorer(self.model, session=dynamic_batcher())
+        if self.model is not None:
+            self._scorer = load_scorer(self.model, session=dynamic_batcher())
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
         """See LangChain. Long documents are split into chunks, not truncated."""
         texts = [document.page_content for document in documents]
-        ranked = []
-        for text in rank(query, texts, self._scorer, self.top_n):
+        ranked = rank(query, texts, self._scorer, self.top_n)
+        read = [text.text for text in ranked] if self.evidence else []
+        sentences = found_sentences(query, read, self._scorer)
+        compressed = []
+        for number, text in enumerate(ranked):
             document = documents[text.index]
             metadata = {**document.metadata, "relevance_score": text.score}
-            ranked.append(document.model_copy(update={"metadata": metadata}))
-        return ranked
+            if self.evidence:
+                metadata["evidence"] = sentences[number]
+            compressed.append(document.model_copy(update={"metadata": metadata}))
+        return compressed

@@ -8,7 +8,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from pydantic import Field, PrivateAttr
 
-from birchbark import defaults
+from birchbark.adapters.found_sentences import found_sentences
 from birchbark.errors import InputError
 from birchbark.pipeline.rank_texts import rank
 from birchbark.score.dynamic_batching import dynamic_batcher
@@ -24,18 +24,23 @@ class BirchbarkRerank(BaseNodePostprocessor):
 
     Attributes:
         model: The name or directory of a model (see `load_scorer`); it runs in this process.
-            Defaults to `birchbark-minilm-l6`.
+            Defaults to None: both default models, as in `birchbark.rank`.
         top_n: Maximum number of nodes to return; None for all. Defaults to 2.
+        evidence: Whether a node's metadata get the three sentences that say most about the query,
+            as `evidence`: dicts with text, start, end (offsets in the scored text) and score. The
+            node is then a copy. Defaults to False.
     """
 
-    model: str = defaults.MODEL
+    model: str | None = None
     top_n: int | None = Field(default=2, ge=1)
-    _scorer: Scorer = PrivateAttr()
+    evidence: bool = False
+    _scorer: Scorer | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any) -> None:
         """Load the model."""
         super().model_post_init(context)
-        self._scorer = load_scorer(self.model, session=dynamic_batcher())
+        if self.model is not None:
+            self._scorer = load_scorer(self.model, session=dynamic_batcher())
 
     @classmethod
     def class_name(cls) -> str:
@@ -49,4 +54,13 @@ class BirchbarkRerank(BaseNodePostprocessor):
             raise InputError("nodes cannot be re-ranked without a query", wanted="a query bundle")
         texts = [node.node.get_content(metadata_mode=MetadataMode.EMBED) for node in nodes]
         ranked = rank(query_bundle.query_str, texts, self._scorer, self.top_n)
-        return [NodeWithScore(node=nodes[text.index].node, score=text.score) for text in ranked]
+        found = [NodeWithScore(node=nodes[text.index].node, score=text.score) for text in ranked]
+        if not self.evidence:
+            return found
+        read = [text.text for text in ranked]
+        for node, sentences in zip(
+            found, found_sentences(query_bundle.query_str, read, self._scorer), strict=True
+        ):
+            metadata = {**node.node.metadata, "evidence": sentences}
+            node.node = node.node.model_copy(update={"metadata": metadata})
+        return found

@@ -17,6 +17,7 @@ import pandas as pd
 import pyterrier as pt
 
 from birchbark import defaults
+from birchbark.adapters.found_sentences import sentence_fields
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.answer import Evidence
@@ -312,14 +313,7 @@ def _text_columns(names: Sequence[str], frame: pd.DataFrame) -> list[str]:
 
 
 def _evidence(evidence: Evidence) -> dict[str, Any]:
-    segment = evidence.segment
-    return {
-        "text": segment.text,
-        "start": segment.start,
-        "end": segment.end,
-        "score": evidence.score,
-        "weight": evidence.weight,
-    }
+    return {**sentence_fields(evidence), "weight": evidence.weight}
 
 
 def _with_other_columns(frame: pd.DataFrame, source: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
