@@ -68,6 +68,23 @@ def test_langchain(bert: Path, expected: list[tuple[int, float]]) -> None:
         BirchbarkRerank(model=str(bert), top_n=0)
 
 
+def test_langchain_looks_for_sentences_only_if_asked(
+    bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Models that score whole documents have none."""
+    pytest.importorskip("langchain_core")
+    from langchain_core.documents import Document
+
+    from birchbark.adapters import langchain
+
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("sentences were not asked for")
+
+    monkeypatch.setattr(langchain, "found_sentences", refuse)
+    compressor = langchain.BirchbarkRerank(model=str(bert))
+    assert compressor.compress_documents([Document("a canoe")], QUERY)
+
+
 def test_llama_index(bert: Path, expected: list[tuple[int, float]]) -> None:
     """The postprocessor returns the best nodes with their scores."""
     pytest.importorskip("llama_index.core")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from birchbark import defaults
 from birchbark.adapters.beir import BirchbarkSearch as BeirSearch
 from birchbark.adapters.memory_collection import MemoryCollection
 from birchbark.collection.data_files import find_data_root
@@ -25,6 +26,7 @@ from birchbark.pipeline.rerank import rerank
 from birchbark.records import Document, Qrels, Query, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
+from birchbark.score import precision as precision_module
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.paragraphs import paragraphs
 from conftest import DOCUMENTS
@@ -124,11 +126,19 @@ def test_scifact(figures: Callable[..., list[float]], tmp_path: Path) -> None:
 def test_as_many_candidates_as_the_ranker_reads(ranker: Ranker) -> None:
     """The best documents are the same, however many are asked for."""
     collection = MemoryCollection(ranker, FirstStage())
-    collection.index({"id": d.doc_id, **d.fields} for d in DOCUMENTS)
-    (one,) = collection.search({"1": "birch river"}, 1).values()
-    (all_found,) = collection.search({"1": "birch river"}, 100).values()
+    collection.index_records({"id": d.doc_id, **d.fields} for d in DOCUMENTS)
+    (one,) = collection.rank({"1": "birch river"}, 1).values()
+    (all_found,) = collection.rank({"1": "birch river"}, 100).values()
     assert len(all_found) > 2
     assert list(one.items()) == list(all_found.items())[:1]
+
+
+def test_figures_do_not_depend_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A named model is computed in fp32, as by `birchbark rerank`, also where int8 is faster."""
+    monkeypatch.setattr(precision_module, "has_vnni", lambda: True)
+    (ranker,) = MemoryCollection().rankers
+    in_fp32 = load_scorer(defaults.MODEL)
+    assert ranker.scorer.fingerprint == in_fp32.fingerprint
 
 
 def test_beir_reranks_with_pair_scorer() -> None:
@@ -178,8 +188,8 @@ def test_mteb_reranks_given_candidates(ranker: Ranker) -> None:
     candidates = {"1": ["bees", "canoe"], "2": ["bees"]}
     assert mteb_figures(DOCUMENTS, QUERIES, QRELS, ranker, candidates)[2] == 1.0
     collection = MemoryCollection(ranker, FirstStage())
-    collection.index({"id": d.doc_id, **d.fields} for d in DOCUMENTS)
-    found = collection.search({"1": "birch river", "2": "bees"}, 10, candidates)
+    collection.index_records({"id": d.doc_id, **d.fields} for d in DOCUMENTS)
+    found = collection.rank({"1": "birch river", "2": "bees"}, 10, candidates)
     assert {query_id: set(ranked) for query_id, ranked in found.items()} == {
         query_id: set(names) for query_id, names in candidates.items()
     }

@@ -125,6 +125,8 @@ def test_index(tmp_path: Path) -> None:
 
     index = BirchbarkIndex(tmp_path / "index").index(record for record in records())
     assert ids(index.bm25().transform(TOPICS))
+    stored = {d.doc_id: d.fields for d in Searcher(tmp_path / "index", ()).index}
+    assert stored == {document.doc_id: document.fields for document in DOCUMENTS}
     texts = index.text_loader("text").transform(pd.DataFrame({"docno": ["bees", "canoe"]}))
     text_of = {document.doc_id: document.text for document in DOCUMENTS}
     assert texts["text"].tolist() == [text_of["bees"], text_of["canoe"]]

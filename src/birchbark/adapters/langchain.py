@@ -48,13 +48,14 @@ class BirchbarkRerank(BaseDocumentCompressor):
         """See LangChain. Long documents are split into chunks, not truncated."""
         texts = [document.page_content for document in documents]
         ranked = rank(query, texts, self._scorer, self.top_n)
-        read = [text.text for text in ranked] if self.evidence else []
-        sentences = found_sentences(query, read, self._scorer)
         compressed = []
-        for number, text in enumerate(ranked):
+        for text in ranked:
             document = documents[text.index]
             metadata = {**document.metadata, "relevance_score": text.score}
-            if self.evidence:
-                metadata["evidence"] = sentences[number]
             compressed.append(document.model_copy(update={"metadata": metadata}))
+        if self.evidence:
+            read = [text.text for text in ranked]
+            sentences = found_sentences(query, read, self._scorer)
+            for document, found in zip(compressed, sentences, strict=True):
+                document.metadata["evidence"] = found
         return compressed

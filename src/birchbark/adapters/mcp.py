@@ -14,8 +14,9 @@ from pydantic import BaseModel, Field
 from birchbark._version import __version__
 from birchbark.errors import BirchbarkError, InputError
 from birchbark.pipeline.answer import Evidence, Hit
+from birchbark.pipeline.hit_fields import sentence_fields
 from birchbark.pipeline.searcher import Searcher
-from birchbark.records import Document, Segment
+from birchbark.records import Document
 from birchbark.retrieve.filters import filter_of
 from birchbark.show.many import many
 
@@ -194,7 +195,8 @@ def _told() -> Iterator[None]:
 def _found(hit: Hit) -> FoundDocument:
     sentences = list(map(_read, hit.segments[:SENTENCES]))
     if not sentences and hit.snippet:
-        sentences = [_sentence(hit.snippet.segment, None)]
+        segment = hit.snippet.segment
+        sentences = [Sentence(text=segment.text, start=segment.start, end=segment.end, score=None)]
     document = hit.document
     return FoundDocument(
         doc_id=document.doc_id, title=document.title, score=hit.score, sentences=sentences
@@ -202,8 +204,4 @@ def _found(hit: Hit) -> FoundDocument:
 
 
 def _read(evidence: Evidence) -> Sentence:
-    return _sentence(evidence.segment, evidence.score)
-
-
-def _sentence(segment: Segment, score: float | None) -> Sentence:
-    return Sentence(text=segment.text, start=segment.start, end=segment.end, score=score)
+    return Sentence(**sentence_fields(evidence))

@@ -8,6 +8,7 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from weakref import finalize
 
+from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
@@ -25,28 +26,30 @@ class MemoryCollection:
 
     Args:
         model: The name or directory of a model, which ranks with the settings of `birchbark
-            rerank`; a `Ranker`, or one per stage; `()` for the first stage alone.
-        first_stage: How candidates are found.
-        query_tokens: Tokens of a query that a named model reads; see `Ranker`.
+            rerank`; a `Ranker`, or one per stage; `()` for the first stage alone. Defaults to
+            `birchbark-minilm-l6`, with the default reading plan.
+        first_stage: How candidates are found. Defaults to `FirstStage()`: BM25.
+        query_tokens: Number of tokens at the beginning of a query that a named model reads.
+            Defaults to None: all of them, and a query that is too long is an error.
     """
 
     def __init__(
         self,
-        model: str | Path | Ranker | Sequence[Ranker],
-        first_stage: FirstStage,
+        model: str | Path | Ranker | Sequence[Ranker] = defaults.MODEL,
+        first_stage: FirstStage = FirstStage(),
         query_tokens: int | None = None,
     ) -> None:
+        self.model, self.first_stage = model, first_stage
         if isinstance(model, str | Path):
             options = StageOptions(model=str(model), query_tokens=query_tokens)
-            model = make_ranker(options, LoadedModels(), auto_int8=True)
+            model = make_ranker(options, LoadedModels())
         elif query_tokens is not None:
             raise InputError("query_tokens is for a model that is named", remedy="set it in Ranker")
         self.rankers = (model,) if isinstance(model, Ranker) else tuple(model)
-        self.first_stage = first_stage
         self._index: Index | None = None
         self._delete: finalize[..., MemoryCollection] | None = None
 
-    def index(self, records: Iterable[Mapping[str, object]]) -> None:
+    def index_records(self, records: Iterable[Mapping[str, object]]) -> None:
         """Index documents, in place of those of before; see `Document.from_dict`.
 
         Raises InputError for a document without id or text, and for two with the same id.
@@ -62,7 +65,7 @@ class MemoryCollection:
             self._delete()
         self._delete = delete
 
-    def search(
+    def rank(
         self,
         queries: Mapping[str, str],
         top: int,

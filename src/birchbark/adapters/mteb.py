@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cached_property
 from hashlib import sha256
 from math import prod
 from pathlib import Path
@@ -21,7 +22,6 @@ from birchbark.checkpoint.locate import open_named
 from birchbark.errors import InputError
 from birchbark.pipeline.precompute import embedding_scorer
 from birchbark.pipeline.ranker import Ranker
-from birchbark.retrieve.first_stage import FirstStage
 
 # Tasks of MTEB whose queries or documents the bundled models have read in training, by the card of
 # birchbark-minilm-l6 and by MTEB's own record of all-MiniLM-L6-v2. Of SciFact: the training claims.
@@ -33,31 +33,21 @@ TRAINED_ON = {
 BUNDLED = (defaults.MODEL, defaults.SMALL_MODEL, defaults.EMBEDDING)
 
 
-class BirchbarkSearch:
+class BirchbarkSearch(MemoryCollection):
     """Searches MTEB's collections: BM25's candidates, re-ranked as by `birchbark rerank`.
 
     In a re-ranking task, the candidates are those of the task. It follows MTEB's `SearchProtocol`.
-
-    Args:
-        model: The name or directory of a model; a `Ranker`, or one per stage; `()` for the first
-            stage alone. Defaults to `birchbark-minilm-l6`, with the default reading plan.
-        first_stage: How candidates are found. Defaults to `FirstStage()`: BM25.
-        query_tokens: Number of tokens at the beginning of a query that a named model reads.
-            Defaults to None: all of them, and a query that is too long is an error.
+    For the arguments see `MemoryCollection`.
     """
 
-    def __init__(
-        self,
-        model: str | Path | Ranker | Sequence[Ranker] = defaults.MODEL,
-        first_stage: FirstStage = FirstStage(),
-        query_tokens: int | None = None,
-    ) -> None:
-        self._collection = MemoryCollection(model, first_stage, query_tokens)
-        self.mteb_model_meta = _meta(model, self._collection)
+    @cached_property
+    def mteb_model_meta(self) -> ModelMeta:
+        """The description of the models; its revision differs if any of their settings do."""
+        return _meta(self)
 
     def index(self, corpus: Iterable[Mapping[str, Any]], **kwargs: Any) -> None:
         """Index documents with `id`, `text` and, if they have one, `title`; see MTEB."""
-        self._collection.index(
+        self.index_records(
             {"id": row["id"], "title": row.get("title"), "text": row.get("text") or ""}
             for row in corpus
         )
@@ -79,15 +69,12 @@ class BirchbarkSearch:
             if not isinstance(query.get("text"), str):
                 raise InputError("a query is not a text", where=f"query {query['id']}")
             texts[query["id"]] = query["text"]
-        return self._collection.search(texts, top_k, top_ranked)
+        return self.rank(texts, top_k, top_ranked)
 
 
-def _meta(model: object, collection: MemoryCollection) -> ModelMeta:
-    """Describe the models; the revision differs if any of their settings do.
-
-    Sizes are known if `model` is a name or directory, or if there is no model.
-    """
-    rankers = collection.rankers
+def _meta(collection: MemoryCollection) -> ModelMeta:
+    """Describe the models of a collection; their sizes are known if the model was named."""
+    model, rankers = collection.model, collection.rankers
     sizes = rankers == () or isinstance(model, str | Path)
     names = [str(model)] if rankers else []
     if any(ranker.embedding for ranker in rankers):

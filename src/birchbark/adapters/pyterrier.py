@@ -17,10 +17,10 @@ import pandas as pd
 import pyterrier as pt
 
 from birchbark import defaults
-from birchbark.adapters.found_sentences import sentence_fields
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.answer import Evidence
+from birchbark.pipeline.hit_fields import sentence_fields
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker
@@ -54,7 +54,13 @@ class BirchbarkIndex(pt.Indexer):
         All of them are indexed, or none. Raises InputError for a document without id or text, for
         two with the same id, and if there is an index that may not be replaced.
         """
-        documents = (Document.from_dict({**fields, "id": fields.get("docno")}) for fields in iter)
+        documents = (
+            Document.from_dict(
+                {name: value for name, value in record.items() if name != "docno"}
+                | {"id": record.get("docno")}
+            )
+            for record in iter
+        )
         build_index(documents, self.path, self.schema, replace=self.overwrite)
         return self
 

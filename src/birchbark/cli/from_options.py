@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline.dense_engine import VectorMatch
     from birchbark.pipeline.loaded_models import LoadedModels
     from birchbark.pipeline.ranker import Ranker
+    from birchbark.pipeline.searcher import Searcher
     from birchbark.records import Query
     from birchbark.retrieve.first_stage import FirstStage
     from birchbark.retrieve.match import Match
@@ -180,6 +181,37 @@ def _check_used_by_stages(given: Sequence[str], all_options: Sequence[object]) -
                 raise InputError(
                     f"{spell_option(name)} has no effect: no stage has {spell_option(needed)}"
                 )
+
+
+@contextmanager
+def open_searcher(
+    directory: Path,
+    vector_match: VectorMatch | None,
+    stage: FirstStage,
+    *,
+    first_stage_only: bool,
+    scores: Path | None,
+    device: str,
+    threads: int | None,
+    **ranker_options: Any,
+) -> Iterator[Searcher]:
+    """Yield a Searcher for a process that answers many queries.
+
+    scores: the folder in which scores are stored; None to cache them in memory alone.
+    ranker_options: see `make_rankers`.
+    """
+    from birchbark.pipeline.searcher import Searcher
+    from birchbark.score.dynamic_batching import dynamic_batcher
+
+    models = models_on(device, threads, dynamic_batcher)
+    on_cpu = device == defaults.DEVICE
+    rankers: Sequence[Ranker] = ()
+    if not first_stage_only:
+        rankers = make_rankers(models, **ranker_options, auto_int8=on_cpu)
+    # queries are embedded on the CPU, like the stored vectors
+    searched = models if on_cpu else models_on(defaults.DEVICE, threads, dynamic_batcher)
+    with stored_scores(rankers, scores) as cached:
+        yield Searcher(directory, cached, stage, vector_match, searched)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace as replaced
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,7 +123,7 @@ def _report_language(index: Index) -> None:
     from birchbark.collection.files.language import language_of
     from birchbark.text.languages import ANALYZER_OF, LANGUAGES
 
-    step = max(1, len(index) // LANGUAGE_SAMPLE)
+    step = max(1, ceil(len(index) / LANGUAGE_SAMPLE))
     numbers = ((part, n) for part in index.parts for n in range(0, len(part.doc_ids), step))
     texts = [d.contents for d in index.documents([part.doc_ids[n] for part, n in numbers])]
     languages = Counter(filter(None, map(language_of, texts)))

@@ -11,7 +11,7 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify
-from birchbark.cli.from_options import make_rankers, matching_and_stage, models_on, stored_scores
+from birchbark.cli.from_options import matching_and_stage, open_searcher
 from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.options import (
     PATH,
@@ -60,19 +60,21 @@ def command(
     if not find_spec("mcp"):
         raise MissingPackageError("the command needs mcp", remedy="pip install 'birchbark[mcp]'")
     from birchbark.adapters.mcp import make_server
-    from birchbark.pipeline.searcher import Searcher
-    from birchbark.score.dynamic_batching import dynamic_batcher
     from birchbark.serve.background_sync import BackgroundSync
 
     check_given_options()
     match, stage = matching_and_stage(**{name: choices.pop(name) for name in FIRST_STAGE_OPTIONS})
     directory, folder = served(index)
-    models = models_on(device, threads, dynamic_batcher)
-    on_cpu = device == defaults.DEVICE
-    rankers = () if first_stage_only else make_rankers(models, **choices, auto_int8=on_cpu)
-    searched = models if on_cpu else models_on(defaults.DEVICE, threads, dynamic_batcher)
-    with stored_scores(rankers, scores) as cached:
-        searcher = Searcher(directory, cached, stage, match, searched)
+    with open_searcher(
+        directory,
+        match,
+        stage,
+        first_stage_only=first_stage_only,
+        scores=scores,
+        device=device,
+        threads=threads,
+        **choices,
+    ) as searcher:
         server = make_server(searcher, str(index), budget)
         Thread(target=searcher.warm_up, daemon=True).start()  # while the agent gets ready
         sync = BackgroundSync(directory, folder, notify) if folder else None

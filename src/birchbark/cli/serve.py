@@ -14,7 +14,7 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify
-from birchbark.cli.from_options import make_rankers, matching_and_stage, models_on, stored_scores
+from birchbark.cli.from_options import matching_and_stage, open_searcher
 from birchbark.cli.grouped_help import GroupedCommand, option_group
 from birchbark.cli.index_sync import index_of, sync_and_report
 from birchbark.cli.options import (
@@ -153,8 +153,6 @@ def command(
     """
     _check_installed()
     from birchbark.checkpoint.locate import locate
-    from birchbark.pipeline.searcher import Searcher
-    from birchbark.score.dynamic_batching import dynamic_batcher
     from birchbark.serve.app import application
     from birchbark.serve.background_sync import BackgroundSync
     from birchbark.serve.background_vectors import BackgroundVectors
@@ -184,18 +182,21 @@ def command(
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     vector_match, stage = matching_and_stage(**first_stage_choices)
     directory, folder = served(index)
-    models = models_on(device, threads, dynamic_batcher)
-    on_cpu = device == defaults.DEVICE
-    rankers = () if first_stage_only else make_rankers(models, **choices, auto_int8=on_cpu)
-    # queries are embedded on the CPU, like the stored vectors
-    searched = models if on_cpu else models_on(defaults.DEVICE, threads, dynamic_batcher)
-    with stored_scores(rankers, scores) as cached:
-        searcher = Searcher(directory, cached, stage, vector_match, searched)
+    with open_searcher(
+        directory,
+        vector_match,
+        stage,
+        first_stage_only=first_stage_only,
+        scores=scores,
+        device=device,
+        threads=threads,
+        **choices,
+    ) as searcher:
         searcher.warm_up()
         locate(compare_embedding)
         # The index's vectors are computed on the CPU. A service that retrieves by them needs all.
         retrieves_by_vectors = vector_match is not None and vector_match.used
-        fills = on_cpu and not retrieves_by_vectors
+        fills = device == defaults.DEVICE and not retrieves_by_vectors
         background = None
         if fills and not no_background_vectors:
             background = BackgroundVectors.of(searcher, notify)

@@ -36,7 +36,7 @@ class Interpolation:
         first_stage_weight: a, from 0 to 1. 1 keeps the first-stage order; 0 ranks by evidence
             alone. Defaults to 0.2.
         scale: How first-stage scores become s_doc: `Scale.RAW`, unchanged; `Scale.MAX`, divided by
-            the highest score of the query's candidates; `Scale.MINMAX`, mapped linearly to [0, 1].
+            the highest score of the query's candidates; `Scale.MINMAX`, mapped linearly to [0, 1];
             or these names as strings: `raw`, `max`, `minmax`. Defaults to `Scale.MAX`.
     """
 

@@ -1,4 +1,4 @@
-"""How is a hit with its evidence written as JSON, by the shell and by the service?"""
+"""How is a hit with its evidence written as JSON, by the shell, the service and adapters?"""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from typing import Any
 
 from birchbark.pipeline.answer import Evidence, Hit
 from birchbark.records import Segment, page_number
+
+
+def sentence_fields(evidence: Evidence) -> dict[str, Any]:
+    """Return the fields of a sentence that `highlight` has found, with offsets in its text."""
+    segment = evidence.segment
+    return {
+        "start": segment.start,
+        "end": segment.end,
+        "text": segment.text,
+        "score": evidence.score,
+    }
 
 
 def hit_fields(hit: Hit, context: int | None = None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from birchbark.index.index import Index
 from birchbark.pipeline.facets import MAX_VALUES
-from birchbark.retrieve.filters import Filter
+from birchbark.retrieve.filters import Filter, filter_of
 from birchbark.retrieve.spelling import correct_query
 from birchbark.retrieve.vector_search import filter_masks
 
@@ -43,7 +43,8 @@ def _unmet_filters(index: Index, filters: Mapping[str, str]) -> list[str]:
         message = f"no document has {name}={text}; there are: "
         message += ", ".join(listed[:MAX_VALUES]) + more
         wanted = Filter.parse(text)
-        begun = [v for v in wanted.values if any(value.startswith(v) for value in listed)]
+        plain = [value for value in wanted.values if filter_of(value) == value]
+        begun = [v for v in plain if any(value.startswith(v) for value in listed)]
         if begun and not wanted.negated:
             message += f"; for all that begin with it: {name}={begun[0]}*"
         messages.append(message)

@@ -8,6 +8,7 @@ from uuid import uuid4
 from fastapi import APIRouter, Request
 
 from birchbark.errors import InputError
+from birchbark.pipeline.hit_fields import sentence_fields
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.schemas import RerankRequest, TeiRequest
 from birchbark.serve.service import Reranked, Service
@@ -66,8 +67,4 @@ def rerank_routes(service: Service) -> APIRouter:
 def _add_evidence(results: list[dict[str, Any]], reranked: Reranked) -> None:
     """Add the best sentences to the results of texts, if they were asked for."""
     for result, sentences in zip(results, reranked.sentences, strict=False):
-        result["evidence"] = [
-            {"start": x.segment.start, "end": x.segment.end}
-            | {"text": x.segment.text, "score": x.score}
-            for x in sentences
-        ]
+        result["evidence"] = list(map(sentence_fields, sentences))

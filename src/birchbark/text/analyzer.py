@@ -5,7 +5,8 @@ porter            lowercases, applies the Porter stemmer
 english           removes possessive 's, lowercases, removes Lucene's 33 stop words, applies the
                   Porter stemmer (Lucene's EnglishAnalyzer, Anserini's default)
 german, french, … lowercases, applies the Snowball stemmer of the language (see LANGUAGES)
-cjk               pairs of neighbouring characters, for Chinese, Japanese and Korean
+cjk               pairs of neighbouring characters and single Chinese characters, for Chinese,
+                  Japanese and Korean
 wordpiece         splits words into the WordPiece tokens of a BERT vocabulary
 porter+wordpiece  applies the Porter stemmer, then splits stems into WordPiece tokens
 """
@@ -14,10 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from birchbark.errors import InputError
-from birchbark.text.languages import LANGUAGES, character_pairs, lower, same_width, stemmed
+from birchbark.text.languages import (
+    LANGUAGES,
+    character_pairs,
+    lower,
+    same_width,
+    snowball,
+    stemmed,
+)
 from birchbark.text.stop_words import LUCENE
 from birchbark.text.wordpiece import WordPieces
 from birchbark.text.words import words
@@ -111,15 +118,7 @@ NORMALISERS = {"english": english, "porter": porter, "plain": plain}
 
 def stem(term: str) -> str:
     """Return the Porter stem of `term`; like Porter's own programs, keep one or two letters."""
-    return term if len(term) < 3 else _stemmer()(term)
-
-
-@cache
-def _stemmer() -> Callable[[str], str]:
-    from Stemmer import Stemmer
-
-    # A cache (its size is 0 here) would cost more than it saves: each token is stemmed only once.
-    return Stemmer("porter", 0).stemWord  # type: ignore[no-any-return]
+    return term if len(term) < 3 else snowball("porter")(term)
 
 
 WORDPIECE: dict[str, Callable[[str], str]] = {"wordpiece": str, "porter+wordpiece": stem}

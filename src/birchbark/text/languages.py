@@ -40,7 +40,7 @@ def stemmed(language: str) -> Callable[[str], str]:
 
     language: one of LANGUAGES. An elided article ("l'avion") is removed, with either apostrophe.
     """
-    stem = _stemmer(language)
+    stem = snowball(language)
 
     def term(word: str) -> str:
         word = word.replace("’", "'")
@@ -57,11 +57,12 @@ def lower(word: str, language: str) -> str:
 
 
 @cache
-def _stemmer(language: str) -> Callable[[str], str]:
+def snowball(algorithm: str) -> Callable[[str], str]:
+    """Return the stemmer of an algorithm of Snowball: one of LANGUAGES, or `porter`."""
     from Stemmer import Stemmer
 
     # A cache (its size is 0 here) would cost more than it saves: each token is stemmed only once.
-    return Stemmer(language, 0).stemWord  # type: ignore[no-any-return]
+    return Stemmer(algorithm, 0).stemWord  # type: ignore[no-any-return]
 
 
 def character_pairs(text: str) -> list[str]:
