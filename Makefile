@@ -87,6 +87,7 @@ bench: .venv/ready-bench
 # BERT's speed beside sentence-transformers (torch), FlashRank and ONNX Runtime; BENCH="--share .1".
 bench-score: .venv/ready-bench-score .venv/ready-model
 	$(BIN)/python -m benchmarks.score --output benchmarks/RESULTS-SCORE.md $(BENCH)
+	$(BIN)/python -m benchmarks.score_families --output benchmarks/RESULTS-SCORE-FAMILIES.md
 
 # Training beside transformers' Trainer, on all cores, about an hour; BENCH="--share .1 --rounds 1".
 bench-train: .venv/ready-bench-train .venv/ready-model

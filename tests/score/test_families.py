@@ -201,7 +201,9 @@ def test_invalid_models_are_rejected(family: str, tmp_path: Path) -> None:
     config = json.loads((directory / "config.json").read_text())
     larger = json.dumps(config | {"vocab_size": config["vocab_size"] + 1})
     (directory / "config.json").write_text(larger)
-    with pytest.raises(CheckpointError, match=r"word_embeddings.weight do not fit config\.json"):
+    with pytest.raises(
+        CheckpointError, match=r"(word|tok)_embeddings.weight do not fit config\.json"
+    ):
         OnnxSession(Checkpoint.open(directory))
     (directory / "config.json").write_text(json.dumps(config))
     weights = directory / "model.safetensors"
@@ -211,8 +213,8 @@ def test_invalid_models_are_rejected(family: str, tmp_path: Path) -> None:
     weights.rename(directory / "pytorch_model.bin")
     with pytest.raises(CheckpointError, match=r"pickle.*run any code.*save_pretrained"):
         load_scorer(directory)
-    (directory / "config.json").write_text(json.dumps(config | {"model_type": "deberta-v2"}))
-    with pytest.raises(CheckpointError, match=r"bert or roberta .*albert, found deberta-v2"):
+    (directory / "config.json").write_text(json.dumps(config | {"model_type": "t5"}))
+    with pytest.raises(CheckpointError, match=r"bert or roberta .*albert .*, found t5"):
         load_scorer(directory)
 
 

@@ -27,6 +27,18 @@ SIZES = {
 }
 DISTILBERT = {"dim": 24, "n_layers": 3, "n_heads": 4, "hidden_dim": 36}
 DISTILBERT |= {"vocab_size": 40, "max_position_embeddings": 36}
+DEBERTA = SIZES | {
+    "relative_attention": True,
+    "position_buckets": 8,
+    "pos_att_type": ["p2c", "c2p"],
+    "share_att_key": True,
+    "norm_rel_ebd": "layer_norm",
+    "position_biased_input": False,
+}
+MODERNBERT = SIZES | {"local_attention": 8, "num_hidden_layers": 5, "classifier_pooling": "cls"}
+MODERNBERT |= dict.fromkeys(("pad_token_id", "bos_token_id", "cls_token_id"), 1)
+MODERNBERT |= dict.fromkeys(("eos_token_id", "sep_token_id"), 2)
+BIASES = ("norm_bias", "attention_bias", "mlp_bias", "classifier_bias")
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "bert": ("Bert", SIZES),
     "bert-relu": ("Bert", SIZES | {"hidden_act": "relu"}),
@@ -39,6 +51,22 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "albert": ("Albert", SIZES | {"embedding_size": 8}),
     "albert-groups": ("Albert", SIZES | {"embedding_size": 24, "num_hidden_groups": 3}),
     "albert-tanh": ("Albert", SIZES | {"embedding_size": 8, "hidden_act": "gelu_pytorch_tanh"}),
+    "deberta-v3": ("DebertaV2", DEBERTA),
+    "deberta-types": ("DebertaV2", DEBERTA | {"type_vocab_size": 2, "norm_rel_ebd": "none"}),
+    "deberta-distances": (
+        "DebertaV2",
+        DEBERTA | {"position_buckets": -1, "pooler_hidden_act": "tanh"},
+    ),
+    "modernbert": ("ModernBert", MODERNBERT),
+    "modernbert-mean": (
+        "ModernBert",
+        MODERNBERT | {"classifier_pooling": "mean", "classifier_activation": "relu"},
+    ),
+    "modernbert-biases": ("ModernBert", MODERNBERT | dict.fromkeys(BIASES, True)),
+    "modernbert-local": (
+        "ModernBert",  # the last layer is a local one
+        MODERNBERT | {"num_hidden_layers": 6, "global_attn_every_n_layers": 4},
+    ),
 }
 IDS = np.random.default_rng(3).integers(5, 40, (6, 31))
 TYPES = np.repeat([[0] * 9 + [1] * 22], 6, 0)
@@ -59,7 +87,7 @@ def saved(family: str, kind: str, directory: Path, **settings: Any) -> Any:
 
 def run(model: Any, family: str, types: Any) -> Any:
     inputs = {"input_ids": torch.tensor(IDS)}
-    if FAMILIES[family][0] in ("Bert", "Electra", "Albert"):
+    if FAMILIES[family][0] in ("Bert", "Electra", "Albert", "DebertaV2"):
         inputs["token_type_ids"] = torch.tensor(types)
     with torch.no_grad():
         return model(**inputs, output_hidden_states=True)

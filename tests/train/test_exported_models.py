@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tiny_trainings import prepare, settings
-from zoo import FAMILIES, give_tokenizer, write_family
+from zoo import FAMILIES, PREFIXES, give_tokenizer, write_family
 
 from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
@@ -39,7 +39,7 @@ TYPES = [np.repeat([0, 1], [4, len(i) - 4]) for i in IDS]
 def exported(tmp_path: Path, family: str, **settings_: Any) -> tuple[Path, Any]:
     """Return a network whose weights differ from its base, after its model directory."""
     directory = write_family(tmp_path / "base", family, 2)
-    if family in ("roberta", "albert"):
+    if family in ("roberta", "albert", "deberta-v2", "modernbert"):
         give_tokenizer(directory, family)
     base = open_any_head(directory, "tiny")
     network = open_network(base, Initialisation(**settings_), 0, "cpu")
@@ -81,7 +81,7 @@ def test_transformers_computes_equal_logits(family: str, tmp_path: Path) -> None
     assert not any(report.values())
     assert theirs.config.architectures == [type(theirs).__name__]
     theirs.eval()
-    network.dropout = 0.0
+    network.modules.dropout = 0.0
     logits = []
     for ids, types in zip(IDS, TYPES, strict=True):
         inputs = {"input_ids": torch.tensor(ids[None])}
@@ -93,7 +93,7 @@ def test_transformers_computes_equal_logits(family: str, tmp_path: Path) -> None
     (mine**2).sum().backward()
     sum(logit**2 for logit in logits).backward()
     named = dict(theirs.named_parameters())
-    prefix = f"{family}."
+    prefix = f"{PREFIXES.get(family, family)}."
     for name, weight in network.weights.items():
         expected = named.pop(name if name in named else prefix + name)
         if weight.grad is None:

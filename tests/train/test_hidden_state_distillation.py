@@ -26,7 +26,7 @@ from birchbark.train.export import export
 from birchbark.train.hidden_state_distillation import HiddenStateDistillation, HiddenStateSettings
 from birchbark.train.initialise import Initialisation, open_network
 from birchbark.train.learner import Learner
-from birchbark.train.network import HiddenStates, Network
+from birchbark.train.network import Network
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.sampler import Sampler
 from birchbark.train.teacher_scores import TeacherScores, with_teacher_targets
@@ -34,6 +34,7 @@ from birchbark.train.training import train
 from birchbark.train.training_folder import LOG, MODEL, STATE
 from birchbark.train.training_log import read_log
 from birchbark.train.training_run import ProgressReporter
+from birchbark.train.transformer_layer import HiddenStates
 from conftest import write_bert
 
 torch = pytest.importorskip("torch", reason="torch is not installed")

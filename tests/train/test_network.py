@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-from zoo import FAMILIES, LAYERS, FamilyReference, write_family
+from zoo import FAMILIES, LAYERS, PREFIXES, FamilyReference, write_family
 
 from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
 from birchbark.errors import CheckpointError, InputError
@@ -121,7 +121,7 @@ def test_gradients_equal_finite_differences(family: str, tmp_path: Path) -> None
     network, reference = network_of(directory, dropout=0.0), FamilyReference(directory, family)
     pairs = [PAIRS[i] for i in (1, 2, 5)]
     network.training_logits(PackedInputs.of(pairs, "cpu")).sum().backward()
-    prefix = f"{family}."
+    prefix = f"{PREFIXES.get(family, family)}."
     along = 0.0
     step, moves = 1e-6, {}
     for name, weight in network.weights.items():

@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from birchbark.train.attention import (  # noqa: E402
+    AttentionSettings,
     attend,
     attend_by_length,
     attend_packed,
@@ -19,6 +20,7 @@ from birchbark.train.packed_inputs import Spans  # noqa: E402
 
 HEADS, WIDTH = 3, 24
 LENGTHS = [2, 5, 5, 9]
+SCALE = (WIDTH / HEADS) ** -0.5
 STARTS = np.cumsum([0, *LENGTHS[:-1]])
 SPANS = Spans(((1, 2), (2, 5), (1, 9)), torch.from_numpy(np.append(STARTS, sum(LENGTHS))))
 
@@ -51,7 +53,7 @@ def test_attention_equals_its_definition(compute: Any, single: bool) -> None:
     torch.manual_seed(0)
     query, key, value = (torch.randn(sum(LENGTHS), WIDTH, requires_grad=True) for _ in range(3))
     queries = query[SPANS.starts] if single else query
-    actual = compute(queries, key, value, SPANS, HEADS, 0.0)
+    actual = compute(queries, key, value, SPANS, AttentionSettings(HEADS, 0.0, SCALE))
     wanted = expected(queries, key, value)
     torch.testing.assert_close(actual, wanted)
     for ours, theirs in zip(
@@ -68,6 +70,6 @@ def test_attention_weights_are_dropped(compute: Any) -> None:
     torch.manual_seed(0)
     spans = Spans(((2000, 4),), torch.arange(0, 8001, 4))
     query, key = (torch.zeros(8000, 1) for _ in range(2))
-    dropped = compute(query, key, torch.ones(8000, 1), spans, 1, 0.25)
+    dropped = compute(query, key, torch.ones(8000, 1), spans, AttentionSettings(1, 0.25, 1.0))
     assert set(np.round(np.unique(dropped) * 3).astype(int)) == {0, 1, 2, 3, 4}
     assert float(dropped.mean()) == pytest.approx(1, abs=0.02)

@@ -168,11 +168,11 @@ def test_gradients_equal_finite_differences(aggregation: str, tmp_path: Path) ->
     step, near = (1e-3, 1e-2) if coarse else (1e-6, 1e-4)
     kind = torch.float32 if coarse else torch.float64
     double = {n: w.detach().to(kind).requires_grad_() for n, w in network.weights.items()}
-    network.weights = double
+    network.weights = network.modules.weights = double
     inputs = PackedInputs.of(list(zip(IDS, TYPES, strict=True)), "cpu", COUNTS)
 
     def total() -> Any:
-        network._training = False
+        network.modules.training = False
         return network._document_logits(
             torch.tanh(double["embeddings.word_embeddings.weight"][: len(IDS)]), inputs
         ).sum()

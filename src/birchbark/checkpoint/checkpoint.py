@@ -8,7 +8,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from birchbark.artifact import fingerprint
-from birchbark.checkpoint.encoder_config import EncoderConfig, check_size, read_encoder_config
+from birchbark.checkpoint.encoder_config import (
+    ACTIVATIONS,
+    EncoderConfig,
+    check_size,
+    read_encoder_config,
+)
 from birchbark.checkpoint.families import FAMILIES, Family
 from birchbark.checkpoint.heads import (
     EMBEDDING_WEIGHT,
@@ -159,13 +164,31 @@ def check_replaceable(directory: Path) -> None:
 
 
 def find_family(config: Mapping[str, Any], root: Path) -> Family:
-    """Return the family that config.json names; CheckpointError if it is not supported."""
+    """Return the family that config.json names, with what it states of the classifier.
+
+    Raises CheckpointError if the family, or what is stated, is not supported.
+    """
     name = str(config.get("model_type"))
     if name not in FAMILIES:
         raise CheckpointError(
             "unsupported architecture", where=str(root), wanted=" or ".join(FAMILIES), found=name
         )
-    return FAMILIES[name]
+    family = FAMILIES[name]
+    layer, activation = family.transform
+    activation = config.get(family.activation_key, activation)
+    reads = config.get(family.reads_key, family.reads)
+    for key, found, supported in (
+        (family.activation_key, activation, (*ACTIVATIONS, "tanh")),
+        (family.reads_key, reads, ("cls", "mean")),
+    ):
+        if found not in supported:
+            raise CheckpointError(
+                f"unsupported {key}",
+                where=str(root / "config.json"),
+                wanted=" or ".join(supported),
+                found=str(found)[:80],
+            )
+    return replace(family, transform=(layer, activation), reads=reads)
 
 
 def _check_files(root: Path) -> None:
@@ -182,7 +205,9 @@ def _check_layers(
 
     The additional layers would otherwise be ignored silently.
     """
-    if family.names.query.format(i=config.layers, group=config.groups) + ".weight" in shapes:
+    names = family.names
+    first = (names.fused or names.query).format(i=config.layers, group=config.groups)
+    if f"{first}.weight" in shapes:
         raise CheckpointError(
             "weights do not fit config.json",
             where=str(home),

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from birchbark.checkpoint.families import Family
+import numpy as np
+
+from birchbark.checkpoint.families import RELATIVE, ROTARY, Family
+from birchbark.checkpoint.positions import (
+    RelativePositions,
+    RotaryPositions,
+    read_relative,
+    read_rotary,
+)
 from birchbark.errors import CheckpointError
 
 ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "relu")
@@ -32,6 +40,10 @@ class EncoderConfig:
         groups: Number of weight sets, each shared by the same number of consecutive layers; equal
             to `layers` if no weights are shared.
         activation: Activation of the feed-forward layers, as config.json names it.
+        prenorm: Whether layers normalise their inputs instead of their outputs.
+        gated: Whether the feed-forward layers are gated.
+        rotary: Angles by which queries and keys are rotated; None if they are not.
+        relative: Embeddings of relative positions; None if there are none.
     """
 
     layers: int
@@ -46,6 +58,27 @@ class EncoderConfig:
     offset: int
     groups: int
     activation: str
+    prenorm: bool = False
+    gated: bool = False
+    rotary: RotaryPositions | None = None
+    relative: RelativePositions | None = None
+
+    def as_bert(self, layers: int) -> EncoderConfig:
+        """Return the sizes of `layers` layers of the same width as BERT has them."""
+        return replace(
+            self,
+            layers=layers,
+            groups=layers,
+            prenorm=False,
+            gated=False,
+            rotary=None,
+            relative=None,
+        )
+
+    @property
+    def attention_scale(self) -> np.float32:
+        """The factor of attention scores: 1 / √D, or 1 / √(3 · D) if they are sums of three."""
+        return np.float32(1 / np.sqrt(self.hidden // self.heads * (3 if self.relative else 1)))
 
     @property
     def max_positions(self) -> int:
@@ -71,21 +104,29 @@ def read_encoder_config(
     def size(key: str, default: int | None = None) -> int:
         return check_size(get(key, default), family.keys.get(key, key), directory / "config.json")
 
+    where = str(directory / "config.json")
     try:
         layers, hidden = size("num_hidden_layers"), size("hidden_size")
+        positions = size("max_position_embeddings")
         encoder = EncoderConfig(
             layers=layers,
             hidden=hidden,
             heads=size("num_attention_heads"),
             intermediate=size("intermediate_size"),
             vocabulary=size("vocab_size"),
-            positions=size("max_position_embeddings"),
+            positions=positions,
             types=size("type_vocab_size", 2),
             epsilon=_epsilon(get("layer_norm_eps", 1e-12), directory),
             embedding=size("embedding_size", hidden) if family.names.widen else hidden,
             offset=size("pad_token_id", 1) + 1 if family.offset else 0,
             groups=size("num_hidden_groups", 1) if "{group}" in family.names.query else layers,
             activation=str(get("hidden_act", family.activation)),
+            prenorm=family.prenorm,
+            gated=family.gated,
+            rotary=read_rotary(config, layers, where) if family.positions == ROTARY else None,
+            relative=(
+                read_relative(config, positions, where) if family.positions == RELATIVE else None
+            ),
         )
     except KeyError as missing:
         raise CheckpointError(f"config.json lacks {missing}", where=str(directory)) from None
@@ -134,7 +175,8 @@ def _check(
         min(sizes) < 1
         or encoder.hidden % encoder.heads
         or encoder.layers % encoder.groups
-        or (encoder.types < 1 and family.names.types)
+        or (encoder.types < 1 and family.names.types and not family.optional_types)
+        or (encoder.rotary and encoder.hidden // encoder.heads % 2)
     ):
         raise CheckpointError("sizes in config.json contradict each other", where=str(directory))
     features = {

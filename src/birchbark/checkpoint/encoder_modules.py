@@ -27,9 +27,23 @@ def encoder_modules(
             module = pattern.format(i=layer, group=config.group(layer))
             if not module or module in seen or (layer and not in_layer):
                 continue
+            if lacks(part, layer, config):
+                continue
             seen.add(module)
             source = pattern.format(i=sources[layer], group=config.group(layer))
             yield module, source, module_size(part, config)
+
+
+def lacks(part: str, layer: int, config: EncoderConfig) -> bool:
+    """Whether an encoder lacks a module that its family has; part: the module's field in Names.
+
+    If layers normalise their inputs, the first one does not: the embeddings are normalised already.
+    """
+    if part == "types":
+        return config.types == 0
+    if part == "relative_norm":
+        return config.relative is not None and not config.relative.normalised
+    return part == "attended_norm" and layer == 0 and config.prenorm
 
 
 def module_size(part: str, config: EncoderConfig) -> Size:
@@ -45,7 +59,11 @@ def module_size(part: str, config: EncoderConfig) -> Size:
         "embedded": (width,),
         "widen": (hidden, width),
         "attended_norm": (hidden,),
-        "inner": (inner, hidden),
+        "fused": (3 * hidden, hidden),
+        "inner": (2 * inner if config.gated else inner, hidden),
         "outer": (hidden, inner),
         "outer_norm": (hidden,),
+        "final_norm": (hidden,),
+        "relative": (2 * config.relative.span if config.relative else 0, hidden),
+        "relative_norm": (hidden,),
     }.get(part, (hidden, hidden))

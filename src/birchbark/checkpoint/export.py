@@ -88,6 +88,8 @@ class TrainedModel:
             sizes["embedding_size"] = shape.embedding
         if "{group}" in base.family.names.query:
             sizes["num_hidden_groups"] = shape.groups
+        if shape.rotary:
+            config["layer_types"] = shape.rotary.kinds
         return (
             config
             | _head_config(self.architecture)

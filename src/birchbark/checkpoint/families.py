@@ -1,15 +1,20 @@
-"""How do RoBERTa, DistilBERT, ELECTRA and ALBERT differ from BERT in their checkpoints?
+"""How do RoBERTa, ALBERT, ModernBERT and others differ from BERT in their checkpoints?
 
 They name tensors and settings differently, and add or lack a few modules. The table `FAMILIES`
 defines the differences; no other Python module refers to a family by name. Tensors are named as in
 transformers. Devlin 2019 (BERT), Liu 2019 (RoBERTa), Conneau 2020 (XLM-R), Martin 2020 (CamemBERT),
-Sanh 2019 (DistilBERT), Clark 2020 (ELECTRA), Lan 2020 (ALBERT).
+Sanh 2019 (DistilBERT), Clark 2020 (ELECTRA), Lan 2020 (ALBERT), He 2021 (DeBERTa v2 and v3), Warner
+2024 (ModernBERT).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+
+ABSOLUTE = "absolute"  # embeddings of positions are added to those of tokens
+ROTARY = "rotary"  # queries and keys are rotated by their position
+RELATIVE = "relative"  # attention scores depend on embeddings of the distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +26,22 @@ class Names:
 
     Attributes:
         words: Token embeddings.
-        positions: Position embeddings.
+        positions: Position embeddings; empty if positions only affect attention.
         types: Token type embeddings; empty if the family has no token types.
         embedded: Layer normalisation of the summed embeddings.
         widen: Linear layer from the embedding width to the hidden size; empty if there is none.
+        fused: Linear layer for queries, keys and values together; empty if each has its own.
         query: Linear layer for the queries of attention.
         key: Linear layer for the keys of attention.
         value: Linear layer for the values of attention.
         attended: Linear layer after attention.
-        attended_norm: Layer normalisation after attention.
+        attended_norm: Layer normalisation after attention, or before it (EncoderConfig.prenorm).
         inner: First feed-forward layer.
         outer: Second feed-forward layer.
-        outer_norm: Layer normalisation after the feed-forward layers.
+        outer_norm: Layer normalisation after the feed-forward layers, or before them.
+        final_norm: Layer normalisation after the last layer; empty if there is none.
+        relative: Embeddings of relative positions; empty if the family has none.
+        relative_norm: Layer normalisation of these embeddings.
     """
 
     words: str = "embeddings.word_embeddings"
@@ -40,6 +49,7 @@ class Names:
     types: str = "embeddings.token_type_embeddings"
     embedded: str = "embeddings.LayerNorm"
     widen: str = ""
+    fused: str = ""
     query: str = "encoder.layer.{i}.attention.self.query"
     key: str = "encoder.layer.{i}.attention.self.key"
     value: str = "encoder.layer.{i}.attention.self.value"
@@ -48,6 +58,9 @@ class Names:
     inner: str = "encoder.layer.{i}.intermediate.dense"
     outer: str = "encoder.layer.{i}.output.dense"
     outer_norm: str = "encoder.layer.{i}.output.LayerNorm"
+    final_norm: str = ""
+    relative: str = ""
+    relative_norm: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +93,18 @@ class Family:
         fixed: BERT's key → value, for settings that config.json does not state.
         activation: Activation of the feed-forward layers, if config.json does not state it.
         offset: Whether positions start after the padding token's id.
-        transform: The classifier's first linear layer and its activation, applied to [CLS].
+        positions: How the model knows positions: ABSOLUTE, ROTARY or RELATIVE.
+        prenorm: Whether layers normalise their inputs instead of their outputs.
+        gated: Whether the feed-forward layers are gated (GEGLU): half of the first layer's outputs,
+            after the activation, are multiplied by the other half.
+        optional_types: Whether models without token types exist, which state 0 types.
+        optional_biases: Whether layers have a bias only if the checkpoint stores one.
+        transform: The classifier's first linear layer and its activation.
+        transform_norm: Layer normalisation after `transform`; empty if there is none.
+        reads: What `transform` is applied to: `cls` for [CLS], or `mean` for the mean of all token
+            vectors.
+        activation_key: Key in config.json of the activation in `transform`; empty if it is fixed.
+        reads_key: Key in config.json of `reads`; empty if it is fixed.
         drops_first: Whether training applies dropout before `transform` as well as after it.
         logits: The classifier's output layer, applied after `transform`.
         next_sentence: Output layer of the next-sentence head; empty if there is none.
@@ -94,7 +118,16 @@ class Family:
     fixed: Mapping[str, float] = field(default_factory=dict)
     activation: str = "gelu"
     offset: bool = False
+    positions: str = ABSOLUTE
+    prenorm: bool = False
+    gated: bool = False
+    optional_types: bool = False
+    optional_biases: bool = False
     transform: tuple[str, str] = ("pooler.dense", "tanh")
+    transform_norm: str = ""
+    reads: str = "cls"
+    activation_key: str = ""
+    reads_key: str = ""
     drops_first: bool = False
     logits: str = "classifier"
     next_sentence: str = ""
@@ -166,6 +199,54 @@ _ALBERT = Family(
     transform=("pooler", "tanh"),
     masked=MaskedHead("predictions.dense", "predictions.LayerNorm", "predictions.bias"),
 )
+_DEBERTA = Family(
+    "deberta.",
+    "DebertaV2",
+    names=replace(
+        Names(),
+        positions="",
+        query="encoder.layer.{i}.attention.self.query_proj",
+        key="encoder.layer.{i}.attention.self.key_proj",
+        value="encoder.layer.{i}.attention.self.value_proj",
+        relative="encoder.rel_embeddings",
+        relative_norm="encoder.LayerNorm",
+    ),
+    positions=RELATIVE,
+    optional_types=True,
+    transform=("pooler.dense", "gelu"),
+    activation_key="pooler_hidden_act",
+)
+_MODERNBERT = Family(
+    "model.",
+    "ModernBert",
+    names=Names(
+        words="embeddings.tok_embeddings",
+        positions="",
+        types="",
+        embedded="embeddings.norm",
+        fused="layers.{i}.attn.Wqkv",
+        query="",
+        key="",
+        value="",
+        attended="layers.{i}.attn.Wo",
+        attended_norm="layers.{i}.attn_norm",
+        inner="layers.{i}.mlp.Wi",
+        outer="layers.{i}.mlp.Wo",
+        outer_norm="layers.{i}.mlp_norm",
+        final_norm="final_norm",
+    ),
+    keys={"hidden_act": "hidden_activation", "layer_norm_eps": "norm_eps"},
+    fixed={"type_vocab_size": 0},
+    positions=ROTARY,
+    prenorm=True,
+    gated=True,
+    optional_biases=True,
+    transform=("head.dense", "gelu"),
+    transform_norm="head.norm",
+    activation_key="classifier_activation",
+    reads_key="classifier_pooling",
+    masked=MaskedHead("head.dense", "head.norm", "decoder.bias"),
+)
 
 FAMILIES: Mapping[str, Family] = {
     "bert": _BERT,
@@ -175,4 +256,6 @@ FAMILIES: Mapping[str, Family] = {
     "distilbert": _DISTILBERT,
     "electra": _ELECTRA,
     "albert": _ALBERT,
+    "deberta-v2": _DEBERTA,
+    "modernbert": _MODERNBERT,
 }

@@ -9,8 +9,9 @@ some rankers were trained with label 1 instead, such as those of Birch. A model 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ POOLING_KEYS = {  # key of sentence-transformers' pooling module → mode
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """A classifier on [CLS]: a linear layer, an activation, and an output layer.
+    """A classifier: a linear layer, an activation, and an output layer.
 
     Attributes:
         transform: Name of the linear layer, and its activation.
@@ -61,6 +62,9 @@ class Classifier:
             relevant one (duoBERT). Default: False.
         is_assumed: Whether the model does not say which logit is that for relevance, so that it was
             assumed. Default: False.
+        norm: Name of the layer normalisation after the activation. Default: "", none.
+        reads: What the linear layer is applied to: "cls" for [CLS], or "mean" for the mean of all
+            token vectors. Default: "cls".
     """
 
     transform: tuple[str, str]
@@ -69,6 +73,8 @@ class Classifier:
     relevant_index: int
     is_duo: bool = False
     is_assumed: bool = False
+    norm: str = ""
+    reads: str = "cls"
 
     def one_logit(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Reduce the output layer's weights or bias (logits, …) to a single logit's: (1, …)."""
@@ -150,11 +156,14 @@ def find_head(
     model has none of these heads, and CheckpointError if the declared head or the pooling is
     unsupported.
     """
+    classifier = partial(
+        Classifier, family.transform, norm=family.transform_norm, reads=family.reads
+    )
     if isinstance(declared_head, dict):
         declared_head = {k: x for k, x in declared_head.items() if k != EMBEDDING_WEIGHT} or None
     label = declared_head.get(RELEVANT_LABEL) if isinstance(declared_head, dict) else None
     if declared_head is not None and label is None:
-        return _declared_head(family, shapes, declared_head, directory)
+        return _declared_head(family, shapes, declared_head, directory, classifier)
     if label is not None and (type(label) is not int or label not in (0, 1)):
         raise CheckpointError(
             f"wrong {RELEVANT_LABEL}",
@@ -165,12 +174,12 @@ def find_head(
     logit_count = _output_size(shapes, family.logits)
     if logit_count in (1, 2):
         relevant = label if label is not None and logit_count == 2 else logit_count - 1
-        return Classifier(family.transform, family.logits, logit_count, relevant)
+        return classifier(family.logits, logit_count, relevant)
     if pooling_config:
         return Pooling(_mode(pooling_config, directory))
     if not logit_count and _output_size(shapes, family.next_sentence) == 2:
         assumed = label is None
-        return Classifier(family.transform, family.next_sentence, 2, label or 0, is_assumed=assumed)
+        return classifier(family.next_sentence, 2, label or 0, is_assumed=assumed)
     raise UnknownHeadError(
         "no supported head",
         where=str(directory),
@@ -181,11 +190,15 @@ def find_head(
 
 
 def _declared_head(
-    family: Family, shapes: Mapping[str, list[int]], declared_head: object, directory: Path
+    family: Family,
+    shapes: Mapping[str, list[int]],
+    declared_head: object,
+    directory: Path,
+    classifier: Callable[..., Classifier],
 ) -> Head:
     """Return the declared head: that of a duoBERT or PARADE model."""
     if declared_head == {"reads": READS_TWO_TEXTS} and _output_size(shapes, family.logits) == 1:
-        return Classifier(family.transform, family.logits, 1, 0, is_duo=True)
+        return classifier(family.logits, 1, 0, is_duo=True)
     values = declared_head if isinstance(declared_head, dict) else {}
     aggregation, vectors = values.get("aggregation"), values.get("vectors", POOLER)
     reads_passages = values.get("reads") == READS_PASSAGES and vectors in PASSAGE_VECTOR_KINDS

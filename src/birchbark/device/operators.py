@@ -82,10 +82,42 @@ def _function(node: Any) -> Callable[..., Values]:
     return partial(OPERATORS[node.op_type], **arguments)
 
 
-def _gather(table: Any, ids: Any) -> Values:
+def _gather(table: Any, ids: Any, axis: int = 0) -> Values:
     from torch.nn.functional import embedding
 
+    if axis:
+        return (table.index_select(axis, ids),)  # (N, D, rows), (2 · S,) → (N, D, 2 · S)
     return (embedding(ids, table),)  # (rows, E), (B, S) → (B, S, E)
+
+
+def _add(a: Any, b: Any) -> Values:
+    if isinstance(a, list):  # sizes
+        return ([x + y for x, y in zip(a, b, strict=True)],)
+    return (a + b,)  # (B, Q, H) + (B, Q, H) or (H,)
+
+
+def _subtract(a: Any, b: Any) -> Values:
+    if isinstance(a, list):  # sizes
+        return ([x - y for x, y in zip(a, b, strict=True)],)
+    return (a - b,)  # (B, S, N, D / 2); positions: (S, 1) - (1, S)
+
+
+def _concatenate(*parts: Any, axis: int) -> Values:
+    import torch
+
+    if isinstance(parts[0], list):  # sizes
+        return ([size for part in parts for size in part],)
+    return (torch.cat(parts, axis),)  # 2 of (B, S, N, D / 2) → (B, S, N, D)
+
+
+def _where(condition: Any, a: float, b: float) -> Values:
+    import torch
+
+    return (torch.where(condition, a, b),)  # (S, S)
+
+
+def _unsqueeze(x: Any, axes: Sequence[int]) -> Values:
+    return (x.unsqueeze(axes[0]),)  # (S,) → (S, 1); (B, H) → (B, 1, H)
 
 
 def _shape(x: Any, start: int, end: int) -> Values:
@@ -96,7 +128,8 @@ def _slice(
     x: Any, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], *steps: Sequence[int]
 ) -> Values:
     for axis, start, end in zip(axes, starts, ends, strict=True):  # (B, S, H) → (B, 1, H)
-        x = x.narrow(axis, start, min(end, x.shape[axis]) - start)
+        size = x.shape[axis]
+        x = x.narrow(axis, start, min(end + size if end < 0 else end, size) - start)
     return (x,)
 
 
@@ -109,7 +142,7 @@ def _split(x: Any, axis: int, num_outputs: int) -> Values:
     return tuple(x.chunk(num_outputs, axis))  # (B, S, 3 · H) → 3 of (B, S, H)
 
 
-def _norm(x: Any, scale: Any, bias: Any, axis: int, epsilon: float) -> Values:
+def _norm(x: Any, scale: Any, bias: Any = None, *, axis: int, epsilon: float) -> Values:
     from torch.nn.functional import layer_norm
 
     return (layer_norm(x, x.shape[axis:], scale, bias, epsilon),)  # (B, Q, H) → (B, Q, H)
@@ -130,22 +163,30 @@ def _reduced(axes: Iterable[int], keepdims: int) -> dict[str, Any]:
 
 
 OPERATORS: Mapping[str, Callable[..., Values]] = {
-    "Add": lambda a, b: (a + b,),  # (B, Q, H) + (B, Q, H) or (H,)
+    "Abs": lambda x: (x.abs(),),  # (S, S)
+    "Add": _add,
+    "Concat": _concatenate,
     "Gather": _gather,
     "Gelu": _gelu,
+    "Greater": lambda a, b: (a > b,),  # (S, S)
     "Identity": lambda x: (x,),
     "LayerNormalization": _norm,
     "LpNormalization": _normalise_length,
     "MatMul": lambda a, b: (a @ b,),  # weights: (B, Q, in), (in, out); attention: (B, N, Q, S)
+    "Mul": lambda a, b: (a * b,),  # (B, Q, I)
     # pooling: (B, H, S) → (B, H)
     "ReduceMax": lambda x, axes, keepdims: (x.amax(**_reduced(axes, keepdims)),),
     "ReduceMean": lambda x, axes, keepdims: (x.mean(**_reduced(axes, keepdims)),),
+    "ReduceSum": lambda x, axes, keepdims: (x.sum(**_reduced(axes, keepdims)),),
     "Relu": lambda x: (x.relu(),),
     "Reshape": _reshape,
     "Shape": _shape,
     "Slice": _slice,
     "Softmax": lambda x, axis: (x.softmax(axis),),  # (B, N, Q, S), over S
     "Split": _split,
+    "Sub": _subtract,
     "Tanh": lambda x: (x.tanh(),),
     "Transpose": lambda x, perm: (x.permute(perm),),
+    "Unsqueeze": _unsqueeze,
+    "Where": _where,
 }

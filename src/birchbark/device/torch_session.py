@@ -93,7 +93,7 @@ class TorchSession:
         self._device = torch.device(device)
         graph, weights = build_graph(checkpoint)
         steps, inputs, constants = read_steps(graph)
-        head = 1 + max(i for i, step in enumerate(steps) if step.operator == "LayerNormalization")
+        head = _end_of_encoder(steps, checkpoint)
         self._encoder, self._head = steps[:head], steps[head:]
         self._typed = "types" in inputs
         arithmetic = f"torch {torch.__version__} {self._device.type}{precision.suffix} "
@@ -177,6 +177,16 @@ class TorchSession:
 
     def _tensor(self, rows: Sequence[Ids]) -> Any:
         return self._torch.from_numpy(np.stack(rows).astype(np.int64)).to(self._device)
+
+
+def _end_of_encoder(steps: Sequence[Step], checkpoint: Checkpoint) -> int:
+    """Return the index of the first step after the encoder's last layer normalisation."""
+    in_head = f"{checkpoint.family.transform_norm}.weight"
+    return 1 + max(
+        i
+        for i, step in enumerate(steps)
+        if step.operator == "LayerNormalization" and in_head not in step.inputs
+    )
 
 
 def _run(steps: Sequence[Step], values: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ attachments. Renaming a node or weight therefore invalidates stored scores.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,45 @@ ACTIVATIONS: dict[str, tuple[str, dict[str, str]]] = {  # name in config.json �
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A linear layer.
+
+    Attributes:
+        name: Its name, from which the names of its weights in a graph are formed.
+        weight: (out, inner), as torch stores it.
+        bias: (out,), or None.
+    """
+
+    name: str
+    weight: Floats
+    bias: Floats | None
+
+    def scaled(self, factor: np.float32) -> Linear:
+        """Return the layer with its outputs multiplied by `factor`."""
+        bias = None if self.bias is None else self.bias * factor
+        return Linear(self.name, self.weight * factor, bias)
+
+    def split(self, count: int) -> list[Linear]:
+        """Divide the layer into `count` layers, with equal shares of its outputs."""
+        weights = np.split(self.weight, count)
+        biases = [None] * count if self.bias is None else np.split(self.bias, count)
+        return [
+            Linear(f"{self.name} {i}", weight, bias)
+            for i, (weight, bias) in enumerate(zip(weights, biases, strict=True), 1)
+        ]
+
+    @staticmethod
+    def join(layers: Sequence[Linear]) -> Linear:
+        """Return one layer with the outputs of all `layers`, which all have a bias or none."""
+        biases = [layer.bias for layer in layers if layer.bias is not None]
+        return Linear(
+            " + ".join(layer.name for layer in layers),
+            np.concatenate([layer.weight for layer in layers]),
+            np.concatenate(biases) if biases else None,
+        )
+
+
 class Graph:
     """An ONNX graph under construction. Methods that add a node return the name of its result.
 
@@ -39,13 +79,18 @@ class Graph:
     domains: tuple[str, ...] = ("",)
     opset: int = 20
 
-    def __init__(self, tensors: Tensors, where: str) -> None:
-        """Start an empty graph. tensors: a checkpoint's weights. where: their path, for errors."""
+    def __init__(self, tensors: Tensors, where: str, optional_biases: bool = False) -> None:
+        """Start an empty graph.
+
+        tensors: a checkpoint's weights. where: their path, for errors. optional_biases: whether
+        modules without a bias are accepted.
+        """
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.weights: dict[str, NDArray[Any]] = {}
         self._tensors = tensors
         self._where = where
+        self._optional_biases = optional_biases
 
     def has(self, name: str) -> bool:
         """Whether the checkpoint has a tensor called `name`."""
@@ -99,30 +144,40 @@ class Graph:
 
         self.nodes.append(helper.make_node("Identity", [result], [name]))
 
-    def dense(
-        self, x: str, weight: Floats, bias: Floats, name: str, *, one_row: bool = False
-    ) -> str:
+    def linear_layer(self, name: str, out: int, inner: int) -> Linear:
+        """Return the checkpoint's linear layer `name`, of shape (out, inner)."""
+        weight, bias = self.tensor(f"{name}.weight", out, inner), self._bias(name, out)
+        return Linear(name, weight, bias)
+
+    def _bias(self, name: str, size: int) -> Floats | None:
+        """Return the bias of the module `name`; None if it has none and needs none."""
+        if self._optional_biases and not self.has(f"{name}.bias"):
+            return None
+        return self.tensor(f"{name}.bias", size)
+
+    def dense(self, x: str, layer: Linear, *, one_row: bool = False) -> str:
         """Compute x · weightᵀ + bias: (…, inner) → (…, out).
 
-        weight: (out, inner), as torch stores it. bias: (out,). name: the layer's name, from which
-        the names of its weights are formed. one_row: whether x holds only one token per input;
-        Int8Graph computes these in float32, since they cost next to nothing.
+        one_row: whether x holds only one token per input; Int8Graph computes these in float32,
+        since they cost next to nothing.
         """
-        product = self.add("MatMul", x, self.weight(weight.T, f"{name}.weight"))
-        return self.add("Add", product, self.weight(bias, f"{name}.bias"))
+        product = self.add("MatMul", x, self.weight(layer.weight.T, f"{layer.name}.weight"))
+        return self._add_bias(product, layer.bias, layer.name)
+
+    def _add_bias(self, x: str, bias: Floats | None, name: str) -> str:
+        return x if bias is None else self.add("Add", x, self.weight(bias, f"{name}.bias"))
 
     def linear(self, x: str, name: str, out: int, inner: int, *, one_row: bool = False) -> str:
         """Apply the checkpoint's linear layer `name`: (…, inner) → (…, out); see `dense`."""
-        weight, bias = self.tensor(f"{name}.weight", out, inner), self.tensor(f"{name}.bias", out)
-        return self.dense(x, weight, bias, name, one_row=one_row)
+        return self.dense(x, self.linear_layer(name, out, inner), one_row=one_row)
 
     def norm(self, x: str, name: str, hidden: int, epsilon: float) -> str:
         """Apply the checkpoint's layer normalisation `name`: (…, hidden) → (…, hidden)."""
-        scale, bias = (
-            self.weight(self.tensor(f"{name}.{part}", hidden), f"{name}.{part}")
-            for part in ("weight", "bias")
-        )
-        return self.add("LayerNormalization", x, scale, bias, axis=-1, epsilon=epsilon)
+        inputs = [self.weight(self.tensor(f"{name}.weight", hidden), f"{name}.weight")]
+        bias = self._bias(name, hidden)
+        if bias is not None:
+            inputs.append(self.weight(bias, f"{name}.bias"))
+        return self.add("LayerNormalization", x, *inputs, axis=-1, epsilon=epsilon)
 
     def activate(self, x: str, name: str) -> str:
         """Apply an activation, given by its name in config.json."""

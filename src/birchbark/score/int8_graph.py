@@ -22,7 +22,7 @@ from functools import cache
 import numpy as np
 
 from birchbark.checkpoint.weights import MIN_SCALE, Tensors, quantize_rows
-from birchbark.score.graph_writer import Floats, Graph
+from birchbark.score.graph_writer import Floats, Graph, Linear
 
 CONTRIB = "com.microsoft"
 # Lower bounds of activations: the minimum of GELU is -.16997, that of its tanh approximation
@@ -39,13 +39,19 @@ class Int8Graph(Graph):
     domains = ("", CONTRIB)
     opset = 21  # the first with a scale per row
 
-    def __init__(self, tensors: Tensors, where: str, channel_maxima: Mapping[str, Floats]) -> None:
+    def __init__(
+        self,
+        tensors: Tensors,
+        where: str,
+        channel_maxima: Mapping[str, Floats],
+        optional_biases: bool = False,
+    ) -> None:
         """Start an empty graph.
 
-        tensors, where: see Graph. channel_maxima: linear layer → largest |x| in each of its input
-        channels, float32 (inner,); see channel_ranges.py.
+        tensors, where, optional_biases: see Graph. channel_maxima: linear layer → largest |x| in
+        each of its input channels, float32 (inner,); see channel_ranges.py.
         """
-        super().__init__(tensors, where)
+        super().__init__(tensors, where, optional_biases)
         self._max_weight = max_int8_weight()
         self._channel_maxima = channel_maxima
         self._lower_bounds: dict[str, np.float32] = {}
@@ -66,21 +72,21 @@ class Int8Graph(Graph):
             self._lower_bounds[out] = LOWER_BOUNDS[op]
         return out
 
-    def dense(
-        self, x: str, weight: Floats, bias: Floats, name: str, *, one_row: bool = False
-    ) -> str:
+    def dense(self, x: str, layer: Linear, *, one_row: bool = False) -> str:
         """Compute x · weightᵀ + bias in int8, or in float32 if `one_row`; see Graph."""
         if one_row:
-            return super().dense(x, weight, bias, name, one_row=True)
-        int8_name = f"{name} in int8"  # layers that share weights may need both
+            return super().dense(x, layer, one_row=True)
+        weight, bias, int8_name = layer.weight, layer.bias, f"{layer.name} in int8"
+        # layers that share weights may need both names
         lower = self._lower_bounds.get(x)
         if x in self._normalised:
-            factors = _smoothing_factors(self._channel_maxima[name], weight)  # (inner,)
+            factors = _smoothing_factors(self._channel_maxima[layer.name], weight)  # (inner,)
             x = self.add("Mul", x, self.weight(1 / factors, f"{int8_name}.factors"))
             weight = weight * factors  # (out, inner)
         weight8, columns = quantize_rows(weight, self._max_weight)  # (out, inner), (out,)
         if lower is not None:  # x was shifted by -lower: add lower · Σ weights to each output
-            bias = bias + lower * columns * weight8.sum(axis=1, dtype=np.float32)  # (out,)
+            shift = lower * columns * weight8.sum(axis=1, dtype=np.float32)  # (out,)
+            bias = shift if bias is None else bias + shift
         rows, scale = self._quantized_rows(x, weight.shape[1], lower)  # (B, S, inner), (B, S, 1)
         product = self.add(  # (B, S, out): int32 sums times each output's scale
             "MatMulIntegerToFloat",
@@ -92,7 +98,7 @@ class Int8Graph(Graph):
             domain=CONTRIB,
         )
         scaled = self.add("Mul", product, scale)  # times each row's scale
-        return self.add("Add", scaled, self.weight(bias, f"{int8_name}.bias"))
+        return self._add_bias(scaled, bias, int8_name)
 
     def _quantized_rows(self, x: str, inner: int, lower: np.float32 | None) -> tuple[str, str]:
         """Return x as uint8 (B, S, inner), and the scale of each row (B, S, 1).

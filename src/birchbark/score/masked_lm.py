@@ -13,8 +13,9 @@ from birchbark.checkpoint.heads import Pooling
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Float32s, Ids
-from birchbark.score.graph import embeddings, pool, transformer_layer
-from birchbark.score.graph_writer import Graph
+from birchbark.score.encoder_layers import embeddings, encoder_layers
+from birchbark.score.graph import pool
+from birchbark.score.graph_writer import Graph, Linear
 from birchbark.score.runtime import open_graph
 
 MASKS = ("[MASK]", "<mask>")  # names of the mask token in different tokenisers
@@ -113,10 +114,10 @@ def _build_graph(checkpoint: Checkpoint) -> tuple[bytes, dict[str, NDArray[Any]]
     from onnx import TensorProto, helper
 
     config, names, head = checkpoint.config, checkpoint.family.names, checkpoint.family.masked
-    graph = Graph(checkpoint.tensors(), str(checkpoint.weights))
+    optional = checkpoint.family.optional_biases
+    graph = Graph(checkpoint.tensors(), str(checkpoint.weights), optional)
     x = embeddings(graph, names, config, typed=False)  # (1, S, H)
-    for layer in range(config.layers):
-        x = transformer_layer(graph, x, names, layer, config, cls_only=False)
+    x = encoder_layers(graph, x, names, config, config.layers, cls_only=False)[-1]
     vector = pool(graph, x, "mean")  # (1, H)
     rows = graph.add("Reshape", x, graph.constant(np.array([-1, config.hidden])))  # (S, H)
     x = graph.add("Gather", rows, "place")  # (1, H)
@@ -126,7 +127,7 @@ def _build_graph(checkpoint: Checkpoint) -> tuple[bytes, dict[str, NDArray[Any]]
     )
     tokens = graph.tensor(f"{names.words}.weight", config.vocabulary, config.embedding)  # (V, E)
     bias = graph.tensor(head.bias, config.vocabulary)
-    scores = graph.dense(x, tokens, bias, "words.transposed")  # (1, V)
+    scores = graph.dense(x, Linear("words.transposed", tokens, bias))  # (1, V)
     graph.name_output(scores, "scores")
     graph.name_output(vector, "vector")
     inputs = [

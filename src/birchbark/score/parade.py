@@ -10,7 +10,6 @@ order matters to the transformer alone, if it has position embeddings.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,9 @@ from birchbark.checkpoint.heads import (
 from birchbark.errors import CheckpointError
 from birchbark.records import Float32s, Ids
 from birchbark.score.cross_encoder import CrossEncoderScorer
-from birchbark.score.graph import transformer_layer
+from birchbark.score.encoder_layers import transformer_layer
 from birchbark.score.graph_writer import Graph
+from birchbark.score.position_nodes import Positions
 from birchbark.score.runtime import open_graph
 from birchbark.score.session import OnnxSession, SessionFactory
 
@@ -114,7 +114,8 @@ def _build_graph(checkpoint: Checkpoint, head: Parade) -> tuple[bytes, dict[str,
     from onnx import TensorProto, helper
 
     config = checkpoint.config
-    graph = Graph(checkpoint.tensors(), str(checkpoint.weights))
+    optional = checkpoint.family.optional_biases
+    graph = Graph(checkpoint.tensors(), str(checkpoint.weights), optional)
     if head.aggregation == "transformer":
         x = _transformer(graph, config)  # (1, 1, H)
     elif head.aggregation == "attn":
@@ -153,8 +154,8 @@ def _transformer(graph: Graph, config: EncoderConfig) -> str:
         passages = graph.add("Add", passages, rows)
     cls = graph.weight(graph.tensor(name, config.hidden)[None, None], name)  # (1, 1, H)
     x = graph.add("Concat", cls, passages, axis=1)  # (1, n + 1, H)
-    layers = replace(config, layers=PARADE_LAYERS, groups=PARADE_LAYERS)
+    layers = config.as_bert(PARADE_LAYERS)
     for layer in range(PARADE_LAYERS):
         last = layer == PARADE_LAYERS - 1
-        x = transformer_layer(graph, x, PARADE_NAMES, layer, layers, cls_only=last)
+        x = transformer_layer(graph, x, PARADE_NAMES, layer, layers, Positions(), cls_only=last)
     return x

@@ -22,8 +22,9 @@ from birchbark.checkpoint.locate import open_named
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import InputError
 from birchbark.train.initialise import INIT_STD, Initialisation, open_network
-from birchbark.train.network import HiddenStates, Network
+from birchbark.train.network import Network
 from birchbark.train.packed_inputs import PackedInputs
+from birchbark.train.transformer_layer import HiddenStates
 
 STATES = ("embeddings", "hidden", "attention")
 

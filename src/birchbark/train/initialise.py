@@ -184,14 +184,15 @@ def _shape(base: Checkpoint, initialisation: Initialisation) -> EncoderConfig:
         )
     embedding = sizes["hidden"] if full.embedding == full.hidden else full.embedding
     groups = count if full.groups == full.layers else full.groups
-    return replace(full, layers=count, groups=groups, embedding=embedding, **sizes)
+    rotary = full.rotary and full.rotary.of_layers(sources)
+    return replace(full, layers=count, groups=groups, embedding=embedding, rotary=rotary, **sizes)
 
 
 def _encoder_values(base: Checkpoint, shape: EncoderConfig, sources: tuple[int, ...]) -> Named:
     """Yield the encoder's weights: the first rows and columns of the base's weights."""
     stored, family, where = base.tensors(), base.family, str(base.weights)
     names, full = family.names, base.config
-    tables = (names.words, names.positions, names.types)
+    tables = (names.words, names.positions, names.types, names.relative)
     all_layers = tuple(range(full.layers))
     full_sizes = {module: size for module, _, size in encoder_modules(family, full, all_layers)}
     for module, source, size in encoder_modules(family, shape, sources):
@@ -199,9 +200,14 @@ def _encoder_values(base: Checkpoint, shape: EncoderConfig, sources: tuple[int, 
             continue  # some checkpoints omit this projection if both sizes are equal
         value = validated_tensor(stored, f"{source}.weight", full_sizes[source], where)
         yield f"{module}.weight", _first(value, size)
-        if module not in tables:
+        if module not in tables and not _lacks_bias(source, family, stored):
             value = validated_tensor(stored, f"{source}.bias", full_sizes[source][:1], where)
             yield f"{module}.bias", _first(value, size[:1])
+
+
+def _lacks_bias(module: str, family: Family, stored: Tensors) -> bool:
+    """Whether `module` needs no bias, and has none in the `stored` weights."""
+    return family.optional_biases and f"{module}.bias" not in stored
 
 
 def _first(value: NDArray[Any], size: Size) -> NDArray[Any]:
@@ -212,24 +218,24 @@ def _first(value: NDArray[Any], size: Size) -> NDArray[Any]:
 def _logit_head(
     base: Checkpoint, stored: Tensors, shape: EncoderConfig, rng: np.random.Generator
 ) -> Named:
-    """Yield the weights that compute a logit from [CLS]: the `stored` ones, or random ones."""
+    """Yield the weights that compute a logit from [CLS]: the `stored` ones, or new ones.
+
+    New weights are random, new biases 0, and new norms 1.
+    """
     family, full = base.family, base.config.hidden
-    for module, full_outputs, outputs in (
-        (family.transform[0], full, shape.hidden),
-        (family.logits, 1, 1),
+    for module, full_size, size in (
+        (family.transform[0], (full, full), (shape.hidden, shape.hidden)),
+        *([(family.transform_norm, (full,), (shape.hidden,))] if family.transform_norm else []),
+        (family.logits, (1, full), (1, shape.hidden)),
     ):
-        for kind, full_size, size in (
-            ("weight", (full_outputs, full), (outputs, shape.hidden)),
-            ("bias", (full_outputs,), (outputs,)),
-        ):
-            name = f"{module}.{kind}"
-            if name in stored and stored[name].shape == full_size:
-                yield (
-                    name,
-                    _first(validated_tensor(stored, name, full_size, str(base.weights)), size),
-                )
-            else:
-                yield name, rng.normal(0, INIT_STD, size) if kind == "weight" else np.zeros(size)
+        for kind, dimensions in (("weight", None), ("bias", 1)):
+            name, whole, part = f"{module}.{kind}", full_size[:dimensions], size[:dimensions]
+            if name in stored and stored[name].shape == whole:
+                yield name, _first(validated_tensor(stored, name, whole, str(base.weights)), part)
+            elif kind == "weight":
+                yield name, rng.normal(0, INIT_STD, part) if len(part) > 1 else np.ones(part)
+            elif module == family.logits or not family.optional_biases:
+                yield name, np.zeros(part)
 
 
 def _masked_head(
@@ -244,6 +250,9 @@ def _masked_head(
         (f"{head.norm}.bias", (width,), (full.embedding,)),
         (head.bias, (shape.vocabulary,), (shape.vocabulary,)),
     ):
+        module = name.removesuffix(".bias")
+        if module in (head.linear, head.norm) and _lacks_bias(module, base.family, stored):
+            continue
         if name in stored:
             yield name, _first(validated_tensor(stored, name, full_size, str(base.weights)), size)
         elif len(size) > 1:
@@ -272,7 +281,7 @@ def _parade_values(
         for layer in range(PARADE_LAYERS):
             for part, pattern in asdict(PARADE_NAMES).items():
                 if "{i}" in pattern:
-                    size = module_size(part, shape)
+                    size = module_size(part, shape.as_bert(PARADE_LAYERS))
                     module = pattern.format(i=layer)
                     sizes |= {f"{module}.weight": size, f"{module}.bias": size[:1]}
     stored = base.tensors() if isinstance(base.head, Parade) else {}
@@ -316,5 +325,6 @@ def _is_trained(name: str, family: Family, trainable: str) -> bool:
     if trainable == "head":
         masked = family.masked
         heads = (masked.linear, masked.norm, masked.bias)
-        return name.startswith((family.transform[0], family.logits, "parade.", *heads))
+        modules = (family.transform[0], family.transform_norm or family.logits, family.logits)
+        return name.startswith((*modules, "parade.", *heads))
     return trainable == "all" or not name.startswith(family.names.words)

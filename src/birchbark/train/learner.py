@@ -22,10 +22,11 @@ from birchbark.train.config import BF16
 from birchbark.train.dataset import TokenisedDataSet
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.hidden_state_distillation import HiddenStateDistillation
-from birchbark.train.network import HiddenStates, Network
+from birchbark.train.network import Network
 from birchbark.train.objectives import Objective
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.sampler import SampledList, Sampler
+from birchbark.train.transformer_layer import HiddenStates
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 
