@@ -26,6 +26,7 @@ INT8_EMBEDDINGS: Final = (EMBEDDING,)
 ENCODING: Final = "utf-8"
 TOPIC_FIELDS: Final = ("title",)
 ANALYZER: Final = "english"
+WEIGHT_STEPS: Final = 100  # per 1 of a term's weight, to which learned sparse vectors are rounded
 INDEXED_FIELD: Final = "contents"
 INDEXED_FIELD_PARTS: Final = ("title", "text")
 READ_FIELDS: Final = ("text",)  # which models read after the title

@@ -163,10 +163,13 @@ class Query:
     Attributes:
         query_id: Id of the query.
         text: Text to search for.
+        weights: Index term → weight, 0 or more, to search for instead of the text's terms, as
+            SPLADE computes them. Default None.
     """
 
     query_id: str
     text: str
+    weights: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,7 +176,7 @@ def test_the_same_collection_gives_the_same_bytes(tmp_path: Path) -> None:
         ("{}", "not an index"),
         (
             '{"format": "birchbark index", "version": 99}',
-            "unsupported index version: expected one of 2, 3, 4, found 99",
+            "unsupported index version: expected one of 2, 3, 4, 5, found 99",
         ),
         ('{"format": "birchbark index", "version": 2}', "checksum is wrong"),
     ],

@@ -94,6 +94,15 @@ def command() -> None:
     "always have path, folder, type, language and modified.",
 )
 @option(
+    "--weighted-terms",
+    "weighted",
+    multiple=True,
+    metavar="FIELD[=STEPS]",
+    help='Document field of terms with weights, as SPLADE computes them, such as {"bee": 1.5}; '
+    "repeat for several. Weights are rounded to 1/STEPS.  "
+    f"[default STEPS: {defaults.WEIGHT_STEPS}]",
+)
+@option(
     "--include",
     multiple=True,
     metavar="PATTERN",
@@ -140,6 +149,7 @@ def build(
     fields: tuple[str, ...],
     read: tuple[str, ...],
     keywords: tuple[str, ...],
+    weighted: tuple[str, ...],
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     forward_index: bool,
@@ -178,6 +188,7 @@ def build(
     precomputations = make_precomputations(tokens, vectors, int(vector_bits), segments)
     wordpieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
     schema = Schema(analyzer, wordpieces, keywords=keywords, forward=forward_index)
+    schema = replaced(schema, weighted=_parse_weighted(weighted))
     schema = replaced(schema, fields=_parse_fields(fields)) if fields else schema
     schema = schema.reading(read)
     intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY, include, exclude)
@@ -214,6 +225,19 @@ def _parse_fields(fields: tuple[str, ...]) -> dict[str, list[str]]:
     """
     pairs = [field.partition("=") for field in fields]
     return {name: (parts or name).split("+") for name, _, parts in pairs}
+
+
+def _parse_weighted(weighted: tuple[str, ...]) -> dict[str, int]:
+    """Return weighted field → steps per 1 of weight."""
+    from birchbark.errors import InputError
+
+    steps = {}
+    for field in weighted:
+        name, equals, number = field.partition("=")
+        if equals and not (number.isascii() and number.isdecimal()):
+            raise InputError("invalid steps of --weighted-terms", found=field, wanted="FIELD=100")
+        steps[name] = int(number) if equals else defaults.WEIGHT_STEPS
+    return steps
 
 
 for subcommand in (add, delete, sync, attach_command, detach_command, merge, verify, stats):

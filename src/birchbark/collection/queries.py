@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -22,6 +23,7 @@ from birchbark.records import Query, take_id
 
 ID_NAMES = ("id", "_id", "query_id", "qid")
 TEXT_NAMES = ("text", "query", "title", "question")
+WEIGHTS_NAME = "vector"
 
 _TAGS = {"query": "title", "title": "title", "desc": "description", "narr": "narrative"}
 _CLASSIC = re.compile(r"<(num|title|query|desc|narr|querytime|querytweettime)>", re.I)
@@ -36,6 +38,7 @@ def read_queries(
 ) -> list[Query]:
     """Read queries from TSV (`id TAB text`), JSONL or TREC topics, in the order of the file.
 
+    In JSONL, `vector` may hold weighted terms of the index, `{"bee": 1.5}`.
     The format is detected from the first character of the file. The number of a TREC Microblog
     topic (MB001) is written as in the qrels (1). Of a file named `*hierarchical.qrels`, TREC CAR's
     judgments, each section is a query: the title of its page and its headings.
@@ -98,6 +101,9 @@ def _from_json(line: str) -> Query:
     values = json_object(line)
     query_id = take_id(values, ID_NAMES)
     text = next((values[name] for name in TEXT_NAMES if isinstance(values.get(name), str)), None)
+    if WEIGHTS_NAME in values:
+        weights = _weights(values[WEIGHTS_NAME], query_id)
+        return Query(query_id, (text or "").strip() or " ".join(weights), weights)
     if text is None:
         raise InputError(
             f"query {query_id} has no text",
@@ -105,6 +111,19 @@ def _from_json(line: str) -> Query:
             found=", ".join(sorted(values)) or "no further field",
         )
     return Query(query_id, text.strip())
+
+
+def _weights(values: object, query_id: str) -> dict[str, float]:
+    """Return the terms and weights of a query; InputError unless there is one, all 0 or more."""
+    if isinstance(values, dict) and values:
+        numbers = (x for x in values.values() if type(x) in (int, float))
+        if all(values) and sum(0 <= x < math.inf for x in numbers) == len(values):
+            return {term: float(weight) for term, weight in values.items()}
+    raise InputError(
+        f"query {query_id} has an invalid {WEIGHTS_NAME}",
+        wanted='an object of terms and weights of 0 or more, such as {"bee": 1.5}',
+        found=str(values)[:60],
+    )
 
 
 def _topics(

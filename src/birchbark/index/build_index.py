@@ -11,11 +11,12 @@ from typing import Any
 
 from birchbark import defaults
 from birchbark.artifact import fingerprint, lock, new_directory
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_at_least
 from birchbark.index.build_shards import build_shards
 from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS, DEFAULT_FIELDS, VOCABULARY, Manifest
 from birchbark.index.shards import read_manifest, shard_folders, write_shards
+from birchbark.index.weighted_terms import MAX_IMPACT
 from birchbark.index.writer import LOCK, PART_TOKENS, IndexWriter, as_document
 from birchbark.records import Document
 from birchbark.text.analyzer import analyzer
@@ -39,6 +40,9 @@ class Schema:
             `("text",)`.
         forward: Whether to store the terms of each document in a forward index. Without it, RM3
             analyzes the stored texts again. Default False.
+        weighted: Document fields whose terms have weights, as JSON objects such as `{"bee": 1.5}`,
+            for learned sparse retrieval → steps per 1 of weight, to which weights are rounded. Each
+            is indexed as a field of its own. Default: none.
     """
 
     analyzer: str = defaults.ANALYZER
@@ -47,6 +51,7 @@ class Schema:
     keywords: Sequence[str] = ()
     forward: bool = False
     read_fields: Sequence[str] = defaults.READ_FIELDS
+    weighted: Mapping[str, int] = field(default_factory=dict)
 
     def reading(self, fields: Sequence[str]) -> Schema:
         """Return a copy for which models read these fields; the default field has them, too.
@@ -62,12 +67,18 @@ class Schema:
 
         Raises:
             InputError: If the analyzer is unknown, its vocabulary is missing or not used, a field
-                is both searched and filtered by, or there are more than 1000 fields.
+                is indexed in two ways, a number of steps is below 1, or there are more than 1000
+                fields.
         """
         if clash := set(self.fields).intersection(self.keywords):
             raise InputError(f"field {min(clash)!r} is both searched and filtered by")
+        if clash := {*self.fields, *self.keywords}.intersection(self.weighted):
+            raise InputError(f"field {min(clash)!r} is indexed with weights and without")
+        for name, steps in self.weighted.items():
+            require_at_least(f"steps of field {name!r}", steps, 1)
+            require_at_least(f"largest weight of field {name!r}", MAX_IMPACT // steps, 1)
         sources = {name: tuple(names) for name, names in self.fields.items()}
-        sources |= {name: (name,) for name in self.keywords}
+        sources |= {name: (name,) for name in (*self.keywords, *self.weighted)}
         if len(sources) > MAX_FIELDS:
             raise InputError(
                 "too many indexed fields", wanted=f"at most {MAX_FIELDS}", found=str(len(sources))
@@ -79,6 +90,7 @@ class Schema:
             keywords=tuple(self.keywords),
             forward=self.forward,
             read_fields=tuple(self.read_fields),
+            weighted=dict(self.weighted),
         )
 
 

@@ -49,13 +49,19 @@ def describe(index: Index) -> dict[str, str | int]:
         terms = len(union_of_terms([p.fields[number] for p in index.parts]))
         figures |= {
             f"{field}: made of": "+".join(manifest.fields[field]),
+            **(
+                {f"{field}: steps per 1 of weight": manifest.weighted[field]}
+                if field in manifest.weighted
+                else {}
+            ),
             f"{field}: documents with terms": totals.documents,
             f"{field}: tokens": totals.tokens,
             f"{field}: distinct terms": terms,
             f"{field}: average length": f"{totals.tokens / max(1, totals.documents):.1f}",
             f"{field}: longest": int(lengths.max(initial=0)),
         }
-        if index.analyzer.name in WORDPIECE and field not in manifest.keywords:
+        has_text = field not in manifest.keywords and field not in manifest.weighted
+        if index.analyzer.name in WORDPIECE and has_text:
             unknown = _unknown_words(index, manifest.fields[field])
             figures[f"{field}: unknown words"] = unknown.total()
             figures[f"{field}: distinct unknown words"] = len(unknown)

@@ -148,6 +148,11 @@ class Index:
         return self._manifest.unread_fields
 
     @property
+    def weighted(self) -> Mapping[str, int]:
+        """Searched field whose terms have weights → steps per 1 of weight."""
+        return self._manifest.weighted
+
+    @property
     def keywords(self) -> tuple[str, ...]:
         """The names of the fields that searches can filter by."""
         return self._manifest.keywords
@@ -195,7 +200,7 @@ class Index:
         return dict(frequencies)
 
     def term_vectors(self, doc_ids: Sequence[str], field: str) -> list[dict[str, int]]:
-        """Return term → frequency in `field` for each document.
+        """Return term → frequency (or impact) in `field` for each document.
 
         The terms are in no fixed order. They are read from the forward index if there is one, and
         otherwise computed from the stored text.
@@ -206,7 +211,10 @@ class Index:
             return [
                 self._term_vector(self.parts[part].fields[number], doc) for part, doc in located
             ]
-        texts = [self._manifest.texts_of(d.fields)[number] for d in self.documents(doc_ids)]
+        documents = self.documents(doc_ids)
+        if field in self.weighted:
+            return [self._manifest.impacts_of(d.fields, d.doc_id)[field] for d in documents]
+        texts = [self._manifest.texts_of(d.fields)[number] for d in documents]
         return [dict(Counter(self.analyzer.terms(text))) for text in texts]
 
     def _term_vector(self, field: PartField, document: int) -> dict[str, int]:

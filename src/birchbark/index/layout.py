@@ -36,12 +36,14 @@ from birchbark import defaults
 from birchbark.artifact import json_checksum, read_json, software_versions, write_json
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry
+from birchbark.index.weighted_terms import Impacts, parse_impacts
 from birchbark.text.analyzer import Analyzer, analyzer, keyword
 
 FORMAT, VERSION = "birchbark index", 2
 WITH_ATTACHMENTS = 3  # the version of an index with attachments; others are still version 2
 WITH_READ_FIELDS = 4  # the version of an index whose models read other fields than `text`
-VERSIONS = (VERSION, WITH_ATTACHMENTS, WITH_READ_FIELDS)
+WITH_WEIGHTED = 5  # the version of an index with weighted fields
+VERSIONS = (VERSION, WITH_ATTACHMENTS, WITH_READ_FIELDS, WITH_WEIGHTED)
 MANIFEST = "manifest.json"
 VOCABULARY = "vocab.txt"
 SHARDS = "shards.json"  # of an index that is divided; see shards.py
@@ -118,6 +120,7 @@ class Manifest:
     vocabulary: the checksum of vocab.txt; empty if there is none.
     attachments: name → schema.
     read_fields: the document fields that models read after the title.
+    weighted: indexed field whose terms have weights → steps per 1 of weight (weighted_terms.py).
     """
 
     analyzer: str
@@ -129,11 +132,13 @@ class Manifest:
     vocabulary: str = ""
     attachments: dict[str, AttachmentSchema] = field(default_factory=dict)
     read_fields: tuple[str, ...] = defaults.READ_FIELDS
+    weighted: dict[str, int] = field(default_factory=dict)
 
     @property
     def unread_fields(self) -> tuple[str, ...]:
         """The document fields that are searched, but not read by models."""
-        searched = [f for name, of in self.fields.items() if name not in self.keywords for f in of]
+        without_text = {*self.keywords, *self.weighted}
+        searched = [f for name, of in self.fields.items() if name not in without_text for f in of]
         return tuple(dict.fromkeys(f for f in searched if f not in ("title", *self.read_fields)))
 
     def texts_of(self, document: Mapping[str, str]) -> list[str]:
@@ -142,6 +147,16 @@ class Manifest:
             "\n".join([document.get(source, "") for source in sources])
             for sources in self.fields.values()
         ]
+
+    def impacts_of(self, document: Mapping[str, str], where: str) -> dict[str, Impacts]:
+        """Return weighted field → its terms with impacts; InputError for invalid weights.
+
+        document: the fields of a document. where: the document, for errors.
+        """
+        return {
+            name: parse_impacts(document.get(name, ""), steps, f"{where}, field {name!r}")
+            for name, steps in self.weighted.items()
+        }
 
     def field_analyzers(self, directory: Path) -> dict[str, Analyzer]:
         """Return indexed field → its analyzer."""
@@ -159,6 +174,7 @@ class Manifest:
         version = WITH_ATTACHMENTS if self.attachments else VERSION
         if self.read_fields != defaults.READ_FIELDS:
             version = WITH_READ_FIELDS
+        version = WITH_WEIGHTED if self.weighted else version
         values: dict[str, Any] = {
             "format": FORMAT,
             "version": version,
@@ -170,6 +186,8 @@ class Manifest:
                 del holder[key]
         if self.read_fields == defaults.READ_FIELDS:
             del values["read_fields"]
+        if not self.weighted:
+            del values["weighted"]
         write_json(directory / MANIFEST, values | {"checksum": json_checksum(values)})
 
     @classmethod
@@ -214,6 +232,7 @@ class Manifest:
             values["vocabulary"],
             {n: AttachmentSchema.read(s) for n, s in values.get("attachments", {}).items()},
             tuple(values.get("read_fields", defaults.READ_FIELDS)),
+            {name: int(steps) for name, steps in values.get("weighted", {}).items()},
         )
 
 

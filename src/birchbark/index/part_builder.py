@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from birchbark.index.layout import FieldTotals, Manifest, PartEntry
 from birchbark.index.stored_fields import StoredFieldWriter
 from birchbark.index.string_table import write_strings
 from birchbark.index.vocabulary import Vocabulary
+from birchbark.index.weighted_terms import Impacts, WeightedFieldBuilder
 from birchbark.records import Document
 
 BATCH_SIZE = 1 << 20  # characters analyzed together, over all fields
@@ -38,7 +39,12 @@ class PartBuilder:
         self._stored_fields = StoredFieldWriter(directory / "texts")
         vocabularies = list(vocabularies)
         batch_size = BATCH_SIZE // max(1, len(vocabularies))
-        self._fields = [_FieldBuilder(vocabulary, batch_size) for vocabulary in vocabularies]
+        self._fields = [
+            WeightedFieldBuilder()
+            if name in manifest.weighted
+            else _FieldBuilder(vocabulary, batch_size)
+            for name, vocabulary in zip(manifest.fields, vocabularies, strict=True)
+        ]
 
     def reaches(self, tokens: int) -> bool:
         """Return whether the part has at least this many tokens."""
@@ -50,12 +56,19 @@ class PartBuilder:
         """The number of documents added."""
         return len(self._ids)
 
-    def add(self, document: Document) -> None:
-        """Add a document; its number is the number of documents added before it."""
+    def add(self, document: Document, impacts: Mapping[str, Impacts]) -> None:
+        """Add a document; its number is the number of documents added before it.
+
+        impacts: the terms of its weighted fields (`Manifest.impacts_of`).
+        """
         self._ids.append(document.doc_id)
         self._stored_fields.add(document.fields)
-        for field, text in zip(self._fields, self._manifest.texts_of(document.fields), strict=True):
-            field.add(text)
+        texts = self._manifest.texts_of(document.fields)
+        for name, field, text in zip(self._manifest.fields, self._fields, texts, strict=True):
+            if isinstance(field, WeightedFieldBuilder):
+                field.add(impacts[name])
+            else:
+                field.add(text)
 
     def close(self) -> PartEntry:
         """Write all files and flush them to disk; return the part's entry."""

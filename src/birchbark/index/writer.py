@@ -130,12 +130,14 @@ class IndexWriter(CommittingWriter):
             document: A Document, or a record (see `Document.from_dict`).
 
         Raises:
-            InputError: If the document has no id or is not valid Unicode; nothing is changed.
+            InputError: If the document has no id, is not valid Unicode or has invalid weights of
+                terms; nothing is changed.
             ArtifactError: If the writer is closed.
         """
         document = as_document(document)
         if document.fault:
             raise InputError(document.fault, where=f"document {document.doc_id!r}")
+        impacts = self._manifest.impacts_of(document.fields, f"document {document.doc_id!r}")
         if self._shard and shard_number(document.doc_id, self._shard[1]) != self._shard[0]:
             raise InputError(
                 f"document {document.doc_id!r} belongs to another shard",
@@ -151,7 +153,7 @@ class IndexWriter(CommittingWriter):
                 self._vocabularies = [Vocabulary(analyzer) for analyzer in self._analyzers]
             self._builder = PartBuilder(path, self._manifest, self._vocabularies)
         self._new[document.doc_id] = (self._builder.name, len(self._builder))
-        self._builder.add(document)
+        self._builder.add(document, impacts)
 
     def delete(self, doc_id: str) -> bool:
         """Delete a document; return False if it does not exist.

@@ -82,7 +82,8 @@ class IndexEngine:
     @property
     def name(self) -> str:
         """The tag of its runs."""
-        return self.stage.name
+        weighted = all(field in self.index.weighted for field in self.stage.fields)
+        return self.stage.name.replace("bm25", "impacts") if weighted else self.stage.name
 
     def filtered(self, filters: Mapping[str, str]) -> IndexEngine:
         """Return this engine with additional filters.

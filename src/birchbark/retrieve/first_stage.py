@@ -16,6 +16,7 @@ from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.bm25 import BM25
+from birchbark.retrieve.impacts import Impacts
 from birchbark.retrieve.match import ALL, OR, Match, Selection
 from birchbark.retrieve.query_terms import query_terms
 from birchbark.retrieve.rank_terms import (
@@ -36,7 +37,8 @@ class FirstStage:
     own lengths and document frequencies.
 
     Attributes:
-        model: The weighting model, `BM25` or `TfIdf`. Default `BM25()`.
+        model: The weighting model, `BM25` or `TfIdf`. Default `BM25()`. Fields whose terms have
+            weights are scored by the dot product instead.
         fields: Indexed field → weight, 0 or more. Default `{"contents": 1.0}`.
         field_models: Field → weighting model, for fields that do not use `model`. Default: empty.
         match: How many terms of the original query a candidate contains. Default `OR`.
@@ -161,7 +163,7 @@ def rank_queries(
     """
     rankings = {}
     for query in queries:
-        rankings[query.query_id] = rank_query(index, query.text, stage, depth)
+        rankings[query.query_id] = rank_query(index, query.weights or query.text, stage, depth)
         advance(1)
     return Run(rankings, tag or stage.name)
 
@@ -201,6 +203,13 @@ def _weights(index: Index, query: str | Mapping[str, float]) -> Mapping[str, flo
     return query_terms(index.analyzer, query) if isinstance(query, str) else query
 
 
+def _model(index: Index, stage: FirstStage, field: str) -> WeightingModel:
+    """Return the weighting model of one field."""
+    if field in index.weighted:
+        return Impacts(index.weighted[field])
+    return stage.field_models.get(field, stage.model)
+
+
 def rank_expanded(
     index: Index,
     weights: Mapping[str, float],
@@ -215,7 +224,7 @@ def rank_expanded(
     candidates; with OR, however, any term of `weights` makes a document a candidate. See
     `rank_query` for the other arguments.
     """
-    models = {f: (w, stage.field_models.get(f, stage.model)) for f, w in stage.fields.items()}
+    models = {field: (w, _model(index, stage, field)) for field, w in stage.fields.items()}
     matched = weights if stage.match == OR else original
     terms = [term for term in matched if matched[term]]
     statistics = collect_statistics(

@@ -55,6 +55,7 @@ def _index_key(collection: TestCollection, schema: Schema, extended_by: str) -> 
         "keywords": list(schema.keywords),
         "forward": schema.forward,
         "models read": list(schema.read_fields),
+        "weighted": dict(schema.weighted),
         "code": fingerprint(*code),
         "versions": software_versions() | {name: version(name) for name in LIBRARIES},
         "extended_by": extended_by,
