@@ -185,6 +185,7 @@ THIRD_PARTY = {
     "starlette": {"serve"},
     "pydantic": {"serve", "adapters"},
     "uvicorn": {"serve"},
+    "opentelemetry": {"serve"},
     "prometheus_client": {"serve"},
     "rich": {"cli", "show"},
     "numba": {"compiled"},

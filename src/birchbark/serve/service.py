@@ -17,6 +17,7 @@ from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, Input
 from birchbark.pipeline.answer import Answer, Evidence
 from birchbark.pipeline.deadline import NO_TIME
 from birchbark.pipeline.rank_texts import RankedText, check_highlights, highlight, rank
+from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import OnProgress
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.update_index import AddedDocuments
@@ -40,6 +41,7 @@ from birchbark.serve.schemas import (
     WriteResponse,
 )
 from birchbark.serve.serialize import serialize_document
+from birchbark.serve.tracing import Span
 from birchbark.serve.write_queue import WriteQueue
 from birchbark.show.attention import attention_data
 
@@ -149,40 +151,60 @@ class Service:
         budget = self.limits.budget if request.budget_ms is None else request.budget_ms / 1000
         budget = min(budget, self.limits.max_time)
         rankers = choose_rankers(self.searcher, self.compare_embedding, request)
-        slot = await self.admission.acquire(None if rankers is None else MAX_WAIT_SHARE * budget)
-        stream = AnswerStream(request.query, start, intermediate=intermediate)
-
-        def search(on_progress: OnProgress) -> Answer:
-            if time.monotonic() > start + max(budget, MAX_QUEUE_SECONDS):
-                raise self.admission.busy_error()
-            stream.rankers = rankers() if rankers else ()
-            now = time.monotonic()
-            waited, remaining = now - start, 0.0
-            if slot.may_score:
-                usable = SCORING_SHARE * budget
-                remaining = min(usable - waited, self.admission.fair_share(usable))
-            run = partial(
-                self.searcher.search,
-                request.query,
-                request.top,
-                filters=request.filters,
-                candidates=_candidates(request, remaining),
+        with Span("search") as span:
+            slot = await self.admission.acquire(
+                None if rankers is None else MAX_WAIT_SHARE * budget
             )
-            by_vectors = bool(stream.rankers) and not slot.may_score
-            if by_vectors and waited + VECTORS_MARGIN * self._vectors_seconds > budget:
-                self._vectors_seconds *= 1 - MEAN_WEIGHT
-                return run(rankers=()).as_unscored()
-            answer = run(max(remaining, NO_TIME), rankers=stream.rankers, on_progress=on_progress)
-            if by_vectors:
-                self._count_vectors_seconds(time.monotonic() - now)
-            return answer
+            span.note(budget_seconds=budget, wait_seconds=time.monotonic() - start)
+            stream = AnswerStream(request.query, start, intermediate=intermediate)
+            search = partial(self._search, request, stream, rankers, slot, start, budget)
+            pool = self._scoring_pool if slot.may_score else self._quick_pool
+            running = self._submit(slot, pool, partial(stream.run, search))
+            answer = None
+            async for answer in stream.answers(running):
+                yield answer
+            if answer:
+                self.metrics.count_search(answer)
+                span.note(exact=answer.exact, hits=len(answer.hits), pairs=answer.pairs)
 
-        pool = self._scoring_pool if slot.may_score else self._quick_pool
-        answer = None
-        async for answer in stream.answers(self._submit(slot, pool, partial(stream.run, search))):
-            yield answer
-        if answer:
-            self.metrics.count_search(answer)
+    def _search(
+        self,
+        request: SearchRequest,
+        stream: AnswerStream,
+        rankers: Callable[[], Sequence[Ranker]] | None,
+        slot: Slot,
+        start: float,
+        budget: float,
+        on_progress: OnProgress,
+    ) -> Answer:
+        """Search in a thread of the slot's pool; BusyError if the thread came too late.
+
+        rankers: loads the rankers; None for the first stage alone. start: when the request came.
+        budget: its seconds.
+        """
+        if time.monotonic() > start + max(budget, MAX_QUEUE_SECONDS):
+            raise self.admission.busy_error()
+        stream.rankers = rankers() if rankers else ()
+        now = time.monotonic()
+        waited, remaining = now - start, 0.0
+        if slot.may_score:
+            usable = SCORING_SHARE * budget
+            remaining = min(usable - waited, self.admission.fair_share(usable))
+        run = partial(
+            self.searcher.search,
+            request.query,
+            request.top,
+            filters=request.filters,
+            candidates=_candidates(request, remaining),
+        )
+        by_vectors = bool(stream.rankers) and not slot.may_score
+        if by_vectors and waited + VECTORS_MARGIN * self._vectors_seconds > budget:
+            self._vectors_seconds *= 1 - MEAN_WEIGHT
+            return run(rankers=()).as_unscored()
+        answer = run(max(remaining, NO_TIME), rankers=stream.rankers, on_progress=on_progress)
+        if by_vectors:
+            self._count_vectors_seconds(time.monotonic() - now)
+        return answer
 
     def _count_vectors_seconds(self, seconds: float) -> None:
         """Update the mean time that a thread needs to answer by stored vectors."""
@@ -249,7 +271,9 @@ class Service:
                 sentences = highlight(query, best, ranker, left, on_batch=on_batch)
             return Reranked(ranked, sentences, sum(map(len, tokens)))
 
-        return await self._run_scoring(score)
+        with Span("rerank") as span:
+            span.note(texts=len(texts))
+            return await self._run_scoring(score)
 
     @property
     def has_attention(self) -> bool:
