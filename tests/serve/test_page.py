@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -160,6 +161,35 @@ def test_without_common_words_the_nearest_are_shown(browser: Any, tmp_path: Path
             shown = made.inner_text("#status")
             assert shown.startswith("No document has these words. These are nearest") == nearest
             assert made.locator("#hits li").count() == len(DOCUMENTS)
+        made.context.close()
+
+
+def test_the_best_hits_can_be_shown_newest_first(browser: Any, tmp_path: Path) -> None:
+    """If they have a date; the order is in the address, and no hit seems to have moved."""
+    (tmp_path / "notes").mkdir()
+    for number, name in enumerate(("old", "older", "new")):
+        path = tmp_path / "notes" / f"{name}.txt"
+        path.write_text(f"{name.title()} birch bark. " + "Birch. " * number)
+        day = {"older": 1, "old": 2, "new": 3}[name]
+        os.utime(path, (86_400 * day, 86_400 * day))
+    with running("notes", "--model", write_bert(tmp_path / "b", labels=1), cwd=tmp_path) as (
+        port,
+        _,
+    ):
+        made = browser.new_context(**DESK).new_page()
+        made.goto(f"http://127.0.0.1:{port}/")
+        ask(made, "birch")
+        order = made.locator("#filters label:has-text('Order') select")
+        order.select_option("newest first")
+        made.wait_for_function("() => location.hash.includes('sort=-modified')")
+        for names in (["new", "old", "older"], ["older", "old", "new"]):
+            made.wait_for_function(
+                """names => names.join() === [...document.querySelectorAll('#hits .title')]
+                   .map(title => title.textContent.split(' ')[0].toLowerCase()).join()""",
+                arg=names,
+            )
+            assert made.locator("#hits .moved").count() == 0
+            order.select_option("oldest first")
         made.context.close()
 
 

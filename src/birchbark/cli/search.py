@@ -45,6 +45,12 @@ if TYPE_CHECKING:
 @index_argument
 @click.argument("words", metavar="TEXT", nargs=-1, required=True)
 @option("--top", default=defaults.TOP, help="Number of hits to show.")
+@option(
+    "--sort",
+    "order",
+    metavar="FIELD",
+    help="Show the best hits in the order of a field: modified, or -modified for the newest first.",
+)
 @first_stage_options
 @ranker_options
 @option("--first-stage-only", is_flag=True, help="Rank by the first stage, without BERT.")
@@ -58,6 +64,7 @@ def command(
     index: Path,
     words: tuple[str, ...],
     top: int,
+    order: str | None,
     first_stage_only: bool,
     budget: float | None,
     as_json: bool,
@@ -73,6 +80,7 @@ def command(
     from birchbark.pipeline.dense_engine import DenseEngine, open_engine
     from birchbark.pipeline.search import search, warm_up
     from birchbark.pipeline.search_notes import search_notes
+    from birchbark.pipeline.sort_hits import sorted_by_field
 
     check_given_options()
     text = " ".join(words)  # quotation marks around a query are not needed
@@ -104,7 +112,7 @@ def command(
                 remaining = budget and max(budget - (loaded_at - started), NO_TIME)
                 answer = search(engine, text, rankers, top, remaining)
                 seconds = time.perf_counter() - loaded_at
-    _print_hits(answer, rankers, as_json)
+    _print_hits(sorted_by_field(answer, order) if order else answer, rankers, as_json)
     by_terms = bool(len(first.rank(text, 1)))
     found = bool(answer.hits)
     for note in search_notes(engine.index, text, stage.filters, found=found, by_terms=by_terms):

@@ -11,6 +11,7 @@ from typing import Protocol
 from birchbark.pipeline.answer import Answer
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import OnProgress
+from birchbark.pipeline.sort_hits import sorted_by_field
 from birchbark.serve.schemas import SearchResponse, Timings
 from birchbark.serve.serialize import serialize_answer
 
@@ -38,13 +39,16 @@ class AnswerStream:
     rankers: the stages of the search, which must be set before it begins; none by default.
     """
 
-    def __init__(self, query: str, start: float, *, intermediate: bool) -> None:
+    def __init__(
+        self, query: str, start: float, *, sort: str | None = None, intermediate: bool
+    ) -> None:
         """Must be called in the event loop.
 
+        sort: the order of the hits in each answer (see `sorted_by_field`); None for the best first.
         start: the time of the request on the monotonic clock. intermediate: whether to yield
         answers before the final one.
         """
-        self._query, self._start, self._intermediate = query, start, intermediate
+        self._query, self._start, self._sort, self._intermediate = query, start, sort, intermediate
         self._seconds_waited = 0.0
         self._loop, self._changed = asyncio.get_running_loop(), asyncio.Event()
         self._unsent: list[SearchResponse] = []
@@ -119,6 +123,7 @@ class AnswerStream:
             first_stage=_milliseconds(first_stage),
             total=_milliseconds(total),
         )
+        answer = sorted_by_field(answer, self._sort) if self._sort else answer
         return serialize_answer(answer, self._query, self.rankers, timings)
 
 

@@ -25,6 +25,11 @@ from birchbark.serve.limits import (
 QueryText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
 LimitedText = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARACTERS)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Sort = Annotated[str, StringConstraints(pattern=r"^-?.+$", max_length=200)]
+SORT = (
+    "Field whose order the best hits are returned in, - in front of it for descending order: "
+    "-modified for the newest first. Null: the best first."
+)
 RankedBy = Literal["bert", "embedding", "first_stage", "nearest"]
 RANKED_BY = (
     "How hits are ranked: by BERT, mixed with the first stage; by an embedding model alone, over "
@@ -99,6 +104,7 @@ class SearchRequest(StrictRequest):
         description="Filters of fields that all hits must meet: a value; docs/* for all that begin "
         "with docs/; pdf|html for any of several; 2024-03..2024-05 for a range; !code for none.",
     )
+    sort: Sort | None = Field(None, description=SORT)
 
 
 class SearchParameters(StrictRequest):
@@ -115,10 +121,11 @@ class SearchParameters(StrictRequest):
         max_length=MAX_FILTERS,
         description="FIELD=FILTER that all hits must meet; repeat for several fields.",
     )
+    sort: Sort | None = Field(None, description=SORT)
 
     def as_request(self) -> SearchRequest:
         """Return the same search as a request; InputError for a malformed filter."""
-        settings = self.model_dump(include={"top", "by", "budget_ms"})
+        settings = self.model_dump(include={"top", "by", "budget_ms", "sort"})
         return SearchRequest(query=self.q, filters=parse_filters(self.filter), **settings)
 
 

@@ -1,4 +1,5 @@
-// How are results narrowed? By choosing, for a field, one of the values that the candidates have.
+// How are results narrowed and sorted? By choosing, for a field, one of the values that the candidates
+// have, and by choosing the newest or oldest of the best first.
 
 import { getJson } from "./api.js";
 import { element } from "./dom.js";
@@ -11,15 +12,26 @@ export function clearFilters(group) {
   group.replaceChildren();
 }
 
+const ORDERS = [["", "best first"], ["-modified", "newest first"], ["modified", "oldest first"]];
+
 // chosen: field → value, of the current search. narrow: called with a field and the value to choose, "" for none.
-export async function loadFilters(group, { query, filters: chosen }, signal, narrow) {
+// sort: the current order; reorder: called with another one. dated: whether hits say when they were modified.
+export async function loadFilters(group, { query, filters: chosen, sort }, signal, narrow, { dated, reorder }) {
   const given = new URLSearchParams({ query });
   for (const [field, value] of Object.entries(chosen)) given.append("filter", `${field}=${value}`);
   const { facets } = await getJson(`/facets?${given}`, signal).catch(() => ({ facets: [] }));
   const values = new Map(facets.map(facet => [facet.field, facet]));
   const fields = new Set([...Object.keys(chosen), ...values.keys()]);
   group.replaceChildren(...[...fields].map(field => choice(field, chosen[field], values.get(field) ?? { values: [], others: 0 }, narrow)));
-  group.hidden = !fields.size;
+  const sortable = dated || sort;
+  if (sortable) group.append(order(sort, reorder));
+  group.hidden = !fields.size && !sortable;
+}
+
+function order(current, reorder) {
+  const known = ORDERS.some(([value]) => value === current) ? ORDERS : [...ORDERS, [current, current]];
+  const options = known.map(([value, label]) => element("option", { value, ...(value === current ? { selected: "" } : {}) }, label));
+  return element("label", {}, "Order ", element("select", { onchange: event => reorder(event.target.value) }, ...options));
 }
 
 function choice(field, current, { values, others }, narrow) {

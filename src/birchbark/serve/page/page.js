@@ -12,7 +12,7 @@ import { welcome } from "./welcome.js";
 const byId = name => document.getElementById(name);
 const TOP = 10, MOST = 100;  // results at first, and at most
 const queryField = byId("query"), status = byId("status"), announcement = byId("announcement"), progress = byId("progress"), error = byId("error"), stop = byId("stop"), more = byId("more");
-const state = { query: "", filters: {}, view: "results", about: null, controller: null, weightsChanged: false, firstStageRanks: new Map(), last: null, top: TOP };
+const state = { query: "", filters: {}, sort: "", view: "results", about: null, controller: null, weightsChanged: false, firstStageRanks: new Map(), last: null, top: TOP };
 const SLIDER_DELAY = 60;  // milliseconds from a slider's last movement to the search
 const WAITING_DELAY = 400;  // milliseconds until the page shows that it is waiting
 const COMPARE_BUDGET = 10_000;  // milliseconds per ranking in the comparison
@@ -23,7 +23,7 @@ function chosenWeights() {
   return { first_stage_weight: Number(byId("a").value), ...(state.about.weights ? { weights } : {}) };
 }
 
-const request = by => ({ query: state.query, by, top: state.top, filters: state.filters, ...(by === "bert" ? chosenWeights() : {}) });
+const request = by => ({ query: state.query, by, top: state.top, filters: state.filters, ...(by === "bert" && state.sort ? { sort: state.sort } : {}), ...(by === "bert" ? chosenWeights() : {}) });
 const open = hit => { state.opened = hit; writeUrl({ doc: hit.doc_id }); };
 
 // Runs `work` and shows its errors; the next run aborts it. Shows `waiting` while it takes long.
@@ -71,7 +71,7 @@ function search({ newQuery }) {
 // Goes on by itself while the page is visible, until everything is read that the plan asks for.
 async function searchUntilComplete(signal, started, newQuery) {
   let answer = await searchOnce(signal, started, newQuery);
-  if (newQuery) { suggest(signal); loadFilters(byId("filters"), state, signal, narrow); }
+  if (newQuery) { suggest(signal); loadFilters(byId("filters"), state, signal, narrow, { dated: answer.hits.some(hit => hit.source.modified), reorder }); }
   for (let before = -1; !answer.exact && answer.hits.length && answer.pairs > before;) {
     before = answer.pairs;
     await visible(signal);
@@ -86,7 +86,7 @@ async function searchOnce(signal, started, newQuery) {
   for await (answer of searchStream(request("bert"), signal)) {
     started();
     if (newQuery && first) {
-      state.firstStageRanks = new Map(answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
+      state.firstStageRanks = new Map(state.sort ? [] : answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
       state.withoutWords = answer.hits.length > 0 && answer.hits.every(hit => !hit.first_stage);
     }
     if (newQuery || answer.scored || !answer.hits.length) { showHits(byId("hits"), answer, state.about, state.firstStageRanks, open); shown = true; }
@@ -128,6 +128,11 @@ async function suggest(signal) {
 function narrow(field, value) {
   const { [field]: _, ...others } = state.filters;
   state.filters = value ? { ...others, [field]: value } : others;
+  writeUrl();
+}
+
+function reorder(sort) {
+  state.sort = sort;
   writeUrl();
 }
 
@@ -227,6 +232,7 @@ function showSearch(given) {
   setView(given.get("view") === "compare" ? "compare" : "results");
   queryField.value = state.query = (given.get("q") ?? "").trim();
   state.filters = Object.fromEntries(given.getAll("filter").map(text => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)]));
+  state.sort = given.get("sort") ?? "";
   document.title = state.query ? `${state.query} – Birchbark` : "Birchbark";
   if (state.query) { search({ newQuery: true }); return; }
   state.controller?.abort();
@@ -245,6 +251,7 @@ const showDocument = hit => readDocument(hit, state.query, () => state.about, ()
 function parameters({ q = queryField.value.trim(), filters = state.filters, doc } = {}) {
   const given = new URLSearchParams({ q });
   for (const [field, value] of Object.entries(filters)) given.append("filter", `${field}=${value}`);
+  if (state.sort) given.set("sort", state.sort);
   if (state.view === "compare") given.set("view", "compare");
   if (doc) given.set("doc", doc);
   return given;
