@@ -10,6 +10,7 @@ import pytest
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
+from birchbark.score.load_scorer import load_scorer
 from birchbark.score.session import OnnxSession
 
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
@@ -138,3 +139,24 @@ def test_shards(tmp_path: Path) -> None:
         for d in ("whole", "split")
     )
     assert np.array_equal(whole, split)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_dense_modules_of_sentence_transformers(tmp_path: Path) -> None:
+    """A model with two of them, as sentence-transformers saves it, gives its vectors."""
+    peers = pytest.importorskip("sentence_transformers", reason="it is not installed")
+    from sentence_transformers.models import Dense, Normalize, Pooling, Transformer
+    from zoo import give_tokenizer, write_family
+
+    base = write_family(tmp_path / "base", "bert", None)
+    give_tokenizer(base, "bert")
+    torch.manual_seed(0)
+    first, second = Dense(16, 24), Dense(24, 5, bias=False, activation_function=None)
+    modules = [Transformer(str(base)), Pooling(16), first, second, Normalize()]
+    peer = peers.SentenceTransformer(modules=modules, device="cpu")
+    peer.save(str(tmp_path / "model"))
+    texts = ["bees dance", "the birch canoe", "a river"]
+    scorer = load_scorer(tmp_path / "model")
+    np.testing.assert_allclose(
+        scorer.embed(scorer.encode(texts)), peer.encode(texts), rtol=0, atol=1e-5
+    )

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from birchbark.artifact import fingerprint
+from birchbark.checkpoint.dense import dense_files, read_dense, read_dense_tensors
 from birchbark.checkpoint.encoder_config import (
     ACTIVATIONS,
     EncoderConfig,
@@ -28,7 +29,8 @@ from birchbark.checkpoint.shards import weight_files
 from birchbark.checkpoint.weights import Tensors, find_weights, read_tensor_shapes, read_tensors
 from birchbark.errors import CheckpointError, InputError
 
-MODULES = {"Transformer", "Pooling", "Normalize"}
+DENSE = "Dense"
+MODULES = {"Transformer", "Pooling", DENSE, "Normalize"}
 FILES = ("config.json", "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
 
 
@@ -68,7 +70,8 @@ class Checkpoint:
         """
         root = Path(directory)
         _check_files(root)
-        modules = read_modules(root)
+        listed = list_modules(root)
+        modules = dict(listed)
         home = root / modules.get("Transformer", "")
         values = read_object(home / "config.json")
         family = find_family(values, root)
@@ -82,6 +85,9 @@ class Checkpoint:
         head = pooling or find_head(family, shapes, module, values.get(HEAD_KEY), root)
         if isinstance(head, Pooling):
             head = _with_layer(head, config, root)
+            if not pooling:
+                dense = [folder for kind, folder in listed if kind == DENSE]
+                head = replace(head, dense=read_dense(root, dense, config.hidden))
         length = _max_length(home, config)
         return cls(home, name or root.name, family, config, head, length, root)
 
@@ -109,6 +115,12 @@ class Checkpoint:
         return find_weights(self.directory)
 
     @property
+    def vector_size(self) -> int:
+        """Number of dimensions of an embedding model's vectors."""
+        dense = self.head.dense if isinstance(self.head, Pooling) else ()
+        return dense[-1].outputs if dense else self.config.hidden
+
+    @property
     def bytes(self) -> int:
         """Size of the weights on disk."""
         return sum(path.stat().st_size for path in weight_files(self.weights))
@@ -125,7 +137,8 @@ class Checkpoint:
         if not (self.directory / "tokenizer.json").exists():
             names.append("tokenizer_config.json")  # read only if there is no tokenizer.json
         present = [self.directory / name for name in names if (self.directory / name).exists()]
-        files = fingerprint(*present, *weight_files(self.weights))
+        dense = self.head.dense if isinstance(self.head, Pooling) else ()
+        files = fingerprint(*present, *weight_files(self.weights), *dense_files(self.root, dense))
         if isinstance(self.head, Pooling) and self.head != Pooling("mean", self.config.layers):
             return f"{files}-{self.head.mode}-{self.head.layer}"
         return files
@@ -135,6 +148,8 @@ class Checkpoint:
         tensors: dict[str, Any] = {}
         for file in weight_files(self.weights):
             tensors |= read_tensors(file, self.family.prefix)
+        if isinstance(self.head, Pooling):
+            tensors |= read_dense_tensors(self.root, self.head.dense)
         return tensors
 
 
@@ -227,32 +242,45 @@ def _with_layer(pooling: Pooling, config: EncoderConfig, root: Path) -> Pooling:
 
 
 def read_modules(root: Path) -> dict[str, str]:
-    """Return module type → folder, from sentence-transformers' modules.json.
+    """Return module type → folder of the last module of this type; see `list_modules`."""
+    return dict(list_modules(root))
 
-    Returns {} if the file does not exist. Raises CheckpointError for a damaged file, an unsupported
-    module, or a folder outside the model directory.
+
+def list_modules(root: Path) -> list[tuple[str, str]]:
+    """Return the type and folder of each module, from sentence-transformers' modules.json.
+
+    Returns nothing if the file does not exist. Raises CheckpointError for a damaged file, an
+    unsupported module, or a folder outside the model directory.
     """
     path = root / "modules.json"
     if not path.exists():
-        return {}
+        return []
     entries = read_any(path)
     try:
-        folders = {str(m["type"]).rpartition(".")[2]: str(m.get("path", "")) for m in entries}
+        modules = [(str(m["type"]).rpartition(".")[2], str(m.get("path", ""))) for m in entries]
     except (TypeError, KeyError, AttributeError) as broken:
         raise CheckpointError(f"not a list of modules: {broken}", where=str(path)) from broken
-    if unknown := folders.keys() - MODULES:
+    if unknown := {kind for kind, _ in modules} - MODULES:
         raise CheckpointError(
             "unsupported module in modules.json",
             where=str(root),
             wanted=", ".join(sorted(MODULES)),
             found=", ".join(sorted(unknown)),
         )
-    for folder in map(PurePosixPath, folders.values()):
-        if folder.is_absolute() or ".." in folder.parts:
+    for _, folder in modules:
+        if PurePosixPath(folder).is_absolute() or ".." in PurePosixPath(folder).parts:
             raise CheckpointError(
-                "module outside the model directory", where=str(path), found=str(folder)
+                "module outside the model directory", where=str(path), found=folder
             )
-    return folders
+    kinds = [kind for kind, _ in modules]
+    if DENSE in kinds and "Pooling" not in kinds[: kinds.index(DENSE)]:
+        raise CheckpointError(
+            "unsupported module in modules.json",
+            where=str(root),
+            wanted=f"{DENSE} after Pooling",
+            found=", ".join(kinds),
+        )
+    return modules
 
 
 def _max_length(directory: Path, config: EncoderConfig) -> int:

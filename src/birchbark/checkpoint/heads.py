@@ -18,6 +18,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from birchbark.checkpoint.architecture import PASSAGE_VECTOR_KINDS, POOLER
+from birchbark.checkpoint.dense import Dense
 from birchbark.checkpoint.families import Family, Names
 from birchbark.errors import CheckpointError, InputError
 
@@ -93,10 +94,13 @@ class Pooling:
     Attributes:
         mode: "cls", "mean", "max" or "tokens". Default: "mean".
         layer: 0 for the embeddings, n for the n-th layer. Default: None, the last layer.
+        dense: Linear layers that are applied to the text's vector before it is scaled to length 1,
+            in order. Default: none.
     """
 
     mode: str = "mean"
     layer: int | None = None
+    dense: tuple[Dense, ...] = ()
 
     def __post_init__(self) -> None:
         if self.mode not in (*POOLING_MODES, PER_TOKEN):

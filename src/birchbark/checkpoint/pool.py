@@ -39,6 +39,13 @@ def pool_model(model: Path, pooling: Pooling, target: Path, *, overwrite: bool =
             wanted=f"1 to {base.config.layers}",
             found=str(layers),
         )
+    if layers < base.config.layers and base.family.names.final_norm:
+        raise InputError(
+            "this family normalises the output of its last layer only",
+            where=str(model),
+            wanted=f"layer {base.config.layers}",
+            found=str(layers),
+        )
     if read_modules(model).get("Transformer"):
         raise InputError(
             "the model's weights are in a folder of their own",

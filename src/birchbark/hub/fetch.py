@@ -7,7 +7,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 
 from birchbark.artifact import new_directory, software_versions, write_json
-from birchbark.checkpoint.checkpoint import FILES, check_replaceable, find_family, read_modules
+from birchbark.checkpoint.checkpoint import (
+    DENSE,
+    FILES,
+    check_replaceable,
+    find_family,
+    list_modules,
+)
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.model_folder import SOURCE
 from birchbark.checkpoint.shards import INDEX, shard_names
@@ -70,11 +76,14 @@ def _files(hub: Hub, listing: Listing, scratch: Path, watch: Watch) -> dict[str,
 
     if "modules.json" in listing.files:
         download("modules.json")
-    modules = read_modules(scratch)
+    listed = list_modules(scratch)
+    modules = dict(listed)
     home = PurePosixPath(modules.get("Transformer", ""))
     pooling = PurePosixPath(modules.get("Pooling", "1_Pooling")) / "config.json"
     weights = _weights(listing, home)
-    for path in (*(home / name for name in CONFIGURATION), pooling):
+    dense = [PurePosixPath(folder) for kind, folder in listed if kind == DENSE]
+    settings = (pooling, *(folder / "config.json" for folder in dense))
+    for path in (*(home / name for name in CONFIGURATION), *settings):
         if str(path) in listing.files:
             download(str(path))
     find_family(read_object(scratch / home / "config.json"), scratch)
@@ -82,6 +91,7 @@ def _files(hub: Hub, listing: Listing, scratch: Path, watch: Watch) -> dict[str,
     if weights.endswith(INDEX):
         files = [str(home / shard) for shard in shard_names(download(weights))]
         _check_listed(files, listing)
+    files += [_weights(listing, folder) for folder in dense]
     with watch(sum(listing.files[name].size or 0 for name in files)) as advance:
         for name in files:
             download(name, advance)

@@ -66,7 +66,7 @@ class EmbeddingScorer(BiEncoderScorer):
         keep: whether the computed vectors are added to the cache.
         """
         if not token_ids:
-            return np.empty((0, self.checkpoint.config.hidden), np.float32)
+            return np.empty((0, self.checkpoint.vector_size), np.float32)
         check_token_budget(token_ids, self._token_budget)
         keys = [ids.tobytes() for ids in token_ids]
         # look up each key only once: another thread may drop vectors in the meantime

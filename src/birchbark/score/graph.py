@@ -62,7 +62,7 @@ def build_graph(
     states = encoder_layers(graph, x, names, config, layers, cls_only=cls_only)
     x = states[-1]  # (B, Q, H)
     if pooled:
-        vectors = [pool(graph, states[pooling.layer or 0], pooling.mode) for pooling in pooled]
+        vectors = [pool(graph, states[pooling.layer or 0], pooling) for pooling in pooled]
         out = _stack(graph, vectors) if poolings else vectors[0]
     elif isinstance(head, Parade):
         out = _passage_vector(graph, x, config, head)
@@ -73,7 +73,7 @@ def build_graph(
         helper.make_tensor_value_info(name, TensorProto.INT64, ["B", "S"])
         for name in (("ids", "types") if typed else ("ids",))
     ]
-    sizes = _output_sizes(config, head, len(poolings))
+    sizes = _output_sizes(checkpoint, len(poolings))
     result = helper.make_tensor_value_info("out", TensorProto.FLOAT, sizes)
     return graph.serialize("birchbark", inputs, [result]), graph.weights
 
@@ -86,15 +86,14 @@ def _new_graph(checkpoint: Checkpoint, channel_maxima: Mapping[str, Floats] | No
     return Int8Graph(tensors, where, channel_maxima, optional)
 
 
-def _output_sizes(
-    config: EncoderConfig, head: Classifier | Pooling | Parade, poolings: int
-) -> list[str | int | None]:
+def _output_sizes(checkpoint: Checkpoint, poolings: int) -> list[str | int | None]:
     """Return the shape of `out`; see build_graph."""
+    size = checkpoint.vector_size
     if poolings:
-        return ["B", poolings, config.hidden]
-    if isinstance(head, Classifier):
+        return ["B", poolings, size]
+    if isinstance(checkpoint.head, Classifier):
         return ["B"]
-    return ["B", "S", config.hidden] if is_per_token(head) else ["B", config.hidden]
+    return ["B", "S", size] if is_per_token(checkpoint.head) else ["B", size]
 
 
 def _logit(graph: Graph, x: str, config: EncoderConfig, head: Classifier) -> str:
@@ -134,15 +133,20 @@ def _stack(graph: Graph, vectors: Sequence[str]) -> str:
     return graph.add("Concat", *(graph.add("Unsqueeze", v, axis) for v in vectors), axis=1)
 
 
-def pool(graph: Graph, x: str, mode: str) -> str:
+def pool(graph: Graph, x: str, pooling: Pooling) -> str:
     """Pool token vectors and scale the result to length 1: (B, S, H) → (B, H).
 
     Mode `tokens` does not pool, but scales each token's vector: (B, S, H) → (B, S, H).
     """
-    if mode == PER_TOKEN:
+    if pooling.mode == PER_TOKEN:
         return graph.add("LpNormalization", x, axis=-1, p=2)
-    x = cls(graph, x) if mode == "cls" else x  # (B, Q, H)
-    vector = _reduced(graph, x, "ReduceMax" if mode == "max" else "ReduceMean")  # (B, H)
+    x = cls(graph, x) if pooling.mode == "cls" else x  # (B, Q, H)
+    vector = _reduced(graph, x, "ReduceMax" if pooling.mode == "max" else "ReduceMean")  # (B, H)
+    for module in pooling.dense:
+        weight = graph.tensor(f"{module.name}.weight", module.outputs, module.inputs)
+        bias = graph.tensor(f"{module.name}.bias", module.outputs) if module.bias else None
+        vector = graph.dense(vector, Linear(module.name, weight, bias), one_row=True)
+        vector = graph.activate(vector, module.activation) if module.activation else vector
     return graph.add("LpNormalization", vector, axis=-1, p=2)
 
 

@@ -118,7 +118,7 @@ def _build_graph(checkpoint: Checkpoint) -> tuple[bytes, dict[str, NDArray[Any]]
     graph = Graph(checkpoint.tensors(), str(checkpoint.weights), optional)
     x = embeddings(graph, names, config, typed=False)  # (1, S, H)
     x = encoder_layers(graph, x, names, config, config.layers, cls_only=False)[-1]
-    vector = pool(graph, x, "mean")  # (1, H)
+    vector = pool(graph, x, Pooling("mean"))  # (1, H)
     rows = graph.add("Reshape", x, graph.constant(np.array([-1, config.hidden])))  # (S, H)
     x = graph.add("Gather", rows, "place")  # (1, H)
     x = graph.linear(x, head.linear, config.embedding, config.hidden)  # (1, E)

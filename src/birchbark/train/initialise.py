@@ -30,6 +30,7 @@ from birchbark.checkpoint.heads import (
     POOLING_MODES,
     Classifier,
     Parade,
+    Pooling,
 )
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.checkpoint.weights import Tensors, validated_tensor
@@ -130,6 +131,12 @@ def open_network(
     if initialisation.head == "new output":
         stored = {n: w for n, w in stored.items() if not n.startswith(f"{base.family.logits}.")}
     if initialisation.pooling:
+        if isinstance(base.head, Pooling) and base.head.dense:
+            raise InputError(
+                "linear layers after the pooling cannot be trained",
+                where=base.name,
+                wanted="a model without Dense in modules.json",
+            )
         head_values: Named = ()
     elif initialisation.masked:
         head_values = _masked_head(base, stored, shape, rng)
