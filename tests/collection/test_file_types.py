@@ -14,6 +14,7 @@ from birchbark.collection.files.folder import read_folder
 from birchbark.collection.files.pdf import PAGE_BREAK
 from birchbark.collection.intake import Intake
 from birchbark.records import Document
+from birchbark.segment.sentences import sentences
 
 MARKDOWN = (
     "---\ntitle: Birch bark\n---\n\n# Uses\n\nPeople made *baskets* of it.[^1]\n\n[^1]: A note.\n"
@@ -191,3 +192,34 @@ def test_minified_code_is_skipped(tmp_path: Path) -> None:
     intake = Intake()
     assert [document.doc_id for _, document in read_folder(tmp_path, intake)] == ["a.js"]
     assert "lines are too long" in str(intake.skipped[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.csv", "shop,city\nBirch,Bonn\n\nBark, \n", "shop: Birch; city: Bonn\n\nshop: Bark"),
+        ("a.csv", "shop;city\n\"Birch; Sons\";Bonn", "shop: Birch; Sons; city: Bonn"),
+        ("a.tsv", "id\tnote\nx\ttwo\ny\t\"a\nb\"", "id: x; note: two\n\nid: y; note: a b"),
+        ("a.csv", "1,2\n3,4", "1; 2\n\n3; 4"),
+        ("a.csv", "a,a\nb,c", "a; a\n\nb; c"),
+        ("a.csv", "a,b\n1,2,3", "a: 1; b: 2; 3"),
+        ("a.csv", "note\nof bees\nof ants", "note: of bees\n\nnote: of ants"),
+        ("a.csv", "", ""),
+    ],
+)  # fmt: skip
+def test_rows_of_tables(tmp_path: Path, name: str, text: str, expected: str) -> None:
+    """Each is a paragraph, with the names of the first row if that looks like names."""
+    if not text:
+        (tmp_path / name).write_text(text)
+        assert [d.text for _, d in read_folder(tmp_path, Intake())] in ([], [""])
+        return
+    document = read(tmp_path, name, text)
+    assert (document.text, document.fields["type"]) == (expected, "table")
+
+
+def test_a_row_is_evidence(tmp_path: Path) -> None:
+    """A table's rows are segments of their own."""
+    rows = [f"shop {n},street {n}" for n in range(40)]
+    document = read(tmp_path, "a.csv", "\n".join(["shop,street", *rows]))
+    found = [segment.text for segment in sentences(document)]
+    assert "shop: shop 7; street: street 7" in found

@@ -24,6 +24,7 @@ from birchbark.collection.files.plain import (
     read_restructured_text,
     read_text,
 )
+from birchbark.collection.files.table import read_table
 
 REMEDY = "pip install 'birchbark[files]'"
 _MANUAL_SECTION = re.compile(r"\.[1-9][a-z]{0,6}")  # .1, .3pm, .1ssl
@@ -64,6 +65,7 @@ OF_SUFFIX = {
     **dict.fromkeys((".md", ".markdown"), MARKDOWN),
     ".rst": FileType("restructuredtext", read_restructured_text),
     **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
+    **dict.fromkeys((".csv", ".tsv"), FileType("table", read_table)),
     ".pdf": FileType("pdf", read_pdf, pdfium_installed),
     ".eml": FileType("email", read_mail),
     ".docx": _by_pandoc("word", "docx"),
