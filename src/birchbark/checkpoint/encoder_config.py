@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from birchbark.checkpoint.families import RELATIVE, ROTARY, Family
 from birchbark.checkpoint.positions import (
@@ -76,9 +75,9 @@ class EncoderConfig:
         )
 
     @property
-    def attention_scale(self) -> np.float32:
+    def attention_scale(self) -> float:
         """The factor of attention scores: 1 / √D, or 1 / √(3 · D) if they are sums of three."""
-        return np.float32(1 / np.sqrt(self.hidden // self.heads * (3 if self.relative else 1)))
+        return 1 / math.sqrt(self.hidden // self.heads * (3 if self.relative else 1))
 
     @property
     def max_positions(self) -> int:

@@ -142,7 +142,7 @@ def _query_key_value(
             graph.linear_layer(pattern.format(i=layer, group=config.group(layer)), hidden, hidden)
             for pattern in (names.query, names.key, names.value)
         )
-    return query.scaled(config.attention_scale), key, value
+    return query.scaled(np.float32(config.attention_scale)), key, value
 
 
 def _projected(

@@ -57,7 +57,10 @@ class TransformerLayer:
         modules, config = self._modules, self._config
         read = self._norm(x, "attended_norm") if config.prenorm else x  # (T, H)
         x = x[spans.starts] if cls_only else x  # (N, H) or (T, H)
-        context = self._attended(read, spans, places, cls_only, states)
+        asking = x  # what queries are computed from, (N, H) or (T, H)
+        if config.prenorm:
+            asking = read[spans.starts] if cls_only else read
+        context = self._attended(asking, read, spans, places, states)
         x = x + modules.drop(modules.linear(context, self._at("attended")))
         if config.prenorm:
             read = self._norm(x, "outer_norm")
@@ -82,16 +85,16 @@ class TransformerLayer:
         return x if absent else self._modules.norm(x, self._at(part))
 
     def _attended(
-        self, x: Any, spans: Spans, places: Any, cls_only: bool, states: HiddenStates | None
+        self, asking: Any, x: Any, spans: Spans, places: Any, states: HiddenStates | None
     ) -> Any:
-        """Apply attention: (T, H) → (T, H), or (N, H) if `cls_only`; see `compute`."""
+        """Apply attention: (T, H) → the shape of `asking`, from which queries are computed."""
         modules, config, rotary = self._modules, self._config, self._config.rotary
-        first = spans.starts if cls_only else slice(None)
+        first = spans.starts if len(asking) < len(x) else slice(None)
         if self._names.fused:
             query, key, value = modules.linear(x, self._at("fused")).chunk(3, -1)  # (T, H) each
             query = query[first]  # (N, H) or (T, H)
         else:
-            query = modules.linear(x[first], self._at("query"))  # (N, H) or (T, H)
+            query = modules.linear(asking, self._at("query"))  # (N, H) or (T, H)
             key, value = (modules.linear(x, self._at(part)) for part in ("key", "value"))  # (T, H)
         term: ScoreTerm | None = None
         if rotary:
@@ -102,7 +105,7 @@ class TransformerLayer:
         elif config.relative:
             term = self._distance_term(config.relative)
         settings = AttentionSettings(
-            config.heads, modules.dropout_now, float(config.attention_scale), term
+            config.heads, modules.dropout_now, config.attention_scale, term
         )
         if states and states.keeps_attention:
             context, scores = attend_with_scores(query, key, value, spans, settings)
@@ -116,4 +119,4 @@ class TransformerLayer:
         table = modules.weights[f"{self._names.relative}.weight"]  # (2 · span, H)
         table = modules.drop(self._norm(table, "relative_norm"))
         queries, keys = (modules.linear(table, self._at(part)) for part in ("query", "key"))
-        return distance_term(relative, queries, keys, float(self._config.attention_scale))
+        return distance_term(relative, queries, keys, self._config.attention_scale)
