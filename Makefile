@@ -32,7 +32,7 @@ test: .venv/ready-test .venv/ready-model
 # Tests that need torch, in a separate environment: gigabytes if pip finds only CUDA builds.
 test-train: .venv-train/ready
 	.venv-train/bin/python -m pytest --numprocesses auto --dist loadfile tests/train tests/device \
-	  tests/cli/test_train_command.py tests/score/test_transformers.py
+	  tests/cli/test_train_command.py tests/score/test_transformers.py tests/test_notebooks.py
 
 .venv-train/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-train
@@ -71,7 +71,7 @@ from-zero: .venv/ready-test
 	$(BIN)/python -m pytest -m registry
 
 slow: .venv/ready-test-page .venv/ready-model
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m slow
 
 lint: .venv/ready-dev .venv/ready-audit
 	$(BIN)/ruff check .

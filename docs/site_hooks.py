@@ -1,4 +1,4 @@
-"""How do help, training/README.md and committed results get into the site? By MkDocs hooks.
+"""How do help, training/README.md, results and notebooks get into the site? By MkDocs hooks.
 
 The pages show the originals, so that they cannot differ from them.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import notebook_pages
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -22,7 +23,33 @@ TRAINING = "<!-- training/README.md -->"
 PAPERS = "papers.md"
 
 
+class NotebookPage(File):
+    """A notebook that is shown as a page, so that links to it lead there."""
+
+    def is_documentation_page(self) -> bool:
+        """Return True, although its name does not end like that of a Markdown file."""
+        return True
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Show notebooks as pages, and add the pages of committed results with their figures."""
+    show_notebooks(files, config)
+    add_results(files, config)
+    return files
+
+
+def show_notebooks(files: Files, config: MkDocsConfig) -> None:
+    """Replace each notebook by its page, and add the notebook itself in a folder `files`."""
+    for notebook in [file for file in files if file.src_uri.endswith(".ipynb")]:
+        folder, _, name = notebook.src_uri.rpartition("/")
+        page = notebook_pages.markdown(notebook.content_string, f"files/{name}")
+        files.remove(notebook)
+        files.append(NotebookPage.generated(config, notebook.src_uri, content=page))
+        original = notebook.content_bytes
+        files.append(File.generated(config, f"{folder}/files/{name}", content=original))
+
+
+def add_results(files: Files, config: MkDocsConfig) -> None:
     """Add the pages of committed results, with their figures, as results/NAME.md."""
     for folder in result_folders():
         page = (folder / "README.md").read_text("utf-8")
@@ -31,7 +58,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for figure in sorted((folder / "figures").glob("*.svg")):
             uri = f"results/{folder.name}/figures/{figure.name}"
             files.append(File.generated(config, uri, abs_src_path=str(figure)))
-    return files
 
 
 def result_folders() -> list[Path]:
