@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from zoo import write_family
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import POOLING_MODES, Pooling
@@ -95,3 +96,12 @@ def test_a_pooled_model_searches(
         result = CliRunner().invoke(group, command.split())
         assert result.exit_code == 0, result.output
     assert json.loads(result.stdout.splitlines()[0])["doc_id"] == "canoe"
+
+
+def test_a_family_that_normalises_its_last_layer_once_more_keeps_all_layers(tmp_path: Path) -> None:
+    """A pooled model would normalise a layer that the original does not."""
+    model = write_family(tmp_path / "model", "modernbert", None)
+    with pytest.raises(InputError, match="normalises the output of its last layer only"):
+        pool_model(model, Pooling("mean", 2), tmp_path / "pooled")
+    pool_model(model, Pooling("mean", 3), tmp_path / "pooled")
+    np.testing.assert_array_equal(vectors(tmp_path / "pooled"), vectors(model, Pooling("mean", 3)))

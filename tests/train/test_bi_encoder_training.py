@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from tiny_trainings import prepare, settings
 from zoo import FAMILIES, give_tokenizer, write_family
 
 from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
-from birchbark.checkpoint.heads import POOLING_MODES
+from birchbark.checkpoint.dense import Dense
+from birchbark.checkpoint.heads import POOLING_MODES, Pooling
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import InputError
 from birchbark.records import Pair
@@ -147,3 +149,12 @@ def test_contradicting_settings(tmp_path: Path, changes: dict[str, Any], message
     """They raise an error when the configuration is read."""
     with pytest.raises(InputError, match=message):
         read_training(training(tmp_path, **changes), tmp_path / "t.toml")
+
+
+def test_linear_layers_after_the_pooling_are_not_lost(tmp_path: Path) -> None:
+    """A base that has some is refused, since the trained model would lack them."""
+    base = open_any_head(write_family(tmp_path / "base", "bert", None), "base")
+    dense = Dense("2_Dense", "dense.0", 16, 4, bias=False, activation="")
+    base = replace(base, head=Pooling("mean", dense=(dense,)))
+    with pytest.raises(InputError, match="linear layers after the pooling cannot be trained"):
+        open_network(base, Initialisation(pooling="mean"), 0, "cpu")

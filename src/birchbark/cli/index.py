@@ -29,6 +29,7 @@ from birchbark.cli.options import (
     replace_option,
     skip_bad_option,
 )
+from birchbark.errors import InputError
 from birchbark.show.many import many
 
 
@@ -99,7 +100,8 @@ def command() -> None:
     multiple=True,
     metavar="FIELD[=STEPS]",
     help='Document field of terms with weights, as SPLADE computes them, such as {"bee": 1.5}; '
-    "repeat for several. Weights are rounded to 1/STEPS.  "
+    "repeat for several. Weights are rounded to 1/STEPS; a term whose weight rounds to 0 is not "
+    "indexed.  "
     f"[default STEPS: {defaults.WEIGHT_STEPS}]",
 )
 @option(
@@ -187,8 +189,13 @@ def build(
     refuse_existing(directory, replace=replace)
     precomputations = make_precomputations(tokens, vectors, int(vector_bits), segments)
     wordpieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
-    schema = Schema(analyzer, wordpieces, keywords=keywords, forward=forward_index)
-    schema = replaced(schema, weighted=_parse_weighted(weighted))
+    schema = Schema(
+        analyzer,
+        wordpieces,
+        keywords=keywords,
+        forward=forward_index,
+        weighted=_parse_weighted(weighted),
+    )
     schema = replaced(schema, fields=_parse_fields(fields)) if fields else schema
     schema = schema.reading(read)
     intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY, include, exclude)
@@ -229,8 +236,6 @@ def _parse_fields(fields: tuple[str, ...]) -> dict[str, list[str]]:
 
 def _parse_weighted(weighted: tuple[str, ...]) -> dict[str, int]:
     """Return weighted field → steps per 1 of weight."""
-    from birchbark.errors import InputError
-
     steps = {}
     for field in weighted:
         name, equals, number = field.partition("=")

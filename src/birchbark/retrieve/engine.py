@@ -8,7 +8,7 @@ fulfil it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from birchbark.index.attachment_reader import Attachment
@@ -17,7 +17,8 @@ from birchbark.index.index import Index
 from birchbark.index.statistics import field_statistics
 from birchbark.records import Document, Ranking
 from birchbark.retrieve.bm25 import idf
-from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.retrieve.first_stage import FirstStage, model_of, rank_query
+from birchbark.retrieve.impacts import Impacts
 from birchbark.text.analyzer import Analyzer
 
 
@@ -82,8 +83,10 @@ class IndexEngine:
     @property
     def name(self) -> str:
         """The tag of its runs."""
-        weighted = all(field in self.index.weighted for field in self.stage.fields)
-        return self.stage.name.replace("bm25", "impacts") if weighted else self.stage.name
+        models = {type(model_of(self.index, self.stage, field)) for field in self.stage.fields}
+        if models == {Impacts}:
+            return replace(self.stage, model=Impacts(1)).name
+        return self.stage.name
 
     def filtered(self, filters: Mapping[str, str]) -> IndexEngine:
         """Return this engine with additional filters.

@@ -203,7 +203,7 @@ def _weights(index: Index, query: str | Mapping[str, float]) -> Mapping[str, flo
     return query_terms(index.analyzer, query) if isinstance(query, str) else query
 
 
-def _model(index: Index, stage: FirstStage, field: str) -> WeightingModel:
+def model_of(index: Index, stage: FirstStage, field: str) -> WeightingModel:
     """Return the weighting model of one field."""
     if field in index.weighted:
         return Impacts(index.weighted[field])
@@ -224,7 +224,7 @@ def rank_expanded(
     candidates; with OR, however, any term of `weights` makes a document a candidate. See
     `rank_query` for the other arguments.
     """
-    models = {field: (w, _model(index, stage, field)) for field, w in stage.fields.items()}
+    models = {field: (w, model_of(index, stage, field)) for field, w in stage.fields.items()}
     matched = weights if stage.match == OR else original
     terms = [term for term in matched if matched[term]]
     statistics = collect_statistics(

@@ -1,11 +1,12 @@
 """Which spans does the service report to OpenTelemetry?
 
-Where the package opentelemetry-api is installed, each search and re-ranking is a span. Without an
-SDK that is configured, by `opentelemetry-instrument` or otherwise, a span costs next to nothing.
+Where the package opentelemetry-api is installed, each search and re-ranking is a span. Spans are
+recorded only if an SDK is configured, by `opentelemetry-instrument` or otherwise.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
@@ -47,8 +48,9 @@ class Span:
         self._span.end()
 
 
+@cache
 def _tracer() -> Any:
-    """Return the tracer, or None without the package."""
+    """Return the tracer, or None without the package, which is looked for only once."""
     try:
         from opentelemetry.trace import get_tracer
     except ImportError:

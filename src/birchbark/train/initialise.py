@@ -123,6 +123,12 @@ def open_network(
     """
     import torch
 
+    if initialisation.pooling and isinstance(base.head, Pooling) and base.head.dense:
+        raise InputError(
+            "linear layers after the pooling cannot be trained",
+            where=base.name,
+            wanted="a model without Dense in modules.json",
+        )
     shape = _shape(base, initialisation)
     rng = np.random.default_rng(seed)
     weights = {}
@@ -131,12 +137,6 @@ def open_network(
     if initialisation.head == "new output":
         stored = {n: w for n, w in stored.items() if not n.startswith(f"{base.family.logits}.")}
     if initialisation.pooling:
-        if isinstance(base.head, Pooling) and base.head.dense:
-            raise InputError(
-                "linear layers after the pooling cannot be trained",
-                where=base.name,
-                wanted="a model without Dense in modules.json",
-            )
         head_values: Named = ()
     elif initialisation.masked:
         head_values = _masked_head(base, stored, shape, rng)
