@@ -80,3 +80,19 @@ def test_the_interval_resamples_queries() -> None:
     few = np.where(queries < 4, relevant, False)
     for other in (np.zeros(80, int), queries):
         assert auc_with_interval(scores, few, other) == (auc(scores, few), None)
+
+
+def test_the_mean_over_models() -> None:
+    """The mean AUC of equal models is theirs, with the same interval; others change both."""
+    random = np.random.default_rng(6)
+    relevant, queries = random.random(120) < 0.4, np.arange(120) // 4
+    scores, others = (random.normal(size=120) + relevant for _ in range(2))
+    area, interval = auc_with_interval(scores, relevant, queries)
+    same, same_interval = auc_with_interval(np.array([scores] * 3), relevant, queries)
+    assert same == pytest.approx(area)
+    assert same_interval == pytest.approx(interval)
+    mean, mean_interval = auc_with_interval(np.array([scores, others]), relevant, queries)
+    assert mean == pytest.approx((auc(scores, relevant) + auc(others, relevant)) / 2)
+    assert mean_interval
+    assert mean_interval[0] < mean < mean_interval[1]
+    assert mean_interval != pytest.approx(interval)

@@ -66,23 +66,30 @@ def auc_with_interval(
 ) -> tuple[float, tuple[float, float] | None]:
     """Return `auc` and its 95 % interval, by the BCa bootstrap over queries.
 
+    scores: (n,), or (models, n) for the mean of `auc` over several models.
     queries: the number of each pair's query (n,). The pairs of a query stay together, since they
     are not independent. There is no interval (None) if fewer than MIN_QUERIES queries have relevant
     pairs, since many resamples would have none. Raises what `roc` raises, and MissingPackageError
     without scipy.
     """
-    area = auc(scores, relevant)
+    models = np.atleast_2d(scores)
+    area = float(np.mean([auc(of_model, relevant) for of_model in models]))
     numbers, of_pair = np.unique(queries, return_inverse=True)
     if len(np.unique(queries[relevant])) < MIN_QUERIES:
         return area, None
-    order = np.argsort(-scores, kind="stable")
-    scores, relevant, of_pair = scores[order], relevant[order], of_pair[order]
+    orders = [np.argsort(-of_model, kind="stable") for of_model in models]
+    in_order = [
+        (of_model[order], relevant[order], of_pair[order])
+        for of_model, order in zip(models, orders, strict=True)
+    ]
 
     def resampled(drawn: NDArray[np.int64]) -> float:
-        weights = np.bincount(drawn, minlength=len(numbers))[of_pair].astype(float)
+        counts = np.bincount(drawn, minlength=len(numbers)).astype(float)
+        weights = counts[of_pair]
         if not (weights @ relevant and weights @ ~relevant):
             return 0.5  # pairs of one kind tell nothing
-        return auc(scores, relevant, weights)
+        areas = [auc(values, kinds, counts[pairs]) for values, kinds, pairs in in_order]
+        return float(np.mean(areas))
 
     every = np.arange(len(numbers))
     without_one = [resampled(np.delete(every, number)) for number in every]

@@ -148,44 +148,64 @@ class EvidenceSettings:
 
     def _check_names(self) -> None:
         """Raise InputError if a setting names a model that does not exist or is not allowed."""
-        if unknown := [name for name in self.topics if name not in self.compared.by_name]:
+        of_seeds = self.compared.variant_of
+        single = [name for name in self.compared.by_name if name not in of_seeds]
+        if unknown := [name for name in self.topics if name not in single]:
             raise InputError(
-                "topics: no such model",
-                wanted=f"one of {', '.join(self.compared.by_name)}",
+                "topics: no such model, or one of several seeds",
+                wanted=f"one of {', '.join(single)}",
                 found=unknown[0],
             )
         if self.topics_baseline and not self.topics:
             raise InputError("topics_baseline has no effect without topics")
-        others = [name for name in self.names if name not in self.topics]
+        others = [name for name in (*single, *self.scores) if name not in self.topics]
         if self.topics_baseline and self.topics_baseline not in others:
             raise InputError(
                 "topics_baseline: no such model outside topics",
                 wanted=", ".join(others) or "a model that topics does not name",
                 found=self.topics_baseline,
             )
-        if self.reference_model and self.reference_model not in self.names:
+        if self.reference_model and self.reference_model not in self.shown:
             raise InputError(
                 "against: no such model",
-                wanted=f"one of {', '.join(self.names)}",
+                wanted=f"one of {', '.join(self.shown)}",
                 found=self.reference_model,
             )
-        if self.reference_model and len(self.names) < 2:
+        if self.reference_model and len(self.shown) < 2:
             raise InputError("against: there is no other model to compare")
 
     def _all_rows(self) -> list[str]:
-        return [
-            row
-            for name in self.names
-            for row in self.rows(name, scores_documents=True)
+        return [row for name in self.names for row in self._possible_rows(name)]
+
+    def _possible_rows(self, name: str) -> tuple[str, ...]:
+        """Return all rows that model `name` may have, in the same order for each model."""
+        return tuple(
+            self.rows(name, scores_documents=True)
             | self.rows(name)
             | self.aggregated_rows(name)
             | {pruned_row(row): None for row in self.pruned_rows(name)}
-        ]
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of models and of published scores, in the order of the recipe."""
         return (*self.compared.by_name, *self.scores)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The names in the tables: `names`, with one for all seeds of a variant."""
+        return (*self.compared.shown, *self.scores)
+
+    @property
+    def shown_as(self) -> dict[str, str]:
+        """Map the rows of each model that has other seeds to those that stand for all seeds."""
+        return {
+            row: shown
+            for model, variant in self.compared.variant_of.items()
+            for row, shown in zip(
+                self._possible_rows(model), self._possible_rows(variant), strict=True
+            )
+        }
 
     @property
     def models(self) -> tuple[str, ...]:

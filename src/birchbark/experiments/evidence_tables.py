@@ -31,6 +31,13 @@ from birchbark.study.comparison import (
 )
 from birchbark.study.first_stages import FIRST_STAGES
 from birchbark.study.recipe import Recipe
+from birchbark.study.seeds import (
+    average_seeds,
+    distinct,
+    seeds_heading,
+    seeds_layout,
+    seeds_rows,
+)
 from birchbark.text.stop_words import NLTK
 
 NOTE = (
@@ -71,7 +78,9 @@ def layout(settings: EvidenceSettings, measures: Sequence[str]) -> dict[str, tup
         "gains": columns(Style.SHARE, "improved", "worse"),
         "weights": (*columns(Style.DECIMAL, "a", *weights), *tuning_columns(settings.tune)),
     }
-    return {name: heads for name, heads in tables.items() if heads}
+    return {name: heads for name, heads in tables.items() if heads} | seeds_layout(
+        settings.compared.seeds
+    )
 
 
 @dataclass(frozen=True)
@@ -80,18 +89,22 @@ class EvidenceReport:
 
     Attributes:
         collections: The runs on each collection.
-        results: For each collection, run → values of all measures and of the tuned measure.
+        by_model: For each collection, run → values of all measures and of the tuned measure.
+        results: The same with the mean over seeds in place of models that differ in them only.
     """
 
     settings: EvidenceSettings
     collections: Sequence[EvidenceRuns]
     recipe: Recipe
+    by_model: Sequence[Mapping[str, Results]] = field(init=False)
     results: Sequence[Mapping[str, Results]] = field(init=False)
 
     def __post_init__(self) -> None:
         """Evaluate all runs."""
-        results = [self._evaluate(collection, collection.runs) for collection in self.collections]
-        object.__setattr__(self, "results", results)
+        by_model = [self._evaluate(collection, collection.runs) for collection in self.collections]
+        shown_as = self.settings.shown_as
+        object.__setattr__(self, "by_model", by_model)
+        object.__setattr__(self, "results", [average_seeds(r, shown_as) for r in by_model])
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -110,6 +123,8 @@ class EvidenceReport:
                 [_weights(collection) for collection in self.collections],
             ),
         }
+        if settings.compared.seeds:
+            contents["seeds"] = self._seeds()
         if settings.reference_model:
             contents["against"] = self._against()
         if settings.pruned:
@@ -169,8 +184,9 @@ class EvidenceReport:
     def _pruned(self) -> tuple[Heading, list[Group]]:
         results = []
         for collection in self.collections:
-            by_run = self._evaluate(collection, collection.pruned)
-            rows = [self.settings.pruned_rows(name) for name in collection.rows]
+            by_model = self._evaluate(collection, collection.pruned)
+            by_run = average_seeds(by_model, self.settings.shown_as)
+            rows = [self.settings.pruned_rows(name) for name in self.settings.shown]
             best = self._best_rows(rows, by_run)
             results.append({row: by_run[row] for row in (collection.baseline, *best)})
         note, groups = self._compared(results)
@@ -211,15 +227,16 @@ class EvidenceReport:
         """Compare the models with the reference model, with and without the first stage."""
         settings = self.settings
         suffixes = ("", ALONE_SUFFIX) if settings.without_first_stage else ("",)
-        others = len(settings.names) - 1
+        others = len(settings.shown) - 1
         family = others * len(suffixes) * len(self.measures)  # of one collection
         groups = []
         for collection, by_run in zip(self.collections, self.results, strict=True):
             rows: list[Row] = []
+            rows_of = self._rows(collection)
             for suffix in suffixes:
-                baseline = collection.rows[settings.reference_model][-1] + suffix
+                baseline = rows_of[settings.reference_model][-1] + suffix
                 comparison = self.recipe.comparison(baseline)
-                compared = [by_run[collection.rows[name][-1] + suffix] for name in settings.names]
+                compared = [by_run[rows_of[name][-1] + suffix] for name in settings.shown]
                 rows += comparison.rows(
                     [_select(result, self.measures) for result in compared], family=family
                 )
@@ -235,11 +252,11 @@ class EvidenceReport:
         """Average the tuned measure of each model's best run per class of query length."""
         settings = self.settings
         comparison = self.recipe.comparison("", (settings.tune,))
-        family = len(settings.names) * classes  # of one collection
+        family = len(settings.shown) * classes  # of one collection
         groups = []
         for collection, by_run in zip(self.collections, self.results, strict=True):
             query_ids = _by_length(collection, settings.length_bounds)
-            tags = (collection.baseline, *self._best_rows(collection.rows.values(), by_run))
+            tags = (collection.baseline, *self._best_rows(self._rows(collection).values(), by_run))
             results = [by_run[tag] for tag in tags]
             cells = [self._class_cells(results, ids, family) for ids in query_ids]  # per class
             counts = Row.of("queries", (str(len(ids)) for ids in query_ids))
@@ -251,6 +268,20 @@ class EvidenceReport:
         note = LENGTHS.format(tune=settings.tune) + self._best_note
         note = f"{note} {comparison.note('the first stage')}"
         return Heading("Query length", "ranked by", note), groups
+
+    def _rows(self, collection: EvidenceRuns) -> dict[str, tuple[str, ...]]:
+        """Return name in the tables → its rows with the first stage."""
+        of, shown_as = self.settings.compared.of, self.settings.shown_as
+        return {
+            name: distinct(collection.rows[of(name)[0]], shown_as) for name in self.settings.shown
+        }
+
+    def _seeds(self) -> tuple[Heading, list[Group]]:
+        groups = [
+            seeds_rows(collection.name, by_model, self.settings.shown_as, self.measures[0])
+            for collection, by_model in zip(self.collections, self.by_model, strict=True)
+        ]
+        return seeds_heading("ranked by", self.measures[0]), groups
 
     def _class_cells(
         self, results: Sequence[Results], query_ids: Sequence[str], family: int
@@ -290,7 +321,7 @@ class EvidenceReport:
         for collection, by_run in zip(self.collections, self.results, strict=True):
             base = by_run[collection.baseline].values[tune]
             rows = []
-            for tag in (tag for tag in collection.runs if tag != collection.baseline):
+            for tag in (tag for tag in by_run if tag != collection.baseline):
                 values = by_run[tag].values[tune]
                 improved = sum(values[q] > base[q] for q in base)
                 worse = sum(values[q] < base[q] for q in base)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from birchbark.evaluate.measures import measure
 from birchbark.evaluate.tune import Tuning
 from birchbark.experiments.tuned_pipelines import TunedWeights
 from birchbark.records import Qrels, Run
@@ -26,6 +27,7 @@ from birchbark.study.comparison import (
     measure_columns,
     tuning_columns,
 )
+from birchbark.study.seeds import average_seeds, seeds_heading, seeds_rows
 
 FIRST = "first stage"
 COSTS = (
@@ -96,29 +98,51 @@ def _tuned_names(tuned: Mapping[str, TunedWeights]) -> list[str]:
 def tables(
     collections: Sequence[PipelineRuns],
     comparison: Comparison,
+    heads: Mapping[str, tuple[Column, ...]],
+    shown_as: Mapping[str, str],
     tuned: Mapping[str, TunedWeights],
-    tune: str,
 ) -> tuple[Table, ...]:
-    """Make the tables of effectiveness, cost and chosen weights, a group for each collection."""
+    """Make the tables of effectiveness, cost, chosen weights and seeds, in this order.
+
+    Each has a group for each collection.
+
+    heads: the columns of each table.
+    shown_as: row with one of several seeds → the row that stands for all of them.
+    """
     baseline = "the first stage" if comparison.baseline == FIRST else comparison.baseline
     timed = " and ".join(sorted({str(collection.timed) for collection in collections}))
+    by_model = [
+        {
+            run.tag: measure(collection.qrels, run, comparison.measures)
+            for run in collection.runs.values()
+        }
+        for collection in collections
+    ]
     headings = {
         "pipelines": Heading("Effectiveness", "pipeline", comparison.note(baseline)),
         "costs": Heading("Cost", "pipeline", COST_NOTE.format(timed=timed)),
         "weights": Heading("Weights by cross-validation", "pipeline, fold", WEIGHTS_NOTE),
+        "seeds": seeds_heading("pipeline", comparison.measures[0]),
     }
     groups = {
         "pipelines": [
-            comparison.group(collection.name, collection.qrels, collection.runs.values())
-            for collection in collections
+            Group(
+                collection.name,
+                comparison.rows(list(average_seeds(results, shown_as).values())),
+            )
+            for collection, results in zip(collections, by_model, strict=True)
         ],
         "costs": [
             Group(collection.name, tuple(_cost_row(*item) for item in collection.costs.items()))
             for collection in collections
         ],
         "weights": [_weights(collection, tuned) for collection in collections],
+        "seeds": [
+            seeds_rows(collection.name, results, shown_as, comparison.measures[0])
+            for collection, results in zip(collections, by_model, strict=True)
+        ],
     }
-    return build_tables(layout(comparison.measures, tuned, tune), headings, groups)
+    return build_tables({name: heads[name] for name in groups if name in heads}, headings, groups)
 
 
 def _weights(collection: PipelineRuns, tuned: Mapping[str, TunedWeights]) -> Group:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from birchbark import defaults
 from birchbark.errors import InputError
@@ -40,6 +41,7 @@ from birchbark.study.first_stages import read_first_stage
 from birchbark.study.models import Models
 from birchbark.study.outcome import Outcome, new_row_name
 from birchbark.study.recipe import Recipe
+from birchbark.study.seeds import distinct, seeds_layout
 from birchbark.study.workspace import Workspace
 
 TIMINGS = 2  # measurements per query; the faster one counts
@@ -66,6 +68,7 @@ class PipelineExperiment(ModelExperiment):
             pipeline ranks them again without cached scores.
         over: A numeric option of the last stage, over which the measures are plotted; empty for
             none.
+        shown_as: Row with one of several seeds → the row in the tables that stands for all seeds.
         tuned: Name of a row → the weights that are chosen by cross-validation.
         tune: The measure for which they are chosen.
         folds: The number of folds, for collections without given folds.
@@ -81,6 +84,7 @@ class PipelineExperiment(ModelExperiment):
     stored_vectors: frozenset[str]
     timed: int
     over: str
+    shown_as: Mapping[str, str]
     tuned: Mapping[str, TunedWeights]
     tune: str
     folds: int
@@ -89,6 +93,7 @@ class PipelineExperiment(ModelExperiment):
     def read(cls, section: Section) -> PipelineExperiment:
         """Read the table [pipelines] of a recipe."""
         models = read_models_and_variants(section)
+        shown_as: dict[str, str] = {}
         reads_all = section.one_of("read", (ALL, PLAN), ALL) == ALL
         default = READ_EVERYTHING if reads_all else StageOptions()
         default = default.updated(section.section("stage", {}))
@@ -97,14 +102,19 @@ class PipelineExperiment(ModelExperiment):
         tuned: dict[str, TunedWeights] = {}
         stored_vectors: set[str] = set()
         for row in section.sections("rows"):
-            name = new_row_name(row, (FIRST, *first_stages, *rows))
-            rows[name] = tuple(default.updated(stage) for stage in row.sections("stages"))
-            if not rows[name]:
+            name = new_row_name(row, (FIRST, *first_stages, *rows, *shown_as.values()))
+            stages = tuple(default.updated(stage) for stage in row.sections("stages"))
+            if not stages:
                 raise InputError("no stages", where=row.where("stages"))
+            by_seed = _by_seed(name, stages, models)
+            shown_as |= dict.fromkeys(by_seed, name)
+            rows |= by_seed or {name: stages}
             if row.boolean("stored_vectors", False):
-                stored_vectors.add(name)
+                stored_vectors |= set(by_seed or (name,))
             if "tuned" in row.keys:
-                tuned[name] = TunedWeights.read(row.section("tuned"), rows[name])
+                if by_seed:
+                    raise InputError("seeds cannot be tuned", where=row.where("tuned"))
+                tuned[name] = TunedWeights.read(row.section("tuned"), stages)
             row.reject_unknown_keys()
         if not rows:
             raise InputError("no rows", where=section.where("rows"))
@@ -112,7 +122,7 @@ class PipelineExperiment(ModelExperiment):
         used = tuple(
             dict.fromkeys(name for stage in all_stages for name in models_of(stage).values())
         )
-        if unused := [name for name in models if name not in used]:
+        if unused := [name for name in models.by_name if name not in used]:
             raise InputError(
                 f"no row uses the model {unused[0]!r}",
                 where=section.where("models"),
@@ -120,15 +130,24 @@ class PipelineExperiment(ModelExperiment):
             )
         segments = section.section("segments_of", {})
         experiment = cls(
-            compared=Models({**models, **{name: name for name in used if name not in models}}),
+            compared=replace(
+                models,
+                by_name={
+                    **models.by_name,
+                    **{name: name for name in used if name not in models.by_name},
+                },
+            ),
             rows=rows,
-            baseline=section.one_of("baseline", (FIRST, *first_stages, *rows), FIRST),
+            baseline=section.one_of(
+                "baseline", (FIRST, *first_stages, *distinct(rows, shown_as)), FIRST
+            ),
             rm3=section.boolean("rm3", False),
             first_stages=first_stages,
             segments_of={name: segments.text(name) for name in segments.keys},
             stored_vectors=frozenset(stored_vectors),
             timed=section.integer("timed", 10, minimum=1),
             over=section.one_of("over", ("depth", "duo_depth")) if "over" in section.keys else "",
+            shown_as=shown_as,
             tuned=tuned,
             tune=section.text("tune", defaults.VALIDATION_MEASURE),
             folds=section.integer("folds", defaults.TUNING_FOLDS, minimum=2),
@@ -141,7 +160,8 @@ class PipelineExperiment(ModelExperiment):
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Map the name of each table to its columns."""
-        return self.compared.layout() | layout(measures, self.tuned, self.tune)
+        seeds = seeds_layout(self.compared.seeds if self.shown_as else ())
+        return self.compared.layout() | layout(measures, self.tuned, self.tune) | seeds
 
     def run(self, recipe: Recipe, workspace: Workspace) -> Outcome:
         """Train the models, rank with each pipeline, measure effectiveness and speed."""
@@ -171,9 +191,11 @@ class PipelineExperiment(ModelExperiment):
             for collection in collections
         ]
         comparison = recipe.comparison(self.baseline)
-        effectiveness, costs, *weights = tables(ranked, comparison, self.tuned, self.tune)
+        heads = self.layout(recipe.measures)
+        made = tables(ranked, comparison, heads, self.shown_as, self.tuned)
+        effectiveness, costs = made[:2]
         return prepared.outcome(
-            (effectiveness, costs, *weights),
+            made,
             plots(effectiveness, costs, comparison, self._over),
             {f"{result.name}.{tag}": run for result in ranked for tag, run in result.runs.items()},
         )
@@ -181,7 +203,7 @@ class PipelineExperiment(ModelExperiment):
     @property
     def _over(self) -> Mapping[str, float]:
         """Return row → its value of the option `over`, ascending. Rows without it are left out."""
-        last = {name: stages[-1] for name, stages in self.rows.items()}
+        last = {self.shown_as.get(name, name): stages[-1] for name, stages in self.rows.items()}
         numbers = {
             name: getattr(stage, self.over)
             for name, stage in last.items()
@@ -247,8 +269,11 @@ class PipelineExperiment(ModelExperiment):
                 ranked.runs[name], ranked.tunings[name] = cross_validated(
                     name, weights, runs, qrels, folds, self.tune
                 )
+            shown = self.shown_as.get(name, name)
+            if shown in ranked.costs:
+                continue  # another seed costs the same
             seconds = sum(_time(searched, candidates, query, rankers) for query in timed)
-            ranked.costs[name] = Cost(
+            ranked.costs[shown] = Cost(
                 seconds=seconds / len(timed),
                 parameters=loader.parameters(stages, models),
                 pairs=work.total.pairs / len(queries),
@@ -265,6 +290,26 @@ class _TotalWork:
 
     def add(self, query: RerankedQuery) -> None:
         self.total += query.stats
+
+
+def _by_seed(
+    name: str, stages: Sequence[StageOptions], models: Models
+) -> dict[str, tuple[StageOptions, ...]]:
+    """Return a row's name for each seed → its stages; empty if no stage's model has seeds."""
+    if not any(model in models.by_variant for s in stages for model in models_of(s).values()):
+        return {}
+    by_seed = {}
+    for number, seed in enumerate(models.seeds):
+        of_seed = []
+        for stage in stages:
+            of_roles: dict[str, Any] = {
+                role: models.by_variant[model][number]
+                for role, model in models_of(stage).items()
+                if model in models.by_variant
+            }
+            of_seed.append(replace(stage, **of_roles))
+        by_seed[f"{name}, seed {seed}"] = tuple(of_seed)
+    return by_seed
 
 
 def _read_first_stages(section: Section) -> dict[str, FirstStage]:

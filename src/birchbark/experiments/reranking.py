@@ -20,6 +20,7 @@ from birchbark.experiments.reranking_tables import (
     RerankingReport,
     ScoredFirstStage,
     layout,
+    row_name,
 )
 from birchbark.experiments.training_variants import read_models_and_variants
 from birchbark.index.build_index import Schema
@@ -35,7 +36,7 @@ from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.table import Column
 from birchbark.study.collections import TestCollection
 from birchbark.study.first_stages import first_stages
-from birchbark.study.models import Models, fingerprint_of
+from birchbark.study.models import fingerprint_of
 from birchbark.study.outcome import Outcome, check_run_names, new_row_name
 from birchbark.study.recipe import Recipe
 from birchbark.study.workspace import Workspace
@@ -67,7 +68,7 @@ class RerankingExperiment(ModelExperiment):
     @classmethod
     def read(cls, section: Section) -> RerankingExperiment:
         """Read the table [reranking] of a recipe. For its models see `read_models_and_variants`."""
-        compared = Models(read_models_and_variants(section))
+        compared = read_models_and_variants(section)
         table = section.section("fields")
         fields = {name: table.text(name) for name in table.keys}
         for name, segmenter in fields.items():
@@ -82,8 +83,8 @@ class RerankingExperiment(ModelExperiment):
         nearest = VectorFirstStage.read(section.section("nearest")) if has_nearest else None
         precisions = [precision.value for precision in Precision]
         precision = Precision(section.one_of("precision", precisions, Precision.FP32.value))
-        settings = RerankingSettings.read(section, tuple(compared.by_name))
-        rows = [f"{model}, {field}" for model in compared.by_name for field in fields]
+        settings = RerankingSettings.read(section, compared)
+        rows = [row_name(model, field) for model in compared.by_name for field in fields]
         check_run_names([FIRST_STAGE_RUN, RANDOM, *rows], section.where())
         section.reject_unknown_keys()
         return cls(compared, fields, stages, nearest, settings, precision)

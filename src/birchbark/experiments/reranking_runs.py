@@ -106,7 +106,7 @@ def mean_rank_change(first: Run, run: Run, depth: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredPairs:
-    """Query–document pairs scored by one model. scores, relevant: (n,).
+    """Query–document pairs scored by one model. scores, relevant: (n,), the same order for all.
 
     queries: the number of each pair's query (n,).
     """
@@ -121,7 +121,7 @@ class ScoredPairs:
         pairs = [
             (value, qrels.grades.get(query_id, {}).get(doc_id, 0) > 0, number)
             for number, (query_id, by_document) in enumerate(scores.items())
-            for doc_id, value in by_document.items()
+            for doc_id, value in sorted(by_document.items())
             if not judged_only or doc_id in qrels.grades.get(query_id, {})
         ]
         columns = zip(*pairs, strict=True) if pairs else ((), (), ())

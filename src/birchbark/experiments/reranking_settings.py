@@ -10,6 +10,7 @@ from birchbark.errors import InputError
 from birchbark.retrieve.match import ALL, Match, parse_match
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
+from birchbark.study.models import Models
 
 AFTER, BEFORE = "after", "before"
 ALL_PAIRS, JUDGED_PAIRS = "all", "judged"
@@ -73,6 +74,7 @@ class RerankingSettings:
     """The settings of the tables and plots.
 
     Attributes:
+        compared: The models by name.
         depths: The numbers of documents to re-rank, ascending; most tables show the first.
         top: The number of documents per query whose grades are counted.
         highest: The highest grade.
@@ -85,6 +87,7 @@ class RerankingSettings:
         over: The number over which AUC is plotted; None for no such plot.
     """
 
+    compared: Models
     depths: tuple[int, ...]
     top: int
     highest: int
@@ -95,8 +98,9 @@ class RerankingSettings:
     over: ModelParameter | None
 
     @classmethod
-    def read(cls, section: Section, models: Sequence[str]) -> RerankingSettings:
-        """Read the table [reranking] of a recipe. models: their names."""
+    def read(cls, section: Section, compared: Models) -> RerankingSettings:
+        """Read the table [reranking] of a recipe."""
+        models = compared.shown
         histograms = section.texts("histograms", ())
         if unknown := [name for name in histograms if name not in models]:
             raise InputError(
@@ -106,6 +110,7 @@ class RerankingSettings:
             )
         has_over = "over" in section.keys
         return cls(
+            compared,
             section.integers("depths", (10, 20, 50, 100), minimum=1),
             section.integer("top", 3, minimum=1),
             section.integer("highest", 1, minimum=1),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
 
 from birchbark.errors import InputError
 from birchbark.evaluate.grades import grades_at
@@ -37,6 +40,7 @@ from birchbark.show.table import (
 )
 from birchbark.study.comparison import difference_dots, measure_columns
 from birchbark.study.recipe import Recipe
+from birchbark.study.seeds import average_seeds, seeds_heading, seeds_layout, seeds_rows
 
 RANDOM = "random"
 BINS = 20  # bins per histogram of scores
@@ -64,6 +68,7 @@ TOP_NOTE = (
     "when the top {deepest} are re-ranked. Moved: mean absolute change in rank when the top "
     "{shown} are re-ranked."
 )
+FIRST_SEED_NOTE = " Of several seeds, only the first is shown."
 
 Pair = tuple[str, str]  # model and field
 Area = tuple[float, tuple[float, float] | None]  # AUC and its interval
@@ -103,11 +108,16 @@ class ScoredFirstStage:
 
     def runs(self, depth: int) -> dict[str, Run]:
         """Return row → the run with the top `depth` documents re-ranked."""
-        by_row = {f"{model}, {field}": scores for (model, field), scores in self.scores.items()}
+        by_row = {row_name(*pair): scores for pair, scores in self.scores.items()}
         return {
             name: rerank_top(self.first, scores, depth, name)
             for name, scores in {**by_row, RANDOM: self.random}.items()
         }
+
+
+def row_name(model: str, field: str) -> str:
+    """Name the row of the runs that are re-ranked by a model's scores of a field."""
+    return f"{model}, {field}"
 
 
 def layout(
@@ -120,7 +130,7 @@ def layout(
         "reranked": measure_columns(measures),
         "depths": columns(Style.MEASURE, *map(str, settings.depths)),
         "top": (*columns(Style.COUNT, *grades), Column("moved", Style.DECIMAL)),
-    }
+    } | seeds_layout(settings.compared.seeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +153,9 @@ class RerankingReport:
         for judged_only in (False, True):
             for stage in self._shown(judged_only):
                 name = stage.title + (", judged documents only" if judged_only else "")
-                deltas, rows = self._differences(stage, judged_only)
+                deltas, rows, seeds = self._differences(stage, judged_only)
+                if self.settings.compared.seeds:
+                    groups["seeds"].append(replace(seeds, name=name))
                 groups["reranked"].append(Group(name, rows))
                 groups["depths"].append(Group(name, self._delta_rows(deltas)))
                 number = len(groups["depths"])
@@ -172,7 +184,10 @@ class RerankingReport:
             "" if settings.auc_pairs == JUDGED_PAIRS else UNJUDGED_PAIRS.format(deepest=deepest)
         )
         top = TOP_NOTE.format(top=settings.top, shown=shown, deepest=deepest)
+        top += FIRST_SEED_NOTE if settings.compared.seeds else ""
+        seeds = seeds_heading("ranked by", self.measures[0])
         return {
+            **({"seeds": seeds} if settings.compared.seeds else {}),
             "auc": Heading("Separation of relevant pairs", "model", AUC_NOTE.format(others=others)),
             "reranked": Heading(f"Top {shown} re-ranked", "ranked by", reranked),
             "depths": Heading("Re-ranking depth", "ranked by", depths),
@@ -193,21 +208,24 @@ class RerankingReport:
         ]
 
     def _areas(self, stage: ScoredFirstStage) -> dict[Pair, Area]:
-        """Return (model, field) → AUC with its interval."""
+        """Return (model, field) → AUC with its interval, the mean over the seeds of a model."""
         areas = {}
-        for key, scores in stage.scores.items():
-            pairs = self._pairs(scores, stage.qrels)
+        compared = self.settings.compared
+        for name, field in product(compared.shown, self.fields):
+            pairs = [self._pairs(stage, model, field) for model in compared.of(name)]
             try:
-                areas[key] = auc_with_interval(
-                    pairs.scores, pairs.relevant, pairs.queries, seed=self.recipe.seed
+                areas[name, field] = auc_with_interval(
+                    np.array([of_model.scores for of_model in pairs]),
+                    *(pairs[0].relevant, pairs[0].queries),
+                    seed=self.recipe.seed,
                 )
             except InputError as fault:
-                raise fault.at(f"collection {stage.name}, field {key[1]}") from None
+                raise fault.at(f"collection {stage.name}, field {field}") from None
         return areas
 
-    def _pairs(self, scores: Scores, qrels: Qrels) -> ScoredPairs:
+    def _pairs(self, stage: ScoredFirstStage, model: str, field: str) -> ScoredPairs:
         judged_only = self.settings.auc_pairs == JUDGED_PAIRS
-        return ScoredPairs.of(scores, qrels, judged_only=judged_only)
+        return ScoredPairs.of(stage.scores[model, field], stage.qrels, judged_only=judged_only)
 
     def _area_rows(self, areas: Mapping[Pair, Area]) -> tuple[Row, ...]:
         models = dict.fromkeys(model for model, _ in areas)
@@ -226,9 +244,10 @@ class RerankingReport:
                 for field in self.fields
             }
             plots.append(Curves(f"over-{number}", f"{stage.name}: AUC", over.axis, "AUC", series))
-        for model in self.settings.histograms:
+        for shown in self.settings.histograms:
+            model = self.settings.compared.of(shown)[0]
             for field in self.fields:
-                shares = self._pairs(stage.scores[model, field], stage.qrels).histogram(BINS)
+                shares = self._pairs(stage, model, field).histogram(BINS)
                 name = f"scores-{number}-{len(plots)}"
                 title = f"{stage.name}: scores of {model}, {field}"
                 plots.append(Curves(name, title, "score", "share of pairs", shares))
@@ -236,11 +255,11 @@ class RerankingReport:
 
     def _differences(
         self, stage: ScoredFirstStage, judged_only: bool
-    ) -> tuple[Deltas, tuple[Row, ...]]:
+    ) -> tuple[Deltas, tuple[Row, ...], Group]:
         """Compare the re-ranked runs with the first stage.
 
-        Returns the differences in the first measure at all depths, and the rows of the table with
-        all measures at the shown depth.
+        Returns the differences in the first measure at all depths, and at the shown depth the rows
+        of the table with all measures, and those of the table of seeds.
         """
         if judged_only and self.settings.removed == BEFORE:
             stage = stage.without_unjudged()
@@ -250,15 +269,27 @@ class RerankingReport:
             runs = [stage.first, *stage.runs(depth).values()]
             shown = depth == self.settings.shown
             names = self.measures if shown else self.measures[:1]
-            baseline, *others = (
+            baseline, *by_model = (
                 measure(stage.qrels, run, names, judged_only=judged_only) for run in runs
             )
+            results = {result.tag: result for result in by_model}
+            others = list(average_seeds(results, self._shown_as).values())
             differences = compare(baseline, others, seed=self.recipe.seed)
             for result, difference in zip(others, differences, strict=True):
                 deltas.setdefault(result.tag, {})[depth] = difference[self.measures[0]]
             if shown:
                 rows = self.recipe.comparison(baseline.tag).rows([baseline, *others])
-        return deltas, rows
+                seeds = seeds_rows(stage.title, results, self._shown_as, self.measures[0])
+        return deltas, rows, seeds
+
+    @property
+    def _shown_as(self) -> dict[str, str]:
+        """Map the row of each model that has other seeds to the row of all of them."""
+        return {
+            row_name(model, field): row_name(variant, field)
+            for model, variant in self.settings.compared.variant_of.items()
+            for field in self.fields
+        }
 
     def _delta_rows(self, deltas: Deltas) -> tuple[Row, ...]:
         return tuple(
@@ -268,12 +299,12 @@ class RerankingReport:
 
     def _delta_plots(self, number: int, name: str, deltas: Deltas) -> list[Plot]:
         """Plot differences over depth: one plot for a single model, else one per field."""
-        models = list(dict.fromkeys(model for model, _ in self.stages[0].scores))
+        models = self.settings.compared.shown
         if len(models) == 1:
-            sets = {"": {field: deltas[f"{models[0]}, {field}"] for field in self.fields}}
+            sets = {"": {field: deltas[row_name(models[0], field)] for field in self.fields}}
         else:
             sets = {
-                field: {model: deltas[f"{model}, {field}"] for model in models}
+                field: {model: deltas[row_name(model, field)] for model in models}
                 for field in self.fields
             }
         return [
@@ -291,7 +322,15 @@ class RerankingReport:
         """Count the grades among the top documents of each run; negative grades count as 0."""
         settings, rows = self.settings, []
         shown_runs = stage.runs(settings.shown)
+        later_seeds = {
+            row_name(model, field)
+            for models in settings.compared.by_variant.values()
+            for model in models[1:]
+            for field in self.fields
+        }
         for name, run in {stage.first.tag: stage.first, **stage.runs(settings.deepest)}.items():
+            if name in later_seeds:
+                continue
             grades = grades_at(stage.qrels, run, settings.top)
             counts = [grades.get(None, 0)]
             counts += [grades.get(n, 0) for n in range(settings.highest + 1)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from birchbark.errors import InputError
 from birchbark.experiments.evidence import EvidenceExperiment
 from birchbark.experiments.evidence_settings import EvidenceSettings
 from birchbark.section import Section
 from birchbark.study.models import Models
-from birchbark.study.training_chains import Chain, read_models
+from birchbark.study.training_chains import read_models
 from birchbark.train.read_config import read_training
 from birchbark.train.setting_grid import read_with_settings
 
@@ -19,34 +21,45 @@ def read_trainings(section: Section) -> EvidenceExperiment:
     evidence holds the `EvidenceSettings`. Raises InputError if there are no variants.
     """
     models = read_models_and_variants(section)
-    if all(isinstance(model, str) for model in models.values()):
+    if not models.chains:
         raise InputError("no variants", where=section.where("variants"))
-    settings = EvidenceSettings.read_for(Models(models), section.section("evidence", {}))
+    settings = EvidenceSettings.read_for(models, section.section("evidence", {}))
     section.reject_unknown_keys()
     return EvidenceExperiment(settings)
 
 
-def read_models_and_variants(section: Section) -> dict[str, str | Chain]:
-    """Read the models of a recipe: name → an existing model, or the training runs that make it.
+def read_models_and_variants(section: Section) -> Models:
+    """Read the models of a recipe: those that exist, and the training runs that make the others.
 
     These keys of `section` are read:
     config: the path of a training configuration, relative to the recipe, or of several, each of
     which starts from the model of the one before.
     settings: changes to the last one for all variants, by dotted keys.
     variants: tables with a name and further settings.
+    seeds: the seeds with which the last one is trained for each variant; a model for each.
     models: other models to compare; see `read_models`.
     """
     models = read_models(section.section("models", {}))
     if "config" not in section.keys:
-        return models
+        return Models(models)
     *earlier, path = (section.path.parent / name for name in section.text_or_texts("config"))
     before = tuple(read_training(Section.table(first), first) for first in earlier)
     config, common = Section.table(path), section.values("settings", {})
+    seeds = section.integers("seeds", (), minimum=0)
+    by_variant: dict[str, tuple[str, ...]] = {}
     for variant in section.sections("variants"):
         name = variant.text("name")
-        if name in models:
+        if name in (*models, *by_variant):
             raise InputError(f"two models are called {name!r}", where=variant.where("name"))
-        last = read_with_settings(config, common | variant.values("settings"), path)
-        models[name] = (*before, last)
+        settings = common | variant.values("settings")
+        if seeds and "seed" in settings:
+            raise InputError("a seed beside seeds", where=variant.where("settings"))
+        by_seed: dict[str, dict[str, Any]] = {
+            f"{name}, seed {seed}": {**settings, "seed": seed} for seed in seeds
+        }
+        if by_seed:
+            by_variant[name] = tuple(by_seed)
+        for model, values in (by_seed or {name: settings}).items():
+            models[model] = (*before, read_with_settings(config, values, path))
         variant.reject_unknown_keys()
-    return models
+    return Models(models, seeds, by_variant)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from birchbark.checkpoint.locate import open_named
 from birchbark.records import Run
@@ -11,6 +11,7 @@ from birchbark.section import Section
 from birchbark.show.plot import Plot
 from birchbark.show.table import Column, Table
 from birchbark.study.outcome import Outcome
+from birchbark.study.seeds import distinct
 from birchbark.study.training_chains import (
     Chain,
     TrainedModel,
@@ -29,10 +30,14 @@ class Models:
     """The models of a recipe.
 
     Attributes:
-        by_name: Name in the tables → model name or directory, or the training runs that make it.
+        by_name: Name → model name or directory, or the training runs that make it.
+        seeds: The seeds with which each variant is trained; empty for the seed of its settings.
+        by_variant: Variant → the names of its models, one for each of `seeds`.
     """
 
     by_name: Mapping[str, str | Chain]
+    seeds: tuple[int, ...] = ()
+    by_variant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, section: Section) -> Models:
@@ -48,6 +53,20 @@ class Models:
     def chains(self) -> dict[str, Chain]:
         """The models that the study trains."""
         return {name: chain for name, chain in self.by_name.items() if not isinstance(chain, str)}
+
+    @property
+    def variant_of(self) -> dict[str, str]:
+        """Map the name of each model that was trained with one of `seeds` to its variant."""
+        return {name: variant for variant, names in self.by_variant.items() for name in names}
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The names in the tables: those of the models, or one for all seeds of a variant."""
+        return distinct(self.by_name, self.variant_of)
+
+    def of(self, name: str) -> tuple[str, ...]:
+        """Return the models that a name in the tables stands for."""
+        return self.by_variant.get(name, (name,))
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -94,13 +113,19 @@ class PreparedModels:
         """Map each name to the fingerprint of its checkpoint."""
         return {name: fingerprint_of(model) for name, model in self.paths.items()}
 
+    @property
+    def _plotted(self) -> dict[str, TrainedModel]:
+        """Map each name in the tables to its trained model, that of the first seed."""
+        first = {name: self.models.of(name)[0] for name in self.models.shown}
+        return {name: self.trained[model] for name, model in first.items() if model in self.trained}
+
     def outcome(
         self, tables: Iterable[Table], plots: Iterable[Plot], runs: Mapping[str, Run]
     ) -> Outcome:
         """Make the outcome of a study, with the table and curves of training runs first."""
         return Outcome(
             tables=(*([training_table(self.trained)] if self.trained else []), *tables),
-            plots=(*(training_plots(self.trained) if self.trained else []), *plots),
+            plots=(*(training_plots(self._plotted) if self.trained else []), *plots),
             runs=runs,
             models=self.fingerprints,
             settings=training_settings(self.trained),
