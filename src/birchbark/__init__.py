@@ -28,7 +28,12 @@ if TYPE_CHECKING:
     from birchbark.index.writer import IndexWriter
     from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats, Snippet
     from birchbark.pipeline.compare_hits import Duo
-    from birchbark.pipeline.dense_engine import BY_TERMS, DenseEngine, VectorMatch
+    from birchbark.pipeline.dense_engine import (
+        BY_TERMS,
+        CandidateScores,
+        DenseEngine,
+        VectorMatch,
+    )
     from birchbark.pipeline.loaded_models import LoadedModels
     from birchbark.pipeline.pair_scorer import PairScorer
     from birchbark.pipeline.rank_texts import RankedText, highlight, rank
@@ -78,6 +83,7 @@ _HOME = {
     "SearchStats": "pipeline.answer",
     "Snippet": "pipeline.answer",
     "BY_TERMS": "pipeline.dense_engine",
+    "CandidateScores": "pipeline.dense_engine",
     "DenseEngine": "pipeline.dense_engine",
     "VectorMatch": "pipeline.dense_engine",
     "Duo": "pipeline.compare_hits",
@@ -123,6 +129,7 @@ __all__ = [
     "Aggregation",
     "Answer",
     "BirchbarkError",
+    "CandidateScores",
     "DenseEngine",
     "Document",
     "Duo",

@@ -46,11 +46,11 @@ NEEDS: Mapping[str, tuple[str, ...]] = {  # option → options, at least one of 
     "best": ("evidence",),
 }
 NEEDS_VALUE: Mapping[str, tuple[str, tuple[str, ...]]] = {  # option → (other option, its values)
-    "k1": ("first_stage_model", ("bm25",)),
-    "b": ("first_stage_model", ("bm25",)),
-    "idf_documents": ("first_stage_model", ("bm25",)),
-    "field_bm25": ("first_stage_model", ("bm25",)),
-    "rm3": ("first_stage_model", ("bm25", "tfidf")),
+    "k1": ("first_stage_model", ("bm25", "rrf")),
+    "b": ("first_stage_model", ("bm25", "rrf")),
+    "idf_documents": ("first_stage_model", ("bm25", "rrf")),
+    "field_bm25": ("first_stage_model", ("bm25", "rrf")),
+    "rm3": ("first_stage_model", ("bm25", "tfidf", "rrf")),
     "rank_constant": ("fused_by", ("ranks",)),
     "scale": ("fused_by", ("scores",)),
     "vocabulary": ("analyzer", ("wordpiece", "porter+wordpiece")),

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from birchbark.cli import group
 from birchbark.collection.runs import read_run
 from birchbark.combine.aggregate import Max
+from birchbark.combine.fusion import reciprocal_rank_fusion
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
@@ -20,6 +21,7 @@ from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.dense_engine import (
     HYBRID,
+    CandidateScores,
     DenseEngine,
     VectorMatch,
     open_engine,
@@ -37,6 +39,7 @@ from birchbark.segment.by_name import parse_segmenter
 from birchbark.segment.truncate import Limit
 from conftest import DOCUMENTS
 
+FIRST_STAGE, COSINE = CandidateScores.FIRST_STAGE, CandidateScores.COSINE
 QUERY = "birch river"
 NAMES = {document.doc_id for document in DOCUMENTS}
 
@@ -83,10 +86,10 @@ def test_candidates(directory: Path) -> None:
         assert both.doc_ids == tuple(d for d in whole.doc_ids if d in near | matched)
         ratio = engine(directory, 2, terms).match_ratio(QUERY, 10)
         assert ratio == len(near | matched) / len(DOCUMENTS)
-        by_terms = engine(directory, 2, terms, False, stage=FirstStage(match=terms))
+        by_terms = engine(directory, 2, terms, FIRST_STAGE, stage=FirstStage(match=terms))
         scores = dict(rank_query(index, QUERY, FirstStage(match=ALL)))
         assert dict(by_terms.rank(QUERY, 10)) == {d: scores[d] for d in near | matched}
-    alone = engine(directory, 2, None, False).rank(QUERY, 10)
+    alone = engine(directory, 2, None, FIRST_STAGE).rank(QUERY, 10)
     assert set(alone.doc_ids) == near
 
 
@@ -104,12 +107,29 @@ def test_half_of_the_places_are_for_the_nearest(directory: Path, depth: int) -> 
     index = Index(directory)
     nearest = engine(directory).rank(QUERY, depth).doc_ids[: depth // 2]
     by_terms = [d for d in rank_query(index, QUERY).doc_ids if d not in nearest]
-    ranked = engine(directory, None, OR, False).rank(QUERY, depth)
+    ranked = engine(directory, None, OR, FIRST_STAGE).rank(QUERY, depth)
     assert set(ranked.doc_ids) == {*nearest, *by_terms[: depth - len(nearest)]}
     scores = dict(rank_query(index, QUERY, FirstStage(match=ALL)))
     assert dict(ranked) == {d: scores[d] for d in ranked.doc_ids}
-    few = engine(directory, 1, OR, False).rank(QUERY, depth)
+    few = engine(directory, 1, OR, FIRST_STAGE).rank(QUERY, depth)
     assert set(few.doc_ids[: len(few)]) >= set(nearest[:1])
+
+
+@pytest.mark.parametrize("depth", [1, 3, 20])
+def test_reciprocal_rank_fusion(directory: Path, depth: int) -> None:
+    """It equals `reciprocal_rank_fusion` of the runs by terms and by cosine."""
+    index = Index(directory)
+    fused = engine(directory, None, OR, CandidateScores.RRF)
+    runs = [
+        Run({"1": engine(directory).rank(QUERY, depth)}),
+        Run({"1": rank_query(index, QUERY, FirstStage(), depth)}),
+    ]
+    assert fused.rank(QUERY, depth) == reciprocal_rank_fusion(runs, depth=depth).rankings["1"]
+    assert fused.name == "bm25+dense-rrf"
+    assert len(fused.rank("unknown", depth)) == min(depth, len(index))
+    for wrong in ((0, OR), (None, None)):
+        with pytest.raises(InputError, match="needs candidates by vectors and by terms"):
+            VectorMatch(*wrong, CandidateScores.RRF)
 
 
 def test_equally_near_documents_do_not_take_more_places(directory: Path) -> None:
@@ -118,10 +138,12 @@ def test_equally_near_documents_do_not_take_more_places(directory: Path) -> None
         for n in range(6):
             writer.add(Document(f"same{n}", {"text": "Steam engine."}))
     attach(directory, Path(Index(directory).attachments["vectors"].config["model"]))
-    ranked = engine(directory, None, OR, False).rank("Steam engine.", 4)
+    ranked = engine(directory, None, OR, FIRST_STAGE).rank("Steam engine.", 4)
     assert len(ranked) == 4
-    nearest = engine(directory, 2, None, False).rank("Steam engine.", 4)
-    assert nearest.doc_ids == engine(directory, 2, None, False).rank("Steam engine.", 9).doc_ids
+    nearest = engine(directory, 2, None, FIRST_STAGE).rank("Steam engine.", 4)
+    assert (
+        nearest.doc_ids == engine(directory, 2, None, FIRST_STAGE).rank("Steam engine.", 9).doc_ids
+    )
     assert len(nearest) == 2
 
 
@@ -151,7 +173,7 @@ def test_rankers_choose_whether_vectors_find_candidates(
 def test_more_hits_than_are_re_ranked(directory: Path, bert: Callable[..., Path]) -> None:
     """They follow the re-ranked ones, which stay the same; none comes twice."""
     ranker = Ranker(load_scorer(bert()), depth=4)
-    hybrid = engine(directory, None, OR, False)
+    hybrid = engine(directory, None, OR, FIRST_STAGE)
     shown = [hit.document.doc_id for hit in search(hybrid, QUERY, ranker, 4).hits]
     more = [hit.document.doc_id for hit in search(hybrid, QUERY, ranker, 20).hits]
     assert more[:4] == shown
@@ -166,7 +188,7 @@ def test_documents_without_vectors(directory: Path) -> None:
     dense = engine(directory)
     assert set(dense.rank(QUERY, 10).doc_ids) == NAMES
     assert set(engine(directory, 0, ALL).rank(QUERY, 10).doc_ids) == NAMES
-    by_terms = engine(directory, 3, OR, False)
+    by_terms = engine(directory, 3, OR, FIRST_STAGE)
     assert "late" in by_terms.rank(QUERY, 10).doc_ids
 
 
@@ -197,14 +219,14 @@ def test_errors(tmp_path: Path, directory: Path, bert: Callable[..., Path]) -> N
 
 def test_match_option() -> None:
     """parse_vector_match accepts the values of --match and refuses others."""
-    assert parse_vector_match("", dense=True) == VectorMatch()
-    assert not parse_vector_match("", dense=False).used
-    assert parse_vector_match("and", dense=True) == VectorMatch(0, AND)
-    assert not parse_vector_match("and", dense=False).used
-    assert parse_vector_match("nearest:100", dense=False) == VectorMatch(100, None, cosine=False)
-    assert parse_vector_match("nearest:100+or", dense=True) == VectorMatch(100, OR)
-    assert parse_vector_match("nearest", dense=False) == VectorMatch(None, None, cosine=False)
-    assert parse_vector_match("nearest+or", dense=False) == HYBRID
+    assert parse_vector_match("", COSINE) == VectorMatch()
+    assert not parse_vector_match("", FIRST_STAGE).used
+    assert parse_vector_match("and", COSINE) == VectorMatch(0, AND)
+    assert not parse_vector_match("and", FIRST_STAGE).used
+    assert parse_vector_match("nearest:100", FIRST_STAGE) == VectorMatch(100, None, FIRST_STAGE)
+    assert parse_vector_match("nearest:100+or", COSINE) == VectorMatch(100, OR)
+    assert parse_vector_match("nearest", FIRST_STAGE) == VectorMatch(None, None, FIRST_STAGE)
+    assert parse_vector_match("nearest+or", FIRST_STAGE) == HYBRID
     for wrong in (
         "ann",
         "nearest5",
@@ -215,7 +237,7 @@ def test_match_option() -> None:
         "near",
     ):
         with pytest.raises(InputError, match=r"unknown match '.*number, nearest or nearest:COUNT"):
-            parse_vector_match(wrong, dense=True)
+            parse_vector_match(wrong, COSINE)
 
 
 def test_commands(tmp_path: Path, directory: Path) -> None:

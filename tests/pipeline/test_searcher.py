@@ -23,7 +23,7 @@ from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline import update_index
 from birchbark.pipeline.answer import Answer
-from birchbark.pipeline.dense_engine import BY_TERMS, VectorMatch
+from birchbark.pipeline.dense_engine import BY_TERMS, CandidateScores, VectorMatch
 from birchbark.pipeline.precompute import VECTORS, precompute_vectors
 from birchbark.pipeline.rank_texts import _load_default_ranker, rank
 from birchbark.pipeline.ranker import Ranker
@@ -333,7 +333,9 @@ def test_half_of_the_candidates_are_found_by_stored_vectors(
     ranker = Ranker(WordScorer(), embedding=load_scorer(directory), depth=4)
     searcher = Searcher(index_directory, ranker)
     found = {hit.document.doc_id for hit in searcher.search("canoe").hits}
-    nearest = Searcher(index_directory, ranker, vector_match=VectorMatch(2, cosine=False))
+    nearest = Searcher(
+        index_directory, ranker, vector_match=VectorMatch(2, scores=CandidateScores.FIRST_STAGE)
+    )
     by_terms = Searcher(index_directory, ranker, vector_match=BY_TERMS)
     by_terms_found = {hit.document.doc_id for hit in by_terms.search("canoe").hits}
     assert by_terms_found == {"canoe"}

@@ -13,7 +13,7 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answer import Answer
-from birchbark.pipeline.dense_engine import DenseEngine, VectorMatch, open_engine
+from birchbark.pipeline.dense_engine import CandidateScores, DenseEngine, VectorMatch, open_engine
 from birchbark.pipeline.precompute import VECTORS, Precomputation, precompute_vectors
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import search
@@ -113,7 +113,13 @@ def test_a_first_stage_uses_the_set_that_it_is_told(
         ranking("vectors-3")
     assert error.value.wanted == "vectors or vectors-2"
     with pytest.raises(InputError, match="no vectors are used"):
-        replace(VectorMatch(), count=0, terms=FirstStage().match, cosine=False, vectors="vectors")
+        replace(
+            VectorMatch(),
+            count=0,
+            terms=FirstStage().match,
+            scores=CandidateScores.FIRST_STAGE,
+            vectors="vectors",
+        )
 
 
 def test_added_documents_get_vectors_of_each_set(

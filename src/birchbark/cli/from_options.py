@@ -40,10 +40,12 @@ def matching_and_stage(
 
     The VectorMatch is None if the options leave open whether vectors find candidates.
     """
-    from birchbark.pipeline.dense_engine import parse_vector_match
+    from birchbark.pipeline.dense_engine import CandidateScores, parse_vector_match
     from birchbark.retrieve.match import OR
 
-    parsed = parse_vector_match(match or "", dense=first_stage_model == "dense")
+    by_vectors = {"dense": CandidateScores.COSINE, "rrf": CandidateScores.RRF}
+    scores = by_vectors.get(first_stage_model, CandidateScores.FIRST_STAGE)
+    parsed = parse_vector_match(match or "", scores)
     vector_match = replace(parsed, vectors=vector_set)
     stage = first_stage(first_stage_model, vector_match.terms or OR, **options)
     return vector_match if match or vector_match.used else None, stage

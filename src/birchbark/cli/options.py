@@ -103,9 +103,10 @@ _retrieval_options = option_group(
     option(
         "--first-stage",
         "first_stage_model",
-        type=click.Choice(["bm25", "tfidf", "dense"]),
+        type=click.Choice(["bm25", "tfidf", "dense", "rrf"]),
         default=defaults.FIRST_STAGE,
-        help="Retrieval model. tfidf: cosine of tf-idf vectors. dense: cosine of stored vectors.",
+        help="Retrieval model. tfidf: cosine of tf-idf vectors. dense: cosine of stored vectors. "
+        "rrf: reciprocal rank fusion of bm25 and dense.",
     ),
     option("--k1", default=defaults.BM25_K1, help="BM25: term-frequency saturation."),
     option("--b", default=defaults.BM25_B, help="BM25: length normalisation, 0 to 1."),
@@ -123,13 +124,13 @@ _retrieval_options = option_group(
         "(and), with at least N terms (a number), or all documents (all). nearest:K: the K nearest "
         "documents by stored vectors, or as many as requested (nearest). nearest+or, "
         "nearest:K+and, …: both; the nearest are half of them, or K if that is less.  [default: "
-        "or; nearest with dense; nearest+or for re-ranking if the vectors of --embedding are "
-        "stored]",
+        "or; nearest with dense; nearest+or with rrf, and for re-ranking if the vectors of "
+        "--embedding are stored]",
     ),
     option(
         "--vector-set",
         metavar="NAME",
-        help="Set of stored vectors for --match nearest and --first-stage dense; `birchbark "
+        help="Set of stored vectors for --match nearest, --first-stage dense and rrf; `birchbark "
         "index stats` lists them.  [default: the first one]",
     ),
     option(

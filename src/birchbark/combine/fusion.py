@@ -35,11 +35,14 @@ def reciprocal_rank_fusion(
     """
     if not (isfinite(rank_constant) and rank_constant >= 0):
         raise InputError("rank constant", wanted="0 or more", found=str(rank_constant))
+    return _fuse(runs, weights, lambda r: _reciprocal_ranks(r, rank_constant), depth, "rrf")
 
-    def shares(ranking: Ranking) -> NDArray[np.float64]:
-        return 1 / (rank_constant + np.arange(1, len(ranking) + 1))
 
-    return _fuse(runs, weights, shares, depth, "rrf")
+def fuse_rankings(
+    rankings: Sequence[Ranking], depth: int, rank_constant: float = defaults.RANK_CONSTANT
+) -> Ranking:
+    """Fuse rankings of one query as `reciprocal_rank_fusion` does, all with the same weight."""
+    return _sum_shares([(r, _reciprocal_ranks(r, rank_constant)) for r in rankings], depth)
 
 
 def score_fusion(
@@ -79,16 +82,27 @@ def _fuse(
         raise InputError("weights of runs", wanted="0 or more, and one above 0", found=str(given))
     rankings = {}
     for query_id in dict.fromkeys(query_id for run in runs for query_id in run.rankings):
-        sums: dict[str, float] = {}
+        weighted: list[tuple[Ranking, NDArray[np.float64]]] = []
         for run, weight in zip(runs, given, strict=True):
-            ranking = run.rankings.get(query_id)
-            if ranking is None:
-                continue
-            try:
-                values = (weight * shares(ranking)).tolist()
-            except InputError as error:
-                raise error.at(f"run {run.tag}, query {query_id}") from None
-            for doc_id, value in zip(ranking.doc_ids, values, strict=True):
-                sums[doc_id] = sums.get(doc_id, 0.0) + value
-        rankings[query_id] = Ranking.from_pairs(sums, depth)
+            if ranking := run.rankings.get(query_id):
+                try:
+                    weighted.append((ranking, weight * shares(ranking)))
+                except InputError as error:
+                    raise error.at(f"run {run.tag}, query {query_id}") from None
+        rankings[query_id] = _sum_shares(weighted, depth)
     return Run(rankings, tag)
+
+
+def _reciprocal_ranks(ranking: Ranking, rank_constant: float) -> NDArray[np.float64]:
+    return 1 / (rank_constant + np.arange(1, len(ranking) + 1))
+
+
+def _sum_shares(
+    rankings: Sequence[tuple[Ranking, NDArray[np.float64]]], depth: int | None
+) -> Ranking:
+    """Rank documents by the sum of their shares. rankings: each with the shares (n,) it gives."""
+    sums: dict[str, float] = {}
+    for ranking, shares in rankings:
+        for doc_id, share in zip(ranking.doc_ids, shares.tolist(), strict=True):
+            sums[doc_id] = sums.get(doc_id, 0.0) + share
+    return Ranking.from_pairs(sums, depth)

@@ -21,7 +21,7 @@ from birchbark.experiments.biencoder_scores import (
 from birchbark.experiments.match_ratio import match_columns, match_rows
 from birchbark.experiments.model_experiment import ModelExperiment
 from birchbark.index.build_index import Schema
-from birchbark.pipeline.dense_engine import parse_vector_match
+from birchbark.pipeline.dense_engine import CandidateScores, parse_vector_match
 from birchbark.records import Run
 from birchbark.retrieve.first_stage import FirstStage, matching_ids, rank_queries
 from birchbark.score.layer_encoder import LayerEncoder
@@ -125,7 +125,7 @@ class BiencoderExperiment(ModelExperiment):
         check_run_names([FIRST, *(row.name for row in ranked)], section.where("ranked"))
         for match in experiment.match:
             try:
-                parse_vector_match(match, dense=True)
+                parse_vector_match(match, CandidateScores.COSINE)
             except InputError as fault:
                 raise fault.at(section.where("match")) from None
         if not (compared.by_name and fields and ranked):
@@ -257,7 +257,7 @@ class _CollectionResults:
         self, match: str, cosines: Cosines, pooling: Pooling
     ) -> dict[str, frozenset[str]]:
         """Return query_id → doc_ids of the candidate set `match`."""
-        parsed = parse_vector_match(match, dense=True)
+        parsed = parse_vector_match(match, CandidateScores.COSINE)
         nearest = cosines.run(pooling, parsed.count or 0, "") if parsed.count else None
         candidates = {}
         for query in self._collection.queries:

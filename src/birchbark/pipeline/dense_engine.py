@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.combine.fusion import fuse_rankings
 from birchbark.errors import InputError, require_at_least
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema
@@ -36,6 +38,19 @@ NO_VECTORS_REMEDY = "birchbark index attach INDEX --vectors MODEL"
 MAX_COMPARED = 1_000_000  # vectors without a graph, in 0.06 s; more only for those who ask for it
 
 
+class CandidateScores(Enum):
+    """What the scores of candidates are.
+
+    FIRST_STAGE: those of the first stage's model, such as BM25.
+    COSINE: the cosine of the query and the document's nearest segment, negative cosines set to 0.
+    RRF: sums of the reciprocal ranks by FIRST_STAGE and by COSINE (Cormack et al. 2009).
+    """
+
+    FIRST_STAGE = "first stage"
+    COSINE = "cosine"
+    RRF = "rrf"
+
+
 @dataclass(frozen=True, slots=True)
 class VectorMatch:
     """How a `DenseEngine` chooses candidates and scores them.
@@ -45,23 +60,27 @@ class VectorMatch:
             Defaults to None: as many as there are places for.
         terms: Documents that match the query's terms in this way (`OR`, `AND`, or another
             `Match`) become candidates as well. Defaults to None: no documents by terms.
-        cosine: True (the default) to score candidates by the cosine of the query and their
-            nearest segment, with negative cosines set to 0; False to score them by the model of
-            the first stage, such as BM25. Since that model may rank the nearest documents last,
-            they are in the ranking in any case, but take at most half of its places.
+        scores: How candidates are scored. Defaults to `CandidateScores.COSINE`. Since the model of
+            the `FIRST_STAGE` may rank the nearest documents last, they are in its ranking in any
+            case, but take at most half of its places. `RRF` needs `count` and `terms`.
         vectors: The name of the index's set of vectors, such as `vectors-2`. Defaults to None:
             the first one.
     """
 
     count: int | None = None
     terms: Match | None = None
-    cosine: bool = True
+    scores: CandidateScores = CandidateScores.COSINE
     vectors: str | None = None
 
     def __post_init__(self) -> None:
         require_at_least("number of nearest documents", self.count, 0)
         if self.count == 0 and self.terms is None:
             raise InputError("no document would be a candidate", wanted="a count above 0, or terms")
+        if self.scores is CandidateScores.RRF and (self.count == 0 or self.terms is None):
+            raise InputError(
+                "reciprocal rank fusion needs candidates by vectors and by terms",
+                wanted="a match such as nearest+or",
+            )
         if self.vectors is not None and not self.used:
             raise InputError(
                 "a set of vectors is given, but no vectors are used",
@@ -72,32 +91,38 @@ class VectorMatch:
     @property
     def used(self) -> bool:
         """Whether vectors are used, whether to find candidates or to score them."""
-        return self.cosine or self.count != 0
+        return self.scores is not CandidateScores.FIRST_STAGE or self.count != 0
 
     def nearest(self, depth: int) -> int:
         """Return how many of the nearest documents are candidates for a ranking of `depth`."""
-        shared = self.terms is not None and not self.cosine
+        shared = self.terms is not None and self.scores is CandidateScores.FIRST_STAGE
         places = depth // 2 if shared else depth
         if self.count is None:
             return places
         return min(self.count, places) if shared else self.count
 
 
-BY_TERMS = VectorMatch(0, OR, cosine=False)
+BY_TERMS = VectorMatch(0, OR, CandidateScores.FIRST_STAGE)
 """Candidates contain any of the query's terms; vectors are not used."""
 
-HYBRID = VectorMatch(None, OR, cosine=False)
+HYBRID = VectorMatch(None, OR, CandidateScores.FIRST_STAGE)
 """Half of the candidates are the nearest documents, the others the best that contain any term."""
 
+DEFAULT_MATCH = {
+    CandidateScores.FIRST_STAGE: BY_TERMS,
+    CandidateScores.COSINE: VectorMatch(),
+    CandidateScores.RRF: VectorMatch(None, OR, CandidateScores.RRF),
+}
 
-def parse_vector_match(text: str, *, dense: bool) -> VectorMatch:
+
+def parse_vector_match(text: str, scores: CandidateScores) -> VectorMatch:
     """Parse MATCH (see `parse_match`), nearest, nearest:COUNT, nearest+MATCH, nearest:COUNT+MATCH.
 
-    dense: whether candidates are scored by cosine. An empty text stands for the nearest documents
-    if dense, and otherwise for documents with any query term.
+    An empty text stands for DEFAULT_MATCH: documents with any query term, the nearest documents, or
+    both for RRF.
     """
     if not text:
-        return VectorMatch() if dense else BY_TERMS
+        return DEFAULT_MATCH[scores]
     before, plus, after = text.partition("+")
     name, colon, number = before.partition(":")
     nearest = name == "nearest"
@@ -113,7 +138,7 @@ def parse_vector_match(text: str, *, dense: bool) -> VectorMatch:
             wanted="or, and, all, a number, nearest or nearest:COUNT; or both, as in nearest+or",
         )
     count = (int(number) if colon else None) if nearest else 0
-    return VectorMatch(count, terms, dense)
+    return VectorMatch(count, terms, scores)
 
 
 class DenseEngine:
@@ -168,11 +193,15 @@ class DenseEngine:
     def rank(self, query: str, depth: int) -> Ranking:
         """See `Engine.rank`.
 
-        With `match.terms` and without `match.cosine`, the best of a deeper ranking may be others.
+        With `match.terms`, unless candidates are scored by cosine, the best of a deeper ranking may
+        be others.
         """
         require_at_least("depth", depth, 1)
         candidates = self._nearest(query, depth)
-        if not self.match.cosine:
+        if self.match.scores is CandidateScores.RRF:
+            by_terms = rank_query(self.index, query, self.stage, depth)
+            return fuse_rankings([by_terms, self._rank_by_cosine(query, candidates, depth)], depth)
+        if self.match.scores is CandidateScores.FIRST_STAGE:
             extra = ExtraCandidates(candidates, self.match.terms is not None)
             return rank_query(self.index, query, self.stage, depth, extra)
         if self.match.terms is not None:
@@ -201,8 +230,11 @@ class DenseEngine:
 
     @property
     def name(self) -> str:
-        """The tag of this engine's runs: `dense`, or the first stage's name and `+nearest`."""
-        return "dense" if self.match.cosine else f"{self.stage.name}+nearest"
+        """The tag of its runs: `dense`, `NAME+dense-rrf` or `NAME+nearest`, NAME of the stage."""
+        if self.match.scores is CandidateScores.COSINE:
+            return "dense"
+        fused = self.match.scores is CandidateScores.RRF
+        return f"{self.stage.name}+{'dense-rrf' if fused else 'nearest'}"
 
     @property
     def vectors_without_graph(self) -> int:
