@@ -18,8 +18,8 @@ awk 'NR % 96 == 13' "$data/cmuqa-long/queries.tsv" > "$work/cmuqa.test.tsv" # no
 awk 'NR == FNR { queries[$1]; next } $1 in queries' "$work/cmuqa.test.tsv" "$data/cmuqa-long/qrels.txt" \
   > "$work/cmuqa.test.qrels.txt"
 
-# Every twentieth question of Bing is for evaluation. Passages of other sets are candidates, too.
-zcat "$data"/qa/{msmarco-dev,nq,boolq,squad}/passages.jsonl.gz > "$work/bing.passages.jsonl"
+# Every twentieth question of Bing is for evaluation.
+zcat "$data/qa/msmarco-dev/passages.jsonl.gz" > "$work/bing.passages.jsonl"
 awk 'NR % 20 == 7' "$data/qa/msmarco-dev/queries.tsv" > "$work/bing.test.tsv"
 awk 'NR % 20 != 7' "$data/qa/msmarco-dev/queries.tsv" > "$work/bing.queries.tsv"
 awk '{ print $1, $2, $3, ($4 < 1 ? 0 : $4) }' "$data/qa/msmarco-dev/qrels.txt" > "$work/bing.qrels"
