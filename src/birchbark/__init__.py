@@ -28,12 +28,7 @@ if TYPE_CHECKING:
     from birchbark.index.writer import IndexWriter
     from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats, Snippet
     from birchbark.pipeline.compare_hits import Duo
-    from birchbark.pipeline.dense_engine import (
-        BY_TERMS,
-        CandidateScores,
-        DenseEngine,
-        VectorMatch,
-    )
+    from birchbark.pipeline.dense_engine import DenseEngine
     from birchbark.pipeline.loaded_models import LoadedModels
     from birchbark.pipeline.pair_scorer import PairScorer
     from birchbark.pipeline.rank_texts import RankedText, highlight, rank
@@ -42,6 +37,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline.rerank import rerank
     from birchbark.pipeline.search import search
     from birchbark.pipeline.searcher import Searcher
+    from birchbark.pipeline.vector_match import BY_TERMS, CandidateScores, VectorMatch
     from birchbark.records import Document, Qrels, Query, Ranking, Run, Segment
     from birchbark.retrieve.bm25 import BM25
     from birchbark.retrieve.engine import IndexEngine
@@ -82,10 +78,10 @@ _HOME = {
     "Hit": "pipeline.answer",
     "SearchStats": "pipeline.answer",
     "Snippet": "pipeline.answer",
-    "BY_TERMS": "pipeline.dense_engine",
-    "CandidateScores": "pipeline.dense_engine",
+    "BY_TERMS": "pipeline.vector_match",
+    "CandidateScores": "pipeline.vector_match",
     "DenseEngine": "pipeline.dense_engine",
-    "VectorMatch": "pipeline.dense_engine",
+    "VectorMatch": "pipeline.vector_match",
     "Duo": "pipeline.compare_hits",
     "PairScorer": "pipeline.pair_scorer",
     "RankedText": "pipeline.rank_texts",

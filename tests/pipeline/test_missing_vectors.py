@@ -20,7 +20,6 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline import document_reader, missing_vectors, precompute
-from birchbark.pipeline.dense_engine import BY_TERMS
 from birchbark.pipeline.missing_vectors import MissingVectors
 from birchbark.pipeline.precompute import VECTORS, batches_of_tokens, precompute_vectors
 from birchbark.pipeline.ranker import Ranker
@@ -28,6 +27,7 @@ from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.update_index import add_documents, documents_without_vectors
+from birchbark.pipeline.vector_match import BY_TERMS
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.embedding import EmbeddingScorer

@@ -23,7 +23,6 @@ from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline import update_index
 from birchbark.pipeline.answer import Answer
-from birchbark.pipeline.dense_engine import BY_TERMS, CandidateScores, VectorMatch
 from birchbark.pipeline.precompute import VECTORS, precompute_vectors
 from birchbark.pipeline.rank_texts import _load_default_ranker, rank
 from birchbark.pipeline.ranker import Ranker
@@ -31,6 +30,7 @@ from birchbark.pipeline.reading_plan import ReadingPlan
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.term_overlap import KnownTokens
+from birchbark.pipeline.vector_match import BY_TERMS, CandidateScores, VectorMatch
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage

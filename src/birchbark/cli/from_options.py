@@ -18,10 +18,10 @@ from birchbark.show.many import many
 
 if TYPE_CHECKING:
     from birchbark.cluster.shard import Shard
-    from birchbark.pipeline.dense_engine import VectorMatch
     from birchbark.pipeline.loaded_models import LoadedModels
     from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.searcher import Searcher
+    from birchbark.pipeline.vector_match import VectorMatch
     from birchbark.records import Query
     from birchbark.retrieve.first_stage import FirstStage
     from birchbark.retrieve.match import Match
@@ -40,7 +40,7 @@ def matching_and_stage(
 
     The VectorMatch is None if the options leave open whether vectors find candidates.
     """
-    from birchbark.pipeline.dense_engine import CandidateScores, parse_vector_match
+    from birchbark.pipeline.vector_match import CandidateScores, parse_vector_match
     from birchbark.retrieve.match import OR
 
     by_vectors = {"dense": CandidateScores.COSINE, "rrf": CandidateScores.RRF}

@@ -21,7 +21,7 @@ from birchbark.experiments.biencoder_scores import (
 from birchbark.experiments.match_ratio import match_columns, match_rows
 from birchbark.experiments.model_experiment import ModelExperiment
 from birchbark.index.build_index import Schema
-from birchbark.pipeline.dense_engine import CandidateScores, parse_vector_match
+from birchbark.pipeline.vector_match import CandidateScores, parse_vector_match
 from birchbark.records import Run
 from birchbark.retrieve.first_stage import FirstStage, matching_ids, rank_queries
 from birchbark.score.layer_encoder import LayerEncoder

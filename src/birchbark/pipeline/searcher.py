@@ -17,7 +17,7 @@ from birchbark.index.sharded_writer import open_writer
 from birchbark.index.shards import is_index
 from birchbark.pipeline.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.dense_engine import VectorMatch, set_for
+from birchbark.pipeline.dense_engine import set_for
 from birchbark.pipeline.facets import Facet, count_facets
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
@@ -29,6 +29,7 @@ from birchbark.pipeline.search_notes import search_notes
 from birchbark.pipeline.snapshot import LastSnapshot, SearchSettings
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.pipeline.update_index import AddedDocuments, add_documents
+from birchbark.pipeline.vector_match import VectorMatch
 from birchbark.pipeline.vector_sets import vector_sets
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage
