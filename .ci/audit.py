@@ -26,6 +26,8 @@ def run_pip_audit() -> tuple[str, str]:
         done = subprocess.run([audit, *OPTIONS], capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return "", f"no answer in {SECONDS} s"
+    except FileNotFoundError:
+        return "", f"{audit} is missing; pip install pip-audit"
     return done.stdout, done.stderr.strip()
 
 

@@ -121,6 +121,16 @@ def test_two_runs_are_better_than_one(here: Path) -> None:
     assert (here / "mixed.run").read_bytes() == again
 
 
+def test_scores_below_the_depth_do_not_matter(here: Path) -> None:
+    """A run whose scores fall below 0 can be mixed down to a depth where they do not."""
+    lines = [f"{q} Q0 d{n} {n} {2 - n} x" for q in ("1", "2", "3", "4") for n in (1, 2, 3)]
+    (here / "falling.run").write_text("\n".join(lines))
+    arguments = ("qrels.txt", "a.run", "falling.run", "--folds", "folds.json")
+    tune(*arguments, "--depth", "2")
+    result = tune(*arguments, "--depth", "3", status=1)
+    assert "a score is below 0" in str(result.exception)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

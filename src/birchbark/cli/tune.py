@@ -128,7 +128,7 @@ def command(
     first, *others = map(read_run, runs)
     if scale != Scale.MINMAX:
         for file, run in zip(runs, (first, *others), strict=True):
-            _check_not_negative(file, run)
+            _check_not_negative(file, run.head(depth))
     scaled = partial(scale_scores, scale=Scale(scale))
     if evidence:
         candidates = with_evidence(first, scores, best, depth, scaled)

@@ -6,9 +6,15 @@ from collections.abc import Mapping
 
 from birchbark.index.index import Index
 from birchbark.pipeline.facets import MAX_VALUES
+from birchbark.pipeline.vector_sets import vector_sets
 from birchbark.retrieve.filters import Filter, filter_of
 from birchbark.retrieve.spelling import correct_query
 from birchbark.retrieve.vector_search import filter_masks
+
+NO_VECTORS = (
+    "only documents with these words can be found, since the index has no vectors "
+    "(birchbark index attach)"
+)
 
 
 def search_notes(
@@ -25,7 +31,12 @@ def search_notes(
     unmet = [] if found else _unmet_filters(index, filters)
     if unmet:
         return [*notes, *unmet]
-    return notes if found and by_terms else [*notes, _no_matches(index, query, found)]
+    if found and by_terms:
+        return notes
+    notes.append(_no_matches(index, query, found))
+    if not (found or vector_sets(index.attachments)):
+        notes.append(NO_VECTORS)
+    return notes
 
 
 def _unmet_filters(index: Index, filters: Mapping[str, str]) -> list[str]:
