@@ -107,7 +107,7 @@ def test_finished_shards_are_not_done_again(nodes: Any, work: list[str]) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["search", "i", "red"], "no command with shards: expected retrieve or rerank"),
+        (["search", "i", "red"], "no command with shards: expected retrieve, rerank or study run"),
         (["rerank", "i"], "Missing option"),
         (["retrieve", "i", "--queries", "none", "--output", "x.run"], "none"),
         (["retrieve", "i", "--queries", "q.tsv", "--output", "x", "--shard", "1/2"], "--shard"),

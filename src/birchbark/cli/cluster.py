@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,10 +20,12 @@ from birchbark.errors import InputError
 from birchbark.show.many import many
 
 if TYPE_CHECKING:
+    from birchbark.cluster.on_ray import Resources
     from birchbark.cluster.shard import Shard
     from birchbark.cluster.shard_record import ShardRecord
 
 SHARDED = ("retrieve", "rerank")
+STUDY = ("study", "run")
 
 
 @click.command(
@@ -34,11 +36,11 @@ SHARDED = ("retrieve", "rerank")
 )
 @option(
     "--shards",
-    required=True,
     type=click.IntRange(1),
     metavar="N",
-    help="Number of parts of the queries. Take several times as many as can be done at the same "
-    "time, so that no node waits long for the last ones.",
+    help="Number of parts of the queries, or of a study's trainings. Take several times as many as "
+    "can be done at the same time, so that no node waits long for the last ones.  [required, "
+    "except for a study, whose trainings are done one by one by default]",
 )
 @option(
     "--address",
@@ -65,28 +67,36 @@ SHARDED = ("retrieve", "rerank")
 )
 @click.argument("arguments", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND …")
 def command(
-    shards: int,
+    shards: int | None,
     address: str | None,
     cpus: int,
     gpus: float,
     unlike_processors: bool,
     arguments: tuple[str, ...],
 ) -> None:
-    """Do COMMAND, which is `retrieve` or `rerank` with its arguments, on a ray cluster.
+    """Do COMMAND on a ray cluster: `retrieve`, `rerank` or `study run`, with its arguments.
 
     It writes the files that COMMAND alone would write, on the CPU byte for byte. All nodes must see
     the working directory and all files at the same paths. Shards of a node that is lost are done by
     others. If the command ends early, the same command does the shards that are left; with
     --scores, these go on with the scores that were stored.
+
+    The models of a study are trained on the cluster; then this machine ranks and writes the report.
     """
     from birchbark.cluster.merge_shards import check_alike, merge_shards
     from birchbark.cluster.on_ray import Resources, run_on_ray
     from birchbark.cluster.shard_record import check_division, delete_records, read_record
 
+    resources = Resources(cpus, gpus)
+    if arguments[:2] == STUDY:
+        _run_study(arguments, shards, resources, address, unlike_processors=unlike_processors)
+        return
     output = _output_of(arguments)
+    if shards is None:
+        raise InputError("no number of shards", wanted="--shards N")
     check_division(output, shards)
     work = ShardCommand(arguments, str(Path.cwd()), cpus)
-    outcomes = run_on_ray(work, shards, Resources(cpus, gpus), address)
+    outcomes = run_on_ray(work, shards, resources, address)
     with progress("shards", shards) as advance, closing(outcomes):
         first: ShardRecord | None = None
         for shard, messages in outcomes:
@@ -109,12 +119,119 @@ def _output_of(arguments: Sequence[str]) -> Path:
     root = click.get_current_context().find_root()
     called = group.get_command(root, name) if name in SHARDED else None
     if called is None:
-        raise InputError("no command with shards", wanted=" or ".join(SHARDED), found=name)
+        wanted = f"{', '.join(SHARDED)} or {' '.join(STUDY)}"
+        raise InputError("no command with shards", wanted=wanted, found=name)
     parsed = called.make_context(name, list(rest), parent=root)  # refuses wrong arguments
     if parsed.params["shard_text"] is not None:
         raise InputError("--shard cannot be given: `birchbark cluster` does all shards")
     output: Path = parsed.params["output"]
     return output
+
+
+def _run_study(
+    arguments: Sequence[str],
+    shards: int | None,
+    resources: Resources,
+    address: str | None,
+    *,
+    unlike_processors: bool,
+) -> None:
+    """Train the models of a study on the cluster, and then run it here."""
+    from birchbark.cli import group
+    from birchbark.cluster.on_ray import run_on_ray
+    from birchbark.experiments.recipe_file import read_recipe
+    from birchbark.study.training_chains import independent
+
+    root = click.get_current_context().find_root()
+    studies = group.get_command(root, STUDY[0])
+    assert isinstance(studies, click.Group)
+    called = studies.commands[STUDY[1]]
+    parsed = called.make_context(" ".join(STUDY), list(arguments[2:]), parent=root)
+    recipe, cache = parsed.params["recipe"], parsed.params["cache"]
+    if recipe.is_dir():
+        raise InputError("a folder of recipes", wanted="one recipe", found=str(recipe))
+    if cache is None:
+        raise InputError("no folder for trained models", wanted="--cache DIR, which all nodes see")
+    chains = read_recipe(recipe, parsed.params["larger"]).experiment.chains
+    models = [tuple(of_group) for of_group in independent(chains)]
+    if not models:
+        raise InputError("this study trains no models", found=str(recipe), remedy="run it here")
+    count = shards or len(models)
+    options = {name: parsed.params[name] for name in ("recipe", "larger", "data", "device")}
+    work = StudyTraining(tuple(models), cache, options, str(Path.cwd()), resources.cpus)
+    processors: set[str] = set()
+    with (
+        closing(run_on_ray(work, count, resources, address)) as outcomes,
+        progress("trainings", count) as advance,
+    ):
+        for shard, (messages, processor) in outcomes:
+            for line in messages:
+                notify(f"[{shard}] {line}")
+            processors.add(processor)
+            if len(processors) > 1 and not unlike_processors:
+                raise InputError(
+                    "models were trained on unlike processors",
+                    found=" and ".join(sorted(processors)),
+                    remedy="nodes of one kind, or --unlike-processors",
+                )
+            advance(1)
+    with parsed:
+        called.invoke(parsed)
+
+
+def _enter(folder: str, threads: int) -> None:
+    """Prepare this process of a node for work in the folder, with so many threads."""
+    from birchbark.cli import allow_open_files
+
+    allow_open_files()
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise InputError(
+            "the working directory is not on this node",
+            where=folder,
+            found=f"{error.strerror} on {os.uname().nodename}",
+            remedy="use a folder that all nodes share",
+        ) from None
+
+
+@dataclass(frozen=True)
+class StudyTraining:
+    """Trains some of a study's models on a node.
+
+    Attributes:
+        models: Their names, in groups that can be trained at the same time.
+        cache: The folder for trained models.
+        options: recipe, larger, data and device, as given to the command.
+        folder: The working directory.
+        threads: Number of threads.
+    """
+
+    models: tuple[tuple[str, ...], ...]
+    cache: Path
+    options: Mapping[str, Any]
+    folder: str
+    threads: int
+
+    def __call__(self, shard: Shard) -> tuple[list[str], str]:
+        """Train the shard's models. Returns what was said, and the kind of processor."""
+        _enter(self.folder, self.threads)
+        from birchbark.collection.data_files import find_data_root
+        from birchbark.experiments.recipe_file import read_recipe
+        from birchbark.score.processor import processor
+        from birchbark.study.run import train_models
+
+        messages: list[str] = []
+        train_models(
+            read_recipe(self.options["recipe"], self.options["larger"]),
+            find_data_root(self.options["data"]),
+            self.cache,
+            [name for of_group in shard.of(self.models) for name in of_group],
+            device=self.options["device"],
+            progress=messages.append,
+        )
+        return messages, processor()
 
 
 @dataclass(frozen=True)
@@ -133,19 +250,9 @@ class ShardCommand:
 
     def __call__(self, shard: Shard) -> str:
         """Do the shard, and return its messages."""
-        from birchbark.cli import allow_open_files, group
+        from birchbark.cli import group
 
-        allow_open_files()
-        os.environ["OMP_NUM_THREADS"] = str(self.threads)
-        try:
-            os.chdir(self.folder)
-        except OSError as error:
-            raise InputError(
-                "the working directory is not on this node",
-                where=self.folder,
-                found=f"{error.strerror} on {os.uname().nodename}",
-                remedy="use a folder that all nodes share",
-            ) from None
+        _enter(self.folder, self.threads)
         messages = StringIO()
         with redirect_stderr(messages), redirect_stdout(messages), warnings.catch_warnings():
             warnings.showwarning = lambda text, *_, **__: notify(f"note: {text}")

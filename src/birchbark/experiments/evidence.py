@@ -21,6 +21,7 @@ from birchbark.show.table import Column
 from birchbark.study.collections import TestCollection
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Experiment, Recipe
+from birchbark.study.training_chains import Chain
 from birchbark.study.workspace import Workspace
 
 
@@ -41,6 +42,11 @@ class EvidenceExperiment(Experiment):
     def models(self) -> tuple[str, ...]:
         """The existing models, and the models that training runs start from or learn from."""
         return self.settings.models
+
+    @property
+    def chains(self) -> Mapping[str, Chain]:
+        """The models that the study trains."""
+        return self.settings.compared.chains
 
     @property
     def files(self) -> tuple[str, ...]:

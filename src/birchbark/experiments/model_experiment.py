@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from birchbark.study.models import Models
 from birchbark.study.recipe import Experiment
+from birchbark.study.training_chains import Chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,11 @@ class ModelExperiment(Experiment):
     def models(self) -> tuple[str, ...]:
         """The existing models, and the models that training runs start from or learn from."""
         return self.compared.required
+
+    @property
+    def chains(self) -> Mapping[str, Chain]:
+        """The models that the study trains."""
+        return self.compared.chains
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from birchbark.show.table import Column, Group
 from birchbark.study.collections import CollectionFiles
 from birchbark.study.comparison import Comparison
 from birchbark.study.outcome import Outcome
+from birchbark.study.training_chains import Chain
 from birchbark.study.workspace import Workspace
 
 
@@ -39,6 +40,11 @@ class Experiment(ABC):
     def files(self) -> tuple[str, ...]:
         """The data files besides the collections, as paths below the data root; none by default."""
         return ()
+
+    @property
+    def chains(self) -> Mapping[str, Chain]:
+        """The models that the study trains: name → training runs; none by default."""
+        return {}
 
     @abstractmethod
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:

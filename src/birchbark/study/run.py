@@ -50,6 +50,7 @@ from birchbark.study.recipe import Recipe
 from birchbark.study.report import render_report
 from birchbark.study.staleness import MANIFEST
 from birchbark.study.stored_results import RESULTS, read_results
+from birchbark.study.training_chains import base_models, train_all
 from birchbark.study.workspace import Workspace
 
 FORMAT = "birchbark study"
@@ -101,6 +102,24 @@ def run_study(
         seconds = round(time.perf_counter() - started, 1)
         write_json(folder / MANIFEST, _manifest(recipe, outcome, inputs, seconds))
     return outcome
+
+
+def train_models(
+    recipe: Recipe,
+    root: Path | None,
+    cache: Path,
+    names: Sequence[str],
+    *,
+    device: str = defaults.DEVICE,
+    progress: Callable[[str], object] = lambda step: None,
+) -> None:
+    """Train the models of a study called `names`, unless `cache` holds them; see `run_study`."""
+    root = check_data(recipe.files, root, str(recipe.path))
+    chains = {name: recipe.experiment.chains[name] for name in names}
+    for model in base_models(chains.values()):
+        locate(model)
+    with tempfile.TemporaryDirectory(prefix="birchbark-study-") as scratch:
+        train_all(chains, Workspace(root, Path(scratch), progress, cache, device))
 
 
 def _write_figures(folder: Path, plots: Sequence[Plot]) -> None:

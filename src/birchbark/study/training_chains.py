@@ -80,6 +80,18 @@ def training_files(chains: Iterable[Chain]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(file for dataset in datasets for file in dataset.files))
 
 
+def independent(chains: Mapping[str, Chain]) -> list[dict[str, Chain]]:
+    """Divide chains into groups that can be trained at the same time.
+
+    Chains with the same first training run are in one group, as they share its folder.
+    """
+    groups: dict[str, dict[str, Chain]] = {}
+    for name, chain in chains.items():
+        key = json.dumps(chain[0].values, sort_keys=True)
+        groups.setdefault(key, {})[name] = chain
+    return list(groups.values())
+
+
 def train_all(chains: Mapping[str, Chain], workspace: Workspace) -> dict[str, TrainedModel]:
     """Return name → trained model; training runs in the workspace's cache are not repeated.
 

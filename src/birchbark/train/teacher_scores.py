@@ -25,6 +25,7 @@ from birchbark.train.pair_inputs import PairInputs
 from birchbark.train.sampler import Sampler
 
 Facts = dict[str, object]
+WAIT = 24 * 3600.0  # seconds for another training run that computes scores for the same folder
 BATCH_TOKENS = 1 << 17  # about as much text is scored between two writes to the store
 
 
@@ -171,7 +172,7 @@ def teacher_scores(
     truncated = done = 0
     pairs = inputs.pairs
     values = np.full(len(pairs), np.nan, np.float32)
-    with ScoreStore(scores.store, scorer, write=scores.write) as store:
+    with ScoreStore(scores.store, scorer, write=scores.write, wait=WAIT) as store:
         cached_scorer = CachedScorer(scorer, store)
         for groups in _batches(inputs, sampled):
             passages = {pair: inputs.passages(pair) for group in groups for pair in group.tolist()}
