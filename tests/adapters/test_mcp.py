@@ -65,6 +65,9 @@ def test_search(searcher: Searcher) -> None:
         assert document["sentences"]
         for sentence in document["sentences"]:
             assert text[sentence["start"] : sentence["end"]] == sentence["text"]
+    by_id = call(server, "search", query=QUERY, top=3, sort="-title")["documents"]
+    titles = [hit.document.fields.get("title", "") for hit in hits]
+    assert sorted(titles, reverse=True) == [document["title"] for document in by_id]
     boats = call(server, "search", query="canoe", filters={"kind": "boat"})
     assert [d["doc_id"] for d in boats["documents"]] == ["long"]
     assert boats["notes"] == []

@@ -16,6 +16,7 @@ from birchbark.errors import BirchbarkError, InputError
 from birchbark.pipeline.answer import Evidence, Hit
 from birchbark.pipeline.hit_fields import sentence_fields
 from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.sort_hits import sorted_by_field
 from birchbark.records import Document
 from birchbark.retrieve.filters import filter_of
 from birchbark.show.many import many
@@ -53,7 +54,7 @@ class FoundDocument(BaseModel):
 class Found(BaseModel):
     """The documents that a search found."""
 
-    documents: list[FoundDocument] = Field(description="Best first.")
+    documents: list[FoundDocument] = Field(description="Best first, unless sorted by a field.")
     exact: bool = Field(
         description="False if time did not suffice for all that could change the ranking."
     )
@@ -116,6 +117,14 @@ def make_server(searcher: Searcher, name: str, budget: float | None = None) -> M
                 "none. A list stands for any of its values."
             ),
         ] = None,
+        sort: Annotated[
+            str | None,
+            Field(
+                min_length=1,
+                description="Field by which the documents that were found are ordered; -FIELD for "
+                "descending order. By default, the best come first.",
+            ),
+        ] = None,
     ) -> Found:
         """Find the documents that answer a query, with the sentences that say most about it."""
         joined = {
@@ -125,7 +134,8 @@ def make_server(searcher: Searcher, name: str, budget: float | None = None) -> M
         with _told():
             answer = searcher.search(query, top, budget, filters=joined)
             notes = searcher.notes(query, answer, joined)
-        documents = list(map(_found, answer.hits))
+            ordered = sorted_by_field(answer, sort) if sort else answer
+        documents = list(map(_found, ordered.hits))
         return Found(documents=documents, exact=answer.stats.exact, notes=notes)
 
     @server.tool(title="Read a document", annotations=read_only)
