@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats, Snippet
     from birchbark.pipeline.compare_hits import Duo
     from birchbark.pipeline.dense_engine import DenseEngine
+    from birchbark.pipeline.load_rankers import load_ranker
     from birchbark.pipeline.loaded_models import LoadedModels
     from birchbark.pipeline.pair_scorer import PairScorer
     from birchbark.pipeline.rank_texts import RankedText, highlight, rank
@@ -87,6 +88,7 @@ _HOME = {
     "RankedText": "pipeline.rank_texts",
     "highlight": "pipeline.rank_texts",
     "LoadedModels": "pipeline.loaded_models",
+    "load_ranker": "pipeline.load_rankers",
     "rank": "pipeline.rank_texts",
     "Ranker": "pipeline.ranker",
     "ReadingPlan": "pipeline.reading_plan",
@@ -166,6 +168,7 @@ __all__ = [
     "build_index",
     "highlight",
     "load_duo_scorer",
+    "load_ranker",
     "load_scorer",
     "measure",
     "open_writer",

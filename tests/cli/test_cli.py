@@ -283,9 +283,9 @@ def test_invalid_input_is_one_line(
             ("--embedding", "none", "--embed-segments", "2"),
             "--embed-segments has no effect without an embedding",
         ),
-        (("--read-segments", "0"), "--read-segments is not a number: expected 1 or more, or all"),
-        (("--read-documents", "few"), "--read-documents is not a number: expected 1 or more"),
-        (("--read-pairs", "-1"), "--read-pairs is not a number: expected 1 or more, or all"),
+        (("--read-segments", "0"), "invalid --read-segments: expected 1 or more, or all"),
+        (("--read-documents", "few"), "invalid --read-documents: expected 1 or more"),
+        (("--read-pairs", "-1"), "invalid --read-pairs: expected 1 or more, or all"),
         (
             ("--read-segments", "2", "--max-segments", "5"),
             "max_segments and max_length exclude a reading plan that chooses segments",

@@ -61,10 +61,19 @@ def test_depth_and_scale() -> None:
     assert list(fused.rankings["1"]) == [("b", 3.0), ("a", 3.0)]
 
 
+def test_scales_by_name() -> None:
+    """A name is the scale of that name, and an unknown one is refused."""
+    runs = [run_of({"1": {"a": 3, "b": 2, "c": 1}})]
+    assert score_fusion(runs, scale="minmax") == score_fusion(runs, scale=Scale.MINMAX)
+    assert list(score_fusion(runs, scale="minmax").rankings["1"])[-1] == ("c", 0.0)
+    with pytest.raises(InputError, match="unknown scale: expected raw or max or minmax"):
+        score_fusion(runs, scale="best")
+
+
 @pytest.mark.parametrize("weights", [[1], [1, -1], [0, 0], [1, float("nan")]])
 def test_wrong_weights(weights: list[float]) -> None:
     runs = [run_of({"1": {"a": 3}})] * 2
-    with pytest.raises(InputError, match="weights of runs"):
+    with pytest.raises(InputError, match="weights"):
         reciprocal_rank_fusion(runs, weights)
 
 

@@ -13,7 +13,7 @@ from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
 from birchbark.device.operators import read_steps
 from birchbark.device.torch_session import TorchSession, torch_session_factory
-from birchbark.errors import CheckpointError, InputError
+from birchbark.errors import BirchbarkError, CheckpointError, InputError
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import score_texts
@@ -158,7 +158,7 @@ def test_precision_is_full_and_settings_are_restored(tmp_path: Path) -> None:
         (RuntimeError("CUDA error: no kernel image\nmore"), "cannot run.*image.*--device cpu"),
     ],
 )
-def test_device_errors_are_input_errors(error: Exception, message: str, tmp_path: Path) -> None:
+def test_device_errors_are_told(error: Exception, message: str, tmp_path: Path) -> None:
     """The message contains torch's first line."""
 
     def fail(*values: object) -> None:
@@ -168,8 +168,9 @@ def test_device_errors_are_input_errors(error: Exception, message: str, tmp_path
         Checkpoint.open(write_family(tmp_path / "bert", "bert", 1)), device="cpu"
     )
     session._encoder[0] = replace(session._encoder[0], compute=fail)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(BirchbarkError, match=message) as told:
         session.run(IDS, TYPES)
+    assert told.value.exit_code == 1
 
 
 def test_results_are_freed_after_their_last_use(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_numbers_below_1_are_refused(name: str, number: int) -> None:
 @pytest.mark.parametrize("text", ["0", "-1", "", "x", "1.5", "None", "²"])
 def test_counts_are_numbers_or_all(text: str) -> None:
     """Anything else is refused, with the name of the option."""
-    with pytest.raises(InputError, match="--read-pairs is not a number: expected 1 or more, or al"):
+    with pytest.raises(InputError, match="invalid --read-pairs: expected 1 or more, or al"):
         parse_count(text, "--read-pairs")
     assert parse_count("all", "x") is None
     assert parse_count("12", "x") == 12
@@ -215,5 +215,5 @@ def test_options_of_an_embedding_need_one(tmp_path: Path, option: str) -> None:
     with pytest.raises(InputError, match=r"read_segments: out of range: expected 1 or more"):
         read_stages(file, StageOptions())
     file.write_text("[[stage]]\nread_documents = '0'\n")
-    with pytest.raises(InputError, match="read_documents is not a number: expected 1 or more, or"):
+    with pytest.raises(InputError, match="invalid read_documents: expected 1 or more, or"):
         read_stages(file, StageOptions())

@@ -25,7 +25,7 @@ def scorer(bert: Callable[..., Path]) -> PairScorer:
 
 
 def expected(scorer: PairScorer, query: str) -> dict[str, float]:
-    return {x.text: x.score for x in rank(query, TEXTS, scorer._models)}
+    return {x.text: x.score for x in rank(query, TEXTS, scorer._model)}
 
 
 def test_pairs_of_several_queries(scorer: PairScorer) -> None:
@@ -56,7 +56,7 @@ def test_a_single_pair(scorer: PairScorer) -> None:
 
 def test_ranked_documents(scorer: PairScorer) -> None:
     """Ids and metadata come back; text and evidence if asked for."""
-    ranked = rank(QUERIES[0], TEXTS, scorer._models)
+    ranked = rank(QUERIES[0], TEXTS, scorer._model)
     plain = [{"corpus_id": x.index, "score": x.score} for x in ranked]
     assert scorer.rank(QUERIES[0], TEXTS) == plain
     documents = [{"id": f"d{n}", "text": text, "year": n} for n, text in enumerate(TEXTS)]

@@ -104,9 +104,9 @@ def test_candidates_by_vectors(tmp_path: Path, bert: Callable[..., Path]) -> Non
         search(IndexEngine(index), LONG, Ranker(embedding))
 
     models = GivenModels(lambda model, precision: embedding)
-    searcher = Searcher(tmp_path / "i", ranker, models=models)
+    searcher = Searcher(tmp_path / "i", ranker, loaded=models)
     assert searcher.search(LONG, candidates="nearest").hits
-    dense = Searcher(tmp_path / "i", ranker, vector_match=VectorMatch(), models=models)
+    dense = Searcher(tmp_path / "i", ranker, vector_match=VectorMatch(), loaded=models)
     assert dense.search(LONG).hits
 
 

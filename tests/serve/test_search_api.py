@@ -316,7 +316,7 @@ def test_models_are_loaded_once_by_the_given_function(index_directory: Path) -> 
         opened.append((model, precision))
         return WordScorer()
 
-    service = Service(Searcher(index_directory, "first", models=GivenModels(load)), "second")
+    service = Service(Searcher(index_directory, "first", loaded=GivenModels(load)), "second")
     with TestClient(application(service)) as test_client:
         for by in ("bert", "embedding", "embedding"):
             answer = test_client.post("/search", json={"query": QUERY, "by": by})

@@ -20,8 +20,8 @@ shard_option = option(
     "--shard",
     "shard_text",
     metavar="NUMBER/COUNT",
-    help="Do one of several parts of the queries, such as 2/8, and write its files beside those "
-    "named, which `birchbark merge` makes from all parts.",
+    help="Process only part NUMBER of COUNT of the queries, such as 2/8. `birchbark merge` then "
+    "joins the files of all parts.",
 )
 
 

@@ -73,9 +73,10 @@ def run(
     The same recipe and data always give the same runs and figures, byte for byte. Only the manifest
     and studies that measure the cost of pipelines contain times.
 
-    If RECIPE is a folder, all its recipes are run whose results in RECIPE/results are stale or
-    missing and whose data and models are here, the shortest first. Each study replaces its results
-    when it is finished; the command can be stopped at any time and goes on where it was.
+    Given a folder, the command runs every recipe whose results in RECIPE/results are missing or
+    stale and whose data and models are available, the shortest first. Each study replaces its
+    results when it is finished; the command can be stopped at any time and resumes where it
+    stopped.
     """
     from birchbark.artifact import refuse_existing
     from birchbark.collection.data_files import find_data_root
@@ -151,7 +152,7 @@ def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -
         for line in lines:
             click.echo(line)
     if failed:
-        raise InputError(f"{many(failed, 'study')} failed")
+        raise BirchbarkError(f"{many(failed, 'study')} failed")
 
 
 @command.command(

@@ -35,7 +35,9 @@ class Resources:
     def __post_init__(self) -> None:
         if self.gpus > 1 and self.gpus != int(self.gpus):  # which ray would refuse later
             raise InputError(
-                "number of GPUs", wanted="a whole number, or one below 1", found=f"{self.gpus:g}"
+                "number of GPUs out of range",
+                wanted="a whole number, or one below 1",
+                found=f"{self.gpus:g}",
             )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import defaults
-from birchbark.combine.interpolate import DEFAULT_SCALE, Scale, scale_scores
+from birchbark.combine.interpolate import DEFAULT_SCALE, Scale, parse_scale, scale_scores
 from birchbark.errors import InputError
 from birchbark.records import Ranking, Run
 
@@ -34,7 +34,7 @@ def reciprocal_rank_fusion(
         InputError: There are no runs, or a weight or the constant is invalid.
     """
     if not (isfinite(rank_constant) and rank_constant >= 0):
-        raise InputError("rank constant", wanted="0 or more", found=str(rank_constant))
+        raise InputError("rank constant out of range", wanted="0 or more", found=str(rank_constant))
     return _fuse(runs, weights, lambda r: _reciprocal_ranks(r, rank_constant), depth, "rrf")
 
 
@@ -48,7 +48,7 @@ def fuse_rankings(
 def score_fusion(
     runs: Sequence[Run],
     weights: Sequence[float] | None = None,
-    scale: Scale = DEFAULT_SCALE,
+    scale: Scale | str = DEFAULT_SCALE,
     depth: int | None = None,
 ) -> Run:
     """Rank documents by the weighted sum of their scaled scores.
@@ -56,13 +56,15 @@ def score_fusion(
     Args:
         runs: See `reciprocal_rank_fusion`.
         weights: The weight of each run, 0 or more. Defaults to None: 1 for each.
-        scale: How the scores of a run are scaled for each query. Defaults to `Scale.MAX`.
+        scale: How the scores of a run are scaled for each query: `max`, divided by the highest;
+            `minmax`, mapped linearly to [0, 1]; `raw`, unchanged. Defaults to `max`.
         depth: Number of documents to rank for each query. Defaults to None: all.
 
     Raises:
         InputError: There are no runs, a weight is invalid, or a query's scores cannot be scaled.
     """
-    return _fuse(runs, weights, lambda x: scale_scores(x.scores, scale), depth, "fused")
+    parsed = parse_scale(scale)
+    return _fuse(runs, weights, lambda x: scale_scores(x.scores, parsed), depth, "fused")
 
 
 def _fuse(
@@ -77,9 +79,11 @@ def _fuse(
         raise InputError("no runs to combine")
     given = [1.0] * len(runs) if weights is None else list(weights)
     if len(given) != len(runs):
-        raise InputError("weights of runs", wanted=f"{len(runs)} weights", found=str(len(given)))
+        raise InputError("wrong number of weights", wanted=str(len(runs)), found=str(len(given)))
     if not all(isfinite(weight) and weight >= 0 for weight in given) or not any(given):
-        raise InputError("weights of runs", wanted="0 or more, and one above 0", found=str(given))
+        raise InputError(
+            "invalid weights of runs", wanted="0 or more, and one above 0", found=str(given)
+        )
     rankings = {}
     for query_id in dict.fromkeys(query_id for run in runs for query_id in run.rankings):
         weighted: list[tuple[Ranking, NDArray[np.float64]]] = []

@@ -28,6 +28,13 @@ class Scale(StrEnum):
 DEFAULT_SCALE = Scale(defaults.FIRST_STAGE_SCALE)
 
 
+def parse_scale(scale: Scale | str) -> Scale:
+    """Return a scale, which may be given by its name; InputError if there is none of that name."""
+    if scale not in list(Scale):
+        raise InputError("unknown scale", wanted=" or ".join(Scale), found=repr(scale))
+    return Scale(scale)
+
+
 @dataclass(frozen=True, slots=True)
 class Interpolation:
     """score = a · s_doc + (1 − a) · evidence, as in equation 3.2 of the birch paper.
@@ -45,9 +52,7 @@ class Interpolation:
 
     def __post_init__(self) -> None:
         require_share("first-stage weight", self.first_stage_weight)
-        if self.scale not in list(Scale):
-            raise InputError("unknown scale", wanted=" or ".join(Scale), found=repr(self.scale))
-        object.__setattr__(self, "scale", Scale(self.scale))
+        object.__setattr__(self, "scale", parse_scale(self.scale))
 
     def weighted_first_stage(
         self, scores: Float32s, below: Float32s | None = None

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import is_per_token
 from birchbark.device.operators import Step, read_steps
-from birchbark.errors import InputError, MissingPackageError, first_line
+from birchbark.errors import BirchbarkError, InputError, MissingPackageError, first_line
 from birchbark.records import Ids
 from birchbark.score.batches import equal_lengths
 from birchbark.score.graph import build_graph
@@ -145,11 +145,11 @@ class TorchSession:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Raise InputError instead of errors of the GPU."""
+        """Raise BirchbarkError instead of torch's errors of the GPU."""
         try:
             yield
         except self._torch.cuda.OutOfMemoryError as full:
-            raise InputError(
+            raise BirchbarkError(
                 "the GPU's memory is full",
                 where=f"device {self._device}",
                 found=first_line(full),
@@ -158,7 +158,7 @@ class TorchSession:
         except RuntimeError as broken:
             if "CUDA" not in str(broken):
                 raise
-            raise InputError(
+            raise BirchbarkError(
                 "the GPU cannot run this model",
                 where=f"device {self._device}",
                 found=first_line(broken),

@@ -34,7 +34,7 @@ from birchbark.score.vector_quantization import inner_products
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.text.analyzer import Analyzer
 
-NO_VECTORS_REMEDY = "birchbark index attach INDEX --vectors MODEL"
+ATTACH = "birchbark index attach"
 MAX_COMPARED = 1_000_000  # vectors without a graph, in 0.06 s; more only for those who ask for it
 
 
@@ -82,7 +82,7 @@ class DenseEngine:
             raise InputError(
                 f"the vectors were made by a model or version other than {config['model']}",
                 where=str(index.directory),
-                remedy=NO_VECTORS_REMEDY,
+                remedy=f"{ATTACH} {index.directory}",
             )
         self._embedding = embedding
         self._vectors = StoredVectors.of(index, attachment, inner_products)
@@ -264,7 +264,7 @@ def _vector_set(index: Index, name: str | None) -> str:
     """
     sets, where = vector_sets(index.attachments), str(index.directory)
     if not sets:
-        raise InputError("the index has no vectors", where=where, remedy=NO_VECTORS_REMEDY)
+        raise InputError("the index has no vectors", where=where, remedy=f"{ATTACH} {where}")
     if name is not None and name not in sets:
         raise InputError(
             "no such set of vectors", where=where, found=name, wanted=" or ".join(sets)

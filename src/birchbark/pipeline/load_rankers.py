@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from birchbark import defaults
 from birchbark.combine.aggregate import Aggregation, Max, Top, parse_aggregation
@@ -17,7 +18,15 @@ from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.precompute import embedding_scorer
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading_plan import ReadingPlan, Select
-from birchbark.pipeline.stage_options import ALL, AUTO, NONE, StageOptions, parse_count
+from birchbark.pipeline.stage_options import (
+    ALL,
+    AUTO,
+    COUNTS,
+    NAMES,
+    NONE,
+    StageOptions,
+    parse_count,
+)
 from birchbark.score.bert_scorer import BertScorer
 from birchbark.score.precision import Precision, fastest_precision
 from birchbark.score.scorer import Scorer
@@ -25,6 +34,34 @@ from birchbark.score_cache.cached_scorer import CachedScorer, ScoreCaches
 from birchbark.score_cache.store import ScoreStore
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.segment.truncate import Limit
+
+
+def load_ranker(**options: Any) -> Ranker:
+    """Load the models of a ranker that re-ranks as `birchbark rerank` does with the same options.
+
+    Args:
+        options: Options of `birchbark rerank`, with the same defaults: model, pooling, depth,
+            segments, aggregate, first_stage_weight, first_stage_scale, max_segments, max_length,
+            query_tokens, embedding, read_segments, read_documents, read_pairs, embed_segments,
+            select, embedding_weight, duo, duo_depth, duo_aggregate, duo_max_comparisons and
+            precision; for example `segments="paragraphs"`. Numbers of segments, documents and pairs
+            to read can also be "all".
+
+    Returns:
+        The ranker, whose attributes say what it reads and how it combines scores.
+
+    Raises:
+        InputError: There is no such option, or it has an unknown value or no effect.
+        CheckpointError: A model does not exist or cannot be read.
+    """
+    if unknown := options.keys() - set(NAMES):
+        raise InputError(
+            f"no option {min(unknown)!r}", wanted=f"one of {', '.join(NAMES)}", where="load_ranker"
+        )
+    counts = {name: str(options[name]) for name in COUNTS if options.get(name) is not None}
+    stage = StageOptions(**{**options, **counts})
+    stage.check(options.keys())
+    return make_ranker(stage, LoadedModels())
 
 
 def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool = False) -> Ranker:
@@ -49,6 +86,12 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
     fp32 = Precision.FP32
     precise = models.scorer(options.model, fp32, options.pooling) if rescores else None
     embedding = _embedding(options, scorer)
+    second = models.scorer(embedding) if embedding else None
+    if second and second.kind == "cross-encoder":
+        raise InputError(
+            f"{embedding} is a cross-encoder, not an embedding model",
+            remedy=f"{NONE}, or a model with pooling, as embedding",
+        )
     fast = auto_int8 and embedding in defaults.INT8_EMBEDDINGS
     reads_fast = _precision(options, fast=fast) is Precision.INT8
     return Ranker(
@@ -58,7 +101,7 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
         interpolation,
         options.depth,
         Limit(options.max_segments, options.max_length),
-        models.scorer(embedding) if embedding else None,
+        second,
         _embedding_weight(options, scorer),
         precise,
         duo=_duo(options, models) if options.duo else None,

@@ -32,7 +32,7 @@ class PairScorer:
             model: The name or directory of a model (see `load_scorer`), a model, or a ranker.
                 Defaults to None: both default models, as in `rank`.
         """
-        self._models = load_scorer(model) if isinstance(model, str | Path) else model
+        self._model = load_scorer(model) if isinstance(model, str | Path) else model
 
     @overload
     def predict(
@@ -82,7 +82,7 @@ class PairScorer:
             rows_of_query.setdefault(pair[0], []).append(row)
         scores = np.empty(len(pairs), np.float32)
         for query, rows in rows_of_query.items():
-            for ranked in rank(query, [pairs[row][1] for row in rows], self._models):
+            for ranked in rank(query, [pairs[row][1] for row in rows], self._model):
                 scores[rows[ranked.index]] = ranked.score
         return scores
 
@@ -117,7 +117,7 @@ class PairScorer:
         """
         texts = [_text_of(document, row) for row, document in enumerate(documents)]
         results = []
-        for ranked in rank(query, texts, self._models, top_k):
+        for ranked in rank(query, texts, self._model, top_k):
             document = documents[ranked.index]
             results.append(_result(ranked, document, return_documents, return_evidence))
         return results

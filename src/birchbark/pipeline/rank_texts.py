@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from threading import Lock
 
 from birchbark import defaults
@@ -22,6 +23,7 @@ from birchbark.pipeline.score_documents import score_documents
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document
 from birchbark.score.dynamic_batching import dynamic_batcher
+from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
 from birchbark.segment.sentences import sentences
 from birchbark.segment.truncate import Limit
@@ -52,7 +54,7 @@ class RankedText:
 def rank(
     query: str,
     texts: Sequence[str],
-    scorer: Scorer | Ranker | None = None,
+    model: str | Path | Scorer | Ranker | None = None,
     top: int | None = None,
     budget: float | None = None,
     *,
@@ -71,9 +73,10 @@ def rank(
     Args:
         query: The query.
         texts: The texts to rank.
-        scorer: A model, from `load_scorer`, that scores alone; or a ranker, whose models and
-            embedding weight are used. Defaults to None: the default models, loaded at the first
-            call and shared by later calls.
+        model: A model that scores alone, from `load_scorer` or by its name or directory; or a
+            ranker, whose models and embedding weight are used. Defaults to None: both default
+            models. Models that are not given as objects are loaded at the first call, and shared
+            by later calls.
         top: Maximum number of texts to return. Defaults to None: all texts.
         budget: Maximum time in seconds. Defaults to None: no limit.
         on_batch: Called before each batch; an exception that it raises ends the scoring. Does
@@ -87,7 +90,7 @@ def rank(
         DeadlineError: The budget does not suffice for all texts.
     """
     require_at_least("top", top, 1)
-    ranker = ranker_of_texts(_default_ranker() if scorer is None else scorer)
+    ranker = ranker_of_texts(_loaded(model))
     names = _names(texts)
     scoring = _score(query, texts, ranker, Deadline(budget, on_batch=on_batch))
     indexes = {name: i for i, name in enumerate(names)}
@@ -106,7 +109,7 @@ def rank(
 def highlight(
     query: str,
     texts: Sequence[str],
-    models: Scorer | Ranker | None = None,
+    model: str | Path | Scorer | Ranker | None = None,
     budget: float | None = None,
     *,
     on_batch: Callable[[], object] = lambda: None,
@@ -120,7 +123,7 @@ def highlight(
     Args:
         query: The query.
         texts: The texts.
-        models: See `rank`.
+        model: See `rank`.
         budget: See `rank`.
         on_batch: See `rank`.
 
@@ -132,9 +135,8 @@ def highlight(
         InputError: The query is too long for a model, or the model scores whole texts.
         DeadlineError: The budget does not suffice for all texts.
     """
-    models = _default_ranker() if models is None else models
-    if not isinstance(models, Ranker):
-        models = Ranker(models)
+    loaded = _loaded(model)
+    models = loaded if isinstance(loaded, Ranker) else Ranker(loaded)
     check_highlights(models)
     plan = ReadingPlan(segments=defaults.HIGHLIGHTS) if models.embedding else ReadingPlan()
     aggregation = Top((1.0,) * defaults.HIGHLIGHTS)
@@ -185,16 +187,23 @@ def ranker_of_texts(models: Scorer | Ranker) -> Ranker:
     )
 
 
-def _default_ranker() -> Ranker:
-    """Return the default ranker, whose models are loaded once per process."""
+def _loaded(model: str | Path | Scorer | Ranker | None) -> Scorer | Ranker:
+    """Return the model, or the ranker with both default models; each is loaded once per process."""
+    if model is not None and not isinstance(model, (str, Path)):
+        return model
     with _load_lock:
-        return _load_default_ranker()
+        return _load_default_ranker() if model is None else _load_by_name(model)
 
 
 @cache
 def _load_default_ranker() -> Ranker:
     models = LoadedModels(session=dynamic_batcher())  # batches the texts of concurrent calls
     return make_ranker(StageOptions(), models, auto_int8=True)
+
+
+@cache
+def _load_by_name(model: str | Path) -> Scorer:
+    return load_scorer(model, session=dynamic_batcher())
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,13 @@ class Ranker:
     query_tokens: int | None = None
 
     def __post_init__(self) -> None:
+        for name, method in (("segmenter", "__call__"), ("aggregation", "weights")):
+            if not hasattr(getattr(self, name), method):
+                raise InputError(
+                    f"not a {name}" if name == "segmenter" else f"not an {name}",
+                    found=repr(getattr(self, name)),
+                    remedy="load_ranker takes the names that `birchbark rerank` takes",
+                )
         require_at_least("depth", self.depth, 1)
         require_share("embedding weight", self.embedding_weight)
         require_at_least("number of query tokens", self.query_tokens, 1)

@@ -81,7 +81,7 @@ class Searcher:
             re-ranking, half of the candidates are found by the vectors of the first ranker's
             embedding, if the index has them; a ranking by the first stage alone uses no vectors.
             `BY_TERMS` never uses vectors.
-        models: Loads the models that are given by name, that of stored vectors among them. Defaults
+        loaded: Loads the models that are given by name, that of stored vectors among them. Defaults
             to None: with sessions that batch the segments of concurrent searches.
 
     Raises:
@@ -96,11 +96,11 @@ class Searcher:
         model: Path | str | Ranker | Sequence[Ranker] = defaults.MODEL,
         first_stage: FirstStage = FirstStage(),
         vector_match: VectorMatch | None = None,
-        models: LoadedModels | None = None,
+        loaded: LoadedModels | None = None,
     ) -> None:
         self.directory = Path(index)
         self._write_lock = Lock()
-        self.models = models or LoadedModels(session=dynamic_batcher())
+        self.models = loaded or LoadedModels(session=dynamic_batcher())
         self._caches = ScoreCaches(_memory_cache)
         if isinstance(model, Ranker):
             model = [model]

@@ -132,7 +132,7 @@ def parse_count(text: str, name: str) -> int | None:
     if text == ALL:
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"{name} is not a number", wanted=f"1 or more, or {ALL}", found=text)
+        raise InputError(f"invalid {name}", wanted=f"1 or more, or {ALL}", found=text)
     return int(text)
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from birchbark import defaults
 from birchbark.checkpoint.checkpoint import Checkpoint
-from birchbark.checkpoint.heads import Parade, Pooling, is_per_token
+from birchbark.checkpoint.heads import Parade, Pooling, is_per_token, parse_pooling
 from birchbark.checkpoint.locate import locate
 from birchbark.errors import CheckpointError
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.late_interaction import LateInteractionScorer
 from birchbark.score.parade import ParadeScorer
-from birchbark.score.precision import Precision
+from birchbark.score.precision import Precision, parse_precision
 from birchbark.score.scorer import Scorer
 from birchbark.score.session import OnnxSession, SessionFactory
 
@@ -23,8 +23,8 @@ from birchbark.score.session import OnnxSession, SessionFactory
 def load_scorer(
     model: str | Path = defaults.MODEL,
     threads: int | None = None,
-    pooling: Pooling | None = None,
-    precision: Precision = Precision.FP32,
+    pooling: Pooling | str | None = None,
+    precision: Precision | str = Precision.FP32,
     session: SessionFactory | None = None,
 ) -> Scorer:
     """Load the scorer for a model, without using the network.
@@ -38,12 +38,11 @@ def load_scorer(
             "birchbark-minilm-l6".
         threads: CPU threads, at least 1. Default: OMP_NUM_THREADS, or one per available
             processor.
-        pooling: A `birchbark.checkpoint.heads.Pooling(mode, layer)`, which ignores the model's head
-            and scores with the token vectors of a layer (default: the last). Modes "cls", "mean"
-            and "max" give an EmbeddingScorer, mode "tokens" a LateInteractionScorer. Default: the
-            model's own head.
-        precision: Arithmetic of the linear layers, a `birchbark.score.precision.Precision`: FP32,
-            or INT8, which is faster and approximate. Default: FP32.
+        pooling: How the token vectors of a layer become a text's, instead of the model's own head:
+            "cls", "mean" or "max", for an EmbeddingScorer, or "tokens", for a
+            LateInteractionScorer; with a layer as in "mean:11". Default: the model's own head.
+        precision: Arithmetic of the linear layers: "fp32", or "int8", which is faster and
+            approximate; with a session on a GPU also "bf16" and "fp16". Default: "fp32".
         session: Opens the session that runs the model, for example
             `birchbark.score.dynamic_batching.dynamic_batcher()`, which batches the texts of several
             threads together. Default: ONNX Runtime on the CPU.
@@ -52,9 +51,11 @@ def load_scorer(
         CheckpointError: The model does not exist, cannot be read, or compares two texts (duoBERT;
             see load_duo_scorer).
         MissingPackageError: The Python package that contains the model is not installed.
-        InputError: The session does not support the precision, or `threads` is below 1.
+        InputError: There is no such pooling or precision, the session does not support the
+            precision, or `threads` is below 1.
     """
-    checkpoint, open_session = open_model(model, pooling, precision, session)
+    pooling = parse_pooling(pooling) if isinstance(pooling, str) else pooling
+    checkpoint, open_session = open_model(model, pooling, parse_precision(precision), session)
     if is_per_token(checkpoint.head):
         return LateInteractionScorer(checkpoint, threads, open_session)
     if isinstance(checkpoint.head, Pooling):

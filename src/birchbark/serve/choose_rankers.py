@@ -9,7 +9,7 @@ from typing import Any
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
-from birchbark.pipeline.dense_engine import NO_VECTORS_REMEDY
+from birchbark.pipeline.dense_engine import ATTACH
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.searcher import Searcher
 from birchbark.serve.schemas import SearchRequest
@@ -37,7 +37,7 @@ def choose_rankers(
         nearest = request.by == "nearest"
         embedding = searcher.vectors_model if nearest else compare_embedding
         if embedding is None or not rankers:
-            remedy = NO_VECTORS_REMEDY if nearest else "birchbark serve --compare-embedding"
+            remedy = f"{ATTACH} INDEX" if nearest else "birchbark serve --compare-embedding"
             missing = "stored vectors" if nearest else "embedding model"
             raise InputError(f"this service has no {missing}", remedy=remedy)
         if "first_stage_weight" in given:
