@@ -218,3 +218,15 @@ def test_control_characters_of_documents_are_not_printed(here: Path) -> None:
         assert "birch" in out
         assert not set(out + messages) & set("\x1b\x07\x9b\x7f")
     assert "\x1b" not in birchbark("search", "no\x1bwhere", "birch", status=2)[1]
+
+
+def test_a_folder_stands_for_its_index(here: Path) -> None:
+    """The index beside a folder is searched; without one, the message says how to make it."""
+    (here / "notes").mkdir()
+    (here / "notes" / "boats.txt").write_text("A birch canoe.")
+    messages = birchbark("search", "notes", "canoe", "--first-stage-only", status=2)[1]
+    assert "birchbark index notes --to notes.index" in messages
+    birchbark("index", "notes", "--to", "notes.index")
+    for name in ("notes", "notes/", "notes.index"):
+        assert "boats.txt" in birchbark("search", name, "canoe", "--first-stage-only")[0]
+    assert "documents" in birchbark("index", "stats", "notes")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,23 @@ def replace_option(artifact: str) -> Decorator:
 json_option = option(
     "--json", "as_json", is_flag=True, help="Print JSON, for programs, instead of a table."
 )
-index_argument = click.argument("index", type=PATH)
+
+
+class _IndexPath(click.Path):
+    """The path of an index; of a folder that is none, the index of its files, FOLDER.index."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from birchbark.index.shards import is_index
+
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        beside = path.with_name(f"{path.name}.index") if path.name else path
+        return beside if path.is_dir() and is_index(beside) and not is_index(path) else path
+
+
+index_argument = click.argument("index", type=_IndexPath())
 format_option = option(
     "--format",
     "format_name",
