@@ -17,7 +17,7 @@ EMBEDDING_BASE: Final = "all-MiniLM-L6-v2"  # in a Python package of its own
 HUB_REVISION: Final = "main"
 DEVICE: Final = "cpu"
 PRECISION: Final[Literal["auto", "fp32", "int8"]] = "auto"
-# Computed in int8 by `auto`; `make bench-search` compares it. As the first scorer, an embedding is
+# Computed in int8 by `auto`; `make bench-search` compares it. As the main scorer, an embedding is
 # not, since stored vectors are float32.
 INT8_MODELS: Final = (MODEL, SMALL_MODEL)
 INT8_EMBEDDINGS: Final = (EMBEDDING,)

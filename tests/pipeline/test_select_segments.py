@@ -229,7 +229,7 @@ class Cased(WordScorer):
 
 
 def test_selection_by_token_embeddings(bert: Callable[..., Path]) -> None:
-    """Texts are encoded for the model that the embeddings come from, whatever the first scorer."""
+    """Texts are encoded for the model that the embeddings come from, whatever the main scorer."""
     store = Texts("iron stone engine\n\nbirch canoe\n\nthe bees dance")
     first = Ranking.of(["d0"], [1.0])
     plan = ReadingPlan(segments=1, embedded=1, select=Select.TOKENS)

@@ -22,9 +22,9 @@ UNREAD = Hit(DOCUMENT, 0.5, 0.2, 0.0, (), 0.3, scored=False, snippet=Snippet(SEG
 
 def test_hits_show_evidence_or_snippet(capsys: pytest.CaptureFixture[str]) -> None:
     """White space is one blank, the components of the score add up, and a file has no styles."""
-    show_hits([READ, UNREAD])
+    show_hits([READ, UNREAD], "cross-encoder")
     assert capsys.readouterr().out.splitlines() == [
-        " 1. canoe  0.900 = 0.200 first stage + 0.300 embedding + 0.400 evidence",
+        " 1. canoe  0.900 = 0.200 first stage + 0.300 embedding + 0.400 cross-encoder",
         "    Birch canoe",
         "    1.000 × 0.40  It rides the river.",
         " 2. canoe  0.500 = 0.200 first stage + 0.300 embedding; not read",

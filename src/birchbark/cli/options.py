@@ -213,8 +213,8 @@ _model_options = option_group(
     option(
         "--embedding",
         metavar="MODEL",
-        help="Second scorer, an embedding model, which scores all candidates and chooses what "
-        "--model reads; none for no second scorer. Fast if the index stores its vectors.  "
+        help="Embedding model that scores all candidates first and chooses what --model reads; "
+        "none to leave it out. Fast if the index stores its vectors.  "
         f"[default: {defaults.EMBEDDING}; none if --model is an embedding model or scores whole "
         "documents]",
     ),

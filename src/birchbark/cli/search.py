@@ -134,4 +134,4 @@ def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> Non
         for hit in answer.hits:
             click.echo(json.dumps(hit_fields(hit) | of_answer, ensure_ascii=False))
     else:
-        show_hits(answer.hits)
+        show_hits(answer.hits, rankers[-1].scorer.kind if rankers else "")

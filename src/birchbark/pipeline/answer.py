@@ -52,7 +52,7 @@ class Hit:
             are; without a ranker, the score of the first stage itself.
         evidence: Σ weight · score over the segments.
         segments: The segments with a weight above 0, largest contribution first.
-        embedding: The weighted evidence of the ranker's second scorer. Defaults to 0.
+        embedding: The weighted evidence by the ranker's embedding model. Defaults to 0.
         scored: False if the scorer read nothing of the document, because of the depth, the reading
             plan or the time; such a hit has no evidence. Defaults to True.
         compared: The document's score from pairwise comparisons. Compared documents rank above

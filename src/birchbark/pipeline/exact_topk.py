@@ -5,7 +5,7 @@ segments could have with scores in [0, 1]. Documents are read in descending orde
 until no other document can be among the `top` best. The result has the same documents, order and
 scores as if everything had been read that the ranker's reading plan asks for.
 
-With an embedding as second scorer, the embedding's evidence is computed for all candidates first
+With an embedding model, its evidence is computed for all candidates first
 and is part of their bounds.
 
 Without a deadline documents are read one after another. Under a deadline they are read in rounds:

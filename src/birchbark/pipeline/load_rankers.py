@@ -135,7 +135,7 @@ def _precision(options: StageOptions, *, fast: bool) -> Precision:
 
 
 def _embedding(options: StageOptions, scorer: Scorer) -> str | None:
-    """Return the second model: by default the bundled one, if `scorer` can be mixed with it."""
+    """Return the embedding model: by default the bundled one, if `scorer` can be mixed with it."""
     name = options.embedding
     if name is None:
         mixes = scorer.width == 1 and embedding_scorer(scorer) is None

@@ -30,7 +30,7 @@ class Ranker:
     a · first stage + (1 − a) · ((1 − e) · evidence + e · evidence by the embedding).
 
     Attributes:
-        scorer: The model, from `load_scorer`; it scores query–segment pairs.
+        scorer: The main scorer, from `load_scorer`; it scores query–segment pairs.
         segmenter: Splits documents into segments. Defaults to sentences; `Windows` is another.
         aggregation: How segment scores become evidence; unused if the scorer scores whole
             documents (PARADE). Defaults to `Top((1.0, 0.5, 0.25))`.
@@ -40,11 +40,11 @@ class Ranker:
         depth: Number of candidates to re-rank; the others keep their order below the re-ranked
             ones. Defaults to 100.
         limit: How much of each document is read. Defaults to all of it.
-        embedding: A second scorer, an embedding model, which scores all candidates before the
-            first scorer does. Defaults to None: no second scorer.
+        embedding: An embedding model, which scores all candidates before the main scorer reads
+            any. Defaults to None: no embedding model.
         embedding_weight: e, from 0 to 1; unused without `embedding`. Defaults to 0.5.
         precise: A scorer that scores the highest-weighted segments of the best documents again,
-            for use with a less precise first scorer (int8). Defaults to None: no rescoring.
+            for use with a less precise main scorer (int8). Defaults to None: no rescoring.
         rescore_depth: Number of best documents that `precise` scores again. Defaults to 20.
         plan: Which segments of which candidates are read. Defaults to `ReadingPlan()`: all of all.
             A plan that chooses segments requires a scorer of segments, and no `limit`.
@@ -96,7 +96,7 @@ class Ranker:
                     remedy="read all segments (read_segments, embed_segments), or set no limit",
                 )
         if self.precise and self.precise.encoding != self.scorer.encoding:
-            raise InputError("the precise scorer encodes texts differently from the first scorer")
+            raise InputError("the precise scorer encodes texts differently from the main scorer")
         fast, embedding = self.fast_embedding, self.embedding
         if fast and embedding and fast.encoding != embedding.encoding:
             raise InputError("fast_embedding encodes texts differently from the embedding")

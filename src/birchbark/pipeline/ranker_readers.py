@@ -63,7 +63,7 @@ class RankerReaders:
 
 
 def _token_embeddings(ranker: Ranker) -> TokenEmbeddings:
-    """Return the token embeddings of the embedding or, without one, of the main scorer."""
+    """Return the token embeddings of the embedding model or, without one, of the main scorer."""
     scorer: object = uncached(ranker.embedding or ranker.scorer)
     if not isinstance(scorer, BertScorer):
         raise InputError(

@@ -139,14 +139,14 @@ def _p(p: float | None) -> str:
     return "< .0001" if p < 0.0001 else f"= {p:.4f}"
 
 
-def show_hits(hits: Sequence[Hit]) -> None:
+def show_hits(hits: Sequence[Hit], model: str = "evidence") -> None:
     """Print each hit with the components of its score, and its evidence or its snippet.
 
-    Terms of the query are bold in a terminal.
+    Terms of the query are bold in a terminal. model: what the component of the scorer is called.
     """
     out = console()
     for rank, hit in enumerate(hits, 1):
-        out.print(_heading(rank, hit))
+        out.print(_heading(rank, hit, model))
         if hit.document.title:
             out.print(Text(f"    {_line(hit.document.title)}"), no_wrap=True, overflow="ellipsis")
         contents = hit.document.contents
@@ -162,7 +162,7 @@ def show_hits(hits: Sequence[Hit]) -> None:
             out.print(Text("    ") + text, no_wrap=True, overflow="ellipsis")
 
 
-def _heading(rank: int, hit: Hit) -> Text:
+def _heading(rank: int, hit: Hit, model: str) -> Text:
     """Return the rank, id and score of a hit, with the components of the score."""
     heading = Text(f"{rank:>2}. ", style="bold")
     heading.append(_line(hit.document.doc_id), style="bold cyan")
@@ -171,7 +171,7 @@ def _heading(rank: int, hit: Hit) -> Text:
         parts = {
             "first stage": hit.first_stage,
             "embedding": hit.embedding,
-            "evidence": hit.evidence,
+            model: hit.evidence,
         }
         shown = [f"{value:.3f} {name}" for name, value in parts.items() if value]
         heading.append(f" = {' + '.join(shown)}", "dim")
