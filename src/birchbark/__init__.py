@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from birchbark.index.index import Index
     from birchbark.index.sharded_writer import open_writer
     from birchbark.index.writer import IndexWriter
-    from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats, Snippet
+    from birchbark.pipeline.answers.answer import Answer, Evidence, Hit, SearchStats, Snippet
     from birchbark.pipeline.compare_hits import Duo
     from birchbark.pipeline.dense_engine import DenseEngine
     from birchbark.pipeline.load_rankers import load_ranker
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline.pair_scorer import PairScorer
     from birchbark.pipeline.rank_texts import RankedText, highlight, rank
     from birchbark.pipeline.ranker import Ranker
-    from birchbark.pipeline.reading_plan import ReadingPlan, Select
+    from birchbark.pipeline.reading.plan import ReadingPlan, Select
     from birchbark.pipeline.rerank import rerank
     from birchbark.pipeline.search import search
     from birchbark.pipeline.searcher import Searcher
@@ -74,11 +74,11 @@ _HOME = {
     "Index": "index.index",
     "open_writer": "index.sharded_writer",
     "IndexWriter": "index.writer",
-    "Answer": "pipeline.answer",
-    "Evidence": "pipeline.answer",
-    "Hit": "pipeline.answer",
-    "SearchStats": "pipeline.answer",
-    "Snippet": "pipeline.answer",
+    "Answer": "pipeline.answers.answer",
+    "Evidence": "pipeline.answers.answer",
+    "Hit": "pipeline.answers.answer",
+    "SearchStats": "pipeline.answers.answer",
+    "Snippet": "pipeline.answers.answer",
     "BY_TERMS": "pipeline.vector_match",
     "CandidateScores": "pipeline.vector_match",
     "DenseEngine": "pipeline.dense_engine",
@@ -91,8 +91,8 @@ _HOME = {
     "load_ranker": "pipeline.load_rankers",
     "rank": "pipeline.rank_texts",
     "Ranker": "pipeline.ranker",
-    "ReadingPlan": "pipeline.reading_plan",
-    "Select": "pipeline.reading_plan",
+    "ReadingPlan": "pipeline.reading.plan",
+    "Select": "pipeline.reading.plan",
     "rerank": "pipeline.rerank",
     "search": "pipeline.search",
     "Searcher": "pipeline.searcher",

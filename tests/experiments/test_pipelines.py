@@ -18,12 +18,12 @@ from birchbark.collection.runs import read_run, write_run
 from birchbark.errors import CheckpointError, InputError
 from birchbark.evaluate.folds import make_folds
 from birchbark.evaluate.measures import measure
-from birchbark.experiments import pipelines
-from birchbark.experiments.pipelines import READ_EVERYTHING, PipelineExperiment
+from birchbark.experiments.pipelines.experiment import READ_EVERYTHING, PipelineExperiment
+from birchbark.experiments.pipelines.experiment import experiment as pipelines
 from birchbark.experiments.recipe_file import read_recipe
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
-from birchbark.pipeline.answer import SearchStats
+from birchbark.pipeline.answers.answer import SearchStats
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.rerank import rerank

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from birchbark.pipeline.document_reader import DocumentReader
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading.document_reader import DocumentReader
 from birchbark.records import Document, Float32s, Ids
 from conftest import WordScorer
 

@@ -19,13 +19,13 @@ from birchbark.combine.pairwise import Pairwise, parse_pairwise
 from birchbark.device.torch_session import TorchSession
 from birchbark.errors import CheckpointError, InputError
 from birchbark.index.build_index import Schema, build_index
-from birchbark.pipeline.answer import Hit, SearchStats
+from birchbark.pipeline.answers.answer import Hit, SearchStats
 from birchbark.pipeline.compare_hits import ComparedHits, Duo, compare_hits
-from birchbark.pipeline.deadline import FIRST_TOKENS, Deadline
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.ranker_readers import RankerReaders
+from birchbark.pipeline.reading.deadline import FIRST_TOKENS, Deadline
+from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.run_stages import _by_comparison, run_stages
 from birchbark.pipeline.search import search

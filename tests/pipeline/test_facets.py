@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from birchbark.index.build_index import build_index
-from birchbark.pipeline.example_queries import example_queries
-from birchbark.pipeline.facets import Facet, count_facets
+from birchbark.pipeline.answers.example_queries import example_queries
+from birchbark.pipeline.answers.facets import Facet, count_facets
 from birchbark.records import Document
 
 FILES = [

@@ -19,13 +19,13 @@ from birchbark.collection.intake import Intake
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
-from birchbark.pipeline.folder_index import (
+from birchbark.pipeline.upkeep.folder_index import (
     SyncedFolder,
     build_folder_index,
     folder_has_changed,
     sync_folder,
 )
-from birchbark.pipeline.update_index import AddedDocuments, add_documents
+from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
 from birchbark.records import Document
 
 NAMES = ["a.txt", "b.md", "c d.txt", "c%20d.txt", "e/f.html", "e/g.txt", "h.zip", "i", ".j.txt"]

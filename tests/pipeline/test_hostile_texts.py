@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
-from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.document_reader import DocumentReader
-from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.ranker_readers import RankerReaders
-from birchbark.pipeline.reading_plan import ReadingPlan, Select
+from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.pipeline.reading.document_reader import DocumentReader
+from birchbark.pipeline.reading.exact_topk import TopKScoring
+from birchbark.pipeline.reading.plan import ReadingPlan, Select
+from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.records import Document, Query, Ranking, Run

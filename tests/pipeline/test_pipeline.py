@@ -14,10 +14,10 @@ from birchbark.combine.aggregate import Max, Top
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
 from birchbark.index.index import Index
-from birchbark.pipeline.answer import Hit
-from birchbark.pipeline.exact_topk import TopKScoring
+from birchbark.pipeline.answers.answer import Hit
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.ranker_readers import RankerReaders
+from birchbark.pipeline.reading.exact_topk import TopKScoring
+from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.records import Query, Ranking, Run

@@ -17,18 +17,18 @@ from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.exact_topk import TopKScoring
-from birchbark.pipeline.precompute import (
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.pipeline.reading.exact_topk import TopKScoring
+from birchbark.pipeline.reading.ranker_readers import RankerReaders
+from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.search import search
+from birchbark.pipeline.upkeep.precompute import (
     load_precomputations,
     precompute_tokens,
     precompute_vectors,
 )
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.ranker_readers import RankerReaders
-from birchbark.pipeline.rerank import rerank
-from birchbark.pipeline.search import search
-from birchbark.pipeline.update_index import complete_attachments
+from birchbark.pipeline.upkeep.update_index import complete_attachments
 from birchbark.records import Document, Query, Run, Segment
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import rank_queries

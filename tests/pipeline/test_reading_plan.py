@@ -25,16 +25,16 @@ from birchbark.pipeline import (
     select_segments,
     split_for_query,
 )
-from birchbark.pipeline.answer import Hit
+from birchbark.pipeline.answers.answer import Hit
 from birchbark.pipeline.compare_hits import Duo
-from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.exact_topk import TopKScoring
-from birchbark.pipeline.precompute import precompute_vectors
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.ranker_readers import RankerReaders
-from birchbark.pipeline.reading_plan import ReadingPlan
+from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.pipeline.reading.exact_topk import TopKScoring
+from birchbark.pipeline.reading.plan import ReadingPlan
+from birchbark.pipeline.reading.ranker_readers import RankerReaders
+from birchbark.pipeline.reading.score_documents import score_documents
 from birchbark.pipeline.run_stages import run_stages
-from birchbark.pipeline.score_documents import score_documents
+from birchbark.pipeline.upkeep.precompute import precompute_vectors
 from birchbark.records import Document, Float32s, Ids, Ranking
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.duo import load_duo_scorer

@@ -21,15 +21,15 @@ from birchbark.index.attachment_schema import AttachmentSchema, RowForm
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline import update_index
-from birchbark.pipeline.answer import Answer
-from birchbark.pipeline.precompute import VECTORS, precompute_vectors
+from birchbark.pipeline.answers.answer import Answer
 from birchbark.pipeline.rank_texts import _load_default_ranker, rank
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading_plan import ReadingPlan
+from birchbark.pipeline.reading.plan import ReadingPlan
+from birchbark.pipeline.reading.term_overlap import KnownTokens
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.term_overlap import KnownTokens
+from birchbark.pipeline.upkeep import update_index
+from birchbark.pipeline.upkeep.precompute import VECTORS, precompute_vectors
 from birchbark.pipeline.vector_match import BY_TERMS, CandidateScores, VectorMatch
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine

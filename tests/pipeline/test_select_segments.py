@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.errors import InputError
-from birchbark.pipeline import split_for_query
-from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.document_reader import DocumentReader
-from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.ranker_readers import RankerReaders
-from birchbark.pipeline.reading_plan import ReadingPlan, Select
-from birchbark.pipeline.score_segments import SegmentScoring
-from birchbark.pipeline.select_segments import SegmentChoice, SelectedSegments
-from birchbark.pipeline.term_overlap import TermIndex
+from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.pipeline.reading.document_reader import DocumentReader
+from birchbark.pipeline.reading.document_reading import split_for_query
+from birchbark.pipeline.reading.exact_topk import TopKScoring
+from birchbark.pipeline.reading.plan import ReadingPlan, Select
+from birchbark.pipeline.reading.ranker_readers import RankerReaders
+from birchbark.pipeline.reading.score_segments import SegmentScoring
+from birchbark.pipeline.reading.select_segments import SegmentChoice, SelectedSegments
+from birchbark.pipeline.reading.term_overlap import TermIndex
 from birchbark.records import Document, Ranking, Segment
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.paragraphs import paragraphs

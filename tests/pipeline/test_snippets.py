@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import birchbark.pipeline.snippets as snippets_module
+import birchbark.pipeline.answers.snippets as snippets_module
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
-from birchbark.pipeline.answer import Answer, Evidence, Hit, Snippet
-from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.answers.answer import Answer, Evidence, Hit, Snippet
+from birchbark.pipeline.answers.snippets import ALWAYS_SEARCHED, MARKED_SEGMENTS, STRETCH, Snippets
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading_plan import ReadingPlan
+from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.pipeline.reading.plan import ReadingPlan
+from birchbark.pipeline.reading.term_overlap import TermIndex
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.snippets import ALWAYS_SEARCHED, MARKED_SEGMENTS, STRETCH, Snippets
-from birchbark.pipeline.term_overlap import TermIndex
 from birchbark.records import Document, Segment
 from birchbark.retrieve.engine import IndexEngine
 from conftest import WordScorer

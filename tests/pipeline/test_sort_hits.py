@@ -12,8 +12,8 @@ from served import Client, client, index_directory  # noqa: F401  (fixtures)
 from birchbark.cli import group
 from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
-from birchbark.pipeline.answer import Answer, Hit, SearchStats
-from birchbark.pipeline.sort_hits import sorted_by_field
+from birchbark.pipeline.answers.answer import Answer, Hit, SearchStats
+from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.records import Document
 
 VALUES = ["9", "10", "", "b", "9", "a", "-1.5"]

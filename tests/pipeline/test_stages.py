@@ -18,7 +18,7 @@ from birchbark.combine.aggregate import Max, Mean, Top
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
-from birchbark.pipeline.answer import Answer
+from birchbark.pipeline.answers.answer import Answer
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search

@@ -12,15 +12,15 @@ from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.answer import Answer
+from birchbark.pipeline.answers.answer import Answer
 from birchbark.pipeline.dense_engine import DenseEngine, open_engine
-from birchbark.pipeline.precompute import VECTORS, Precomputation, precompute_vectors
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.update_index import add_documents, attach
+from birchbark.pipeline.upkeep.precompute import VECTORS, Precomputation, precompute_vectors
+from birchbark.pipeline.upkeep.update_index import add_documents, attach
+from birchbark.pipeline.upkeep.vector_sets import vector_sets
 from birchbark.pipeline.vector_match import CandidateScores, VectorMatch
-from birchbark.pipeline.vector_sets import vector_sets
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage

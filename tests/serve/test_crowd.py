@@ -15,7 +15,7 @@ import pytest
 from served import client, index_directory
 from starlette.exceptions import HTTPException
 
-from birchbark.pipeline.answer import Answer, SearchStats
+from birchbark.pipeline.answers.answer import Answer, SearchStats
 from birchbark.pipeline.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids
 from birchbark.serve.admission import AdmissionControl, BusyError

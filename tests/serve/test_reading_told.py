@@ -15,11 +15,11 @@ from served import client, index_directory
 
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.answer import Answer, Evidence, Hit, SearchStats
-from birchbark.pipeline.precompute import precompute_vectors
+from birchbark.pipeline.answers.answer import Answer, Evidence, Hit, SearchStats
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading_plan import ReadingPlan
+from birchbark.pipeline.reading.plan import ReadingPlan
 from birchbark.pipeline.search import search
+from birchbark.pipeline.upkeep.precompute import precompute_vectors
 from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.load_scorer import load_scorer

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from birchbark.errors import ArtifactError, InputError
-from birchbark.pipeline.update_index import AddedDocuments
+from birchbark.pipeline.upkeep.update_index import AddedDocuments
 from birchbark.records import Document
 from birchbark.serve import write_queue
 from birchbark.serve.admission import BusyError

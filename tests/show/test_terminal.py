@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.pipeline.answer import Evidence, Hit, Snippet
+from birchbark.pipeline.answers.answer import Evidence, Hit, Snippet
 from birchbark.records import Document, Segment
 from birchbark.show import terminal
 from birchbark.show.terminal import _passage, show_hits

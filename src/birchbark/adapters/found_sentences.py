@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from birchbark.pipeline.hit_fields import sentence_fields
+from birchbark.pipeline.answers.hit_fields import sentence_fields
 from birchbark.pipeline.rank_texts import highlight
 from birchbark.pipeline.ranker import Ranker
 from birchbark.score.scorer import Scorer

@@ -13,10 +13,10 @@ from pydantic import BaseModel, Field
 
 from birchbark._version import __version__
 from birchbark.errors import BirchbarkError, InputError
-from birchbark.pipeline.answer import Evidence, Hit
-from birchbark.pipeline.hit_fields import sentence_fields
+from birchbark.pipeline.answers.answer import Evidence, Hit
+from birchbark.pipeline.answers.hit_fields import sentence_fields
+from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.sort_hits import sorted_by_field
 from birchbark.records import Document
 from birchbark.retrieve.filters import filter_of
 from birchbark.show.many import many

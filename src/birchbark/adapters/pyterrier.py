@@ -19,8 +19,8 @@ import pyterrier as pt
 from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
-from birchbark.pipeline.answer import Evidence
-from birchbark.pipeline.hit_fields import sentence_fields
+from birchbark.pipeline.answers.answer import Evidence
+from birchbark.pipeline.answers.hit_fields import sentence_fields
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker

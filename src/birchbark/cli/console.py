@@ -18,7 +18,7 @@ from birchbark.show.printable import printable
 if TYPE_CHECKING:
     from birchbark.collection.intake import Intake
     from birchbark.index.index import Index
-    from birchbark.pipeline.answer import SearchStats
+    from birchbark.pipeline.answers.answer import SearchStats
     from birchbark.pipeline.ranker import Ranker
 
 T = TypeVar("T")
@@ -168,8 +168,8 @@ def _reading(stats: SearchStats, rankers: Sequence[Ranker]) -> str:
 
 def _all_have_vectors(index: Index) -> bool:
     """Whether all documents have vectors of some set, so that any candidate has."""
-    from birchbark.pipeline.update_index import documents_without_vectors
-    from birchbark.pipeline.vector_sets import vector_sets
+    from birchbark.pipeline.upkeep.update_index import documents_without_vectors
+    from birchbark.pipeline.upkeep.vector_sets import vector_sets
 
     sets = vector_sets(index.attachments)
     return any(not any(documents_without_vectors(index, name)) for name in sets)

@@ -16,7 +16,7 @@ from birchbark.show.many import many
 
 if TYPE_CHECKING:
     from birchbark.index.index import Index
-    from birchbark.pipeline.precompute import Precomputation
+    from birchbark.pipeline.upkeep.precompute import Precomputation
 
 
 def _check_model(
@@ -66,7 +66,7 @@ def make_precomputations(
 ) -> list[Precomputation]:
     """Return the precomputations that the options request, with their models loaded."""
     from birchbark.checkpoint.locate import absolute_model_name
-    from birchbark.pipeline.precompute import precompute_tokens, precompute_vectors
+    from birchbark.pipeline.upkeep.precompute import precompute_tokens, precompute_vectors
     from birchbark.score.load_scorer import load_scorer
     from birchbark.segment.by_name import parse_segmenter
 
@@ -83,9 +83,9 @@ def make_precomputations(
 def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) -> None:
     """Compute and store attachments for all documents of `index`, and build its vector graphs."""
     from birchbark.index.sharded_writer import open_writer
-    from birchbark.pipeline.precompute import is_vectors
-    from birchbark.pipeline.update_index import attach, build_missing_graphs
-    from birchbark.pipeline.vector_sets import vector_sets
+    from birchbark.pipeline.upkeep.precompute import is_vectors
+    from birchbark.pipeline.upkeep.update_index import attach, build_missing_graphs
+    from birchbark.pipeline.upkeep.vector_sets import vector_sets
 
     names = " and ".join(precomputation.name for precomputation in precomputations)
     with open_writer(index) as writer:
@@ -121,9 +121,9 @@ def report_vectors(index: Path) -> None:
 
 def report_missing_vectors(index: Index) -> None:
     """Print how many documents lack vectors, and how many will have none, if any has vectors."""
-    from birchbark.pipeline.split_for_query import WHOLE_DOCUMENT
-    from birchbark.pipeline.update_index import documents_without_vectors
-    from birchbark.pipeline.vector_sets import vector_sets
+    from birchbark.pipeline.reading.split_for_query import WHOLE_DOCUMENT
+    from birchbark.pipeline.upkeep.update_index import documents_without_vectors
+    from birchbark.pipeline.upkeep.vector_sets import vector_sets
 
     for name in vector_sets(index.attachments):
         missing, left_out = documents_without_vectors(index, name)
@@ -143,8 +143,8 @@ def report_missing_vectors(index: Index) -> None:
 
 def report_missing_graphs(index: Index) -> None:
     """Print a note if vectors are searched exhaustively because faiss is not installed."""
-    from birchbark.pipeline.update_index import vectors_without_graph
-    from birchbark.pipeline.vector_sets import vector_sets
+    from birchbark.pipeline.upkeep.update_index import vectors_without_graph
+    from birchbark.pipeline.upkeep.vector_sets import vector_sets
 
     sets = vector_sets(index.attachments)
     if vectors := sum(vectors_without_graph(index, name) for name in sets):

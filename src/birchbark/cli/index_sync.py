@@ -93,7 +93,7 @@ def build_from(
     from birchbark.collection.files.folder import KEYWORDS
     from birchbark.collection.files.folder_state import FolderSource
     from birchbark.index.build_index import Schema, build_index
-    from birchbark.pipeline.folder_index import build_folder_index
+    from birchbark.pipeline.upkeep.folder_index import build_folder_index
 
     schema = schema or Schema()
 
@@ -151,8 +151,8 @@ def _report_language(index: Index) -> None:
 
 def sync_and_report(index: Path, folder: Path | None = None) -> None:
     """Bring an index up to date, and report what has changed. folder: see `sync_folder`."""
-    from birchbark.pipeline.folder_index import folder_state, sync_folder
-    from birchbark.pipeline.update_index import AddedDocuments, add_documents
+    from birchbark.pipeline.upkeep.folder_index import folder_state, sync_folder
+    from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
     from birchbark.records import Document
     from birchbark.score.load_scorer import load_scorer
 

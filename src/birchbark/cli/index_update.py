@@ -36,7 +36,7 @@ def add(
     """Add the documents of COLLECTION to INDEX; documents with the same id are replaced."""
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake
-    from birchbark.pipeline.update_index import AddedDocuments, add_documents
+    from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
     from birchbark.score.load_scorer import load_scorer
 
     intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY)
@@ -89,7 +89,7 @@ def merge(index: Path) -> None:
     """
     from birchbark.index.index import Index
     from birchbark.index.sharded_writer import open_writer
-    from birchbark.pipeline.update_index import build_missing_graphs
+    from birchbark.pipeline.upkeep.update_index import build_missing_graphs
 
     with open_writer(index) as writer:
         writer.merge()

@@ -34,7 +34,7 @@ from birchbark.errors import InputError
 from birchbark.show.many import many
 
 if TYPE_CHECKING:
-    from birchbark.pipeline.answer import SearchStats
+    from birchbark.pipeline.answers.answer import SearchStats
     from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.rerank import RerankedQuery
 
@@ -98,7 +98,7 @@ def command(
     from birchbark.collection.runs import read_run, write_run
     from birchbark.device.torch_session import name_of_device
     from birchbark.index.index import Index
-    from birchbark.pipeline.answer import SearchStats
+    from birchbark.pipeline.answers.answer import SearchStats
     from birchbark.pipeline.rerank import check_queries, rerank
     from birchbark.records import Run
 
@@ -165,7 +165,7 @@ def _model_names(rankers: Sequence[Ranker]) -> list[str]:
 
 def _evidence_lines(query: RerankedQuery) -> Iterator[str]:
     """Yield a line of JSON for each document that was read; `scores` are those of its segments."""
-    from birchbark.pipeline.hit_fields import hit_fields
+    from birchbark.pipeline.answers.hit_fields import hit_fields
 
     for hit in query.hits():
         if not hit.scored:
@@ -178,7 +178,7 @@ def _evidence_lines(query: RerankedQuery) -> Iterator[str]:
 def _write_report(path: Path, stats_of_query: Mapping[str, SearchStats]) -> None:
     """Write a TSV file with one row of statistics per query."""
     from birchbark.artifact import new_file
-    from birchbark.pipeline.answer import SearchStats
+    from birchbark.pipeline.answers.answer import SearchStats
 
     names = [field.name for field in fields(SearchStats)]
     with new_file(path) as out:

@@ -33,7 +33,7 @@ from birchbark.cli.options import (
 from birchbark.option_rules import FIRST_STAGE_OPTIONS
 
 if TYPE_CHECKING:
-    from birchbark.pipeline.answer import Answer
+    from birchbark.pipeline.answers.answer import Answer
     from birchbark.pipeline.ranker import Ranker
 
 
@@ -76,11 +76,11 @@ def command(
     """Search INDEX for TEXT: first with BM25, then with BERT on the segments of the candidates."""
     started = time.perf_counter()
     from birchbark.index.index import Index
-    from birchbark.pipeline.deadline import NO_TIME
+    from birchbark.pipeline.answers.search_notes import search_notes
+    from birchbark.pipeline.answers.sort_hits import sorted_by_field
     from birchbark.pipeline.dense_engine import DenseEngine, open_engine
+    from birchbark.pipeline.reading.deadline import NO_TIME
     from birchbark.pipeline.search import search, warm_up
-    from birchbark.pipeline.search_notes import search_notes
-    from birchbark.pipeline.sort_hits import sorted_by_field
 
     check_given_options()
     text = " ".join(words)  # quotation marks around a query are not needed
@@ -125,8 +125,8 @@ def command(
 
 
 def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> None:
-    from birchbark.pipeline.hit_fields import hit_fields
-    from birchbark.pipeline.reading_summary import reading_summary
+    from birchbark.pipeline.answers.hit_fields import hit_fields
+    from birchbark.pipeline.answers.reading_summary import reading_summary
     from birchbark.show.terminal import show_hits
 
     if as_json:

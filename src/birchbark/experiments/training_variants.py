@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from birchbark.errors import InputError
-from birchbark.experiments.evidence import EvidenceExperiment
-from birchbark.experiments.evidence_settings import EvidenceSettings
+from birchbark.experiments.evidence.experiment import EvidenceExperiment
+from birchbark.experiments.evidence.settings import EvidenceSettings
 from birchbark.section import Section
 from birchbark.study.models import Models
 from birchbark.study.training_chains import read_models

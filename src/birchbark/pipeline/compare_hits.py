@@ -15,9 +15,9 @@ import numpy as np
 from birchbark import defaults
 from birchbark.combine.pairwise import Pairwise
 from birchbark.errors import InputError, require_at_least
-from birchbark.pipeline.answer import Hit, SearchStats
-from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.score_segments import SPECIAL_TOKENS, score_before
+from birchbark.pipeline.answers.answer import Hit, SearchStats
+from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.pipeline.reading.score_segments import SPECIAL_TOKENS, score_before
 from birchbark.records import best_first
 from birchbark.score.duo import DuoScorer
 from birchbark.score.scorer import Scorer

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from birchbark.errors import InputError, require_at_least
-from birchbark.pipeline.answer import Hit, SearchStats
+from birchbark.pipeline.answers.answer import Hit, SearchStats
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.ranker_readers import RankerReaders
+from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.run_stages import StageResult, check_query_lengths, run_stages
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.engine import DocumentStore

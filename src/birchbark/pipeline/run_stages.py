@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from birchbark.pipeline.answer import Hit, SearchStats
+from birchbark.pipeline.answers.answer import Hit, SearchStats
 from birchbark.pipeline.compare_hits import ComparedHits, compare_hits
-from birchbark.pipeline.deadline import Deadline
-from birchbark.pipeline.exact_topk import TopKScoring
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.ranker_readers import RankerReaders
+from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.pipeline.reading.exact_topk import TopKScoring
+from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.records import Ranking
 from birchbark.score.scorer import cut_query
 

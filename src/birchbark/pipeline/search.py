@@ -7,13 +7,13 @@ from functools import partial
 
 from birchbark import defaults
 from birchbark.errors import InputError, require_at_least
-from birchbark.pipeline.answer import Answer, Hit, SearchStats
-from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.answers.answer import Answer, Hit, SearchStats
+from birchbark.pipeline.answers.snippets import Snippets
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.ranker_readers import RankerReaders
+from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.pipeline.reading.ranker_readers import RankerReaders
+from birchbark.pipeline.reading.term_overlap import TermIndex
 from birchbark.pipeline.run_stages import StageResult, check_query_lengths, run_stages
-from birchbark.pipeline.snippets import Snippets
-from birchbark.pipeline.term_overlap import TermIndex
 from birchbark.records import Document, Ranking
 from birchbark.retrieve.engine import Engine
 from birchbark.segment.sentences import sentence_spans

@@ -15,22 +15,22 @@ from birchbark.errors import DeadlineError, InputError
 from birchbark.index.index import Index
 from birchbark.index.sharded_writer import open_writer
 from birchbark.index.shards import is_index
-from birchbark.pipeline.answer import Answer, Hit, SearchStats
-from birchbark.pipeline.deadline import Deadline
+from birchbark.pipeline.answers.answer import Answer, Hit, SearchStats
+from birchbark.pipeline.answers.facets import Facet, count_facets
+from birchbark.pipeline.answers.search_notes import search_notes
 from birchbark.pipeline.dense_engine import set_for
-from birchbark.pipeline.facets import Facet, count_facets
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading_plan import ReadingPlan
-from birchbark.pipeline.score_documents import score_documents
+from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.pipeline.reading.plan import ReadingPlan
+from birchbark.pipeline.reading.score_documents import score_documents
 from birchbark.pipeline.search import OnProgress, deadline_for, search_with_readers, warm_up
-from birchbark.pipeline.search_notes import search_notes
 from birchbark.pipeline.snapshot import LastSnapshot, SearchSettings
 from birchbark.pipeline.stage_options import StageOptions
-from birchbark.pipeline.update_index import AddedDocuments, add_documents
+from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
+from birchbark.pipeline.upkeep.vector_sets import vector_sets
 from birchbark.pipeline.vector_match import VectorMatch
-from birchbark.pipeline.vector_sets import vector_sets
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.retrieve.spelling import correct_query

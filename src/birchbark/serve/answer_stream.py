@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from birchbark.pipeline.answer import Answer
+from birchbark.pipeline.answers.answer import Answer
+from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import OnProgress
-from birchbark.pipeline.sort_hits import sorted_by_field
 from birchbark.serve.schemas import SearchResponse, Timings
 from birchbark.serve.serialize import serialize_answer
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from birchbark.pipeline.folder_index import (
+from birchbark.pipeline.upkeep.folder_index import (
     Change,
     folder_has_changed,
     folder_state,

@@ -8,7 +8,7 @@ from uuid import uuid4
 from fastapi import APIRouter, Request
 
 from birchbark.errors import InputError
-from birchbark.pipeline.hit_fields import sentence_fields
+from birchbark.pipeline.answers.hit_fields import sentence_fields
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.schemas import RerankRequest, TeiRequest
 from birchbark.serve.service import Reranked, Service

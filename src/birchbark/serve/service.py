@@ -14,13 +14,13 @@ from typing import Any, Literal, TypeVar
 
 from birchbark.checkpoint.heads import Classifier
 from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
-from birchbark.pipeline.answer import Answer, Evidence
-from birchbark.pipeline.deadline import NO_TIME
+from birchbark.pipeline.answers.answer import Answer, Evidence
 from birchbark.pipeline.rank_texts import RankedText, check_highlights, highlight, rank
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading.deadline import NO_TIME
 from birchbark.pipeline.search import OnProgress
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.update_index import AddedDocuments
+from birchbark.pipeline.upkeep.update_index import AddedDocuments
 from birchbark.records import Document
 from birchbark.score.attention import AttentionReader
 from birchbark.score.bert_scorer import BertScorer

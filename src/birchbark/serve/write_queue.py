@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 
 from birchbark.errors import InputError
-from birchbark.pipeline.folder_index import Change
+from birchbark.pipeline.upkeep.folder_index import Change
 from birchbark.records import Document
 from birchbark.serve.admission import BusyError
 from birchbark.serve.schemas import WriteResponse

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from birchbark.evaluate.measures import Results
     from birchbark.evaluate.significance import Difference
     from birchbark.evaluate.tune import Tuning
-    from birchbark.pipeline.answer import Evidence, Hit
+    from birchbark.pipeline.answers.answer import Evidence, Hit
     from birchbark.show.table import Group
     from birchbark.show.table import Table as StudyTable
 

@@ -1,0 +1,1 @@
+"""Which layer, pooling and field makes the best bi-encoder? The kind `bi-encoder`."""

@@ -1,0 +1,1 @@
+"""Which fields, weights and match rank best? The kind `fields`."""

@@ -1,0 +1,1 @@
+"""How effective are pipelines, and what do they cost? The kind `pipelines`."""

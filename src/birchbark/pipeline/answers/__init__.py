@@ -1,0 +1,1 @@
+"""What does a search return, and what do people see of it? Hits, snippets, facets, notes."""

@@ -1,0 +1,71 @@
+"""What does a person need to know about a search that finds nothing, or nothing with its words?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from birchbark.index.index import Index
+from birchbark.pipeline.answers.facets import MAX_VALUES
+from birchbark.pipeline.upkeep.vector_sets import vector_sets
+from birchbark.retrieve.filters import Filter, filter_of
+from birchbark.retrieve.spelling import correct_query
+from birchbark.retrieve.vector_search import filter_masks
+
+NO_VECTORS = (
+    "only documents with these words can be found, since the index has no vectors "
+    "(birchbark index attach)"
+)
+
+
+def search_notes(
+    index: Index, query: str, filters: Mapping[str, str], *, found: bool, by_terms: bool
+) -> list[str]:
+    """Return messages, in the order in which they should be read; none for most searches.
+
+    filters: those of the search. found: whether it has hits. by_terms: whether the first stage
+    finds any document by the query's terms.
+    """
+    notes = []
+    if not index.analyzer.terms(query):
+        notes.append("the query has no terms: it holds only punctuation, stop words or the like")
+    unmet = [] if found else _unmet_filters(index, filters)
+    if unmet:
+        return [*notes, *unmet]
+    if found and by_terms:
+        return notes
+    notes.append(_no_matches(index, query, found))
+    if not (found or vector_sets(index.attachments)):
+        notes.append(NO_VECTORS)
+    return notes
+
+
+def _unmet_filters(index: Index, filters: Mapping[str, str]) -> list[str]:
+    """Return a message for each filter that no document meets; it lists the values that exist."""
+    messages = []
+    for name, text in filters.items():
+        if any(mask.any() for mask in filter_masks(index, {name: text})):
+            continue
+        values: set[str] = set()
+        for part in index.parts:
+            field = part.fields[index.filter_number(name)]
+            values |= field.document_frequencies(field.terms()).keys()  # of live documents
+        listed = sorted(values)
+        more = ", …" if len(listed) > MAX_VALUES else ""
+        message = f"no document has {name}={text}; there are: "
+        message += ", ".join(listed[:MAX_VALUES]) + more
+        wanted = Filter.parse(text)
+        plain = [value for value in wanted.values if filter_of(value) == value]
+        begun = [v for v in plain if any(value.startswith(v) for value in listed)]
+        if begun and not wanted.negated:
+            message += f"; for all that begin with it: {name}={begun[0]}*"
+        messages.append(message)
+    return messages
+
+
+def _no_matches(index: Index, query: str, found: bool) -> str:
+    """Return what to say if no document has any of the query's words."""
+    words = "no document has these words; these are nearest in meaning"
+    correction = correct_query(index, query)
+    return (words if found else "no document matches") + (
+        f"; did you mean: {correction}" if correction else ""
+    )

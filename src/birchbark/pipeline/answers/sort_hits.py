@@ -1,0 +1,39 @@
+"""In which order are hits shown, if not the best first?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from birchbark.errors import InputError
+from birchbark.index.part import as_number
+from birchbark.pipeline.answers.answer import Answer, Hit
+
+
+def sorted_by_field(answer: Answer, order: str) -> Answer:
+    """Return the answer with the same hits, in the order of a field of their documents.
+
+    Numbers are compared as numbers and precede everything else, which is compared as text. Hits
+    without a value come last; those with equal values stay as they are ranked.
+
+    Args:
+        answer: What a search returned.
+        order: The name of the field, with - in front of it for descending order: `-modified` for
+            the newest first. InputError for an empty name.
+    """
+    name = order.removeprefix("-")
+    if not name:
+        raise InputError("no field to sort by", wanted="FIELD or -FIELD", found=repr(order))
+
+    def value(hit: Hit) -> str:
+        return hit.document.fields.get(name, "")
+
+    def key(hit: Hit) -> tuple[bool, float, str]:
+        number = as_number(value(hit))
+        is_text = math.isnan(number)
+        return is_text, 0.0 if is_text else number, value(hit)
+
+    with_value = [hit for hit in answer.hits if value(hit)]
+    without = [hit for hit in answer.hits if not value(hit)]
+    hits = (*sorted(with_value, key=key, reverse=order.startswith("-")), *without)
+    return replace(answer, hits=hits)

@@ -1,0 +1,1 @@
+"""What is read of a query's candidates, and what are their scores? The plan and its execution."""

@@ -1,0 +1,194 @@
+"""How do documents become the token ids that a scorer reads, split to its token budget?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.pipeline.reading.read_precomputed import PrecomputedSegments
+from birchbark.pipeline.reading.split_for_query import (
+    SplitForQuery,
+    SplitStretches,
+    split_for_query,
+)
+from birchbark.pipeline.reading.term_overlap import TermOverlap
+from birchbark.recently_used import RecentlyUsed
+from birchbark.records import Document, Float32s, Ids, Segment
+from birchbark.retrieve.engine import DocumentStore
+from birchbark.score.scorer import Scorer
+from birchbark.segment.by_name import Segmenter
+from birchbark.segment.split_long import Encoded, split_long
+from birchbark.segment.truncate import Limit, count_truncated_tokens
+
+CACHED_CHARACTERS = 10_000_000  # about 80 MB
+BATCH_SIZE = 8  # documents fetched and encoded at once
+CHARACTERS_PER_TOKEN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedDocument:
+    """The token ids of a document's segments, in document order.
+
+    size: approximate length in characters. truncated: number of tokens that a limit left out.
+    """
+
+    doc_id: str
+    token_ids: tuple[Ids, ...]
+    size: int
+    truncated: int = 0
+
+    def select(self, positions: NDArray[np.intp]) -> EncodedDocument:
+        """Return the document with only the segments at these positions."""
+        return replace(self, token_ids=tuple(self.token_ids[i] for i in positions))
+
+
+@dataclass(frozen=True, slots=True)
+class SplitDocument:
+    """A document, its segments, and their token ids in the same order."""
+
+    document: Document
+    segments: tuple[Segment, ...]
+    encoded: EncodedDocument
+
+
+class SplitCache:
+    """The most recently split documents of a reader, with and without token ids."""
+
+    def __init__(self) -> None:
+        self.encoded: RecentlyUsed[tuple[str, int], SplitDocument] = RecentlyUsed(CACHED_CHARACTERS)
+        self.unencoded: SplitStretches = RecentlyUsed(CACHED_CHARACTERS)
+
+
+class DocumentReader:
+    """Reads the documents of a store for one scorer, and caches the most recently used ones.
+
+    Threads may share a reader. Its attribute `scorer` is the given scorer or, if the store has
+    vectors computed by that scorer, one that rounds vectors as the stored ones are rounded.
+    """
+
+    def __init__(
+        self,
+        store: DocumentStore,
+        scorer: Scorer,
+        segmenter: Segmenter,
+        limit: Limit,
+        cache: SplitCache | None = None,
+    ) -> None:
+        """Open the store's precomputed tokens and vectors, which are not used under a limit.
+
+        cache: that of another reader with the same documents, scorer, segmenter and limit.
+        """
+        self.documents, self._segmenter, self._limit = store.documents, segmenter, limit
+        unlimited = limit == Limit()
+        self._precomputed = PrecomputedSegments(store, scorer, segmenter) if unlimited else None
+        self.scorer = self._precomputed.scorer if self._precomputed else scorer
+        cache = cache or SplitCache()
+        self._encoded, self._unencoded = cache.encoded, cache.unencoded
+
+    def vector_scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
+        """Score each document's segments (n,) by stored vectors; None for one without vectors."""
+        if self._precomputed is None:
+            return [None] * len(doc_ids)
+        return self._precomputed.scores(query, doc_ids)
+
+    def length(self, doc_id: str) -> int:
+        """Return the number of characters of a document."""
+        return len(self.documents([doc_id])[0].contents)
+
+    def read(
+        self, doc_ids: Sequence[str], token_budget: int, batch_size: int = BATCH_SIZE
+    ) -> Iterator[EncodedDocument]:
+        """Yield each document encoded, in order and lazily.
+
+        token_budget: the maximum number of tokens per segment (`Scorer.token_budget`). batch_size:
+        number of documents split at a time.
+        """
+        remaining = iter(doc_ids)
+        while batch := list(islice(remaining, batch_size)):
+            if self._precomputed:
+                stored = self._precomputed.token_ids(batch, token_budget)
+            else:
+                stored = [None] * len(batch)
+            missing = [d for d, ids in zip(batch, stored, strict=True) if ids is None]
+            split = iter(self._split(missing, token_budget))
+            for doc_id, token_ids in zip(batch, stored, strict=True):
+                if token_ids is None:
+                    yield next(split).encoded
+                else:
+                    size = CHARACTERS_PER_TOKEN * sum(map(len, token_ids))
+                    yield EncodedDocument(doc_id, token_ids, size)
+
+    def segments(
+        self, doc_ids: Sequence[str], token_budget: int
+    ) -> Iterator[tuple[Document, Sequence[Segment]]]:
+        """Yield each document with the segments that `read` encodes and `vector_scores` scores."""
+        documents = self.documents(doc_ids)
+        if self._precomputed:
+            stored = self._precomputed.segments(documents, token_budget)
+        else:
+            stored = [None] * len(documents)
+        for document, segments in zip(documents, stored, strict=True):
+            if segments is None:
+                yield document, self._split([document.doc_id], token_budget)[0].segments
+            else:
+                yield document, segments
+
+    def split(
+        self, doc_id: str, overlap: TermOverlap, deadline: Deadline, limit: int | None = None
+    ) -> SplitForQuery:
+        """Return a document split into segments for a query; nothing is tokenised.
+
+        limit: see `split_for_query`; the reader's own limit does not apply.
+        """
+        whole = doc_id, -1 if limit is None else -limit
+        segments = self._unencoded.get(whole)
+        if segments is not None:
+            return SplitForQuery(segments)
+        (document,) = self.documents([doc_id])
+        known = self._unencoded
+        split = split_for_query(document, self._segmenter, overlap, deadline, known, limit)
+        if split.in_time and not split.unsplit:
+            known.add(whole, split.segments, len(document.contents))
+        return split
+
+    def encode(self, segments: Sequence[Segment], token_budget: int) -> list[list[Encoded]]:
+        """Return each segment's chunks with their token ids; most segments are one chunk."""
+        return split_long(segments, token_budget, self.scorer.encode, self.scorer.spans)
+
+    def _split(self, doc_ids: Sequence[str], token_budget: int) -> list[SplitDocument]:
+        """Split and encode each document, or take it from the cache."""
+        split = {
+            doc_id: entry
+            for doc_id in doc_ids
+            if (entry := self._encoded.get((doc_id, token_budget)))
+        }
+        missing = [doc_id for doc_id in doc_ids if doc_id not in split]
+        if missing:
+            for entry in self._split_uncached(missing, token_budget):
+                split[entry.document.doc_id] = entry
+                key = (entry.document.doc_id, token_budget)
+                self._encoded.add(key, entry, entry.encoded.size)
+        return [split[doc_id] for doc_id in doc_ids]
+
+    def _split_uncached(self, doc_ids: Sequence[str], token_budget: int) -> Iterator[SplitDocument]:
+        documents = self.documents(doc_ids)
+        segments = [self._segmenter(document) for document in documents]
+        encode, spans = self.scorer.encode, self.scorer.spans
+        flat = [segment for of_document in segments for segment in of_document]
+        fitted = iter(split_long(flat, token_budget, encode, spans))  # the chunks of each segment
+        for document, full in zip(documents, segments, strict=True):
+            limited = self._limit.apply(list(islice(fitted, len(full))), spans)
+            read = tuple(segment for segment, _ in limited)
+            lost = (
+                0
+                if self._limit == Limit()
+                else count_truncated_tokens(document, full, read, encode)
+            )
+            token_ids = tuple(ids for _, ids in limited)
+            encoded = EncodedDocument(document.doc_id, token_ids, len(document.contents), lost)
+            yield SplitDocument(document, read, encoded)

@@ -1,0 +1,144 @@
+"""Which stored token ids and vectors fit a scorer and a segmenter?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.index.attachment_reader import Attachment
+from birchbark.index.attachment_schema import AttachmentSchema, Rows
+from birchbark.lazy_sequence import LazySequence
+from birchbark.pipeline.upkeep.precompute import (
+    TOKENS,
+    embedding_scorer,
+    has_config,
+    tokens_config,
+)
+from birchbark.pipeline.upkeep.vector_sets import fitting_set
+from birchbark.records import Document, Float32s, Ids, Segment
+from birchbark.retrieve.engine import DocumentStore
+from birchbark.score.scorer import Scorer
+from birchbark.score.vector_quantization import QuantizedEmbeddingScorer
+from birchbark.segment.by_name import Segmenter, segmenter_name
+
+
+@runtime_checkable
+class AttachmentSource(Protocol):
+    """A store that may have attachments to its documents."""
+
+    @property
+    def attachments(self) -> Mapping[str, AttachmentSchema]:
+        """Name → schema of each attachment."""
+        ...
+
+    def attachment(self, name: str) -> Attachment | None:
+        """Return the attachment of this name; None if there is none."""
+        ...
+
+
+class PrecomputedSegments:
+    """The stored token ids and vectors that fit a scorer and a segmenter; others are ignored.
+
+    Its attribute `scorer` is the given scorer or, if stored vectors fit, one that rounds vectors as
+    the stored ones are rounded.
+    """
+
+    def __init__(self, store: DocumentStore, scorer: Scorer, segmenter: Segmenter) -> None:
+        self._tokens: Attachment | None = None
+        self._vectors: Attachment | None = None
+        self.scorer, embedding = scorer, embedding_scorer(scorer)
+        if not isinstance(store, AttachmentSource) or not segmenter_name(segmenter):
+            return
+        tokens = store.attachment(TOKENS)
+        if tokens and has_config(tokens.schema, tokens_config(scorer, segmenter)):
+            self._tokens = tokens
+        name = embedding and fitting_set(store.attachments, embedding, segmenter)
+        if embedding and name and (vectors := store.attachment(name)):
+            bits = vectors.schema.config["bits"]
+            self._vectors = vectors
+            self.scorer = self._rounded = QuantizedEmbeddingScorer(embedding, bits)
+
+    @property
+    def vectors(self) -> Attachment | None:
+        """The set of vectors that fits; None if there is none."""
+        return self._vectors
+
+    def token_ids(self, doc_ids: Sequence[str], token_budget: int) -> list[tuple[Ids, ...] | None]:
+        """Return the token ids of each document's segments.
+
+        The result is None for a document without stored token ids, with a segment beyond the token
+        budget, or with a segment whose text cannot be restored.
+        """
+        if self._tokens is None:
+            return [None] * len(doc_ids)
+        return [
+            None if rows is None or self._unusable(rows, token_budget) else _split(rows)
+            for rows in self._tokens.rows(doc_ids)
+        ]
+
+    def segments(
+        self, documents: Sequence[Document], token_budget: int
+    ) -> list[Sequence[Segment] | None]:
+        """Return each document's segments, as `scores` or else `token_ids` count them.
+
+        The result is None for a document for which these are not stored or not usable.
+        """
+        attachment = self._vectors or self._tokens
+        if attachment is None:
+            return [None] * len(documents)
+        stored = attachment.rows([document.doc_id for document in documents])
+        return [
+            None
+            if rows is None or not len(rows["spans"]) or self._unusable(rows, token_budget)
+            else _StoredSegments(document, rows["spans"])
+            for document, rows in zip(documents, stored, strict=True)
+        ]
+
+    def _unusable(self, rows: Rows, token_budget: int) -> bool:
+        """Whether a segment exceeds the token budget, or its text cannot be restored."""
+        too_long = "lengths" in rows and rows["lengths"].max(initial=0) > token_budget
+        return bool(too_long or (rows["spans"] < 0).any())
+
+    def scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
+        """Score each document's segments (n,) by stored vectors; None for one without vectors.
+
+        A document that is too long for vectors (`split_for_query.WHOLE_DOCUMENT`) has zero rows.
+        """
+        if self._vectors is None:
+            return [None] * len(doc_ids)
+        by_document = [
+            rows if rows and len(rows["vectors"]) else None for rows in self._vectors.rows(doc_ids)
+        ]
+        stored = [rows for rows in by_document if rows is not None]
+        if not stored:
+            return [None] * len(doc_ids)
+        packed = {name: np.concatenate([rows[name] for rows in stored]) for name in stored[0]}
+        ends = np.cumsum([len(rows["vectors"]) for rows in stored])
+        scores = iter(np.split(self._rounded.cosines(query, packed), ends[:-1]))
+        return [None if rows is None else next(scores) for rows in by_document]
+
+
+class _StoredSegments(LazySequence[Segment]):
+    """The segments of a document; each is made when it is asked for, as few of them are."""
+
+    def __init__(self, document: Document, spans: NDArray[np.int32]) -> None:
+        """spans: (n, 3), the length of the prefix, start and end of each segment."""
+        self._doc_id, self._contents, self._spans = document.doc_id, document.contents, spans
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    def item(self, index: int) -> Segment:
+        """Return a segment."""
+        prefix, start, end = self._spans[index].tolist()
+        text = self._contents[:prefix] + self._contents[start:end]
+        return Segment(self._doc_id, start, end, text)
+
+
+def _split(rows: Rows) -> tuple[Ids, ...]:
+    ids: NDArray[np.int32] = rows["ids"].astype(np.int32)
+    ends = np.cumsum(rows["lengths"]).tolist()
+    return tuple(ids[begin:end] for begin, end in zip([0, *ends], ends, strict=False))

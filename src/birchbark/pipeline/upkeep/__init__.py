@@ -1,0 +1,1 @@
+"""How are an index, its vectors and its folder kept in step? Adding, deleting, precomputing."""

@@ -1,0 +1,124 @@
+"""How is an index built from a folder, and kept in step with its files?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from birchbark.collection.documents import checked_documents
+from birchbark.collection.files.folder import KEYWORDS, FolderChanges
+from birchbark.collection.files.folder_state import FolderSource, FolderState
+from birchbark.collection.intake import Intake
+from birchbark.errors import InputError
+from birchbark.index.build_index import Schema, build_index
+from birchbark.index.index import Index
+from birchbark.pipeline.upkeep.update_index import AddedDocuments
+from birchbark.records import Document
+
+Change = Callable[[Sequence[Document], Sequence[str]], AddedDocuments]
+Watch = Callable[[Iterable[Document]], Iterable[Document]]
+FOLDER_SCHEMA = Schema(keywords=KEYWORDS)
+
+
+class SyncedFolder(NamedTuple):
+    """How many documents were new, replaced, deleted and unchanged."""
+
+    new: int
+    replaced: int
+    deleted: int
+    unchanged: int
+
+    @property
+    def changed(self) -> bool:
+        """Whether the index has changed."""
+        return bool(self.new or self.replaced or self.deleted)
+
+
+def build_folder_index(
+    source: FolderSource,
+    directory: Path,
+    schema: Schema = FOLDER_SCHEMA,
+    intake: Intake | None = None,
+    watch: Watch = lambda documents: documents,
+    *,
+    replace: bool = False,
+    shards: int | None = None,
+) -> Index:
+    """Build an index of a folder's files; `sync_folder` can keep it in step with them.
+
+    intake: what to do with bad files; None for the source's. watch: receives the documents and
+    returns them, to report progress. See `build_index` for the other arguments and for errors.
+    """
+    intake = intake or source.intake()
+    changes = FolderChanges(source, intake)
+    documents = watch(checked_documents(changes.documents(), source.folder, intake))
+    index = build_index(documents, directory, schema, replace=replace, shards=shards)
+    FolderState(source, changes.files).write(directory)
+    return index
+
+
+def sync_folder(
+    directory: Path, change: Change, folder: Path | None = None, intake: Intake | None = None
+) -> SyncedFolder:
+    """Make an index equal to one built afresh from its folder; only changed files are read again.
+
+    A file is compared by size and time, and, if these differ, by a hash of its contents. Documents
+    that come from elsewhere stay.
+
+    directory: the index. change: adds documents and deletes ids, all or none. folder: where the
+    folder is; None for where it was. intake: what to do with bad files; None for what the index was
+    built with.
+
+    Raises InputError if the index was not built from a folder, the folder does not exist or has no
+    documents, and for a bad file that the intake does not skip; nothing has changed then.
+    """
+    state = folder_state(directory)
+    if folder and _is_other_folder(folder, Path(state.source.folder)):
+        raise InputError(
+            "the index was built from another folder",
+            where=str(directory),
+            wanted=str(folder),
+            found=state.source.folder,
+            remedy="name the index, or build one of this folder: birchbark index FOLDER --to INDEX",
+        )
+    source = replace(state.source, folder=str(folder)) if folder else state.source
+    intake = intake or source.intake()
+    changes = FolderChanges(source, intake, state.files)
+    documents = list(checked_documents(changes.documents(), source.folder, intake, needed=False))
+    if not documents and not changes.unchanged:
+        raise InputError(
+            "no documents in the folder, so that all would be deleted from the index",
+            where=source.folder,
+            remedy="check that it is the right folder; or delete the index",
+        )
+    deleted = changes.deleted()
+    added = AddedDocuments(0, 0)
+    if documents or deleted:
+        added = change(documents, deleted)
+    FolderState(source, changes.files).write(directory)
+    return SyncedFolder(added.new, added.replaced, len(deleted), changes.unchanged)
+
+
+def _is_other_folder(folder: Path, indexed: Path) -> bool:
+    """Whether `folder` is not the indexed one, which has not been moved: it is still there."""
+    return indexed.is_dir() and not (folder.is_dir() and folder.samefile(indexed))
+
+
+def folder_has_changed(directory: Path, folder: Path) -> bool:
+    """Return whether `sync_folder` would find a change, by sizes and times alone."""
+    state = folder_state(directory)
+    return FolderChanges(replace(state.source, folder=str(folder)), Intake(), state.files).exist
+
+
+def folder_state(directory: Path) -> FolderState:
+    """Return what an index knows of its folder; InputError if it was not built from one."""
+    state = FolderState.read(directory)
+    if state is None:
+        raise InputError(
+            "the index was not built from a folder by birchbark index",
+            where=str(directory),
+            remedy=f"build it again, or use birchbark index add {directory} COLLECTION",
+        )
+    return state

@@ -1,0 +1,125 @@
+"""How are the vectors that an index lacks computed in slices, while it is searched and changed?
+
+A slice is computed from a snapshot of the index. The index is opened for writing only to store it,
+so that other programs can change the index in between. A slice that was not stored is computed
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from birchbark import defaults
+from birchbark.checkpoint.locate import name_of
+from birchbark.index.attachment_slices import next_slice
+from birchbark.index.index import Index
+from birchbark.index.sharded_writer import open_writer
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.upkeep.precompute import (
+    VECTORS,
+    Precomputation,
+    embedding_scorer,
+    precompute_vectors,
+)
+from birchbark.pipeline.upkeep.update_index import documents_without_vectors
+from birchbark.pipeline.upkeep.vector_sets import fitting_set, vector_sets
+from birchbark.score.embedding import EmbeddingScorer
+
+BATCH_TOKENS = 256  # about 20 ms on two cores, for which a search may have to wait
+SLICE_DOCUMENTS, SLICE_CHARACTERS = 64, 100_000  # the work of about two seconds
+
+
+class MissingVectors:
+    """The vectors that a searcher's index lacks, of the first ranker that would use some.
+
+    They are those of the ranker's segments by its embedding model.
+    """
+
+    def __init__(self, searcher: Searcher, ranker: Ranker) -> None:
+        """ranker: one of the searcher's, whose `vector_scorer` is not None."""
+        self._searcher, self._ranker = searcher, ranker
+        self._last_count: tuple[Index, int | None] | None = None  # a snapshot's `documents`
+
+    @classmethod
+    def of(cls, searcher: Searcher) -> MissingVectors | None:
+        """Return the missing vectors of a searcher; None if none of its rankers uses vectors."""
+        ranker = next((ranker for ranker in searcher.rankers if ranker.vector_scorer), None)
+        return cls(searcher, ranker) if ranker else None
+
+    @property
+    def documents(self) -> int | None:
+        """Number of documents without vectors; None if the index has other vectors.
+
+        These are vectors of another model or of other segments, which are not replaced.
+        """
+        index = self._searcher.index
+        if self._last_count is None or self._last_count[0] is not index:
+            self._last_count = index, self._count(index)
+        return self._last_count[1]
+
+    def _count(self, index: Index) -> int | None:
+        name = self._set(index)
+        return None if name is None else documents_without_vectors(index, name).missing
+
+    @property
+    def set_name(self) -> str | None:
+        """The name of the set of vectors that are computed; None if the index has other vectors."""
+        return self._set(self._searcher.index)
+
+    @property
+    def left_out(self) -> int:
+        """Number of documents that are complete without vectors, since they are too long or empty.
+
+        The limit is `split_for_query.WHOLE_DOCUMENT`.
+        """
+        index = self._searcher.index
+        return documents_without_vectors(index, self._set(index) or VECTORS).left_out
+
+    def compute_slice(self, on_batch: Callable[[], object] = lambda: None) -> int:
+        """Compute and store vectors of the first documents that lack them; return their number.
+
+        The number is 0 if all documents have vectors, or the index has other ones.
+
+        on_batch: called before anything that takes longer than about 20 ms; an exception that it
+        raises ends the computation. Raises ArtifactError if the index is damaged or another process
+        is writing to it, and OSError if the vectors cannot be written.
+        """
+        index = self._searcher.index
+        name = self._set(index)
+        todo = name and next_slice(index, name, SLICE_DOCUMENTS, SLICE_CHARACTERS)
+        if not name or not todo:
+            return 0
+        job = self._precomputation(index, name, on_batch)
+        rows = list(job.compute(todo.documents))
+        with open_writer(self._searcher.directory) as writer:
+            writer.attach_slice(name, job.schema, todo, rows)
+        return len(todo.documents)
+
+    @property
+    def _embedding(self) -> EmbeddingScorer:
+        assert self._ranker.vector_scorer
+        embedding = embedding_scorer(self._ranker.vector_scorer)
+        assert embedding
+        return embedding
+
+    def _set(self, index: Index) -> str | None:
+        """Return the set of the ranker's vectors; VECTORS if the index has no vectors at all."""
+        if not vector_sets(index.attachments):
+            return VECTORS
+        return fitting_set(index.attachments, self._embedding, self._ranker.segmenter)
+
+    def _precomputation(
+        self, index: Index, name: str, on_batch: Callable[[], object]
+    ) -> Precomputation:
+        """Return the computation of the missing vectors of this set."""
+        embedding, segmenter = self._embedding, self._ranker.segmenter
+        model, bits = name_of(embedding.checkpoint.root), defaults.VECTOR_BITS
+        if stored := index.attachments.get(name):
+            bits, model = stored.config["bits"], stored.config.get("model", model)
+        return precompute_vectors(
+            *(embedding, segmenter, model, bits),
+            name=name,
+            batch_tokens=BATCH_TOKENS,
+            on_batch=on_batch,
+        )

@@ -1,0 +1,149 @@
+"""How are documents added to an index together with their attachments and vector graphs?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from birchbark.index.index import Index
+from birchbark.index.sharded_writer import Writer, open_writer
+from birchbark.pipeline.upkeep.precompute import Precomputation, load_precomputations
+from birchbark.pipeline.upkeep.vector_sets import in_own_set, vector_sets
+from birchbark.records import Document
+from birchbark.retrieve.hnsw import build_graphs, count_vectors_without_graph, faiss_installed
+from birchbark.score.scorer import Scorer
+from birchbark.score.vector_quantization import dequantize_vectors
+
+Advance = Callable[[int], object]
+Progress = Callable[[str, int | None], AbstractContextManager[Advance]]
+
+
+@contextmanager
+def no_progress(label: str, total: int | None) -> Iterator[Advance]:
+    """Show no progress: the default for the functions below.
+
+    label: what is counted. total: the expected count; None if it is unknown. Yields a function that
+    advances the count.
+    """
+    yield lambda count: None
+
+
+class AddedDocuments(NamedTuple):
+    """How many documents were new, and how many replaced others with the same id."""
+
+    new: int
+    replaced: int
+
+
+def add_documents(
+    directory: Path,
+    documents: Iterable[Document],
+    load: Callable[[str], Scorer],
+    progress: Progress = no_progress,
+    on_commit: Callable[[AddedDocuments, int], object] = lambda added, total: None,
+    *,
+    delete: Iterable[str] = (),
+    leave_out: Collection[str] = (),
+) -> AddedDocuments:
+    """Add and delete documents, all or none; then compute attachments and build graphs.
+
+    A document with a known id replaces the existing one. An attachment that already lacked other
+    documents is not completed, since that may take long: `attach` does it. load: returns the scorer
+    of a model by its name. on_commit: called when the documents are on disk and before attachments
+    are computed, with the counts and the total number of documents in the index. delete: ids of
+    documents to delete, if they exist. leave_out: names of further attachments that are not
+    completed. Raises InputError, and changes nothing, if a
+    document cannot be indexed or the attachments were made by another version of their model.
+    """
+    with open_writer(directory) as writer:
+        left_out = {*writer.missing_rows(), *leave_out}
+        precomputations = load_precomputations(writer, load, left_out)  # first, because it may fail
+        before, count = len(writer), 0
+        with progress("adding", None) as advance:
+            for document in documents:
+                writer.add(document)
+                count += 1
+                advance(1)
+        new = len(writer) - before
+        added = AddedDocuments(new, count - new)
+        for doc_id in delete:
+            writer.delete(doc_id)
+        writer.commit()
+        on_commit(added, len(writer))
+        complete_attachments(writer, precomputations, progress)
+        build_missing_graphs(writer, progress, leave_out)
+    return added
+
+
+def attach(
+    writer: Writer, precomputations: Sequence[Precomputation], progress: Progress = no_progress
+) -> list[str]:
+    """Compute attachments for all documents, and return their names.
+
+    Token ids replace those that the index has. Vectors of a model and a segmenter are stored beside
+    those of others (`in_own_set`).
+    """
+    names = []
+    for precomputation in precomputations:
+        named = in_own_set(precomputation, writer.attachments)
+        with progress(f"computing {named.name}", len(writer)) as advance:
+            named.attach(writer, advance)
+        names.append(named.name)
+    return names
+
+
+def complete_attachments(
+    writer: Writer, precomputations: Sequence[Precomputation], progress: Progress = no_progress
+) -> None:
+    """Compute attachments for the documents of the last commit that lack them."""
+    missing = writer.missing_rows()
+    for precomputation in precomputations:
+        if count := missing.get(precomputation.name):
+            with progress(f"computing {precomputation.name}", count) as advance:
+                precomputation.attach(writer, advance)
+
+
+def build_missing_graphs(
+    writer: Writer, progress: Progress = no_progress, leave_out: Collection[str] = ()
+) -> None:
+    """Build the HNSW graphs (retrieve/hnsw.py) that the index lacks, if faiss is installed.
+
+    leave_out: names of sets of vectors that get no graphs.
+    """
+    index = Index(writer.directory)
+    for name in vector_sets(index.attachments):
+        vectors, missing = index.attachment(name), vectors_without_graph(index, name)
+        if vectors and missing and name not in leave_out and faiss_installed():
+            with progress("building vector graphs", missing) as advance:
+                build_graphs(index, vectors, dequantize_vectors, advance)
+
+
+def vectors_without_graph(index: Index, name: str) -> int:
+    """Return how many vectors of a set should be in an HNSW graph and are not."""
+    vectors = index.attachment(name)
+    return count_vectors_without_graph(vectors) if vectors else 0
+
+
+class WithoutVectors(NamedTuple):
+    """Numbers of documents without vectors.
+
+    Attributes:
+        missing: Documents whose vectors have not been computed yet.
+        left_out: Documents that are complete without vectors, since they have no text or are too
+            long (`split_for_query.WHOLE_DOCUMENT`).
+    """
+
+    missing: int
+    left_out: int
+
+
+def documents_without_vectors(index: Index, name: str) -> WithoutVectors:
+    """Count the documents that lack vectors of a set, and those that never get any."""
+    vectors = index.attachment(name)
+    if vectors is None:
+        return WithoutVectors(len(index), 0)
+    parts = range(len(index.parts))
+    missing = sum(len(vectors.missing(position)) for position in parts)
+    return WithoutVectors(missing, sum(vectors.without_rows(p, "vectors") for p in parts))

@@ -1,0 +1,67 @@
+"""Which sets of vectors does an index have, and which set fits a model and a segmenter?
+
+A set holds the vectors of all documents' segments by one model. The first one is the attachment
+`vectors`, further ones are `vectors-2`, `vectors-3`, …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
+
+from birchbark.index.attachment_schema import AttachmentSchema
+from birchbark.pipeline.upkeep.precompute import (
+    VECTORS,
+    Precomputation,
+    has_config,
+    is_vectors,
+    vectors_config,
+)
+from birchbark.score.embedding import EmbeddingScorer
+from birchbark.segment.by_name import Segmenter, segmenter_name
+
+Attachments = Mapping[str, AttachmentSchema]
+
+
+def vector_sets(attachments: Attachments) -> list[str]:
+    """Return the names of the sets of vectors among an index's attachments, oldest first."""
+    return sorted(filter(is_vectors, attachments), key=_number)
+
+
+def fitting_set(
+    attachments: Attachments, embedding: EmbeddingScorer, segmenter: Segmenter
+) -> str | None:
+    """Return the name of the set that this model made of these segments; None if there is none."""
+    if not segmenter_name(segmenter):
+        return None
+    for name in vector_sets(attachments):
+        schema = attachments[name]
+        bits = schema.config.get("bits", 0)  # not in vectors of other programs
+        if has_config(schema, vectors_config(embedding, segmenter, bits)):
+            return name
+    return None
+
+
+def in_own_set(computation: Precomputation, attachments: Attachments) -> Precomputation:
+    """Return a computation of vectors under the name that its set has, or gets, in an index.
+
+    It replaces a set of the same segments by the same model, even if their version or
+    number of bits differs. Computations of other attachments are returned as they are.
+    """
+    if not is_vectors(computation.name):
+        return computation
+    config = computation.schema.config
+    for name in vector_sets(attachments):
+        stored = attachments[name].config
+        if stored.get("segments") == config["segments"] and (
+            stored.get("model") == config["model"]
+            or stored.get("fingerprint") == config["fingerprint"]
+        ):
+            return replace(computation, name=name)
+    names = (VECTORS if number == 1 else f"{VECTORS}-{number}" for number in count(1))
+    return replace(computation, name=next(name for name in names if name not in attachments))
+
+
+def _number(name: str) -> int:
+    return int(name.partition("-")[2] or 1)
