@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from birchbark import defaults
+from birchbark.cli.compare_runs import compare_to_first
 from birchbark.cli.console import counted, notify, progress
-from birchbark.cli.evaluate import compare_to_first
 from birchbark.cli.options import PATH, option
 from birchbark.errors import InputError
 from birchbark.show.many import many

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from birchbark import defaults
+from birchbark.cli.compare_runs import compare_to_first, result_fields
 from birchbark.cli.console import notify, print_json
 from birchbark.cli.options import PATH, check_given_options, json_option, option
-from birchbark.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from birchbark.evaluate.measures import Results
-    from birchbark.evaluate.significance import Difference
-
-    Differences = Sequence[Mapping[str, Difference] | None]
 
 
 @click.command(
@@ -116,44 +112,3 @@ def _print_per_query(result: Results) -> None:
     for measure_name, values in result.values.items():
         for query_id, value in values.items():
             click.echo(f"{query_id}\t{measure_name}\t{value:.6f}\t{result.tag}")
-
-
-def compare_to_first(
-    results: Sequence[Results], seed: int, level: float = defaults.SIGNIFICANCE_LEVEL
-) -> Differences:
-    """Return the differences of each result from the first, and None for the first itself.
-
-    Without scipy, or with only one judged query, all are None, and a note is printed.
-    """
-    from birchbark.evaluate.significance import compare
-
-    queries = len(next(iter(results[0].values.values())))
-    if queries < 2 and len(results) > 1:
-        notify("note: one judged query is too few for tests and intervals")
-        return [None] * len(results)
-    try:
-        return [None, *compare(results[0], results[1:], seed=seed, level=level)]
-    except MissingPackageError as missing:
-        notify(f"note: {missing}")
-        return [None] * len(results)
-
-
-def result_fields(
-    file: Path,
-    result: Results,
-    difference: Mapping[str, Difference] | None,
-    grades: Mapping[int | None, int] | None = None,
-) -> dict[str, object]:
-    """Return what --json prints for one run."""
-    counts = {"unjudged" if g is None else str(g): n for g, n in (grades or {}).items()}
-    return {
-        "run": str(file),
-        "tag": result.tag,
-        "queries": len(next(iter(result.values.values()))),
-        "unranked": result.unranked,
-        "unjudged": result.unjudged,
-        "means": result.means,
-        "difference": {n: asdict(d) for n, d in difference.items()} if difference else None,
-        "grades": counts or None,
-        "per_query": result.values,
-    }

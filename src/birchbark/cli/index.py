@@ -17,7 +17,8 @@ from birchbark.cli.index_attach import (
     precompute_options,
 )
 from birchbark.cli.index_inspect import stats, verify
-from birchbark.cli.index_sync import build_from, sync
+from birchbark.cli.index_of_folder import build_from
+from birchbark.cli.index_sync import sync
 from birchbark.cli.index_update import add, delete, merge
 from birchbark.cli.options import (
     BAD_RECORD_REMEDY,

@@ -12,10 +12,10 @@ from birchbark import defaults
 from birchbark.cli.console import notify, progress
 from birchbark.cli.grouped_help import option_group
 from birchbark.cli.options import check_given_options, index_argument, option
+from birchbark.cli.report_vectors import report_vectors
 from birchbark.show.many import many
 
 if TYPE_CHECKING:
-    from birchbark.index.index import Index
     from birchbark.pipeline.upkeep.precompute import Precomputation
 
 
@@ -108,50 +108,6 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
                     f"{config.get('model')}: birchbark index detach {index} {name} deletes them"
                 )
     report_vectors(index)
-
-
-def report_vectors(index: Path) -> None:
-    """Print what is missing of the vectors and graphs of the index in this directory."""
-    from birchbark.index.index import Index
-
-    opened = Index(index)
-    report_missing_vectors(opened)
-    report_missing_graphs(opened)
-
-
-def report_missing_vectors(index: Index) -> None:
-    """Print how many documents lack vectors, and how many will have none, if any has vectors."""
-    from birchbark.pipeline.reading.split_for_query import WHOLE_DOCUMENT
-    from birchbark.pipeline.upkeep.update_index import documents_without_vectors
-    from birchbark.pipeline.upkeep.vector_sets import vector_sets
-
-    for name in vector_sets(index.attachments):
-        missing, left_out = documents_without_vectors(index, name)
-        if missing:
-            config = index.attachments[name].config
-            options = f"--vectors {config.get('model')} --segments {config.get('segments')}"
-            notify(
-                f"note: no {name} yet for {many(missing, 'document')}: "
-                f"birchbark index attach {index.directory} {options}"
-            )
-        if left_out:
-            notify(
-                f"note: no {name} for {left_out:,} documents, which have no text or over "
-                f"{WHOLE_DOCUMENT:,} characters; searches choose their segments by query terms"
-            )
-
-
-def report_missing_graphs(index: Index) -> None:
-    """Print a note if vectors are searched exhaustively because faiss is not installed."""
-    from birchbark.pipeline.upkeep.update_index import vectors_without_graph
-    from birchbark.pipeline.upkeep.vector_sets import vector_sets
-
-    sets = vector_sets(index.attachments)
-    if vectors := sum(vectors_without_graph(index, name) for name in sets):
-        notify(
-            f"note: searches compare the query with all {vectors:,} vectors; "
-            "pip install 'birchbark[dense]' makes them faster"
-        )
 
 
 @click.command(

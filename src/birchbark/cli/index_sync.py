@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace as replaced
-from functools import partial
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from birchbark import defaults
-from birchbark.cli.console import Advance, counted, notify, progress, report_intake
-from birchbark.cli.index_attach import report_vectors
+from birchbark.cli.index_of_folder import index_of, sync_and_report
 from birchbark.cli.options import PATH
-from birchbark.errors import InputError
-from birchbark.show.many import many
-
-LANGUAGE_SAMPLE = 40  # documents of which the language is recognised
+from birchbark.cli.report_vectors import report_vectors
 
 if TYPE_CHECKING:
-    from birchbark.collection.intake import Intake
-    from birchbark.index.build_index import Schema
-    from birchbark.index.index import Index
+    pass
 
 
 @click.command(
@@ -44,126 +32,3 @@ def sync(folder: Path) -> None:
         return
     sync_and_report(index, None if index == folder.resolve() else folder.resolve())
     report_vectors(index)
-
-
-def index_of(path: Path) -> tuple[Path, bool]:
-    """Return `path` if it is an index, or else the index of the folder or file at `path`.
-
-    That index is PATH.index, which is built if it does not exist. Also returns whether it was.
-    """
-    from birchbark.collection.intake import Intake
-    from birchbark.index.shards import is_index
-
-    path = path.resolve()
-    if is_index(path):
-        return path, False
-    if not path.exists():
-        raise InputError("no such index or folder", where=str(path))
-    index = path.with_name(path.name + ".index")
-    if index.exists():
-        return index, False
-    intake = Intake(remedy="see birchbark index build --help")
-    try:
-        build_from(path, index, intake)
-    except InputError:
-        if is_index(index):  # built by another process in the meantime
-            return index, False
-        raise
-    notify(f"indexed {path} in {index}")
-    report_intake(intake)
-    return index, True
-
-
-def build_from(
-    collection: Path | str,
-    directory: Path,
-    intake: Intake,
-    *,
-    schema: Schema | None = None,
-    format_name: str | None = None,
-    replace: bool = False,
-    shards: int | None = None,
-) -> Index:
-    """Build the index of a collection or of a folder's files, and show the progress.
-
-    schema: None for the default; a folder's is extended by the fields of files. For the other
-    arguments see `read_collection` and `build_index`.
-    """
-    from birchbark.collection.documents import collection_format, read_collection
-    from birchbark.collection.files.folder import KEYWORDS
-    from birchbark.collection.files.folder_state import FolderSource
-    from birchbark.index.build_index import Schema, build_index
-    from birchbark.pipeline.upkeep.folder_index import build_folder_index
-
-    schema = schema or Schema()
-
-    def build(advance: Advance) -> Index:
-        if collection_format(str(collection), format_name) != "folder":
-            documents = counted(read_collection(collection, intake, format_name), advance)
-            return build_index(documents, directory, schema, replace=replace, shards=shards)
-        folder, strict = str(Path(collection).resolve()), intake.skip_bad is False
-        source = FolderSource(folder, intake.include, intake.exclude, intake.encoding, strict)
-        keywords = tuple(dict.fromkeys([*KEYWORDS, *schema.keywords]))
-        of_files, watch = replaced(schema, keywords=keywords), partial(counted, advance=advance)
-        return build_folder_index(
-            source, directory, of_files, intake, watch, replace=replace, shards=shards
-        )
-
-    with progress("indexing") as advance:
-        index = build(advance)
-    _report_language(index)
-    return index
-
-
-def _report_language(index: Index) -> None:
-    """Say so if most of a sample of documents are in another language than the models read.
-
-    Short documents are recognised together. Nothing is said without the extra `files`.
-    """
-    from birchbark.collection.files.language import language_of
-    from birchbark.text.languages import ANALYZER_OF, LANGUAGES
-
-    step = max(1, ceil(len(index) / LANGUAGE_SAMPLE))
-    numbers = ((part, n) for part in index.parts for n in range(0, len(part.doc_ids), step))
-    texts = [d.contents for d in index.documents([part.doc_ids[n] for part, n in numbers])]
-    languages = Counter(filter(None, map(language_of, texts)))
-    if languages.total() < len(texts) / 2:
-        languages = Counter([language_of(" ".join(texts))])
-    language, count = languages.most_common(1)[0]
-    if language in ("", "en") or count <= languages.total() / 2:
-        return
-    notify(
-        f"note: most documents are in another language than English ({language}). The default "
-        "models read English; with other languages BM25 alone (--first-stage-only) or a "
-        "multilingual --model may rank better"
-    )
-    if index.analyzer.name == defaults.ANALYZER:
-        other = ANALYZER_OF.get(language)
-        notify(
-            f"note: the analyzer {defaults.ANALYZER} is for English words; "
-            + (
-                f"--analyzer {other} is for this language"
-                if other
-                else f"--analyzer has others for {len(LANGUAGES)} languages"
-            )
-        )
-
-
-def sync_and_report(index: Path, folder: Path | None = None) -> None:
-    """Bring an index up to date, and report what has changed. folder: see `sync_folder`."""
-    from birchbark.pipeline.upkeep.folder_index import folder_state, sync_folder
-    from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
-    from birchbark.records import Document
-    from birchbark.score.load_scorer import load_scorer
-
-    intake = folder_state(index).source.intake()
-
-    def change(documents: Sequence[Document], deleted: Sequence[str]) -> AddedDocuments:
-        return add_documents(index, documents, load_scorer, progress, delete=deleted)
-
-    found = sync_folder(index, change, folder, intake)
-    notify(
-        f"{many(found.new, 'document')} new, {found.replaced:,} changed, "
-        f"{found.deleted:,} deleted, {found.unchanged:,} unchanged, in {index}"
-    )
-    report_intake(intake)

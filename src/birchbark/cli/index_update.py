@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from birchbark.cli.console import notify, progress, report_intake
-from birchbark.cli.index_attach import report_vectors
 from birchbark.cli.options import (
     BAD_RECORD_REMEDY,
     PATH,
@@ -17,6 +16,7 @@ from birchbark.cli.options import (
     option,
     skip_bad_option,
 )
+from birchbark.cli.report_vectors import report_vectors
 from birchbark.errors import InputError
 from birchbark.show.many import many
 

@@ -13,6 +13,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.from_options import matching_and_stage, open_searcher
 from birchbark.cli.grouped_help import GroupedCommand
+from birchbark.cli.index_of_folder import served
 from birchbark.cli.options import (
     PATH,
     check_given_options,
@@ -21,7 +22,6 @@ from birchbark.cli.options import (
     ranker_options,
     time_option,
 )
-from birchbark.cli.serve import served
 from birchbark.errors import MissingPackageError
 from birchbark.option_rules import FIRST_STAGE_OPTIONS
 

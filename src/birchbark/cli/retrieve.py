@@ -20,7 +20,6 @@ from birchbark.cli.from_options import (
     models_on,
 )
 from birchbark.cli.grouped_help import GroupedCommand
-from birchbark.cli.index_attach import report_missing_vectors
 from birchbark.cli.options import (
     PATH,
     check_given_options,
@@ -31,6 +30,7 @@ from birchbark.cli.options import (
     query_tokens_option,
     threads_option,
 )
+from birchbark.cli.report_vectors import report_missing_vectors
 from birchbark.cli.shards import Part, shard_option, work_on_queries
 from birchbark.errors import InputError
 from birchbark.show.many import many

@@ -21,7 +21,6 @@ from birchbark.cli.from_options import (
     stored_scores,
 )
 from birchbark.cli.grouped_help import GroupedCommand
-from birchbark.cli.index_attach import report_missing_vectors
 from birchbark.cli.options import (
     check_given_options,
     first_stage_options,
@@ -30,6 +29,7 @@ from birchbark.cli.options import (
     ranker_options,
     time_option,
 )
+from birchbark.cli.report_vectors import report_missing_vectors
 from birchbark.option_rules import FIRST_STAGE_OPTIONS
 
 if TYPE_CHECKING:

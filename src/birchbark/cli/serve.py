@@ -16,7 +16,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.from_options import matching_and_stage, open_searcher
 from birchbark.cli.grouped_help import GroupedCommand, option_group
-from birchbark.cli.index_sync import index_of, sync_and_report
+from birchbark.cli.index_of_folder import served
 from birchbark.cli.options import (
     PATH,
     check_given_options,
@@ -222,26 +222,6 @@ def command(
             url = f"http://{_in_url(host)}:{port}/"
             notify(f"{many(len(searcher.index), 'document')} at {url}  (stop with Ctrl-C)")
             run(application(service, key, hosts, reports), listening, max_time + 5)
-
-
-def served(path: Path) -> tuple[Path, Path | None]:
-    """Return the index at `path`, or that of the folder at `path`, up to date, and the folder.
-
-    The folder is None if `path` is an index, or the index was not built from a folder.
-    """
-    from birchbark.collection.files.folder_state import FolderState
-
-    index, was_built = index_of(path)
-    folder = path.resolve()
-    if index == folder:
-        return index, None
-    if FolderState.read(index) is None:
-        if not was_built:
-            notify(f"using {index}; birchbark index add {index} {path} adds new documents")
-        return index, None
-    if not was_built:
-        sync_and_report(index, folder)
-    return index, folder
 
 
 def _is_loopback(host: str) -> bool:

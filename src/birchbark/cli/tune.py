@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from birchbark import defaults
+from birchbark.cli.compare_runs import compare_to_first, result_fields
 from birchbark.cli.console import notify, print_json
-from birchbark.cli.evaluate import compare_to_first, result_fields
 from birchbark.cli.from_options import check_tag, check_writable
 from birchbark.cli.options import PATH, check_given_options, json_option, option, scale_option
 from birchbark.errors import InputError
