@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from birchbark import defaults
 from birchbark.cli import group
 from birchbark.index.index import Index
-from birchbark.pipeline.reading.document_reading import split_for_query
+from birchbark.pipeline.reading import split_for_query
 from birchbark.pipeline.upkeep import precompute
 from birchbark.pipeline.upkeep.precompute import VECTORS
 from conftest import DOCUMENTS

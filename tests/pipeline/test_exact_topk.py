@@ -17,8 +17,8 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.topk import TopK
 from birchbark.errors import InputError
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading import exact_topk as module
 from birchbark.pipeline.reading.deadline import Deadline
-from birchbark.pipeline.reading.document_reading import exact_topk as module
 from birchbark.pipeline.reading.exact_topk import TopKScoring
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.records import Document, Float32s, Ids, Ranking

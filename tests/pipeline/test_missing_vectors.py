@@ -20,7 +20,7 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.document_reading import document_reader
+from birchbark.pipeline.reading import document_reader
 from birchbark.pipeline.reading.plan import ReadingPlan
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher

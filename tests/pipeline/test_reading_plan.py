@@ -20,14 +20,10 @@ from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline import (
-    exact_topk,
-    select_segments,
-    split_for_query,
-)
 from birchbark.pipeline.answers.answer import Hit
 from birchbark.pipeline.compare_hits import Duo
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading import exact_topk, select_segments, split_for_query
 from birchbark.pipeline.reading.deadline import Deadline
 from birchbark.pipeline.reading.exact_topk import TopKScoring
 from birchbark.pipeline.reading.plan import ReadingPlan

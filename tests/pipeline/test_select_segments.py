@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from birchbark.errors import InputError
 from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading import split_for_query
 from birchbark.pipeline.reading.deadline import Deadline
 from birchbark.pipeline.reading.document_reader import DocumentReader
-from birchbark.pipeline.reading.document_reading import split_for_query
 from birchbark.pipeline.reading.exact_topk import TopKScoring
 from birchbark.pipeline.reading.plan import ReadingPlan, Select
 from birchbark.pipeline.reading.ranker_readers import RankerReaders

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.pipeline.reading import split_for_query as module
 from birchbark.pipeline.reading.deadline import Deadline
-from birchbark.pipeline.reading.document_reading import split_for_query as module
 from birchbark.pipeline.reading.split_for_query import SplitStretches, split_for_query
 from birchbark.pipeline.reading.term_overlap import TermIndex, TermOverlap
 from birchbark.recently_used import RecentlyUsed

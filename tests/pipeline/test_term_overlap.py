@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.index.index import Index
-from birchbark.pipeline.reading.document_reading import term_overlap as module
+from birchbark.pipeline.reading import term_overlap as module
 from birchbark.pipeline.reading.term_overlap import TermIndex
 from birchbark.records import Document, Segment
 from birchbark.retrieve.engine import IndexEngine

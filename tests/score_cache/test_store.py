@@ -23,7 +23,7 @@ from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.document_reading import deadline
+from birchbark.pipeline.reading import deadline
 from birchbark.pipeline.reading.exact_topk import TopKScoring
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.rerank import rerank
@@ -383,7 +383,7 @@ def test_the_tokeniser_settings_are_part_of_the_fingerprint(bert: Callable[..., 
 RUN = """
 import time
 from birchbark.cli import main
-from birchbark.pipeline.reading.document_reading import deadline
+from birchbark.pipeline.reading import deadline
 from birchbark.score.session import OnnxSession
 from birchbark.score_cache.store import ScoreStore
 
