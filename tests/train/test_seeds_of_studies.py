@@ -11,6 +11,7 @@ from tiny_trainings import settings, some_pairs, toml, write_pairs
 from birchbark.collection.qrels import read_qrels
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
+from birchbark.experiments.evidence.experiment import EvidenceExperiment
 from birchbark.records import Document
 from birchbark.show.table import Table
 from birchbark.study.outcome import Outcome
@@ -145,6 +146,22 @@ def test_in_pipelines(tmp_path: Path) -> None:
     for row in rows:
         runs = [f"Tiny.{row}, seed {seed}" for seed in (1, 2)]
         check_means(outcome, tmp_path, "pipelines", row, runs)
+
+
+def test_of_models_in_a_table(tmp_path: Path) -> None:
+    """Trained models have all seeds, the last run of several; existing ones are as they are."""
+    models = 'models = { base = "MODEL", once = "tiny.toml", twice = ["tiny.toml", "more.toml"] }'
+    recipe = TRAINING.partition("[training]")[0].replace('"training"', '"evidence"')
+    study = make_study(
+        tmp_path, f"{recipe}[evidence]\nseeds = [1, 2]\n{models}\nagainst = 'once'\n"
+    )
+    experiment = study.read().experiment
+    assert isinstance(experiment, EvidenceExperiment)
+    compared = experiment.settings.compared
+    assert compared.shown == ("base", "once", "twice")
+    assert compared.of("twice") == ("twice, seed 1", "twice, seed 2")
+    first, last = compared.chains["twice, seed 2"]
+    assert (first.seed, last.seed) == (0, 2)
 
 
 def test_a_seed_beside_seeds(tmp_path: Path) -> None:

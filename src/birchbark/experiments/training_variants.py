@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from birchbark.errors import InputError
 from birchbark.experiments.evidence.experiment import EvidenceExperiment
 from birchbark.experiments.evidence.settings import EvidenceSettings
 from birchbark.section import Section
 from birchbark.study.models import Models
-from birchbark.study.training_chains import read_models
 from birchbark.train.read_config import read_training
 from birchbark.train.setting_grid import read_with_settings
 
@@ -36,30 +33,23 @@ def read_models_and_variants(section: Section) -> Models:
     which starts from the model of the one before.
     settings: changes to the last one for all variants, by dotted keys.
     variants: tables with a name and further settings.
-    seeds: the seeds with which the last one is trained for each variant; a model for each.
     models: other models to compare; see `read_models`.
+    seeds: the seeds with which each model is trained, the last run of several.
     """
-    models = read_models(section.section("models", {}))
+    seeds = section.integers("seeds", (), minimum=0)
+    models = Models.read(section.section("models", {}), seeds)
     if "config" not in section.keys:
-        return Models(models)
+        return models
     *earlier, path = (section.path.parent / name for name in section.text_or_texts("config"))
     before = tuple(read_training(Section.table(first), first) for first in earlier)
     config, common = Section.table(path), section.values("settings", {})
-    seeds = section.integers("seeds", (), minimum=0)
-    by_variant: dict[str, tuple[str, ...]] = {}
     for variant in section.sections("variants"):
         name = variant.text("name")
-        if name in (*models, *by_variant):
+        if name in (*models.by_name, *models.by_variant):
             raise InputError(f"two models are called {name!r}", where=variant.where("name"))
         settings = common | variant.values("settings")
         if seeds and "seed" in settings:
             raise InputError("a seed beside seeds", where=variant.where("settings"))
-        by_seed: dict[str, dict[str, Any]] = {
-            f"{name}, seed {seed}": {**settings, "seed": seed} for seed in seeds
-        }
-        if by_seed:
-            by_variant[name] = tuple(by_seed)
-        for model, values in (by_seed or {name: settings}).items():
-            models[model] = (*before, read_with_settings(config, values, path))
+        models = models.adding({name: (*before, read_with_settings(config, settings, path))})
         variant.reject_unknown_keys()
-    return Models(models, seeds, by_variant)
+    return models

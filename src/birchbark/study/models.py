@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from birchbark.checkpoint.locate import open_named
 from birchbark.records import Run
@@ -20,6 +20,7 @@ from birchbark.study.training_chains import (
     train_all,
     training_files,
     training_settings,
+    with_seeds,
 )
 from birchbark.study.training_tables import COLUMNS, training_plots, training_table
 from birchbark.study.workspace import Workspace
@@ -31,8 +32,8 @@ class Models:
 
     Attributes:
         by_name: Name → model name or directory, or the training runs that make it.
-        seeds: The seeds with which each variant is trained; empty for the seed of its settings.
-        by_variant: Variant → the names of its models, one for each of `seeds`.
+        seeds: The seeds with which each model is trained; empty for the seed of its settings.
+        by_variant: Name in the tables → the names of its models, one for each of `seeds`.
     """
 
     by_name: Mapping[str, str | Chain]
@@ -40,9 +41,22 @@ class Models:
     by_variant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, section: Section) -> Models:
-        """Read a table of models from a recipe; see `read_models`."""
-        return cls(read_models(section))
+    def read(cls, section: Section, seeds: tuple[int, ...] = ()) -> Models:
+        """Read a table of models from a recipe; see `read_models`. seeds: as above."""
+        return cls({}, seeds).adding(read_models(section))
+
+    def adding(self, models: Mapping[str, str | Chain]) -> Models:
+        """Return these and further models, of which those that are trained have all seeds."""
+        by_name, by_variant = dict(self.by_name), dict(self.by_variant)
+        for name, model in models.items():
+            if isinstance(model, str):
+                by_name[name] = model
+                continue
+            of_seeds = with_seeds(name, model, self.seeds)
+            by_name |= of_seeds
+            if self.seeds:
+                by_variant[name] = tuple(of_seeds)
+        return replace(self, by_name=by_name, by_variant=by_variant)
 
     @property
     def existing(self) -> dict[str, str]:

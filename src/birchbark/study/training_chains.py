@@ -17,6 +17,7 @@ from birchbark.section import Section
 from birchbark.study.workspace import Workspace
 from birchbark.train.config import TrainingConfig
 from birchbark.train.read_config import read_training
+from birchbark.train.setting_grid import read_with_settings
 from birchbark.train.training import check_device, train
 from birchbark.train.training_folder import LOG, MODEL, STATE
 from birchbark.train.training_log import read_log
@@ -63,6 +64,20 @@ def read_models(section: Section) -> dict[str, str | Chain]:
         paths = [section.path.parent / value for value in values]
         models[name] = tuple(read_training(Section.table(path), path) for path in paths)
     return models
+
+
+def with_seeds(name: str, chain: Chain, seeds: Sequence[int]) -> dict[str, Chain]:
+    """Return name → chain, one for each seed of the last training run; the chain for no seeds."""
+    if not seeds:
+        return {name: chain}
+    *earlier, last = chain
+    return {
+        f"{name}, seed {seed}": (
+            *earlier,
+            read_with_settings(last.values, {"seed": seed}, last.path),
+        )
+        for seed in seeds
+    }
 
 
 def base_models(chains: Iterable[Chain]) -> tuple[str, ...]:

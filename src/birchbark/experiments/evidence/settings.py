@@ -87,7 +87,8 @@ class EvidenceSettings:
     @classmethod
     def read(cls, section: Section) -> EvidenceSettings:
         """Read the table [evidence] of a recipe."""
-        compared = Models.read(section.section("models", {}))
+        seeds = section.integers("seeds", (), minimum=0)
+        compared = Models.read(section.section("models", {}), seeds)
         if not compared.by_name and not section.section("scores", {}).keys:
             raise InputError("no models", where=section.where("models"))
         return cls.read_for(compared, section)
