@@ -155,6 +155,7 @@ def test_of_models_in_a_table(tmp_path: Path) -> None:
     study = make_study(
         tmp_path, f"{recipe}[evidence]\nseeds = [1, 2]\n{models}\nagainst = 'once'\n"
     )
+    (tmp_path / "more.toml").write_text((tmp_path / "tiny.toml").read_text())
     experiment = study.read().experiment
     assert isinstance(experiment, EvidenceExperiment)
     compared = experiment.settings.compared
