@@ -1,6 +1,6 @@
-"""How do help, training/README.md, results and notebooks get into the site? By MkDocs hooks.
+"""How do help, HTTP requests, results and notebooks get into the site? By MkDocs hooks.
 
-The pages show the originals, so that they cannot differ from them.
+The pages, and that of training/README.md, show the originals, so that they cannot differ from them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import http_reference
 import notebook_pages
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -20,6 +21,7 @@ from birchbark.cli import group
 ROOT = Path(__file__).parents[1]
 COMMANDS = "<!-- commands -->"
 TRAINING = "<!-- training/README.md -->"
+HTTP = "<!-- http -->"
 PAPERS = "papers.md"
 
 
@@ -73,6 +75,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
             markdown = markdown.replace(name, f"[{name}](results/{folder.name}.md)")
     if COMMANDS in markdown:
         markdown = markdown.replace(COMMANDS, "\n".join(sections()))
+    if HTTP in markdown:
+        markdown = markdown.replace(HTTP, http_reference.markdown(http_reference.openapi()))
     if TRAINING in markdown:
         markdown = markdown.replace(TRAINING, (ROOT / "training" / "README.md").read_text())
     return markdown

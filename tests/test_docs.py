@@ -52,6 +52,18 @@ def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Com
             yield from commands(inner, f"{path} {name}")
 
 
+def test_every_request_is_in_the_reference(site: Path) -> None:
+    """The page is generated from the service, with links to the objects of its answers."""
+    text = (site / "reference" / "http.html").read_text()
+    for request in ("POST /search", "GET /documents/{doc_id}", "POST /v2/rerank", "GET /readyz"):
+        assert f">{request}<" in text
+    for field in ("budget_ms", "return_evidence", "unsplit_characters"):
+        assert f"<code>{field}</code>" in text
+    targets = set(re.findall(r'href="#(\w+response|hit)"', text))
+    assert targets
+    assert all(f'id="{target}"' in text for target in targets)
+
+
 def test_every_command_and_option_is_in_the_reference(site: Path) -> None:
     """The page is generated from the command line itself; no option is hidden."""
     text = (site / "reference" / "cli.html").read_text()

@@ -32,6 +32,11 @@ def application(
     names; all if empty. reports: the directory of the studies whose reports are served; None to
     serve none.
     """
+    return ServiceMiddleware(fastapi_app(service, key, reports), service, key, hosts)
+
+
+def fastapi_app(service: Service, key: str | None = None, reports: Path | None = None) -> FastAPI:
+    """Return the routes and error handlers, without the middleware; see `application`."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -66,4 +71,4 @@ def application(
     for routes in (search_routes(service), rerank_routes(service), page_routes(service, reports)):
         app.include_router(routes, dependencies=security)
     add_error_handlers(app)
-    return ServiceMiddleware(app, service, key, hosts)
+    return app
