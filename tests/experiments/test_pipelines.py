@@ -18,7 +18,7 @@ from birchbark.collection.runs import read_run, write_run
 from birchbark.errors import CheckpointError, InputError
 from birchbark.evaluate.folds import make_folds
 from birchbark.evaluate.measures import measure
-from birchbark.experiments.pipelines import experiment as pipelines
+from birchbark.experiments.pipelines import runs
 from birchbark.experiments.pipelines.experiment import READ_EVERYTHING, PipelineExperiment
 from birchbark.experiments.recipe_file import read_recipe
 from birchbark.index.build_index import Schema, build_index
@@ -132,7 +132,7 @@ def test_rows_can_read_as_searches_do(study: SmallStudy) -> None:
     study.replace("timed = 2", 'timed = 2\nread = "plan"')
     experiment = study.read().experiment
     assert isinstance(experiment, PipelineExperiment)
-    ((shallow,), _) = experiment.rows.values()
+    ((shallow,), _) = experiment.ranking.rows.stages.values()
     assert shallow == StageOptions(model="cross", aggregate="max", depth=2)
 
 
@@ -215,7 +215,7 @@ def test_rm3_and_baseline(study: SmallStudy, monkeypatch: pytest.MonkeyPatch) ->
         stages.append(stage)
         return rank_queries(index, queries, stage, **more)
 
-    monkeypatch.setattr(pipelines, "rank_queries", ranking)
+    monkeypatch.setattr(runs, "rank_queries", ranking)
     study.run()
     study.replace("timed = 2", 'timed = 2\nrm3 = true\nbaseline = "deep"')
     expanded = study.run("expanded")
@@ -270,6 +270,16 @@ def test_rows_with_stored_vectors(study: SmallStudy, bert: Callable[..., Path]) 
     study.append('run = "given.run"\n')
     for query_id, ranking in study.run("given").runs["Tiny.deep"].rankings.items():
         assert set(ranking.doc_ids) == set(by_terms.rankings[query_id].doc_ids)
+
+
+def test_vectors_are_computed_once(study: SmallStudy, bert: Callable[..., Path]) -> None:
+    """Rows with the same embedding and segments share them."""
+    study.replace('"deep"', '"deep"\nstored_vectors = true')
+    study.replace('"shallow"', '"shallow"\nstored_vectors = true')
+    study.replace('model = "cross"', f'model = "cross"\nembedding = "{bert()}"')
+    messages: list[str] = []
+    study.run(progress=messages.append)
+    assert messages.count("Tiny: computing vectors") == 1
 
 
 def test_encoding_and_bad_records_of_a_collection(study: SmallStudy) -> None:
@@ -369,13 +379,18 @@ def test_larger_settings(study: SmallStudy) -> None:
     for large in (False, True):
         experiment = study.read(large).experiment
         assert isinstance(experiment, PipelineExperiment)
-        rows.append([[stage.depth for stage in stages] for stages in experiment.rows.values()])
+        rows.append(
+            [
+                [stage.depth for stage in stages]
+                for stages in experiment.ranking.rows.stages.values()
+            ]
+        )
     assert rows == [[[2], [4, 3]]] * 2  # options of a stage override the defaults
     study.replace("stage.depth", "rows.shallow.stages")
     study.replace("= 77", "= [{}]")
     experiment = study.read(larger=True).experiment
     assert isinstance(experiment, PipelineExperiment)
-    assert experiment.rows["shallow"][0].depth == 100
+    assert experiment.ranking.rows.stages["shallow"][0].depth == 100
     study.run(larger=True)
     assert json.loads((study.root / "out" / "manifest.json").read_text())["recipe"]["larger"]
 
