@@ -36,7 +36,7 @@ def refuse_existing(
     target: Path,
     *,
     replace: bool = False,
-    remedy: str = "choose another path, or use --replace",
+    remedy: str = "choose another path, or replace it: --replace, or replace=True",
 ) -> None:
     """Raise InputError if `target` exists and must not be replaced; call it before any work."""
     if target.exists() and not replace:

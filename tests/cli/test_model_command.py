@@ -82,7 +82,8 @@ def test_only_a_model_is_replaced(here: Path) -> None:
     Path("app").mkdir()
     command = ["model", "quantize", "model", "--bits", "8", "--to", "app"]
     with pytest.raises(
-        InputError, match=r"app: already exists \(choose another path, or use --replace\)"
+        InputError,
+        match=r"app: already exists \(choose another path, or replace it: --replace,",
     ):
         birchbark(*command)
     for text in ('{"port": 80}', "[]", "{", ""):

@@ -369,7 +369,7 @@ def test_the_command_line(hub: Imitation, tmp_path: Path) -> None:
     assert f"--model {ID}" in fetched.stderr
     again = birchbark(tmp_path, hub.url, "model", "fetch", ID)
     assert again.returncode == 2
-    assert "already exists (choose another path, or use --replace)" in again.stderr
+    assert "already exists (choose another path, or replace it: --replace" in again.stderr
     listed = birchbark(tmp_path, hub.url, "model", "list")
     assert f"{ID}\t{COMMIT[:12]}\tbert, 2 layers" in listed.stdout
     rows = json.loads(birchbark(tmp_path, hub.url, "model", "list", "--json").stdout)

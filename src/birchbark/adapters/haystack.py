@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from haystack import Document, component, default_from_dict, default_to_dict
-
 from birchbark import defaults
+from birchbark.adapters.extras import extra
 from birchbark.adapters.found_sentences import found_sentences
 from birchbark.pipeline.rank_texts import rank
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
+
+with extra("haystack"):
+    from haystack import Document, component, default_from_dict, default_to_dict
 
 
 @component

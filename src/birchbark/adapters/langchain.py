@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.callbacks.manager import Callbacks
-from langchain_core.documents import BaseDocumentCompressor, Document
-from pydantic import ConfigDict, Field, PrivateAttr
-
+from birchbark.adapters.extras import extra
 from birchbark.adapters.found_sentences import found_sentences
 from birchbark.pipeline.rank_texts import rank
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
+
+with extra("langchain"):
+    from langchain_core.callbacks.manager import Callbacks
+    from langchain_core.documents import BaseDocumentCompressor, Document
+    from pydantic import ConfigDict, Field, PrivateAttr
 
 
 class BirchbarkRerank(BaseDocumentCompressor):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
-from pydantic import Field, PrivateAttr
-
+from birchbark.adapters.extras import extra
 from birchbark.adapters.found_sentences import found_sentences
 from birchbark.errors import InputError
 from birchbark.pipeline.rank_texts import rank
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
+
+with extra("llama-index"):
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
+    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+    from pydantic import Field, PrivateAttr
 
 
 class BirchbarkRerank(BaseNodePostprocessor):

@@ -45,6 +45,10 @@ class MemoryCollection:
             model = make_ranker(options, LoadedModels())
         elif query_tokens is not None:
             raise InputError("query_tokens is for a model that is named", remedy="set it in Ranker")
+        if isinstance(model, FirstStage):
+            raise InputError(
+                "a first stage in place of a model", remedy="first_stage=FirstStage(…)"
+            )
         self.rankers = (model,) if isinstance(model, Ranker) else tuple(model)
         self._index: Index | None = None
         self._delete: finalize[..., MemoryCollection] | None = None

@@ -13,15 +13,17 @@ from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
-from mteb.models import ModelMeta
-
 from birchbark import defaults
 from birchbark._version import __version__
+from birchbark.adapters.extras import extra
 from birchbark.adapters.memory_collection import MemoryCollection
 from birchbark.checkpoint.locate import open_named
 from birchbark.errors import InputError
 from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.upkeep.precompute import embedding_scorer
+
+with extra("mteb"):
+    from mteb.models import ModelMeta
 
 # Tasks of MTEB whose queries or documents the bundled models have read in training, by the card of
 # birchbark-minilm-l6 and by MTEB's own record of all-MiniLM-L6-v2. Of SciFact: the training claims.

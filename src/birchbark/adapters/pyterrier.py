@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import pyterrier as pt
-
 from birchbark import defaults
+from birchbark.adapters.extras import extra
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.answers.answer import Evidence
@@ -29,6 +27,10 @@ from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document, Query, Ranking, Run
 from birchbark.retrieve.engine import DocumentStore
+
+with extra("pyterrier"):
+    import pandas as pd
+    import pyterrier as pt
 
 RANKED = ["qid", "query", "docno", "score", "rank"]
 

@@ -99,10 +99,11 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
     for name, precomputation in zip(stored, precomputations, strict=True):
         segments = precomputation.schema.config["segments"]
         notify(f"{name} of {segments} are stored in {index}")
+    made = {precomputation.schema.config["segments"] for precomputation in precomputations}
     if any(map(is_vectors, stored)):
         for name in vector_sets(attachments):
-            if name not in stored:
-                config = attachments[name].config
+            config = attachments[name].config
+            if name not in stored and config.get("segments") in made:
                 notify(
                     f"note: the index also has {name} of {config.get('segments')} by "
                     f"{config.get('model')}: birchbark index detach {index} {name} deletes them"

@@ -29,8 +29,8 @@ def report_missing_vectors(index: Index) -> None:
 
     for name in vector_sets(index.attachments):
         missing, left_out = documents_without_vectors(index, name)
+        config = index.attachments[name].config
         if missing:
-            config = index.attachments[name].config
             options = f"--vectors {config.get('model')} --segments {config.get('segments')}"
             notify(
                 f"note: no {name} yet for {many(missing, 'document')}: "
@@ -38,8 +38,9 @@ def report_missing_vectors(index: Index) -> None:
             )
         if left_out:
             notify(
-                f"note: no {name} for {left_out:,} documents, which have no text or over "
-                f"{WHOLE_DOCUMENT:,} characters; searches choose their segments by query terms"
+                f"note: no {name} for {many(left_out, 'document')} without {config['segments']} or "
+                f"with over {WHOLE_DOCUMENT:,} characters; searches choose their segments by query "
+                "terms"
             )
 
 

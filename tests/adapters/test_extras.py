@@ -1,0 +1,23 @@
+"""Does an adapter say which extra it needs?"""
+
+from __future__ import annotations
+
+import pytest
+
+from birchbark.adapters.beir import BirchbarkSearch
+from birchbark.adapters.extras import extra
+from birchbark.errors import InputError, MissingPackageError
+from birchbark.retrieve.first_stage import FirstStage
+
+
+def test_a_library_that_is_not_installed() -> None:
+    """The message names it and the extra."""
+    with pytest.raises(MissingPackageError, match=r"no_such_library .*birchbark\[langchain\]"):
+        with extra("langchain"):
+            import no_such_library  # type: ignore[import-not-found]  # noqa: F401
+
+
+def test_a_first_stage_is_no_model() -> None:
+    """It has a parameter of its own."""
+    with pytest.raises(InputError, match="first_stage=FirstStage"):
+        BirchbarkSearch(FirstStage())  # type: ignore[arg-type]
