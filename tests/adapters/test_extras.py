@@ -12,9 +12,9 @@ from birchbark.retrieve.first_stage import FirstStage
 
 def test_a_library_that_is_not_installed() -> None:
     """The message names it and the extra."""
-    with pytest.raises(MissingPackageError, match=r"no_such_library .*birchbark\[langchain\]"):
-        with extra("langchain"):
-            import no_such_library  # type: ignore[import-not-found]  # noqa: F401
+    message = r"no_such_library .*birchbark\[langchain\]"
+    with pytest.raises(MissingPackageError, match=message), extra("langchain"):
+        import no_such_library  # noqa: F401
 
 
 def test_a_first_stage_is_no_model() -> None:

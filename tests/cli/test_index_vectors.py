@@ -81,7 +81,7 @@ def test_a_collection_is_not_taken_for_a_model(here: Path, argument: str) -> Non
 
 
 def test_vectors_of_other_segments_are_stored_beside_the_first(here: Path) -> None:
-    """A first stage by vectors can choose a set; another model's may replace the first."""
+    """A first stage by vectors can choose a set."""
     birchbark("index", "some.jsonl", "--to", "i", "--vectors")
     result = birchbark("index", "attach", "i", "--segments", "title")
     assert result.exit_code == 0
@@ -91,13 +91,17 @@ def test_vectors_of_other_segments_are_stored_beside_the_first(here: Path) -> No
     dense = ("search", "i", "arches", "--first-stage-only", "--first-stage", "dense", "--json")
     first, other = birchbark(*dense), birchbark(*dense, "--vector-set", "vectors-2")
     assert json.loads(first.stdout.splitlines()[0]) != json.loads(other.stdout.splitlines()[0])
-    model = str(write_bert(here / "another", positions=64, seed=3))
-    result = birchbark("index", "attach", "i", "--vectors", model)
-    assert "birchbark index detach i vectors deletes them" in result.stderr
-    assert "i vectors-2 deletes" not in result.stderr
     result = birchbark(*dense, "--vector-set", "vectors-3")
     assert "expected vectors or vectors-2" in str(result.exception)
     result = birchbark("search", "i", "arches", "--vector-set", "vectors-2")
     assert "nearest in the match" in str(result.exception)
     assert birchbark("index", "detach", "i", VECTORS).exit_code == 0
     assert birchbark(*dense).stdout == birchbark(*dense, "--vector-set", "vectors-2").stdout
+
+
+def test_vectors_by_another_model(here: Path) -> None:
+    """It is said how those of the same segments by the former model are deleted."""
+    birchbark("index", "some.jsonl", "--to", "i", "--vectors")
+    model = str(write_bert(here / "another", positions=64, seed=3))
+    result = birchbark("index", "attach", "i", "--vectors", model)
+    assert "birchbark index detach i vectors deletes them" in result.stderr
