@@ -51,7 +51,7 @@ ANALYZERS = f'''
 kind = "analyzers"
 title = "Analyses <of> text"
 findings = """
-First, stems & words.
+First, `stems` & words.
 Then <i>pieces</i>."""
 measures = ["AP", "P@2"]
 [analyzers]
@@ -190,9 +190,9 @@ def test_published_figures_are_marked_everywhere(root: Path) -> None:
     assert re.search(r"published</b>elsewhere &amp; long ago.*?\.123", body, re.S)
     readme = (root.parent / "out/README.md").read_text()
     assert "*published:* elsewhere & long ago" in readme
-    assert "\n\nFirst, stems & words.\n\nThen <i>pieces</i>.\n\n" in readme
+    assert "\n\nFirst, `stems` & words.\n\nThen <i>pieces</i>.\n\n" in readme
     report = (root.parent / "out/report.html").read_text()
-    assert "<p>First, stems &amp; words.</p>\n<p>Then &lt;i&gt;pieces&lt;/i&gt;.</p>" in report
+    assert "<p>First, <code>stems</code> &amp; words.</p>\n<p>Then &lt;i&gt;pieces&lt;/i&gt;.</p>" in report
     tables = json.loads((root.parent / "out/results.json").read_text())["tables"]
     assert [g["published"] for g in tables[-1]["groups"]] == [False, True]
 

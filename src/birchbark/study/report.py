@@ -16,10 +16,21 @@ def render_report(recipe: Recipe, outcome: Outcome, inputs: dict[str, str]) -> s
     Raises MissingPackageError without Jinja2 or matplotlib.
     """
     page = load_template(__package__, TEMPLATE)
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
+
+    def with_code(text: str) -> Markup:
+        """Return `text` escaped, with what stands between backticks as code."""
+        parts = str(escape(text)).split("`")
+        shown = (f"<code>{x}</code>" if n % 2 else x for n, x in enumerate(parts))
+        return Markup("".join(shown))
 
     plots = [(plot, Markup(draw(plot))) for plot in outcome.plots]
     text: str = page.render(
-        recipe=recipe, outcome=outcome, plots=plots, inputs=inputs, colours=Markup(colours())
+        recipe=recipe,
+        outcome=outcome,
+        plots=plots,
+        inputs=inputs,
+        colours=Markup(colours()),
+        with_code=with_code,
     )
     return text
