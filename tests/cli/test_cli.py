@@ -14,7 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from birchbark.cli import group, index_sync
+from birchbark.cli import group, index_of_folder
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run
 from birchbark.collection.segment_scores import read_segment_scores
@@ -545,15 +545,15 @@ def test_two_processes_index_the_same_folder(
     """The one that is later uses the index of the other."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "bees.txt").write_text("Bees dance.")
-    build = index_sync.build_from
+    build = index_of_folder.build_from
 
     def second(*arguments: object, **named: object) -> object:
         build(*arguments, **named)  # type: ignore[arg-type]
         return build(*arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(index_sync, "build_from", second)
+    monkeypatch.setattr(index_of_folder, "build_from", second)
     index = (tmp_path / "notes.index").resolve()
-    assert index_sync.index_of(tmp_path / "notes") == (index, False)
+    assert index_of_folder.index_of(tmp_path / "notes") == (index, False)
     (tmp_path / "other").mkdir()
     with pytest.raises(InputError):  # nothing to index
-        index_sync.index_of(tmp_path / "other")
+        index_of_folder.index_of(tmp_path / "other")

@@ -88,8 +88,9 @@ def test_cuda_without_torch(here: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_two_roles_of_one_model_share_scores(here: Path) -> None:
     """A model that is both ranker and embedding has one score file, with each score stored once."""
-    everything = (*READ_EVERYTHING, "--precision", "fp32")
-    both = (*everything, "--embed-segments", "all", "--embedding", "model")
+    write_bert(here / "encoder", positions=64)
+    everything = (*READ_EVERYTHING, "--precision", "fp32", "--model", "encoder")
+    both = (*everything, "--embed-segments", "all", "--embedding", "encoder")
     scores = search(*both, "--scores", "kept")
     (file,) = (here / "kept").glob("*.scores")
     size = file.stat().st_size

@@ -141,7 +141,7 @@ def test_terms_are_weighted_by_the_index(index: Index) -> None:
 
 def test_rough_scores_miss_no_english_word() -> None:
     """Every English word of BERT's vocabulary is found by its term."""
-    vocabulary = next(Path(module.__file__).parents[1].rglob("vocab.txt")).read_text().split()
+    vocabulary = next(Path(module.__file__).parents[2].rglob("vocab.txt")).read_text().split()
     index = TermIndex(STORES[0])
     for word in vocabulary:
         if word.isascii() and word.isalpha() and index.analyzer.terms(word):

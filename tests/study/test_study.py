@@ -192,7 +192,10 @@ def test_published_figures_are_marked_everywhere(root: Path) -> None:
     assert "*published:* elsewhere & long ago" in readme
     assert "\n\nFirst, `stems` & words.\n\nThen <i>pieces</i>.\n\n" in readme
     report = (root.parent / "out/report.html").read_text()
-    assert "<p>First, <code>stems</code> &amp; words.</p>\n<p>Then &lt;i&gt;pieces&lt;/i&gt;.</p>" in report
+    assert (
+        "<p>First, <code>stems</code> &amp; words.</p>\n<p>Then &lt;i&gt;pieces&lt;/i&gt;.</p>"
+        in report
+    )
     tables = json.loads((root.parent / "out/results.json").read_text())["tables"]
     assert [g["published"] for g in tables[-1]["groups"]] == [False, True]
 
