@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -86,7 +87,9 @@ def _table(rows: Iterator[tuple[str, Schema, str, bool]]) -> Iterator[str]:
 
 def _default(schema: Schema) -> str:
     default = schema.get("default")
-    return "" if default in (None, "", [], {}) else f"`{default}`"
+    if default in (None, "", [], {}):
+        return ""
+    return f"`{default if isinstance(default, str) else json.dumps(default)}`"
 
 
 def _type(schema: Schema) -> str:
