@@ -230,3 +230,10 @@ def test_a_folder_stands_for_its_index(here: Path) -> None:
     for name in ("notes", "notes/", "notes.index"):
         assert "boats.txt" in birchbark("search", name, "canoe", "--first-stage-only")[0]
     assert "documents" in birchbark("index", "stats", "notes")[0]
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_a_folder_without_a_name(here: Path, name: str) -> None:
+    """It is resolved, and the message says how its index is made."""
+    messages = birchbark("search", name, "canoe", "--first-stage-only", status=2)[1]
+    assert "no index here" in messages

@@ -29,6 +29,7 @@ def index_of(path: Path) -> tuple[Path, bool]:
     That index is PATH.index, which is built if it does not exist. Also returns whether it was.
     """
     from birchbark.collection.intake import Intake
+    from birchbark.index.layout import index_beside
     from birchbark.index.shards import is_index
 
     path = path.resolve()
@@ -36,7 +37,7 @@ def index_of(path: Path) -> tuple[Path, bool]:
         return path, False
     if not path.exists():
         raise InputError("no such index or folder", where=str(path))
-    index = path.with_name(path.name + ".index")
+    index = index_beside(path)
     if index.exists():
         return index, False
     intake = Intake(remedy="see birchbark index build --help")

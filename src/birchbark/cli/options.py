@@ -46,10 +46,11 @@ class _IndexPath(click.Path):
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from birchbark.index.layout import index_beside
         from birchbark.index.shards import is_index
 
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        beside = path.with_name(f"{path.name}.index") if path.name else path
+        beside = index_beside(path)
         return beside if path.is_dir() and is_index(beside) and not is_index(path) else path
 
 

@@ -38,11 +38,10 @@ def reciprocal_rank_fusion(
     return _fuse(runs, weights, lambda r: _reciprocal_ranks(r, rank_constant), depth, "rrf")
 
 
-def fuse_rankings(
-    rankings: Sequence[Ranking], depth: int, rank_constant: float = defaults.RANK_CONSTANT
-) -> Ranking:
-    """Fuse rankings of one query as `reciprocal_rank_fusion` does, all with the same weight."""
-    return _sum_shares([(r, _reciprocal_ranks(r, rank_constant)) for r in rankings], depth)
+def fuse_rankings(rankings: Sequence[Ranking], depth: int) -> Ranking:
+    """Fuse rankings of one query as `reciprocal_rank_fusion` does by default."""
+    shares = [(ranking, _reciprocal_ranks(ranking, defaults.RANK_CONSTANT)) for ranking in rankings]
+    return _sum_shares(shares, depth)
 
 
 def score_fusion(

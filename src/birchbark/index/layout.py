@@ -236,11 +236,17 @@ class Manifest:
         )
 
 
+def index_beside(folder: Path) -> Path:
+    """Return the path of the index of a folder's files: FOLDER.index, beside the folder."""
+    named = folder if folder.name not in ("", "..") else folder.resolve()
+    return named.with_name(f"{named.name}.index")
+
+
 def _no_index(directory: Path) -> str:
     """Say what to do about a path that is no index."""
     if (directory / SHARDS).exists():
         return "it is divided into shards: birchbark.open_writer changes such an index"
-    beside = directory.with_name(f"{directory.name}.index")
+    beside = index_beside(directory)
     if (beside / MANIFEST).exists():
         return f"the index of this folder is {beside}"
     if directory.is_dir():

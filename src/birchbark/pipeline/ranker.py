@@ -75,7 +75,7 @@ class Ranker:
         for name, method in (("segmenter", "__call__"), ("aggregation", "weights")):
             if not hasattr(getattr(self, name), method):
                 raise InputError(
-                    f"not a {name}" if name == "segmenter" else f"not an {name}",
+                    f"invalid {name}",
                     found=repr(getattr(self, name)),
                     remedy="load_ranker takes the names that `birchbark rerank` takes",
                 )

@@ -139,10 +139,11 @@ def _p(p: float | None) -> str:
     return "< .0001" if p < 0.0001 else f"= {p:.4f}"
 
 
-def show_hits(hits: Sequence[Hit], model: str = "evidence") -> None:
+def show_hits(hits: Sequence[Hit], model: str = "") -> None:
     """Print each hit with the components of its score, and its evidence or its snippet.
 
-    Terms of the query are bold in a terminal. model: what the component of the scorer is called.
+    Terms of the query are bold in a terminal. model: what the share of the main scorer is called;
+    not shown without one.
     """
     out = console()
     for rank, hit in enumerate(hits, 1):
@@ -168,12 +169,12 @@ def _heading(rank: int, hit: Hit, model: str) -> Text:
     heading.append(_line(hit.document.doc_id), style="bold cyan")
     heading.append(f"  {hit.score:.3f}", style="bold")
     if hit.segments or hit.embedding:
-        parts = {
-            "first stage": hit.first_stage,
-            "embedding": hit.embedding,
-            model: hit.evidence,
-        }
-        shown = [f"{value:.3f} {name}" for name, value in parts.items() if value]
+        parts = (
+            ("first stage", hit.first_stage),
+            ("embedding", hit.embedding),
+            (model, hit.evidence),
+        )
+        shown = [f"{value:.3f} {name}" for name, value in parts if value]
         heading.append(f" = {' + '.join(shown)}", "dim")
     if not hit.scored:
         heading.append("; not read", "dim")

@@ -128,10 +128,8 @@ class CollectionRanker:
         index = self._index_with_vectors(rankers[0])
         if self._collection.run:
             return index, self._first
-        engine, depth = (
-            open_engine(index, self._stage, None, load_scorer, rankers),
-            self._recipe.depth,
-        )
+        engine = open_engine(index, self._stage, None, load_scorer, rankers)
+        depth = self._recipe.depth
         return index, Run({q.query_id: engine.rank(q.text, depth) for q in self._queries}, FIRST)
 
     def _index_with_vectors(self, ranker: Ranker) -> Index:
