@@ -22,9 +22,10 @@ from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.records import Document
 from birchbark.score_cache.store_folder import locked
+from ray_nodes import ray_nodes
 
 ray = pytest.importorskip("ray")
-cluster_utils = pytest.importorskip("ray.cluster_utils")
+pytest.importorskip("ray.cluster_utils")
 
 DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "divide-work.md"
 TEXTS = ["red car", "blue car", "red bus", "green bus. Red car.", "blue bicycle", "red red"]
@@ -37,12 +38,8 @@ pytestmark = pytest.mark.filterwarnings("default")  # ray's own
 def nodes() -> Iterator[Any]:
     """Start a cluster of a head without CPUs and two nodes with one each."""
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    cluster = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    for _ in range(2):
-        cluster.add_node(num_cpus=1, object_store_memory=100_000_000)
-    cluster.wait_for_nodes()
-    yield cluster
-    cluster.shutdown()
+    with ray_nodes() as cluster:
+        yield cluster
 
 
 @pytest.fixture

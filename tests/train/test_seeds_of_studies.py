@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_training_study import RECIPE
 from tiny_trainings import settings, some_pairs, toml, write_pairs
 
 from birchbark.collection.qrels import read_qrels
@@ -18,26 +19,9 @@ from birchbark.study.outcome import Outcome
 from conftest import write_bert
 from small_study import SmallStudy, table_of, write_small_study
 
-TRAINING = """
-kind = "training"
-title = "Variants"
-measures = ["AP"]
-[training]
-config = "tiny.toml"
-seeds = [1, 2]
-[[training.variants]]
-name = "one layer"
-settings = { "model.layers" = 1 }
-[[training.variants]]
-name = "head / alone"
-settings = { "model.learns" = "head" }
-[training.evidence]
-against = "one layer"
-rm3 = false
-depth = 10
-step = 0.5
-folds = 2
-"""
+TRAINING = RECIPE.replace('"tiny.toml"', '"tiny.toml"\nseeds = [1, 2]').replace(
+    "depth = 2", 'depth = 10\nagainst = "one layer"'
+)
 RERANKING = """
 kind = "reranking"
 title = "Re-ranked"

@@ -14,11 +14,11 @@ from birchbark.cli import group
 from birchbark.experiments.recipe_file import read_recipe
 from birchbark.study.training_chains import independent
 from birchbark.train.training_folder import MODEL
+from ray_nodes import ray_nodes
 from small_study import COLLECTION
 
 pytest.importorskip("torch", reason="torch is not installed: nothing can be trained")
-ray = pytest.importorskip("ray")
-cluster_utils = pytest.importorskip("ray.cluster_utils")
+pytest.importorskip("ray.cluster_utils")
 
 pytestmark = pytest.mark.filterwarnings("default")  # ray's own
 
@@ -26,12 +26,8 @@ pytestmark = pytest.mark.filterwarnings("default")  # ray's own
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Any]:
     """Start a cluster of a head without CPUs and two nodes with one each."""
-    cluster = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    for _ in range(2):
-        cluster.add_node(num_cpus=1, object_store_memory=100_000_000)
-    cluster.wait_for_nodes()
-    yield cluster
-    cluster.shutdown()
+    with ray_nodes() as cluster:
+        yield cluster
 
 
 def birchbark(*arguments: str, status: int = 0) -> str:
