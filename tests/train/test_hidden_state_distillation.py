@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from birchbark.train.hidden_state_distillation import HiddenStateDistillation, H
 from birchbark.train.initialise import Initialisation, open_network
 from birchbark.train.learner import Learner
 from birchbark.train.network import Network
-from birchbark.train.packed_inputs import PackedInputs
+from birchbark.train.packed_inputs import PackedInputs, Spans
 from birchbark.train.sampler import Sampler
 from birchbark.train.teacher_scores import TeacherScores, with_teacher_targets
 from birchbark.train.training import train
@@ -56,13 +57,15 @@ def network_of(directory: Path, **settings: Any) -> Network:
     return open_network(base, Initialisation(**{"dropout": 0.0, **settings}), 0, "cpu")
 
 
-def losses(student: Network, settings: HiddenStateSettings, base: Path) -> Any:
+def losses(
+    student: Network, settings: HiddenStateSettings, base: Path, inputs: PackedInputs = INPUTS
+) -> Any:
     distillation = HiddenStateDistillation(
         settings, student, CheckpointTokenizer(Checkpoint.open(base)), 16, 0
     )
     states = HiddenStates()
-    student.training_logits(INPUTS, states)
-    return distillation.losses(INPUTS, states)
+    student.training_logits(inputs, states)
+    return distillation.losses(inputs, states)
 
 
 @pytest.fixture
@@ -79,6 +82,24 @@ def test_a_student_equal_to_its_teacher_has_no_loss(teacher: Path) -> None:
     for kind in ("embeddings", "hidden", "attention"):
         others = dict.fromkeys({"embeddings", "hidden", "attention"} - {kind}, 0.0)
         assert (losses(same, HiddenStateSettings(str(teacher), **others), teacher) > 1e-4).all()
+
+
+@pytest.mark.parametrize("heads", [4, 2])
+def test_losses_do_not_depend_on_padding(tmp_path: Path, teacher: Path, heads: int) -> None:
+    """In the padded blocks of a GPU they are those of blocks without padding."""
+    student = network_of(
+        write_bert(tmp_path / "other", labels=1, layers=2, seed=6), heads=heads, hidden=4 * heads
+    )
+    spans = Spans.of(sorted(map(len, IDS)), "cpu", pads=True)
+    assert [block.padding is not None for block in spans.blocks] == [True]
+    padded = replace(INPUTS, spans=spans)
+    for kind in ("embeddings", "hidden", "attention"):
+        others = dict.fromkeys({"embeddings", "hidden", "attention"} - {kind}, 0.0)
+        settings = HiddenStateSettings(str(teacher), **others)
+        found = losses(student, settings, teacher, padded)
+        torch.testing.assert_close(found, losses(student, settings, teacher))
+        assert (found > 0).all()
+    torch.testing.assert_close(student.score(padded), student.score(INPUTS))
 
 
 def test_attention_scores_that_are_not_compared_are_not_kept(teacher: Path) -> None:

@@ -3,6 +3,9 @@
 The operators are those of ONNX operator set 20 that score/graph.py writes for float32, with the
 attributes that it uses. Any other operator is rejected when the graph is read.
 
+The operators in MASKED also take a mask, bool (B, S), which is False where an input has ended and
+is padded to the longest of its batch. Their result is then that of the input's own tokens.
+
 Shapes in comments are those of score/graph.py: B inputs, S tokens per input, Q = S or 1 for [CLS]
 alone, H hidden dimensions, N attention heads of width D, E the width of the embeddings.
 """
@@ -158,6 +161,29 @@ def _normalise_length(x: Any, axis: int, p: int) -> Values:
     return (x / x.norm(p=p, dim=axis, keepdim=True),)  # (B, H) → (B, H), of length 1
 
 
+def _softmax(x: Any, axis: int, mask: Any = None) -> Values:
+    import torch
+
+    if mask is not None:  # the lowest number, not -∞, of which a row of padding would become NaN
+        x = x.masked_fill(~mask[:, None, None], torch.finfo(x.dtype).min)
+    return (x.softmax(axis),)  # (B, N, Q, S), over S
+
+
+def _mean(x: Any, axes: Iterable[int], keepdims: int, mask: Any = None) -> Values:
+    if mask is None or x.shape[2] == 1:
+        return (x.mean(**_reduced(axes, keepdims)),)
+    own = x.masked_fill(~mask[:, None], 0)  # (B, H, S)
+    return (own.sum(2) / mask.sum(1, keepdim=True),)  # (B, H)
+
+
+def _maximum(x: Any, axes: Iterable[int], keepdims: int, mask: Any = None) -> Values:
+    import torch
+
+    if mask is not None and x.shape[2] > 1:
+        x = x.masked_fill(~mask[:, None], -torch.inf)  # (B, H, S)
+    return (x.amax(**_reduced(axes, keepdims)),)  # (B, H)
+
+
 def _reduced(axes: Iterable[int], keepdims: int) -> dict[str, Any]:
     return {"dim": tuple(axes), "keepdim": bool(keepdims)}
 
@@ -174,15 +200,14 @@ OPERATORS: Mapping[str, Callable[..., Values]] = {
     "LpNormalization": _normalise_length,
     "MatMul": lambda a, b: (a @ b,),  # weights: (B, Q, in), (in, out); attention: (B, N, Q, S)
     "Mul": lambda a, b: (a * b,),  # (B, Q, I)
-    # pooling: (B, H, S) → (B, H)
-    "ReduceMax": lambda x, axes, keepdims: (x.amax(**_reduced(axes, keepdims)),),
-    "ReduceMean": lambda x, axes, keepdims: (x.mean(**_reduced(axes, keepdims)),),
+    "ReduceMax": _maximum,  # pooling: (B, H, Q) → (B, H)
+    "ReduceMean": _mean,
     "ReduceSum": lambda x, axes, keepdims: (x.sum(**_reduced(axes, keepdims)),),
     "Relu": lambda x: (x.relu(),),
     "Reshape": _reshape,
     "Shape": _shape,
     "Slice": _slice,
-    "Softmax": lambda x, axis: (x.softmax(axis),),  # (B, N, Q, S), over S
+    "Softmax": _softmax,
     "Split": _split,
     "Sub": _subtract,
     "Tanh": lambda x: (x.tanh(),),
@@ -190,3 +215,5 @@ OPERATORS: Mapping[str, Callable[..., Values]] = {
     "Unsqueeze": _unsqueeze,
     "Where": _where,
 }
+
+MASKED = {"ReduceMax", "ReduceMean", "Softmax"}

@@ -4,6 +4,10 @@ Torch runs, node by node, the same graph that ONNX Runtime runs on the CPU (scor
 float32, scores agree to about 1e-6, but not to the last bit. The last bits of a GPU's scores also
 depend on the batch (docs/explanation/determinism.md).
 
+A batch holds inputs of similar length, padded to the longest: starting the operations of a graph
+takes a GPU as long as computing them for thousands of tokens, so a batch per length would leave it
+idle.
+
 In bf16 and fp16, the matrix products of embedding layer and encoder are computed in 16 bits, norms
 and softmax in float32, by torch's autocast. The head, after the last norm, is computed in
 float32, because bf16 would make the scores of many texts equal.
@@ -22,16 +26,16 @@ from numpy.typing import NDArray
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import is_per_token
-from birchbark.device.operators import Step, read_steps
+from birchbark.device.operators import MASKED, Step, read_steps
 from birchbark.errors import BirchbarkError, InputError, MissingPackageError, first_line
 from birchbark.records import Ids
-from birchbark.score.batches import equal_lengths
+from birchbark.score.batches import similar_lengths
 from birchbark.score.graph import build_graph
 from birchbark.score.precision import Precision
 from birchbark.score.session import Floats, SessionFactory, check_finite, row_offsets
 
 BATCH_TOKENS = (
-    16_384  # tokens per batch; the smaller batches that suit a CPU's cache would leave a GPU idle
+    16_384  # tokens per batch, with padding; the batches that suit a CPU's cache leave a GPU idle
 )
 
 
@@ -82,8 +86,8 @@ class TorchSession:
         """Build the graph and move its weights to `device`.
 
         threads: ignored, since torch chooses the number of threads. batch_tokens: the maximum
-        number of tokens per batch. Raises InputError for int8, and if the weights do not fit into
-        the memory of a GPU.
+        number of tokens per batch, with padding. Raises InputError for int8, and if the weights do
+        not fit into the memory of a GPU.
         """
         if not precision.runs_on_gpu:
             raise InputError(
@@ -125,15 +129,19 @@ class TorchSession:
         offsets = row_offsets([len(i) for i in ids], per_token=self._per_token)
         torch = self._torch
         with torch.inference_mode(), _full_precision(torch), self._errors():
-            for batch in equal_lengths([len(i) for i in ids], self._batch_tokens):
-                feed = {"ids": self._tensor([ids[i] for i in batch])}  # (B, S)
+            for batch in similar_lengths([len(i) for i in ids], self._batch_tokens):
+                lengths = np.array([len(ids[i]) for i in batch])
+                column = np.arange(lengths[-1])
+                exists = column < lengths[:, None]  # (B, S)
+                mask = None if exists.all() else torch.from_numpy(exists).to(self._device)
+                feed = {"ids": self._tensor([ids[i] for i in batch], exists)}  # (B, S)
                 if types is not None and self._typed:
-                    feed["types"] = self._tensor([types[i] for i in batch])
-                result = self._run({**self._values, **feed})  # (B, …)
+                    feed["types"] = self._tensor([types[i] for i in batch], exists)
+                result = self._run({**self._values, **feed}, mask)  # (B, …)
                 position = offsets[batch]  # (B,)
                 if self._per_token:
-                    position = (position[:, None] + np.arange(result.shape[1])).reshape(-1)
-                    result = result.reshape(-1, result.shape[2])  # (B, S, H) → (B · S, H)
+                    position = (position[:, None] + column)[exists]  # (tokens,)
+                    result = result.reshape(-1, result.shape[2]) if mask is None else result[mask]
                 results.append(result)
                 positions.append(position)
             if not results:
@@ -165,18 +173,21 @@ class TorchSession:
                 remedy="use --device cpu",
             ) from broken
 
-    def _run(self, values: dict[str, Any]) -> Any:
-        """Return the value called `out`."""
+    def _run(self, values: dict[str, Any], mask: Any) -> Any:
+        """Return the value called `out`. mask: where inputs have tokens, bool (B, S), or None."""
         sixteen_bits = self._torch.autocast(
             self._device.type, self._dtype, enabled=self._dtype is not None
         )
         with sixteen_bits:
-            _run(self._encoder, values)
-        _run(self._head, values)
+            _run(self._encoder, values, mask)
+        _run(self._head, values, mask)
         return values["out"]
 
-    def _tensor(self, rows: Sequence[Ids]) -> Any:
-        return self._torch.from_numpy(np.stack(rows).astype(np.int64)).to(self._device)
+    def _tensor(self, rows: Sequence[Ids], exists: NDArray[np.bool_]) -> Any:
+        """Return rows padded with 0, int64 (B, S). exists: where there is a token (B, S)."""
+        padded = np.zeros(exists.shape, np.int64)
+        padded[exists] = np.concatenate(rows)
+        return self._torch.from_numpy(padded).to(self._device)
 
 
 def _end_of_encoder(steps: Sequence[Step], checkpoint: Checkpoint) -> int:
@@ -189,10 +200,12 @@ def _end_of_encoder(steps: Sequence[Step], checkpoint: Checkpoint) -> int:
     )
 
 
-def _run(steps: Sequence[Step], values: dict[str, Any]) -> None:
+def _run(steps: Sequence[Step], values: dict[str, Any], mask: Any) -> None:
     """Add what the steps compute to `values`. Values are freed after their last use."""
     for step in steps:
-        results = step.compute(*(values[name] for name in step.inputs))
+        arguments = (values[name] for name in step.inputs)
+        masked = {"mask": mask} if step.operator in MASKED else {}
+        results = step.compute(*arguments, **masked)
         values.update(zip(step.outputs, results, strict=True))
         for name in step.last_reads:
             del values[name]

@@ -57,11 +57,11 @@ class ParadeScorer(CrossEncoderScorer):
         """The length of a passage's vector; see Scorer."""
         return self.checkpoint.config.hidden
 
-    def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
-        """Return the vectors of encoded passages, float32 (n, hidden)."""
-        if not token_ids:
-            return np.empty((0, self.width), np.float32)
-        return self._run(query, token_ids)
+    def score_queries(self, requests: Sequence[tuple[str, Sequence[Ids]]]) -> list[Float32s]:
+        """Return the vectors of each query's encoded passages, float32 (n, hidden)."""
+        if not any(len(token_ids) for _, token_ids in requests):
+            return [np.empty((0, self.width), np.float32) for _ in requests]
+        return self._run(requests)
 
     def score_document(self, values: Float32s) -> tuple[float, Shares]:
         """See DocumentScorer."""

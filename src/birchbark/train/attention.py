@@ -1,5 +1,7 @@
 """How is attention computed within each of several inputs that are packed into one row of tokens?
 
+The inputs of a block are computed together, padded to the longest of them (packed_inputs.py).
+
 Shapes: T tokens of all inputs, N inputs, L tokens per input, A attention heads, D dimensions per
 head, H = A · D. All functions take queries (T, H), or (N, H) if there is one query per input, keys
 and values (T, H), and where each input is.
@@ -7,10 +9,12 @@ and values (T, H), and where each input is.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from birchbark.train.packed_inputs import Spans
+from birchbark.train.packed_inputs import Block, Spans
 from birchbark.train.positions import ScoreTerm
 
 
@@ -31,91 +35,87 @@ class AttentionSettings:
 def attend(query: Any, key: Any, value: Any, spans: Spans, settings: AttentionSettings) -> Any:
     """Return the attended values of each query (T, H), or (N, H) if there is one query per input.
 
-    A GPU computes all inputs at once, in the precision of the arguments, unless there is a `term`.
-    A CPU computes inputs of equal length together, in float32, because bf16 is slower for matrices
-    as small as those of a single head.
+    A GPU computes in the precision of the arguments, unless there is a `term`. A CPU computes in
+    float32, because bf16 is slower for matrices as small as those of a single head.
     """
-    packed = query.is_cuda and settings.term is None
-    compute = attend_packed if packed else attend_by_length
-    return compute(query, key, value, spans, settings)
-
-
-def attend_by_length(
-    query: Any, key: Any, value: Any, spans: Spans, settings: AttentionSettings
-) -> Any:
-    """Compute `attend` for each length of inputs separately, in float32."""
     import torch
     from torch.nn.functional import scaled_dot_product_attention
 
+    exact = not query.is_cuda or settings.term is not None
+    if exact:
+        query, key, value = query.float(), key.float(), value.float()
     contexts = []
-    with torch.autocast(query.device.type, enabled=False):
-        for q, k, v in _by_length(query, key, value, spans, settings.heads):
-            added = settings.term(q, k) if settings.term else None  # (inputs, A or 1, L or 1, L)
+    with torch.autocast(query.device.type, enabled=False) if exact else nullcontext():
+        for block, q, k, v in _by_block(query, key, value, spans, settings.heads):
             context = scaled_dot_product_attention(
-                q, k, v, attn_mask=added, dropout_p=settings.dropout, scale=settings.scale
-            ).transpose(1, 2)
-            contexts.append(context.reshape(-1, query.shape[1]))  # (inputs · (L or 1), H)
+                q,
+                k,
+                v,
+                attn_mask=_added(block, q, k, settings),
+                dropout_p=settings.dropout,
+                scale=settings.scale,
+            )
+            contexts.append(_rows(context, block))
     return torch.cat(contexts)
-
-
-def attend_packed(
-    query: Any, key: Any, value: Any, spans: Spans, settings: AttentionSettings
-) -> Any:
-    """Compute `attend` for all inputs together, by torch's attention for jagged tensors."""
-    import torch
-    from torch.nn.functional import scaled_dot_product_attention
-
-    offsets, longest = spans.offsets, spans.groups[-1][1]
-    single = len(query) < len(key)
-    query_offsets = torch.arange(len(offsets), device=key.device) if single else offsets
-
-    def jagged(x: Any, starts_and_end: Any, length: int) -> Any:
-        rows = x.view(len(x), settings.heads, -1)  # (T, A, D)
-        return torch.nested.nested_tensor_from_jagged(
-            rows, starts_and_end, min_seqlen=1, max_seqlen=length
-        ).transpose(1, 2)  # (N, A, L of each input, D)
-
-    context = scaled_dot_product_attention(
-        jagged(query, query_offsets, 1 if single else longest),
-        jagged(key, offsets, longest),
-        jagged(value, offsets, longest),
-        dropout_p=settings.dropout,
-        scale=settings.scale,
-    )
-    return context.transpose(1, 2).values().reshape(query.shape)
 
 
 def attend_with_scores(
     query: Any, key: Any, value: Any, spans: Spans, settings: AttentionSettings
 ) -> tuple[Any, list[Any]]:
-    """Compute `attend_by_length`; also return the scores before softmax.
+    """Compute `attend` in float32; also return the scores before softmax.
 
-    The scores are (inputs, A, L or 1, L) for each length.
+    The scores are (inputs, A, L or 1, L) for each block, with numbers that mean nothing where there
+    is padding.
     """
     import torch
     from torch.nn.functional import dropout as drop
 
+    query, key, value = query.float(), key.float(), value.float()
     contexts, all_scores = [], []
     with torch.autocast(query.device.type, enabled=False):
-        for q, k, v in _by_length(query, key, value, spans, settings.heads):
+        for block, q, k, v in _by_block(query, key, value, spans, settings.heads):
             scores = q * settings.scale @ k.transpose(2, 3)  # (inputs, A, L or 1, L)
             scores = scores + settings.term(q, k) if settings.term else scores
             all_scores.append(scores)
-            weights = drop(scores.softmax(-1), settings.dropout)
-            context = (weights @ v).transpose(1, 2)  # (inputs, L or 1, A, D)
-            contexts.append(context.reshape(-1, query.shape[1]))
+            masked = scores + block.padding.mask if block.padding else scores
+            weights = drop(masked.softmax(-1), settings.dropout)
+            contexts.append(_rows(weights @ v, block))
     return torch.cat(contexts), all_scores
 
 
-def _by_length(query: Any, key: Any, value: Any, spans: Spans, heads: int) -> Any:
-    """Yield queries, keys and values, float32 (inputs, A, L or 1, D), for each length of inputs."""
+def _added(block: Block, query: Any, key: Any, settings: AttentionSettings) -> Any:
+    """Return what is added to a block's scores, (inputs, A or 1, L or 1, L), or None."""
+    term = settings.term(query, key) if settings.term else None
+    if block.padding is None:
+        return term
+    mask = block.padding.mask.to(query.dtype)
+    return mask if term is None else term + mask
+
+
+def _by_block(
+    query: Any, key: Any, value: Any, spans: Spans, heads: int
+) -> Iterator[tuple[Block, Any, Any, Any]]:
+    """Yield each block with its queries, keys and values, (inputs, A, L or 1, L), padded."""
     single = len(query) < len(key)
-    sizes = [count * length for count, length in spans.groups]
-    query_sizes = [count for count, _ in spans.groups] if single else sizes
-    parts = (
-        query.float().split(query_sizes),
-        key.float().split(sizes),
-        value.float().split(sizes),
-    )
-    for (count, _), *rows in zip(spans.groups, *parts, strict=True):
-        yield tuple(x.view(count, -1, heads, x.shape[1] // heads).transpose(1, 2) for x in rows)
+    sizes = [block.tokens for block in spans.blocks]
+    query_sizes = [block.inputs for block in spans.blocks] if single else sizes
+    parts = query.split(query_sizes), key.split(sizes), value.split(sizes)
+    for block, *rows in zip(spans.blocks, *parts, strict=True):
+        padded = (
+            x
+            if block.padding is None or len(x) == block.inputs < block.tokens
+            else x.index_select(0, block.padding.source)
+            for x in rows
+        )
+        q, k, v = (
+            x.view(block.inputs, -1, heads, x.shape[1] // heads).transpose(1, 2) for x in padded
+        )
+        yield block, q, k, v
+
+
+def _rows(context: Any, block: Block) -> Any:
+    """Return a block's attended values (inputs, A, L or 1, D) as rows (tokens or inputs, H)."""
+    rows = context.transpose(1, 2).reshape(-1, context.shape[1] * context.shape[3])
+    if block.padding is None or context.shape[2] < block.length:
+        return rows
+    return rows.index_select(0, block.padding.places)

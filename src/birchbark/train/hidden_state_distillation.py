@@ -23,7 +23,7 @@ from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import InputError
 from birchbark.train.initialise import INIT_STD, Initialisation, open_network
 from birchbark.train.network import Network
-from birchbark.train.packed_inputs import PackedInputs
+from birchbark.train.packed_inputs import Block, PackedInputs
 from birchbark.train.transformer_layer import HiddenStates
 
 STATES = ("embeddings", "hidden", "attention")
@@ -133,7 +133,8 @@ class HiddenStateDistillation:
                 total = total + settings.hidden * _token_losses(*both, inputs)
             if settings.attention:
                 pair = student.attention[index], teacher.attention[layer - 1]
-                total = total + settings.attention * torch.cat(list(_attention_losses(*pair)))
+                by_block = _attention_losses(*pair, inputs.spans.blocks)
+                total = total + settings.attention * torch.cat(list(by_block))
         return inputs.unsorted(total)
 
     def _projected(self, states: Any, name: str) -> Any:
@@ -166,16 +167,30 @@ def _token_losses(student: Any, teacher: Any, inputs: PackedInputs) -> Any:
     import torch
 
     differences = ((student.float() - teacher.float()) ** 2).mean(1)  # (T,)
-    return torch.cat([tokens.mean(1) for tokens in inputs.split(differences)])
+    offsets = inputs.spans.offsets
+    lengths = offsets.diff()  # (N,)
+    numbers = torch.arange(len(lengths), device=lengths.device).repeat_interleave(
+        lengths, output_size=len(differences)
+    )  # (T,): the input of each token
+    sums = torch.zeros_like(lengths, dtype=torch.float32).index_add(0, numbers, differences)
+    return sums / lengths
 
 
-def _attention_losses(student: Sequence[Any], teacher: Sequence[Any]) -> Iterator[Any]:
-    """Yield, per group of inputs of equal length, the mean squared difference (inputs,).
+def _attention_losses(
+    student: Sequence[Any], teacher: Sequence[Any], blocks: Sequence[Block]
+) -> Iterator[Any]:
+    """Yield, per block, the mean squared difference between its inputs' scores (inputs,).
 
-    student, teacher: attention scores (inputs, A, L, L) per group. If the numbers of heads differ,
+    student, teacher: attention scores (inputs, A, L, L) per block. If the numbers of heads differ,
     the heads are averaged first.
     """
-    for ours, theirs in zip(student, teacher, strict=True):
+    for ours, theirs, block in zip(student, teacher, blocks, strict=True):
         if ours.shape[1] != theirs.shape[1]:
             ours, theirs = (x.mean(1, keepdim=True) for x in (ours, theirs))  # (inputs, 1, L, L)
-        yield ((ours - theirs) ** 2).mean((1, 2, 3))
+        squares = ((ours - theirs) ** 2).mean(1)  # (inputs, L, L)
+        if block.padding:
+            exists = (block.padding.mask[:, :, 0] == 0).float()  # (inputs, 1, L)
+            weights = exists / exists.sum(2, keepdim=True)
+            yield (squares * weights * weights.transpose(1, 2)).sum((1, 2))
+        else:
+            yield squares.mean((1, 2))

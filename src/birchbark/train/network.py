@@ -208,8 +208,7 @@ class Network:
         passages = passages + self.weights[PARADE_POSITIONS][positions]
         cls = self.weights[PARADE_WEIGHTS["transformer"]].expand(len(passages), 1, -1)  # (d, 1, H)
         x = torch.cat([cls, passages], 1).reshape(-1, passages.shape[2])  # (d · (count + 1), H)
-        offsets = torch.arange(0, len(x) + 1, count + 1, device=x.device)  # (d + 1,)
-        spans = Spans(((len(passages), count + 1),), offsets)
+        spans = Spans.of([count + 1] * len(passages), x.device)
         config = self.config.as_bert(PARADE_LAYERS)
         for number in range(PARADE_LAYERS):
             layer = TransformerLayer(self.modules, PARADE_NAMES, number, config)

@@ -14,10 +14,12 @@ from birchbark.errors import InputError
 from birchbark.pairs.pair_table import Indices, PairTable
 from birchbark.records import Float32s, Ids
 from birchbark.score.bert_scorer import BiEncoderScorer
+from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 from birchbark.score_cache.cached_scorer import CachedScorer
+from birchbark.score_cache.score_file import Keys
 from birchbark.score_cache.store import ScoreStore
 from birchbark.train.config import Teacher
 from birchbark.train.dataset import Log, TokenisedDataSet
@@ -187,8 +189,7 @@ def teacher_scores(
                 truncated += sum(max(map(len, of_pair)) > token_budget for of_pair in read)
                 flat = [of_text[:token_budget] for of_pair in read for of_text in of_pair]
                 requests.append((query, flat))
-            if isinstance(scorer, BiEncoderScorer):
-                _prefetch(scorer, store, requests)
+            _compute_together(scorer, store, requests)
             for (query, token_ids), group in zip(requests, groups, strict=True):
                 counts = [len(passages[pair]) for pair in group.tolist()]
                 values[group] = _document_scores(
@@ -242,17 +243,25 @@ def _batches(inputs: PairInputs, sampled: Indices) -> Iterator[list[Indices]]:
         yield batch
 
 
-def _prefetch(
-    scorer: BiEncoderScorer, store: ScoreStore, requests: Sequence[tuple[str, list[Ids]]]
+def _compute_together(
+    scorer: Scorer, store: ScoreStore, requests: Sequence[tuple[str, list[Ids]]]
 ) -> None:
-    """Encode the queries and texts without stored scores, for all requests at once.
+    """Compute what has no stored score, for all requests at once.
 
-    The texts of a single query are too few to fill a batch.
+    The texts of a single query are too few to fill a batch. Scores of a cross-encoder are stored;
+    of a bi-encoder, the vectors of queries and texts are kept for the calls of `score`.
     """
-    unscored = [
-        (query, token_ids)
-        for query, token_ids in requests
-        if not store.find(store.keys(query, token_ids))[1].all()
-    ]
-    queries = scorer.encode([query for query, _ in unscored])
-    scorer.prefetch([*queries, *(ids for _, token_ids in unscored for ids in token_ids)])
+    unscored: list[tuple[str, list[Ids], Keys]] = []
+    for query, token_ids in requests:
+        keys = store.keys(query, token_ids)
+        distinct, first = np.unique(keys, axis=0, return_index=True)
+        new = np.sort(first[~store.find(distinct)[1]])
+        if len(new):
+            unscored.append((query, [token_ids[i] for i in new], keys[new]))
+    if isinstance(scorer, BiEncoderScorer):
+        queries = scorer.encode([query for query, _, _ in unscored])
+        scorer.prefetch([*queries, *(ids for _, texts, _ in unscored for ids in texts)])
+    elif isinstance(scorer, CrossEncoderScorer):
+        values = scorer.score_queries([(query, texts) for query, texts, _ in unscored])
+        for (_, _, keys), of_query in zip(unscored, values, strict=True):
+            store.add(keys, of_query)
