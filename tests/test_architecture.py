@@ -67,7 +67,7 @@ MAY_IMPORT = {
         "score_cache",
         "combine",
     },
-    "cluster": {"artifact", "score", "score_cache"},
+    "cluster": {"artifact", "checkpoint", "index", "retrieve", "score", "score_cache"},
     "study": {
         "artifact",
         "section",

@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from http.client import HTTPConnection
@@ -81,10 +81,13 @@ def send(port: int, method: str, path: str, body: Any = None) -> tuple[int, byte
 
 @contextmanager
 def running(
-    *words: str | Path, cwd: Path, python: str | Path = sys.executable
+    *words: str | Path,
+    cwd: Path,
+    python: str | Path = sys.executable,
+    verb: Sequence[str] = ("serve",),
 ) -> Iterator[tuple[int, subprocess.Popen[str]]]:
-    """Yield port and process of `birchbark serve` once it listens."""
-    command = [python, "-m", "birchbark", "serve", "--port", "0", *map(str, words)]
+    """Yield port and process of `birchbark serve` once it listens. verb: the command instead."""
+    command = [python, "-m", "birchbark", *verb, "--port", "0", *map(str, words)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=cwd)
     try:
         assert process.stderr

@@ -249,6 +249,9 @@ def test_the_status_tells_what_was_read(desk: Any) -> None:
         "considered: 12,345 characters of long documents, in passages with fewer of the query’s "
         "words."
     )
+    replace_answers(desk, {"exact": False, "missing_shards": ["shard-02", "shard-05"]})
+    ask(desk, "birch canoe")
+    desk.wait_for_selector("#notes:has-text('shard-02 and shard-05 of the index did not answer')")
 
 
 def test_sliders_change_the_ranking(page: Any) -> None:

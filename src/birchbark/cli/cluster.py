@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SHARDED = ("retrieve", "rerank")
 STUDY = ("study", "run")
+SERVE = "serve"
 
 
 @click.command(
@@ -60,6 +61,13 @@ STUDY = ("study", "run")
     help="Number of GPUs for a shard, a whole number or below 1; with .5, two shards share one.",
 )
 @option(
+    "--scorers",
+    type=click.IntRange(1),
+    metavar="N",
+    help="For serve: number of processes that run BERT.  [default: none; the process that serves "
+    "does]",
+)
+@option(
     "--unlike-processors",
     is_flag=True,
     help="Also use nodes whose processors have other vector instructions. Scores can differ in the "
@@ -71,10 +79,11 @@ def command(
     address: str | None,
     cpus: int,
     gpus: float,
+    scorers: int | None,
     unlike_processors: bool,
     arguments: tuple[str, ...],
 ) -> None:
-    """Do COMMAND on a ray cluster: `retrieve`, `rerank` or `study run`, with its arguments.
+    """Do COMMAND on a ray cluster: `retrieve`, `rerank`, `study run` or `serve`.
 
     It writes the files that COMMAND alone would write, on the CPU byte for byte. All nodes must see
     the working directory and all files at the same paths. Shards of a node that is lost are done by
@@ -82,12 +91,21 @@ def command(
     --scores, these go on with the scores that were stored.
 
     The models of a study are trained on the cluster; then this machine ranks and writes the report.
+
+    `serve` has the shards of an index ranked by the cluster, in a process for each shard, and reads
+    the candidates here. If a node is lost, answers lack the documents of its shards, and say so,
+    until ray has started them elsewhere.
     """
     from birchbark.cluster.merge_shards import check_alike, merge_shards
     from birchbark.cluster.on_ray import Resources, run_on_ray
     from birchbark.cluster.shard_record import check_division, delete_records, read_record
 
     resources = Resources(cpus, gpus)
+    if arguments[0] == SERVE:
+        _serve(arguments, resources, scorers or 0, address, unlike_processors=unlike_processors)
+        return
+    if scorers is not None:
+        raise InputError("--scorers is for serve", found=" ".join(arguments[:2]))
     if arguments[:2] == STUDY:
         _run_study(arguments, shards, resources, address, unlike_processors=unlike_processors)
         return
@@ -119,13 +137,42 @@ def _output_of(arguments: Sequence[str]) -> Path:
     root = click.get_current_context().find_root()
     called = group.get_command(root, name) if name in SHARDED else None
     if called is None:
-        wanted = f"{', '.join(SHARDED)} or {' '.join(STUDY)}"
+        wanted = f"{', '.join(SHARDED)}, {' '.join(STUDY)} or {SERVE}"
         raise InputError("no command with shards", wanted=wanted, found=name)
     parsed = called.make_context(name, list(rest), parent=root)  # refuses wrong arguments
     if parsed.params["shard_text"] is not None:
         raise InputError("--shard cannot be given: `birchbark cluster` does all shards")
     output: Path = parsed.params["output"]
     return output
+
+
+def _serve(
+    arguments: Sequence[str],
+    resources: Resources,
+    scorers: int,
+    address: str | None,
+    *,
+    unlike_processors: bool,
+) -> None:
+    """Serve an index whose shards are ranked by the cluster."""
+    from birchbark.cli import group
+    from birchbark.cli.index_of_folder import served
+    from birchbark.cluster.serving import serving_processes
+
+    root = click.get_current_context().find_root()
+    called = group.get_command(root, SERVE)
+    assert called is not None
+    parsed = called.make_context(SERVE, list(arguments[1:]), parent=root)
+    directory, _ = served(parsed.params["index"])
+    if scorers and parsed.params["device"] != defaults.DEVICE:
+        raise InputError("--scorers run on CPUs", remedy="leave out --device or --scorers")
+    with (
+        serving_processes(
+            directory, resources, scorers, address, unlike_processors=unlike_processors
+        ) as parsed.obj,
+        parsed,
+    ):
+        called.invoke(parsed)
 
 
 def _run_study(

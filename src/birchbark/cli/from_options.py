@@ -17,6 +17,7 @@ from birchbark.option_rules import NEEDS
 from birchbark.show.many import many
 
 if TYPE_CHECKING:
+    from birchbark.cluster.serving import ServingProcesses
     from birchbark.cluster.shard import Shard
     from birchbark.pipeline.loaded_models import LoadedModels
     from birchbark.pipeline.ranker import Ranker
@@ -195,25 +196,33 @@ def open_searcher(
     scores: Path | None,
     device: str,
     threads: int | None,
+    elsewhere: ServingProcesses | None = None,
     **ranker_options: Any,
 ) -> Iterator[Searcher]:
     """Yield a Searcher for a process that answers many queries.
 
     scores: the folder in which scores are stored; None to cache them in memory alone.
+    elsewhere: the processes of a cluster that rank and score; None to do both here.
     ranker_options: see `make_rankers`.
     """
     from birchbark.pipeline.searcher import Searcher
     from birchbark.score.dynamic_batching import dynamic_batcher
 
-    models = models_on(device, threads, dynamic_batcher)
+    session = elsewhere.session if elsewhere else None
+
+    def shared(usual: SessionFactory) -> SessionFactory:
+        return dynamic_batcher(session or usual)
+
+    models = models_on(device, threads, shared)
     on_cpu = device == defaults.DEVICE
     rankers: Sequence[Ranker] = ()
     if not first_stage_only:
         rankers = make_rankers(models, **ranker_options, auto_int8=on_cpu)
     # queries are embedded on the CPU, like the stored vectors
-    searched = models if on_cpu else models_on(defaults.DEVICE, threads, dynamic_batcher)
+    searched = models if on_cpu else models_on(defaults.DEVICE, threads, shared)
     with stored_scores(rankers, scores) as cached:
-        yield Searcher(directory, cached, stage, vector_match, searched)
+        remote = elsewhere.rankers if elsewhere else None
+        yield Searcher(directory, cached, stage, vector_match, searched, remote)
 
 
 @contextmanager

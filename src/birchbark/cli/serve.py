@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from platform import node
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,6 +28,9 @@ from birchbark.cli.options import (
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.option_rules import FIRST_STAGE_OPTIONS
 from birchbark.show.many import many
+
+if TYPE_CHECKING:
+    from birchbark.cluster.serving import ServingProcesses
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 KEY_VARIABLE = "BIRCHBARK_API_KEY"
@@ -117,7 +120,10 @@ limit_options = option_group(
 @first_stage_options
 @ranker_options
 @option("--first-stage-only", is_flag=True, help="Rank by the first stage, without BERT.")
+@click.pass_obj
 def command(
+    elsewhere: ServingProcesses | None,
+    /,
     index: Path,
     host: str,
     port: int,
@@ -190,6 +196,7 @@ def command(
         scores=scores,
         device=device,
         threads=threads,
+        elsewhere=elsewhere,
         **choices,
     ) as searcher:
         searcher.warm_up()

@@ -53,9 +53,9 @@ def run_on_ray(
     the address, or no node of it has these resources; and the first error of a shard. The
     others are stopped then, and also if the iterator is closed.
     """
-    ray = _import_ray()
-    with _connection(ray, address):
-        _check_resources(ray, resources)
+    ray = import_ray()
+    with connection(ray, address):
+        check_resources(ray, resources)
         options = {"num_cpus": resources.cpus, "num_gpus": resources.gpus, "max_retries": RESTARTS}
 
         @ray.remote(**options)  # type: ignore[untyped-decorator]
@@ -74,7 +74,8 @@ def run_on_ray(
                 ray.cancel(left, force=True)
 
 
-def _import_ray() -> Any:
+def import_ray() -> Any:
+    """Return the module ray; MissingPackageError without it."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to ray's makers
     try:
         import ray
@@ -86,7 +87,8 @@ def _import_ray() -> Any:
 
 
 @contextmanager
-def _connection(ray: Any, address: str | None) -> Iterator[None]:
+def connection(ray: Any, address: str | None) -> Iterator[None]:
+    """Connect to a cluster; see `run_on_ray`. Raises InputError if there is none."""
     given = address or os.environ.get("RAY_ADDRESS", "")
     host, colon, port = given.partition(":")
     try:
@@ -101,7 +103,8 @@ def _connection(ray: Any, address: str | None) -> Iterator[None]:
         ray.shutdown()
 
 
-def _check_resources(ray: Any, wanted: Resources) -> None:
+def check_resources(ray: Any, wanted: Resources) -> None:
+    """Raise InputError if no node of the cluster has the resources."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if not any(
         node.get("CPU", 0) >= wanted.cpus and node.get("GPU", 0) >= wanted.gpus for node in nodes

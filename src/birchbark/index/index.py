@@ -18,7 +18,7 @@ from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.layout import FieldTotals
 from birchbark.index.part import Part, PartField
-from birchbark.index.shards import manifest_files, read_manifest
+from birchbark.index.shards import manifest_files, read_manifest, shard_folders
 from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document
 from birchbark.text.analyzer import Analyzer
@@ -85,6 +85,16 @@ class Index:
     def fingerprint(self) -> str:
         """A hash of the documents, of how they are indexed, and of the attachments to them."""
         return json_checksum({**asdict(self._manifest), "generation": 0})
+
+    @cached_property
+    def shard_states(self) -> Mapping[str, str]:
+        """Name of each shard → a hash of its documents; of an index in one piece, name `""`."""
+        names = [folder.name for folder in shard_folders(self.directory)] or [""]
+        parts: dict[str, list[object]] = {name: [] for name in names}
+        for part in self._manifest.parts:
+            shard, _, name = part.name.rpartition("/")
+            parts[shard].append((name, part.checksum, part.deleted_checksum))
+        return {name: json_checksum({"parts": listed}) for name, listed in parts.items()}
 
     def _open(self, name: str) -> Attachment | ArtifactError:
         """Return the attachment, or the error if it is damaged, as the rest of the index works."""

@@ -28,6 +28,7 @@ from birchbark.retrieve.first_stage import (
     rank_query,
 )
 from birchbark.retrieve.match import OR
+from birchbark.retrieve.rank_terms import RankTerms, rank
 from birchbark.retrieve.vector_search import StoredVectors, filter_masks
 from birchbark.score.scorer import Scorer, cut_query
 from birchbark.score.vector_quantization import inner_products
@@ -74,6 +75,7 @@ class DenseEngine:
         config = index.attachments[_vector_set(index, match.vectors)].config
         self.index, self.match, self._query_tokens = index, match, query_tokens
         self.stage = stage if match.terms is None else replace(stage, match=match.terms)
+        self._rank_terms: RankTerms = rank
         scorer = load(config["model"])
         segmenter = parse_segmenter(config["segments"])
         self._precomputed = PrecomputedSegments(index, scorer, segmenter)
@@ -96,11 +98,11 @@ class DenseEngine:
         require_at_least("depth", depth, 1)
         candidates = self._nearest(query, depth)
         if self.match.scores is CandidateScores.RRF:
-            by_terms = rank_query(self.index, query, self.stage, depth)
+            by_terms = rank_query(self.index, query, self.stage, depth, rank_terms=self._rank_terms)
             return fuse_rankings([by_terms, self._rank_by_cosine(query, candidates, depth)], depth)
         if self.match.scores is CandidateScores.FIRST_STAGE:
             extra = ExtraCandidates(candidates, self.match.terms is not None)
-            return rank_query(self.index, query, self.stage, depth, extra)
+            return rank_query(self.index, query, self.stage, depth, extra, self._rank_terms)
         if self.match.terms is not None:
             allowed = self._with_matching(query, candidates)
             candidates = self._vectors.nearest_documents(
@@ -123,6 +125,12 @@ class DenseEngine:
         """Return an engine that also requires these field values."""
         other = copy(self)
         other.stage = self.stage.filtered(filters)
+        return other
+
+    def ranking_by(self, rank_terms: RankTerms) -> DenseEngine:
+        """Return an engine that ranks by terms with `rank_terms`; see `IndexEngine`."""
+        other = copy(self)
+        other._rank_terms = rank_terms
         return other
 
     @property

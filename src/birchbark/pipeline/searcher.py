@@ -22,7 +22,7 @@ from birchbark.pipeline.dense_engine import set_for
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.pipeline.reading.deadline import NO_TIME, Deadline
 from birchbark.pipeline.reading.plan import ReadingPlan
 from birchbark.pipeline.reading.score_documents import score_documents
 from birchbark.pipeline.search import OnProgress, deadline_for, search_with_readers, warm_up
@@ -33,6 +33,7 @@ from birchbark.pipeline.upkeep.vector_sets import vector_sets
 from birchbark.pipeline.vector_match import VectorMatch
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage
+from birchbark.retrieve.remote_ranking import RemoteRankers
 from birchbark.retrieve.spelling import correct_query
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.scorer import Scorer
@@ -40,6 +41,7 @@ from birchbark.score_cache.cached_scorer import ScoreCaches
 from birchbark.score_cache.memory_cache import MemoryCache
 
 SHOWN_SEGMENTS = 256  # of a document that is opened
+REMOTE_SECONDS = 1.0  # for other processes to rank, where nothing is scored
 
 
 class DocumentEvidence(NamedTuple):
@@ -83,6 +85,8 @@ class Searcher:
             `BY_TERMS` never uses vectors.
         loaded: Loads the models that are given by name, that of stored vectors among them. Defaults
             to None: with sessions that batch the segments of concurrent searches.
+        remote: Processes that rank documents by their terms, see `birchbark cluster serve`.
+            Defaults to None: this process ranks.
 
     Raises:
         InputError: There is no index in the directory, or it lacks the vectors.
@@ -97,8 +101,9 @@ class Searcher:
         first_stage: FirstStage = FirstStage(),
         vector_match: VectorMatch | None = None,
         loaded: LoadedModels | None = None,
+        remote: RemoteRankers | None = None,
     ) -> None:
-        self.directory = Path(index)
+        self.directory, self._remote = Path(index), remote
         self._write_lock = Lock()
         self.models = loaded or LoadedModels(session=dynamic_batcher())
         self._caches = ScoreCaches(_memory_cache)
@@ -187,10 +192,17 @@ class Searcher:
         exact = engine is usual
         if filters:
             engine = engine.filtered(filters)
+        # without time to score, there must still be some to rank
+        ranked = Deadline(REMOTE_SECONDS) if budget == NO_TIME else deadline
+        remote = self._remote.search(lambda: ranked.remaining) if self._remote else None
+        if remote:
+            engine = engine.ranking_by(remote)
         terms = snapshot.terms
         answer = search_with_readers(
             engine, query, readers, top, deadline, terms=terms, on_progress=on_progress
         )
+        if remote:
+            answer = answer.without_shards(remote.missing)
         return answer if exact else answer.as_inexact()
 
     def facets(self, query: str, filters: Mapping[str, str] | None = None) -> list[Facet]:
@@ -204,6 +216,8 @@ class Searcher:
         engine = snapshot.engine_for(bool(self.rankers))
         if filters:
             engine = engine.filtered(filters)
+        if self._remote:
+            engine = engine.ranking_by(self._remote.search(lambda: REMOTE_SECONDS))
         depth = max((ranker.depth for ranker in self.rankers), default=defaults.RERANKING_DEPTH)
         candidates = engine.rank(query, depth).doc_ids
         return count_facets(engine.documents(candidates), snapshot.index.keywords)
@@ -223,6 +237,8 @@ class Searcher:
         """
         snapshot = self._last.get()
         engine = snapshot.engine.filtered(filters) if filters else snapshot.engine
+        if self._remote:
+            engine = engine.ranking_by(self._remote.search(lambda: REMOTE_SECONDS))
         by_terms = bool(len(engine.rank(query, 1)))
         found = bool(answer.hits)
         return search_notes(snapshot.index, query, filters or {}, found=found, by_terms=by_terms)

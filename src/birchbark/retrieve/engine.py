@@ -19,6 +19,7 @@ from birchbark.records import Document, Ranking
 from birchbark.retrieve.bm25 import idf
 from birchbark.retrieve.first_stage import FirstStage, model_of, rank_query
 from birchbark.retrieve.impacts import Impacts
+from birchbark.retrieve.rank_terms import RankTerms, rank
 from birchbark.text.analyzer import Analyzer
 
 
@@ -75,10 +76,13 @@ class IndexEngine:
     Attributes:
         index: The index to search.
         stage: The settings of the first stage. Default `FirstStage()`: BM25 on `contents`.
+        rank_terms: Ranks the documents of the index by their terms. Default: `rank`, in this
+            process.
     """
 
     index: Index
     stage: FirstStage = field(default_factory=FirstStage)
+    rank_terms: RankTerms = rank
 
     @property
     def name(self) -> str:
@@ -97,7 +101,11 @@ class IndexEngine:
         Raises:
             InputError: If the engine already has another filter of one of these fields.
         """
-        return IndexEngine(self.index, self.stage.filtered(filters))
+        return replace(self, stage=self.stage.filtered(filters))
+
+    def ranking_by(self, rank_terms: RankTerms) -> IndexEngine:
+        """Return this engine with another `rank_terms`."""
+        return replace(self, rank_terms=rank_terms)
 
     def rank(self, query: str, depth: int) -> Ranking:
         """Return the `depth` best documents for a query.
@@ -106,7 +114,7 @@ class IndexEngine:
             query: Plain text, without syntax.
             depth: The number of documents to return, 1 or more.
         """
-        return rank_query(self.index, query, self.stage, depth)
+        return rank_query(self.index, query, self.stage, depth, rank_terms=self.rank_terms)
 
     def documents(self, doc_ids: Sequence[str]) -> list[Document]:
         """Return the documents with these ids, in this order, as they were indexed.

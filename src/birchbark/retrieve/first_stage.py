@@ -21,6 +21,7 @@ from birchbark.retrieve.match import ALL, OR, Match, Selection
 from birchbark.retrieve.query_terms import query_terms
 from birchbark.retrieve.rank_terms import (
     MAX_WEIGHT,
+    RankTerms,
     candidates,
     collect_statistics,
     rank,
@@ -99,12 +100,20 @@ class ExtraCandidates:
 
 
 def expanded_query(
-    index: Index, weights: Mapping[str, float], stage: FirstStage = FirstStage()
+    index: Index,
+    weights: Mapping[str, float],
+    stage: FirstStage = FirstStage(),
+    rank_terms: RankTerms = rank,
 ) -> dict[str, float]:
-    """Return the weighted query after the stage's expansion, if it has one."""
+    """Return the weighted query after the stage's expansion, if it has one.
+
+    rank_terms: see `rank_query`.
+    """
     if not stage.expansion:
         return dict(weights)
-    feedback = rank_expanded(index, weights, weights, stage, stage.expansion.documents)
+    feedback = rank_expanded(
+        index, weights, weights, stage, stage.expansion.documents, rank_terms=rank_terms
+    )
     return expand(index, weights, feedback, stage.expansion, next(iter(stage.fields)))
 
 
@@ -114,6 +123,7 @@ def rank_query(
     stage: FirstStage = FirstStage(),
     depth: int = defaults.RETRIEVAL_DEPTH,
     extra: ExtraCandidates | None = None,
+    rank_terms: RankTerms = rank,
 ) -> Ranking:
     """Return the `depth` best documents for one query.
 
@@ -126,14 +136,16 @@ def rank_query(
         depth: The number of documents to return, 1 or more. Default 1000.
         extra: Candidates found by other means, which are ranked in any case; those that contain
             no query term score 0. Default None.
+        rank_terms: Ranks the documents of the index by their terms. Default: `rank`, in this
+            process.
 
     Raises:
         InputError: If a field does not exist, or `depth` or a term's weight is out of range.
         ArtifactError: If the index is damaged.
     """
     weights = _weights(index, query)
-    expanded = expanded_query(index, weights, stage)
-    return rank_expanded(index, expanded, weights, stage, depth, extra)
+    expanded = expanded_query(index, weights, stage, rank_terms)
+    return rank_expanded(index, expanded, weights, stage, depth, extra, rank_terms)
 
 
 def rank_queries(
@@ -217,6 +229,7 @@ def rank_expanded(
     stage: FirstStage = FirstStage(),
     depth: int = defaults.RETRIEVAL_DEPTH,
     extra: ExtraCandidates | None = None,
+    rank_terms: RankTerms = rank,
 ) -> Ranking:
     """Return the `depth` best documents for a query that is already expanded.
 
@@ -232,7 +245,9 @@ def rank_expanded(
     )
 
     def best(selection: Selection) -> Ranking:
-        return rank(index, weights, models, statistics, selection, depth)
+        # of a few allowed documents, sending which they are would take longer than ranking them
+        ranks = rank_terms if selection.allowed is None else rank
+        return ranks(index, weights, models, statistics, selection, depth)
 
     by_terms = Selection(stage.match, terms, stage.filters)
     if extra is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -90,6 +90,23 @@ def _term_rows(scored: Mapping[int, tuple[float, Scoring]], selection: Selection
 def _grid(total: float) -> float:
     """Return a number so large that adding and then subtracting it rounds to 2^−51 of `total`."""
     return math.ldexp(1.5, math.frexp(total)[1] + 1) if total else 0.0
+
+
+class RankTerms(Protocol):
+    """Ranks documents by their terms as `rank` does, here or elsewhere."""
+
+    def __call__(
+        self,
+        index: Index,
+        weights: Mapping[str, float],
+        fields: Mapping[str, tuple[float, WeightingModel]],
+        statistics: Mapping[str, Statistics],
+        selection: Selection,
+        depth: int,
+        /,
+    ) -> Ranking:
+        """See `rank`."""
+        ...
 
 
 def rank(

@@ -254,6 +254,10 @@ class SearchResponse(BaseModel):
         description="Number of tokens at the end of the query that no model has read (see "
         "`birchbark serve --query-tokens`)."
     )
+    missing_shards: list[str] = Field(
+        description="The shards of the index that did not answer in time, of `birchbark cluster "
+        "serve`; their documents may be missing among the hits."
+    )
     models: list[str] = Field(
         description="The models that read segments, one per stage; empty if the first stage ranks."
     )

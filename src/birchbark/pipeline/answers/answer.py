@@ -94,6 +94,7 @@ class SearchStats:
         comparisons: Number of pairwise comparisons.
         truncated_compared: Number of tokens of compared segments that did not fit into an input
             for two texts.
+        missing_shards: The names of the shards of the index that did not answer in time.
         exact: Whether the answer equals that of a search without a time budget: everything was read
             that the reading plan asks for and that can change the best documents, and all requested
             comparisons were made.
@@ -111,13 +112,15 @@ class SearchStats:
     cut_query_tokens: int = 0
     comparisons: int = 0
     truncated_compared: int = 0
+    missing_shards: tuple[str, ...] = ()
     exact: bool = True
 
     def __add__(self, other: SearchStats) -> SearchStats:
         """Add the counts of two queries or two stages; the sum is exact if both are."""
-        names = [field.name for field in fields(self) if field.name != "exact"]
+        names = [f.name for f in fields(self) if f.name not in ("exact", "missing_shards")]
         counts = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return SearchStats(**counts, exact=self.exact and other.exact)
+        missing = tuple(sorted({*self.missing_shards, *other.missing_shards}))
+        return SearchStats(**counts, missing_shards=missing, exact=self.exact and other.exact)
 
     @classmethod
     def of_stages(cls, stages: Iterable[SearchStats]) -> SearchStats:
@@ -142,6 +145,12 @@ class Answer:
     def as_inexact(self) -> Answer:
         """Return this answer as one that another might improve."""
         return Answer(self.hits, replace(self.stats, exact=False))
+
+    def without_shards(self, names: Iterable[str]) -> Answer:
+        """Return this answer as one in which these shards' documents may be missing."""
+        if not (missing := tuple(sorted({*names}))):
+            return self
+        return Answer(self.hits, replace(self.stats, missing_shards=missing, exact=False))
 
     def as_unscored(self) -> Answer:
         """Return this answer of a first stage as one that no scorer had the time to improve."""

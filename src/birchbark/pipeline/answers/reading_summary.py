@@ -22,6 +22,7 @@ def reading_summary(stats: SearchStats, rankers: Sequence[Ranker]) -> dict[str, 
     """
     planned = rankers[0].plan.max_pairs(stats.candidates) if len(rankers) == 1 else None
     return {name: getattr(stats, name) for name in COUNTS} | {
+        "missing_shards": list(stats.missing_shards),
         "planned": planned,
         "models": [ranker.scorer.name for ranker in rankers],
         "embedding": next((r.embedding.name for r in rankers if r.embedding), None),

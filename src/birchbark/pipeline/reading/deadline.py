@@ -52,6 +52,11 @@ class Deadline:
         """Whether the time is up."""
         return self.exists and self._clock() >= self._end
 
+    @property
+    def remaining(self) -> float:
+        """The number of seconds left, 0 or more; infinity without a deadline."""
+        return max(0.0, self._end - self._clock()) if self.exists else math.inf
+
     def part(self, share: float) -> Deadline:
         """Return a deadline after this share of the remaining time; it measures its own speed."""
         if not self.exists:

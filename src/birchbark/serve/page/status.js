@@ -17,9 +17,9 @@ function duration(ms) {
 export function describe(answer, about, final, filtered) {
   const { exact, hits, models, timings_ms: times } = answer, { unit } = about;
   const read = answer.pairs - answer.embedded, time = duration(times.total);
-  if (!hits.length) return { text: filtered ? NONE_WITH_FILTERS : NO_RESULTS, notes: "" };
+  if (!hits.length) return { text: filtered ? NONE_WITH_FILTERS : NO_RESULTS, notes: missing(answer) };
   if (!final) return { text: `First results after ${duration(times.first_stage)}; ${read ? `${count(read)} ${unit} read` : "reading"}…`, notes: "" };
-  if (!models.length) return { text: `Ranked by ${firstStage(about)} in ${time}.`, notes: "" };
+  if (!models.length) return { text: `Ranked by ${firstStage(about)} in ${time}.`, notes: missing(answer) };
   const readers = list(models.map(modelName)), ranked = `ranked by ${rankedBy(answer, about, read)}`, notes = notesOn(answer, unit);
   if (exact && read) return { text: `Read ${count(read)} of ${count(answer.segments)} ${unit} in ${time} with ${readers}; ${ranked}.`, notes };
   if (exact) return { text: `Compared the vectors of ${counted(answer.by_vectors, "document")} in ${time}; ${ranked}.`, notes: "" };
@@ -40,6 +40,8 @@ function rankedBy(answer, about, read) {
 export const rankers = (about, embedding = about.embedding, model = true) =>
   list([firstStage(about), ...(embedding ? ["embedding"] : []), ...(model ? about.kinds : [])]);
 
+const missing = answer => answer.missing_shards.length ? `Documents may be missing: ${list(answer.missing_shards)} of the index did not answer.` : "";
+
 // What the embedding read, and what no model could have read.
 function notesOn(answer, unit) {
   const embedded = [answer.embedded && `${count(answer.embedded)} ${unit}`, answer.by_vectors && `the stored vectors of ${counted(answer.by_vectors, "document")}`].filter(Boolean);
@@ -47,6 +49,7 @@ function notesOn(answer, unit) {
   return [
     answer.embedding && embedded.length ? `The embedding scored ${list(embedded)}.` : "",
     cut ? `The last ${counted(cut, "token")} of the query were only searched, not read.` : "",
+    missing(answer),
     left ? `Not considered: ${counted(left, "character")} of long documents, in passages with fewer of the query’s words.` : "",
   ].filter(Boolean).join(" ");
 }
