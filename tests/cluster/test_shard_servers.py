@@ -7,12 +7,14 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from served import running, send
 
+from birchbark.cluster import serving
 from birchbark.cluster.on_ray import Resources
 from birchbark.cluster.serving import serving_processes
 from birchbark.cluster.shard_servers import ShardServers
@@ -151,8 +153,16 @@ def test_changed_documents_are_seen(tmp_path: Path, servers: ShardServers) -> No
     own.close()
 
 
-def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
-    """An index in one piece."""
+def test_what_cannot_be_served_is_refused(
+    nodes: Any, tmp_path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index in one piece, and a cluster that is too small for all processes."""
+    monkeypatch.setattr(serving, "connection", lambda *_: nullcontext())  # the fixture's is used
+    with (
+        pytest.raises(InputError, match=r"too few CPUs.*6: 1 for each of 2 shards and 4 scorers"),
+        serving_processes(directory, Resources(1), scorers=4, address=nodes.address),
+    ):
+        pass
     one = build_index(DOCUMENTS[:3], tmp_path / "one", Schema("plain")).directory
     with (
         pytest.raises(InputError, match=r"not divided into shards.*--shards N"),

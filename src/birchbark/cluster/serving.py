@@ -53,6 +53,15 @@ def serving_processes(
     ray = import_ray()
     with connection(ray, address), ExitStack() as stack:
         check_resources(ray, resources)
+        needed = resources.cpus * (len(folders) + scorers)
+        if (cpus := ray.cluster_resources().get("CPU", 0)) < needed:
+            raise InputError(
+                "the cluster has too few CPUs for all processes",
+                wanted=f"{needed}: {resources.cpus} for each of {len(folders)} shards"
+                + (f" and {scorers} scorers" if scorers else ""),
+                found=f"{cpus:g}",
+                remedy="more nodes, or an index in fewer shards",
+            )
         rankers = ShardServers(ray, folders, resources)
         stack.callback(rankers.close)
         session = None
