@@ -2,9 +2,10 @@
 
     python -m benchmarks.scale --output benchmarks/RESULTS-SCALE.md
 
-Three parts, each a command as a user would type it, on all cores of this machine:
+Four parts, on all cores of this machine:
 - a large collection (benchmarks/text.py) is indexed in shards and searched;
 - its first million documents are searched in one piece and in as many shards;
+- the same million in a shard per core is searched here, and by a process for each shard on ray;
 - a run is re-ranked by one process, and by `birchbark cluster`, one or several shards at a time.
 A part whose requirements are missing is left out, which the report says.
 """
@@ -21,7 +22,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -29,8 +30,11 @@ import click
 
 from benchmarks.prepare import prepare_text
 from benchmarks.queries import make_query
+from birchbark.cluster.on_ray import Resources
+from birchbark.cluster.serving import serving_processes
 from birchbark.collection.data_files import find_data_root
 from birchbark.index.index import Index
+from birchbark.pipeline.searcher import Searcher
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.score.processor import processor
 
@@ -57,6 +61,8 @@ def main(documents: int, work: Path, output: Path | None) -> None:
         f"{len(os.sched_getaffinity(0))} cores, {processor()}; Python {platform.python_version()}.",
         "",
         *_indexes(documents, work),
+        "",
+        *_serving(work),
         "",
         *_cluster(work),
     ]
@@ -117,22 +123,60 @@ def _search(index: Path, text: Path, documents: int) -> tuple[float, float, floa
 
 def time_queries(index: Index, text: Path, documents: int) -> tuple[float, float]:
     """Return the median of p50 and of p95 over rounds, in milliseconds."""
+    stage, queries = FirstStage(), make_queries(index, text, documents)
+    return time_calls(lambda query: rank_query(index, query, stage, DEPTH), queries)
+
+
+def make_queries(index: Index, text: Path, documents: int) -> list[str]:
+    """Return queries of five words of some of the documents."""
     rng = random.Random(SEED)
     wanted = set(rng.sample(range(documents), QUERIES))
     with text.open(encoding="utf-8") as lines:
         drawn = [line for number, line in enumerate(lines) if number in wanted]
     made = [make_query(index, json.loads(line)["text"], rng) for line in drawn]
-    queries = [" ".join(query["five"]) for query in made if query]
-    stage, rounds = FirstStage(), []
+    return [" ".join(query["five"]) for query in made if query]
+
+
+def time_calls(search: Callable[[str], object], queries: Sequence[str]) -> tuple[float, float]:
+    """Return the median of p50 and of p95 over rounds, in milliseconds."""
+    rounds = []
     for _ in range(ROUNDS + 1):  # the first one warms up
         times = []
         for query in queries:
             start = time.perf_counter()
-            rank_query(index, query, stage, DEPTH)
+            search(query)
             times.append(1000 * (time.perf_counter() - start))
         rounds.append(statistics.quantiles(times, n=20))
     measured = rounds[1:]
     return statistics.median(x[9] for x in measured), statistics.median(x[18] for x in measured)
+
+
+def _serving(work: Path) -> Iterator[str]:
+    """Compare the searches of a service's process with those of a process for each shard."""
+    if importlib.util.find_spec("ray") is None:
+        yield "Serving from a cluster: not run, since ray is not here."
+        return
+    cores = len(os.sched_getaffinity(0))
+    source, folder = work / "piece.jsonl", work / "served.index"
+    shutil.rmtree(folder, ignore_errors=True)
+    _timed([*BIRCHBARK, "index", str(source), "--to", str(folder), "--shards", str(cores)])
+    yield (
+        f"First stage of `birchbark serve`, {PIECE:,} documents in {cores} shards, {QUERIES} "
+        f"queries of five words, best 10, one after the other; median of {ROUNDS} "
+        "rounds."
+    )
+    yield ""
+    yield "| ranked by | p50 ms | p95 ms | hits |"
+    yield "| --- | ---: | ---: | --- |"
+    queries = make_queries(Index(folder), source, PIECE)
+    here = Searcher(folder, ())
+    p50, p95 = time_calls(lambda query: here.search(query), queries)
+    yield f"| this process | {p50:.1f} | {p95:.1f} | |"
+    with serving_processes(folder, Resources(1)) as processes:
+        there = Searcher(folder, (), remote=processes.rankers)
+        p50, p95 = time_calls(lambda query: there.search(query), queries)
+        same = all(there.search(query) == here.search(query) for query in queries)
+    yield f"| a process for each shard | {p50:.1f} | {p95:.1f} | {'same' if same else 'other'} |"
 
 
 def _cluster(work: Path) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from served import running, send
 
+from birchbark.cli import group
 from birchbark.cluster import serving
 from birchbark.cluster.on_ray import Resources
 from birchbark.cluster.serving import serving_processes
@@ -156,17 +157,17 @@ def test_changed_documents_are_seen(tmp_path: Path, servers: ShardServers) -> No
 def test_what_cannot_be_served_is_refused(
     nodes: Any, tmp_path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An index in one piece, and a cluster that is too small for all processes."""
+    """An index in one piece, a folder, and a cluster that is too small for all processes."""
+    one = build_index(DOCUMENTS[:3], tmp_path / "one", Schema("plain")).directory
+    (tmp_path / "notes").mkdir()
+    for given in (one, tmp_path / "notes"):
+        with pytest.raises(InputError, match=r"not divided into shards.*--shards N"):
+            group.main(["cluster", "serve", str(given)], standalone_mode=False)
+    assert not (tmp_path / "notes.index").exists()
     monkeypatch.setattr(serving, "connection", lambda *_: nullcontext())  # the fixture's is used
     with (
         pytest.raises(InputError, match=r"too few CPUs.*6: 1 for each of 2 shards and 4 scorers"),
         serving_processes(directory, Resources(1), scorers=4, address=nodes.address),
-    ):
-        pass
-    one = build_index(DOCUMENTS[:3], tmp_path / "one", Schema("plain")).directory
-    with (
-        pytest.raises(InputError, match=r"not divided into shards.*--shards N"),
-        serving_processes(one, Resources(1)),
     ):
         pass
 

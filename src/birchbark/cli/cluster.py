@@ -156,14 +156,16 @@ def _serve(
 ) -> None:
     """Serve an index whose shards are ranked by the cluster."""
     from birchbark.cli import group
-    from birchbark.cli.index_of_folder import served
     from birchbark.cluster.serving import serving_processes
+    from birchbark.index.layout import index_beside
+    from birchbark.index.shards import is_index
 
     root = click.get_current_context().find_root()
     called = group.get_command(root, SERVE)
     assert called is not None
     parsed = called.make_context(SERVE, list(arguments[1:]), parent=root)
-    directory, _ = served(parsed.params["index"])
+    path = parsed.params["index"].resolve()
+    directory = path if is_index(path) else index_beside(path)  # which is not built here
     if scorers and parsed.params["device"] != defaults.DEVICE:
         raise InputError("--scorers run on CPUs", remedy="leave out --device or --scorers")
     with (

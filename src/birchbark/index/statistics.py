@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import add
 
 from birchbark.index.index import Index
 from birchbark.index.layout import FieldTotals
@@ -15,7 +12,7 @@ from birchbark.index.merge import union_of_terms
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The statistics of one field, which can be exported, and summed over several collections.
+    """The statistics of one field, which can be sent to the processes that rank its shards.
 
     totals: the number of documents with a term in the field, and of tokens. documents: the number
     of all documents. frequencies: term → number of documents that contain it; 0 for a term that is
@@ -30,12 +27,6 @@ class Statistics:
     def average_length(self) -> float:
         """The mean number of tokens in documents that have any."""
         return self.totals.tokens / max(1, self.totals.documents)
-
-    def __add__(self, other: Statistics) -> Statistics:
-        frequencies = Counter(self.frequencies)
-        frequencies.update(other.frequencies)
-        documents = self.documents + other.documents
-        return Statistics(self.totals + other.totals, documents, frequencies)
 
 
 def field_statistics(index: Index, field: str, terms: Iterable[str]) -> Statistics:
@@ -55,9 +46,3 @@ def full_statistics(index: Index, field: str) -> Statistics:
         terms = union_of_terms([part.fields[number] for part in index.parts])
         cached = index.derived[field] = field_statistics(index, field, terms)
     return cached
-
-
-def summed_statistics(indexes: Iterable[Index], field: str, terms: Iterable[str]) -> Statistics:
-    """Return the statistics of several indexes together; their documents must be distinct."""
-    terms = list(terms)
-    return reduce(add, (field_statistics(index, field, terms) for index in indexes))
