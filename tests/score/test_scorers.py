@@ -22,7 +22,7 @@ from birchbark.checkpoint.locate import locate
 from birchbark.errors import CheckpointError, InputError, MissingPackageError
 from birchbark.records import Float32s, Ids, Segment
 from birchbark.score import embedding
-from birchbark.score.batches import equal_lengths
+from birchbark.score.batches import equal_lengths, similar_lengths
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
@@ -160,6 +160,31 @@ def test_spans_point_into_the_text(bert: Bert) -> None:
     text = "Bées dance — ‘river’ 日"
     spans = load_scorer(bert()).spans(text)
     assert [text[a:b].lower() for a, b in spans][-3:] == ["river", "’", "日"]
+
+
+@given(
+    lengths=st.lists(st.integers(1, 40), max_size=30),
+    tokens=st.integers(1, 200),
+)
+def test_padded_batches_are_within_the_limit(lengths: list[int], tokens: int) -> None:
+    """Each input is in one batch, shortest first; only an input alone may exceed the limit."""
+    batches = list(similar_lengths(lengths, tokens))
+    flat = [position for batch in batches for position in batch]
+    assert sorted(flat) == [*range(len(lengths))]
+    assert [lengths[position] for position in flat] == sorted(lengths)
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= tokens
+
+
+def test_several_queries_score_as_each_alone(bert: Bert) -> None:
+    """Bit for bit; a query without texts has no scores."""
+    scorer = CrossEncoderScorer(Checkpoint.open(bert(labels=1)))
+    encoded = scorer.encode(SENTENCES)
+    requests = [("birch", encoded[:7]), ("canoe river", []), (QUERY, encoded[7:])]
+    found = scorer.score_queries(requests)
+    for scores, (query, texts) in zip(found, requests, strict=True):
+        np.testing.assert_array_equal(scores, scorer.score(query, texts))
+    assert scorer.score_queries([]) == []
 
 
 @given(st.lists(st.integers(0, 50), max_size=80), st.integers(1, 200))
