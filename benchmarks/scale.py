@@ -101,6 +101,19 @@ def _indexes(documents: int, work: Path) -> Iterator[str]:
             f"| {count:,} | {shards} | {seconds:.0f} | {peak:,.0f} | {size:,.0f} | {p50:.2f} | "
             f"{p95:.2f} | {resident:,.0f} |"
         )
+    yield ""
+    yield _ten_times(documents, seconds, size, p50)
+
+
+def _ten_times(documents: int, seconds: float, size: float, p50: float) -> str:
+    """Return what ten times as many documents would take, computed from one measurement."""
+    return (
+        f"{10 * documents:,} documents, computed: if time and disk grow with the number of "
+        f"documents, they are indexed in {10 * seconds / 3600:.1f} hours on this machine, or "
+        f"{seconds / 60:.0f} minutes by ten like it; the index takes {10 * size / 1000:.0f} GB; "
+        f"one process searches it in {10 * p50:.0f} ms (p50), and ten machines with a tenth each, "
+        f"by `birchbark cluster serve`, in {p50:.0f} ms and the time of the cluster below."
+    )
 
 
 def _copy_lines(source: Path, target: Path, count: int) -> None:
