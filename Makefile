@@ -44,7 +44,7 @@ test-train: .venv-train/ready
 # Tests of the adapters for other libraries, in a separate environment: hundreds of megabytes. MTEB and
 # BEIR, which bring torch, are in that of the tests of training.
 test-adapters: .venv-adapters/ready .venv-train/ready
-	.venv-adapters/bin/python -m pytest tests/adapters tests/cluster/test_on_ray.py \
+	.venv-adapters/bin/python -m pytest tests/adapters tests/cluster \
 	  tests/pipeline/test_pair_scorer.py
 	.venv-train/bin/python -m pytest tests/adapters/test_benchmarks.py
 
