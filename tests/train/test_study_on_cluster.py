@@ -67,7 +67,7 @@ def test_what_a_cluster_cannot_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "this study trains no models" in message
     for wrong in (["study", "list"], ["search", "i", "red"]):
         message = birchbark("cluster", "--shards", "2", *wrong, status=1)
-        assert "no command with shards: expected retrieve, rerank or study run" in message
+        assert "no command with shards: expected retrieve, rerank, study run or serve" in message
 
 
 def test_chains_with_the_same_beginning_are_trained_together(tmp_path: Path) -> None:
