@@ -104,7 +104,7 @@ def test_finished_shards_are_not_done_again(nodes: Any, work: list[str]) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["search", "i", "red"], "no command with shards: expected retrieve, rerank, study run or serve"),
+        (["search", "i", "red"], "expected retrieve, rerank, study run or serve, found search"),
         (["rerank", "i"], "Missing option"),
         (["retrieve", "i", "--queries", "none", "--output", "x.run"], "none"),
         (["retrieve", "i", "--queries", "q.tsv", "--output", "x", "--shard", "1/2"], "--shard"),
