@@ -112,7 +112,7 @@ def _ten_times(documents: int, seconds: float, size: float, p50: float) -> str:
         f"documents, they are indexed in {10 * seconds / 3600:.1f} hours on this machine, or "
         f"{seconds / 60:.0f} minutes by ten like it; the index takes {10 * size / 1000:.0f} GB; "
         f"one process searches it in {10 * p50:.0f} ms (p50), and ten machines with a tenth each, "
-        f"by `birchbark cluster serve`, in {p50:.0f} ms and the time of the cluster below."
+        f"by `birchbark cluster serve`, in {p50:.0f} ms and what the cluster adds (below)."
     )
 
 

@@ -164,6 +164,9 @@ def test_what_cannot_be_served_is_refused(
         with pytest.raises(InputError, match=r"not divided into shards.*--shards N"):
             group.main(["cluster", "serve", str(given)], standalone_mode=False)
     assert not (tmp_path / "notes.index").exists()
+    for option in ("--shards", "--gpus"):
+        with pytest.raises(InputError, match="not for serve"):
+            group.main(["cluster", option, "1", "serve", str(directory)], standalone_mode=False)
     monkeypatch.setattr(serving, "connection", lambda *_: nullcontext())  # the fixture's is used
     with (
         pytest.raises(InputError, match=r"too few CPUs.*6: 1 for each of 2 shards and 4 scorers"),

@@ -102,6 +102,11 @@ def command(
 
     resources = Resources(cpus, gpus)
     if arguments[0] == SERVE:
+        if shards or gpus:
+            raise InputError(
+                "--shards and --gpus are not for serve",
+                remedy="the index determines its shards; --scorers run on CPUs",
+            )
         _serve(arguments, resources, scorers or 0, address, unlike_processors=unlike_processors)
         return
     if scorers is not None:

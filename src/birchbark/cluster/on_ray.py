@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from birchbark.cluster.actors import own_error
 from birchbark.cluster.shard import Shard
 from birchbark.errors import BirchbarkError, InputError, MissingPackageError, first_line
 
@@ -122,9 +123,7 @@ def _result(ray: Any, reference: Any, shard: Shard) -> Any:
     try:
         return ray.get(reference)
     except ray.exceptions.RayTaskError as error:
-        if isinstance(error.cause, BirchbarkError):
-            raise error.cause from None
-        raise
+        raise own_error(error) from None
     except ray.exceptions.RayError as error:
         raise BirchbarkError(
             f"shard {shard} cannot be done; it is started at most {1 + RESTARTS} times",

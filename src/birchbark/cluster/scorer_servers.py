@@ -8,22 +8,22 @@ have computed is computed in the service's process, so that nothing is missing.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from birchbark.checkpoint.checkpoint import Checkpoint
-from birchbark.cluster.lost_actors import LostActors
+from birchbark.cluster.actors import START_SECONDS, LostActors, own_error, wait_for_all
 from birchbark.cluster.on_ray import Resources
-from birchbark.errors import BirchbarkError, InputError
+from birchbark.errors import InputError
 from birchbark.records import Ids
 from birchbark.score.precision import Precision
 from birchbark.score.processor import processor
 from birchbark.score.session import Floats, OnnxSession, Session
 
-START_SECONDS = 60.0  # until all actors must run
+Model = tuple[Checkpoint, Precision]
 BASE_SECONDS, SECONDS_PER_TOKEN = 1.0, 0.002  # after which an actor's answer is not waited for
 
 
@@ -37,22 +37,17 @@ class ScorerServer:
         """Return the kind of this node's processor."""
         return processor()
 
-    def run(
-        self,
-        checkpoint: Checkpoint,
-        precision: Precision,
-        ids: Sequence[Ids],
-        types: Sequence[Ids] | None,
-    ) -> Floats:
+    def run(self, model: Model, ids: Sequence[Ids], types: Sequence[Ids] | None) -> Floats:
         """Run a model, which is loaded if it was not before; see `OnnxSession.run`."""
-        return self._session(checkpoint, precision).run(ids, types)
+        return self._session(model).run(ids, types)
 
-    def load(self, models: Sequence[tuple[Checkpoint, Precision]]) -> None:
+    def load(self, models: Sequence[Model]) -> None:
         """Load models, so that their first calls are not late."""
         for model in models:
-            self._session(*model)
+            self._session(model)
 
-    def _session(self, checkpoint: Checkpoint, precision: Precision) -> OnnxSession:
+    def _session(self, model: Model) -> OnnxSession:
+        checkpoint, precision = model
         key = checkpoint.fingerprint, precision
         if key not in self._sessions:
             self._sessions[key] = OnnxSession(checkpoint, self._threads, precision=precision)
@@ -72,19 +67,13 @@ class ScorerServers:
         actor.
         """
         self._ray, self._lost = ray, LostActors[int](ray, self._load_all)
-        self._opened: list[tuple[Checkpoint, Precision]] = []
+        self._opened: list[Model] = []
         actor = ray.remote(ScorerServer).options(
             num_cpus=resources.cpus, max_restarts=-1, max_task_retries=0
         )
         self._actors = [actor.remote(resources.cpus) for _ in range(count)]
         kinds = [actor.processor.remote() for actor in self._actors]
-        ready, pending = ray.wait(kinds, num_returns=count, timeout=START_SECONDS)
-        if pending:
-            raise InputError(
-                "the cluster has no room for all scorers",
-                wanted=f"{resources.cpus} CPUs for each of {count}",
-                found=f"{len(ready)} run after {START_SECONDS:g} s",
-            )
+        wait_for_all(ray, kinds, resources.cpus)
         others = set(ray.get(kinds)) - {processor()}
         if others and not unlike_processors:
             raise InputError(
@@ -113,35 +102,19 @@ class ScorerServers:
         return session
 
     def run(
-        self,
-        checkpoint: Checkpoint,
-        precision: Precision,
-        ids: Sequence[Ids],
-        types: Sequence[Ids] | None,
-    ) -> Iterator[tuple[slice, Floats | None]]:
-        """Divide inputs among the actors; yield each part's result, None if its actor was lost."""
+        self, model: Model, ids: Sequence[Ids], types: Sequence[Ids] | None
+    ) -> list[tuple[slice, Floats | None]]:
+        """Divide inputs among the actors; return each part's result, None if its actor was lost."""
         here = [number for number in range(len(self._actors)) if number not in self._lost]
-        ends = np.cumsum([len(i) for i in ids])
-        bounds = np.searchsorted(ends, ends[-1] * np.arange(1, len(here)) / max(1, len(here)))
-        edges = [0, *(int(bound) + 1 for bound in bounds), len(ids)] if here else [0, len(ids)]
-        parts = [slice(a, b) for a, b in pairwise(edges) if a < b]
         if not here:
-            yield from ((part, None) for part in parts)
-            return
+            return [(slice(0, len(ids)), None)]
         asked = [
-            (
-                number,
-                part,
-                self._actors[number].run.remote(
-                    checkpoint, precision, ids[part], None if types is None else types[part]
-                ),
-            )
-            for number, part in zip(here, parts, strict=False)
+            (number, part, self._actors[number].run.remote(model, ids[part], types and types[part]))
+            for number, part in zip(here, _parts(ids, len(here)), strict=False)
         ]
-        tokens = max(sum(map(len, ids[part])) for part in parts)
+        tokens = max(sum(map(len, ids[part])) for _, part, _ in asked)
         end = time.monotonic() + BASE_SECONDS + SECONDS_PER_TOKEN * tokens
-        for number, part, answer in asked:
-            yield part, self._result(number, answer, end)
+        return [(part, self._result(number, answer, end)) for number, part, answer in asked]
 
     def _result(self, number: int, answer: Any, end: float) -> Floats | None:
         exceptions = self._ray.exceptions
@@ -149,15 +122,20 @@ class ScorerServers:
             rows: Floats = self._ray.get(answer, timeout=max(0.0, end - time.monotonic()))
             return rows
         except exceptions.RayTaskError as error:
-            if isinstance(error.cause, BirchbarkError):
-                raise error.cause from None
-            raise
+            raise own_error(error) from None
         except (exceptions.RayError, TimeoutError):
             self._lost.add(number)
             return None
 
     def _load_all(self, number: int) -> Any:
         return self._actors[number].load.remote(self._opened)
+
+
+def _parts(ids: Sequence[Ids], count: int) -> list[slice]:
+    """Divide inputs into `count` parts, or fewer, of about as many tokens each."""
+    ends = np.cumsum([len(i) for i in ids])
+    inner = np.searchsorted(ends, ends[-1] * np.arange(1, count) / count) + 1
+    return [slice(a, b) for a, b in pairwise([0, *inner.tolist(), len(ids)]) if a < b]
 
 
 class RemoteSession:
@@ -170,7 +148,7 @@ class RemoteSession:
         threads: int | None,
         precision: Precision,
     ) -> None:
-        self._servers, self._checkpoint, self._precision = servers, checkpoint, precision
+        self._servers, self._model = servers, (checkpoint, precision)
         self._here = OnnxSession(checkpoint, threads, precision=precision)
 
     def fingerprint(self, checkpoint: str) -> str:
@@ -182,9 +160,7 @@ class RemoteSession:
         if not ids:
             return self._here.run(ids, types)
         parts = [
-            self._here.run(ids[part], None if types is None else types[part])
-            if rows is None
-            else rows
-            for part, rows in self._servers.run(self._checkpoint, self._precision, ids, types)
+            self._here.run(ids[part], types and types[part]) if rows is None else rows
+            for part, rows in self._servers.run(self._model, ids, types)
         ]
         return np.concatenate(parts)

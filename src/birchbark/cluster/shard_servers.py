@@ -1,6 +1,6 @@
 """How do the nodes of a ray cluster rank the documents of an index's shards for a service?
 
-Each shard has a ray actor, which keeps the shard's postings in its memory. The service's process
+Each shard has a ray actor, which alone reads the shard's postings. The service's process
 computes the statistics of the whole index, sends them along with the terms, and merges the
 rankings, so that scores are those of one index, bit for bit. Ray starts an actor again if its
 process or node is lost. Until then the answers lack its documents, and say so.
@@ -13,9 +13,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from birchbark.cluster.lost_actors import LostActors
+from birchbark.cluster.actors import LostActors, own_error, wait_for_all
 from birchbark.cluster.on_ray import Resources
-from birchbark.errors import ArtifactError, BirchbarkError, InputError
+from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
 from birchbark.index.statistics import Statistics
 from birchbark.records import Ranking
@@ -24,7 +24,6 @@ from birchbark.retrieve.match import Selection
 from birchbark.retrieve.rank_terms import rank
 from birchbark.retrieve.weighting_model import WeightingModel
 
-START_SECONDS = 60.0  # until all shards must have been opened
 MAX_SECONDS = 10.0  # for an answer, if the search has no deadline
 SHARE = 0.5  # of the remaining time; the rest is for reading the candidates
 REQUESTS = 8  # that an actor carries out at the same time; others wait
@@ -42,20 +41,12 @@ class ShardServer:
     def ping(self) -> None:
         """Return, to show that the shard is open."""
 
-    def rank(
-        self,
-        state: str,
-        weights: Mapping[str, float],
-        fields: Mapping[str, tuple[float, WeightingModel]],
-        statistics: Mapping[str, Statistics],
-        selection: Selection,
-        depth: int,
-    ) -> Ranking:
-        """Rank the shard's documents with the statistics of all; see `rank`.
+    def rank(self, state: str, *arguments: Any) -> Ranking:
+        """Rank the shard's documents. arguments: those of `rank` after the index.
 
         state: see `Index.shard_states`. Raises ArtifactError if the shard has other documents.
         """
-        return rank(self._at(state), weights, fields, statistics, selection, depth)
+        return rank(self._at(state), *arguments)
 
     def _at(self, state: str) -> Index:
         with self._lock:
@@ -76,26 +67,20 @@ class ShardServers:
     def __init__(self, ray: Any, folders: Mapping[str, Path], resources: Resources) -> None:
         """Start an actor for each shard, and wait until all have opened theirs.
 
-        folders: name → folder of each shard. Raises InputError if an actor finds no place.
+        folders: name → folder of each shard. Raises InputError if an actor finds no room.
         """
         self._ray = ray
-        self._actor = ray.remote(ShardServer).options(
+        server = ray.remote(ShardServer).options(
             num_cpus=resources.cpus,
             max_restarts=-1,
             max_task_retries=0,
             max_concurrency=REQUESTS,
         )
-        self._actors = {name: self._actor.remote(str(path)) for name, path in folders.items()}
+        self._actors = {name: server.remote(str(path)) for name, path in folders.items()}
         self._lost = LostActors[str](ray, lambda name: self._actors[name].ping.remote())
         opened = {actor.ping.remote(): name for name, actor in self._actors.items()}
-        ready, pending = ray.wait(list(opened), num_returns=len(opened), timeout=START_SECONDS)
-        if pending:
-            raise InputError(
-                "the cluster has no place for all shards",
-                wanted=f"{resources.cpus} CPUs for each of {len(folders)}",
-                found=f"{len(ready)} are open after {START_SECONDS:g} s",
-            )
-        for opening in ready:
+        wait_for_all(ray, list(opened), resources.cpus)
+        for opening in opened:
             try:
                 ray.get(opening)
             except ray.exceptions.RayError as error:
@@ -137,9 +122,7 @@ class ShardServers:
             except exceptions.RayTaskError as error:
                 if isinstance(error.cause, ArtifactError):
                     continue  # its documents have just changed
-                if isinstance(error.cause, BirchbarkError):
-                    raise error.cause from None
-                raise
+                raise own_error(error) from None
             except exceptions.RayError:
                 self._lost.add(asked[answer])
         for answer in late:

@@ -89,7 +89,8 @@ class Spans:
 def _similar(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Divide lengths, shortest first, so that the longest has SHORT tokens or twice the shortest.
 
-    Attention then computes at most a few times as much as without padding, in at most five blocks.
+    A few large blocks keep a GPU busy; what attention computes for the padding is little beside the
+    linear layers, which need none.
     """
     block: list[int] = []
     for length in lengths:

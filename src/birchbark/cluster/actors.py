@@ -1,14 +1,34 @@
-"""Which ray actors do not answer at present?"""
+"""How are ray actors waited for, and which of them do not answer at present?"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
+from birchbark.errors import BirchbarkError, InputError
+
 K = TypeVar("K")
+START_SECONDS = 60.0  # until all actors must run
 ASK_SECONDS = 0.5  # between two questions to a lost actor
+
+
+def wait_for_all(ray: Any, answers: Sequence[Any], cpus: int) -> None:
+    """Wait for the first answers of new actors of so many CPUs; InputError if one finds no room."""
+    ready, pending = ray.wait(list(answers), num_returns=len(answers), timeout=START_SECONDS)
+    if pending:
+        raise InputError(
+            "the cluster has no room for all processes",
+            wanted=f"{cpus} CPUs for each of {len(answers)}",
+            found=f"{len(ready)} run after {START_SECONDS:g} s",
+        )
+
+
+def own_error(error: Any) -> Exception:
+    """Return the BirchbarkError that a RayTaskError contains, or else that error itself."""
+    found: Exception = error.cause if isinstance(error.cause, BirchbarkError) else error
+    return found
 
 
 class LostActors(Generic[K]):
