@@ -79,7 +79,7 @@ def write_report(folder: Path, model: Path) -> None:
     table = Table("measures", "Measures", "model", (Column("AP", Style.MEASURE),), groups)
     outcome = Outcome((table,), (plot,), topics=(topic,))
     folder.mkdir(parents=True)
-    (folder / "report.html").write_text(render_report(recipe, outcome, {}))
+    (folder / "report.html").write_text(render_report(recipe, outcome, {}, "cpu"))
     seen = attention(str(model), "birch", "A birch canoe.")
     (folder / "looked.html").write_text(attention_page(seen, "bert", "birch", "A birch canoe."))
 

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import tomllib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -124,6 +124,8 @@ def test_files_of_a_study(root: Path, kind: str) -> None:
     manifest = json.loads((output / "manifest.json").read_text())
     assert manifest["inputs"]["tiny/q.tsv"] == fingerprint(root / "tiny/q.tsv")
     assert manifest["recipe"]["sha256"] == fingerprint(root.parent / f"{kind}.toml")
+    device = json.loads((output / "results.json").read_text())["device"]
+    assert device == manifest["machine"]["device"] == "cpu"
     assert str(root.parent) not in (output / "results.json").read_text()
 
 
@@ -498,6 +500,21 @@ def test_committed_results_belong_to_their_recipes(path: Path) -> None:
     assert (folder / "README.md").read_text() == page, "run: make results"
     drawn = {path.name for path in (folder / "figures").iterdir()}
     assert drawn == {f"{plot.name}.svg" for plot in stored.plots}
+
+
+def test_a_page_names_the_gpu_and_folds_long_tables() -> None:
+    """What was computed on a GPU says so; hundreds of weights do not stand in the way."""
+    recipe = read_recipe(STUDIES / "cord-losses.toml")
+    stored = read_results(STUDIES / "results" / recipe.name)
+    page = render_markdown(recipe, stored)
+    assert stored.device == "cpu" and "on cuda" not in page
+    on_gpu = render_markdown(recipe, replace(stored, device="cuda Fir 7"))
+    assert f"`birchbark study run {recipe.path.name}` on cuda Fir 7 (models in int8" in on_gpu
+    rows = {t.name: sum(len(group.rows) for group in t.groups) for t in stored.tables}
+    assert rows["weights"] > 100 and page.count("<details>") == 1
+    folded = page[page.index("<details>") : page.index("</details>")]
+    assert f"<summary>{rows['weights']} rows</summary>" in folded
+    assert folded.count("\n| ") == rows["weights"] + 2  # with the heading
 
 
 @pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda p: p.stem)

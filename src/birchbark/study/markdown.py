@@ -17,6 +17,7 @@ from birchbark.study.published import with_published
 from birchbark.study.recipe import Recipe
 from birchbark.study.stored_results import StoredResults
 
+LONGEST = 100  # rows of a table that is shown at once; a longer one, such as of weights, is folded
 STALE = (
     "**Stale.** Since this was measured, something has changed: {reasons}. The figures are not "
     "those of this version."
@@ -37,7 +38,11 @@ def render_markdown(
     for table in results.tables:
         if not stale_because:  # a changed recipe may have other columns
             table = with_published(table, recipe.published)
-        parts += [f"## {_plain(table.title)}", "\n".join(_table_lines(table)), table.note]
+        lines = "\n".join(_table_lines(table))
+        if (rows := sum(len(group.rows) for group in table.groups)) > LONGEST:
+            summary = f"<summary>{rows} rows</summary>"
+            lines = f"<details>{summary}\n\n{lines}\n\n</details>"
+        parts += [f"## {_plain(table.title)}", lines, table.note]
         if differences := difference_table(table):
             lines = "\n".join(_table_lines(differences))
             parts += [f"### {differences.title}", lines, differences.note]
@@ -48,8 +53,11 @@ def render_markdown(
             parts.append(f"![{title}]({figure_file(plot.name)})\n\n{title}")
     bm25 = results.bm25
     idf = "idf of all documents, " if bm25.idf_documents == ALL else ""
+    device = ""
+    if results.device != "cpu":
+        device = f" on {results.device} (models in int8 on the CPU)"
     parts.append(
-        f"Made by `birchbark study run {recipe.path.name}`: BM25 with k1 {bm25.k1} and b "
+        f"Made by `birchbark study run {recipe.path.name}`{device}: BM25 with k1 {bm25.k1} and b "
         f"{bm25.b}, {idf}{results.depth} documents per query, seed {results.seed}. Figures "
         "marked *published* are quoted from the literature; they were not measured here."
     )

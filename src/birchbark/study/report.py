@@ -10,8 +10,10 @@ from birchbark.study.recipe import Recipe
 TEMPLATE = "report.html"
 
 
-def render_report(recipe: Recipe, outcome: Outcome, inputs: dict[str, str]) -> str:
-    """Render the report as one HTML page. inputs: path below the data root → fingerprint.
+def render_report(recipe: Recipe, outcome: Outcome, inputs: dict[str, str], device: str) -> str:
+    """Render the report as one HTML page.
+
+    inputs: path below the data root → fingerprint. device: where models were trained and scored.
 
     Raises MissingPackageError without Jinja2 or matplotlib.
     """
@@ -30,6 +32,7 @@ def render_report(recipe: Recipe, outcome: Outcome, inputs: dict[str, str]) -> s
         outcome=outcome,
         plots=plots,
         inputs=inputs,
+        device=device,
         colours=Markup(colours()),
         with_code=with_code,
     )

@@ -38,6 +38,7 @@ from birchbark.artifact import (
 from birchbark.checkpoint.locate import locate
 from birchbark.collection.data_files import check_data, data_fingerprint, data_path
 from birchbark.collection.runs import write_run
+from birchbark.device.torch_session import name_of_device
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.records import Run
 from birchbark.show.draw_plot import draw_page
@@ -87,6 +88,7 @@ def run_study(
     root = check_data(recipe.files, root, str(recipe.path))
     for model in recipe.experiment.models:
         locate(model)
+    device_name = name_of_device(device)
     started = time.perf_counter()
     with (
         new_directory(output, replace=replace_output, check=_check_study) as folder,
@@ -98,9 +100,9 @@ def run_study(
         outcome = replace(measured, tables=tables)
         progress("writing the report")
         inputs = _inputs(recipe, root)
-        _write(folder, recipe, outcome, inputs)
+        _write(folder, recipe, outcome, inputs, device_name)
         seconds = round(time.perf_counter() - started, 1)
-        write_json(folder / MANIFEST, _manifest(recipe, outcome, inputs, seconds))
+        write_json(folder / MANIFEST, _manifest(recipe, outcome, inputs, device_name, seconds))
     return outcome
 
 
@@ -165,10 +167,12 @@ def _check_study(output: Path) -> None:
         raise InputError("not a study", where=str(output))
 
 
-def _write(folder: Path, recipe: Recipe, outcome: Outcome, inputs: dict[str, str]) -> None:
-    write_json(folder / RESULTS, _results(recipe, outcome))
+def _write(
+    folder: Path, recipe: Recipe, outcome: Outcome, inputs: dict[str, str], device: str
+) -> None:
+    write_json(folder / RESULTS, _results(recipe, outcome, device))
     for name, text in (
-        ("report.html", render_report(recipe, outcome, inputs)),
+        ("report.html", render_report(recipe, outcome, inputs, device)),
         (README, render_markdown(recipe, read_results(folder))),
         *outcome.pages.items(),
     ):
@@ -187,7 +191,7 @@ def _inputs(recipe: Recipe, root: Path) -> dict[str, str]:
     return {name: data_fingerprint(data_path(root, name)) for name in recipe.files}
 
 
-def _results(recipe: Recipe, outcome: Outcome) -> dict[str, Any]:
+def _results(recipe: Recipe, outcome: Outcome, device: str) -> dict[str, Any]:
     return {
         "study": recipe.name,
         "kind": recipe.kind,
@@ -196,6 +200,7 @@ def _results(recipe: Recipe, outcome: Outcome) -> dict[str, Any]:
         "bm25": asdict(recipe.bm25),
         "depth": recipe.depth,
         "seed": recipe.seed,
+        "device": device,
         "tables": [plain(asdict(table)) for table in outcome.tables],
         "plots": [plain(asdict(plot)) for plot in outcome.plots],
     }
@@ -215,7 +220,7 @@ def plain(value: Any) -> Any:
 
 
 def _manifest(
-    recipe: Recipe, outcome: Outcome, inputs: dict[str, str], seconds: float
+    recipe: Recipe, outcome: Outcome, inputs: dict[str, str], device: str, seconds: float
 ) -> dict[str, Any]:
     return {
         "format": FORMAT,
@@ -236,6 +241,7 @@ def _manifest(
             "system": platform.system(),
             "architecture": platform.machine(),
             "processors": os.cpu_count(),
+            "device": device,
         },
         "seconds": seconds,
     }

@@ -25,6 +25,7 @@ class StoredResults:
         tables, plots: Their values have six significant digits.
         depth: The number of documents per query in all runs.
         seed: The seed for folds, bootstrap and random scores.
+        device: Where models were trained and scored in float32: cpu, or the name of a GPU.
     """
 
     tables: tuple[Table, ...]
@@ -32,6 +33,7 @@ class StoredResults:
     bm25: BM25
     depth: int
     seed: int
+    device: str
 
 
 def read_results(folder: Path) -> StoredResults:
@@ -48,6 +50,7 @@ def read_results(folder: Path) -> StoredResults:
             BM25(**values["bm25"]),
             values["depth"],
             values["seed"],
+            values.get("device", "cpu"),  # not stored before there were results of a GPU
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ArtifactError("damaged study", where=str(path), found=repr(error)) from None
