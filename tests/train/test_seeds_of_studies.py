@@ -158,8 +158,31 @@ def test_a_seed_beside_seeds(tmp_path: Path) -> None:
 
 
 def test_topics_of_several_seeds(tmp_path: Path) -> None:
-    """Example queries are those of one model."""
+    """Gains are those of the mean; hits are those of the first seed's model, and say so."""
+    study = make_study(tmp_path, TRAINING)
+    topics = 'topics = ["head / alone"]\ntopics_baseline = "one layer"'
+    study.replace("depth = 10", f"depth = 10\n{topics}")
+    pytest.importorskip("torch", reason="torch is not installed: nothing can be trained")
+    outcome = study.run()
+    qrels = read_qrels(tmp_path / "qrels.txt")
+
+    def mean(variant: str, query_id: str) -> float:
+        runs = [outcome.runs[f"Tiny.{variant}, seed {seed}"] for seed in (1, 2)]
+        return sum(measure(qrels, run, ["AP"]).values["AP"][query_id] for run in runs) / 2
+
+    first = outcome.runs["Tiny.head / alone, seed 1"].rankings
+    assert outcome.topics
+    for topic in outcome.topics:
+        assert topic.before == pytest.approx(mean("one layer", topic.query_id))
+        assert topic.after == pytest.approx(mean("head / alone", topic.query_id))
+        assert topic.model == "head / alone, mean over the seeds; hits of head / alone, seed 1"
+        shown = [hit.doc_id for hit in topic.hits]
+        assert shown == list(first[topic.query_id].doc_ids[: len(shown)])
+
+
+def test_topics_of_one_of_several_seeds(tmp_path: Path) -> None:
+    """They are refused: a name stands for all seeds."""
     study = make_study(tmp_path, TRAINING)
     study.replace("depth = 10", 'depth = 10\ntopics = ["one layer, seed 1"]')
-    with pytest.raises(InputError, match="no such model, or one of several seeds"):
+    with pytest.raises(InputError, match="topics: no such model"):
         study.read()

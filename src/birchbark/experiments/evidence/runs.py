@@ -90,7 +90,7 @@ def rank_by_evidence(
                     raise InputError(f"{name} scores whole documents: segments cannot be pruned")
                 scores = score_candidates(settings, scorer, index(), collection, first)
         ranked.rows[name] = settings.rows_with_first_stage(name, scores_documents)
-        if name in settings.topics:
+        if name in map(settings.first_seed, settings.topics):
             ranked.best[name] = scores.best
         _combine(settings, name, scores_documents, scores, ranked, recipe, collection)
     return ranked

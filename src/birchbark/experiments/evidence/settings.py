@@ -149,17 +149,16 @@ class EvidenceSettings:
 
     def _check_names(self) -> None:
         """Raise InputError if a setting names a model that does not exist or is not allowed."""
-        of_seeds = self.compared.variant_of
-        single = [name for name in self.compared.by_name if name not in of_seeds]
-        if unknown := [name for name in self.topics if name not in single]:
+        models = self.compared.shown
+        if unknown := [name for name in self.topics if name not in models]:
             raise InputError(
-                "topics: no such model, or one of several seeds",
-                wanted=f"one of {', '.join(single)}",
+                "topics: no such model",
+                wanted=f"one of {', '.join(models)}",
                 found=unknown[0],
             )
         if self.topics_baseline and not self.topics:
             raise InputError("topics_baseline has no effect without topics")
-        others = [name for name in (*single, *self.scores) if name not in self.topics]
+        others = [name for name in self.shown if name not in self.topics]
         if self.topics_baseline and self.topics_baseline not in others:
             raise InputError(
                 "topics_baseline: no such model outside topics",
@@ -196,6 +195,10 @@ class EvidenceSettings:
     def shown(self) -> tuple[str, ...]:
         """The names in the tables: `names`, with one for all seeds of a variant."""
         return (*self.compared.shown, *self.scores)
+
+    def first_seed(self, name: str) -> str:
+        """Return the model called `name`, or for several seeds that of the first."""
+        return self.compared.of(name)[0]
 
     @property
     def shown_as(self) -> dict[str, str]:

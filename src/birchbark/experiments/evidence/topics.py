@@ -48,7 +48,9 @@ def analyse_topics(
     pages: dict[str, str] = {}
     for n, (collection, by_run) in enumerate(zip(ranked, results, strict=True), 1):
         for number, name in enumerate(settings.topics, 1):
-            baseline, row = _compared_rows(settings, collection, name)
+            model = settings.first_seed(name)
+            rows = _compared_rows(settings, collection, model)
+            baseline, row = (settings.shown_as.get(row, row) for row in rows)
             changes = _changes(by_run[baseline], by_run[row], settings.tune)
             improved = _improved_percentage(changes)
             plots.append(
@@ -62,8 +64,11 @@ def analyse_topics(
             )
             indices = range(len(changes))
             shown = dict.fromkeys([*indices[:SHOWN], *indices[-SHOWN:]])
-            examples = [_topic(collection, name, (baseline, row), *changes[i]) for i in shown]
-            if page := _attention_page(settings, models[name], examples[0]):
+            examples = [_topic(collection, model, rows, *changes[i]) for i in shown]
+            if model != name:
+                label = f"{name}, mean over the seeds; hits of {model}"
+                examples = [replace(example, model=label) for example in examples]
+            if page := _attention_page(settings, models[model], examples[0]):
                 file = f"attention-{n}-{number}.html"
                 pages[file], examples[0] = page, replace(examples[0], page=file)
             topics += examples
@@ -72,7 +77,7 @@ def analyse_topics(
 
 def _compared_rows(settings: EvidenceSettings, ranked: EvidenceRuns, name: str) -> tuple[str, str]:
     """Return the rows of the baseline and of the model, with the most segments."""
-    baseline = settings.topics_baseline
+    baseline = settings.first_seed(settings.topics_baseline)
     return (ranked.rows[baseline][-1] if baseline else ranked.baseline), ranked.rows[name][-1]
 
 
