@@ -9,6 +9,7 @@ from enum import Enum
 from birchbark.evaluate.significance import Difference
 
 Value = float | int | str | None
+LONGEST = 100  # rows of a table that is shown at once
 
 
 class Style(Enum):
@@ -93,6 +94,16 @@ class Table:
     columns: tuple[Column, ...]
     groups: tuple[Group, ...]
     note: str = ""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(len(group.rows) for group in self.groups)
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether it is shown on demand only, since it is long, such as one of tuned weights."""
+        return self.rows > LONGEST
 
 
 @dataclass(frozen=True, slots=True)

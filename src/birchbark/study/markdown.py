@@ -17,7 +17,6 @@ from birchbark.study.published import with_published
 from birchbark.study.recipe import Recipe
 from birchbark.study.stored_results import StoredResults
 
-LONGEST = 100  # rows of a table that is shown at once; a longer one, such as of weights, is folded
 STALE = (
     "**Stale.** Since this was measured, something has changed: {reasons}. The figures are not "
     "those of this version."
@@ -39,9 +38,8 @@ def render_markdown(
         if not stale_because:  # a changed recipe may have other columns
             table = with_published(table, recipe.published)
         lines = "\n".join(_table_lines(table))
-        if (rows := sum(len(group.rows) for group in table.groups)) > LONGEST:
-            summary = f"<summary>{rows} rows</summary>"
-            lines = f"<details>{summary}\n\n{lines}\n\n</details>"
+        if table.is_folded:
+            lines = f"<details><summary>{table.rows} rows</summary>\n\n{lines}\n\n</details>"
         parts += [f"## {_plain(table.title)}", lines, table.note]
         if differences := difference_table(table):
             lines = "\n".join(_table_lines(differences))
