@@ -507,9 +507,9 @@ def test_a_page_names_the_gpu_and_folds_long_tables() -> None:
     recipe = read_recipe(STUDIES / "cord-losses.toml")
     stored = read_results(STUDIES / "results" / recipe.name)
     page = render_markdown(recipe, stored)
-    assert stored.device == "cpu" and "on cuda" not in page
+    assert stored.device == "cpu" and "--device" not in page
     on_gpu = render_markdown(recipe, replace(stored, device="cuda Fir 7"))
-    assert f"`birchbark study run {recipe.path.name}` on cuda Fir 7 (models in int8" in on_gpu
+    assert f"`birchbark study run {recipe.path.name} --device cuda` on Fir 7 (int8" in on_gpu
     rows = {t.name: sum(len(group.rows) for group in t.groups) for t in stored.tables}
     assert rows["weights"] > 100 and page.count("<details>") == 1
     folded = page[page.index("<details>") : page.index("</details>")]

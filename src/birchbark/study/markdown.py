@@ -51,12 +51,13 @@ def render_markdown(
             parts.append(f"![{title}]({figure_file(plot.name)})\n\n{title}")
     bm25 = results.bm25
     idf = "idf of all documents, " if bm25.idf_documents == ALL else ""
-    device = ""
+    option = where = ""
     if results.device != "cpu":
-        device = f" on {results.device} (models in int8 on the CPU)"
+        kind, _, name = results.device.partition(" ")
+        option, where = f" --device {kind}", f" on {name} (int8 always runs on the CPU)"
     parts.append(
-        f"Made by `birchbark study run {recipe.path.name}`{device}: BM25 with k1 {bm25.k1} and b "
-        f"{bm25.b}, {idf}{results.depth} documents per query, seed {results.seed}. Figures "
+        f"Made by `birchbark study run {recipe.path.name}{option}`{where}: BM25 with k1 {bm25.k1} "
+        f"and b {bm25.b}, {idf}{results.depth} documents per query, seed {results.seed}. Figures "
         "marked *published* are quoted from the literature; they were not measured here."
     )
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -13,7 +13,7 @@ TEMPLATE = "report.html"
 def render_report(recipe: Recipe, outcome: Outcome, inputs: dict[str, str], device: str) -> str:
     """Render the report as one HTML page.
 
-    inputs: path below the data root → fingerprint. device: where models were trained and scored.
+    inputs: path below the data root → fingerprint. device: as in `StoredResults`.
 
     Raises MissingPackageError without Jinja2 or matplotlib.
     """

@@ -78,7 +78,7 @@ def run_study(
     replace_output: whether an existing study at `output` may be replaced.
     cache: a folder for scores and trained models, so that an interrupted study resumes and nothing
         is computed twice; None for no cache.
-    device: the device for training and for scoring in float32; int8 models always run on the CPU.
+    device: the device for training and scoring; int8 always runs on the CPU.
     progress: called with one line of text per step.
     Before any work, raises InputError for missing data, or if `output` exists and either may not
     be replaced or is not a study; MissingPackageError for missing packages; and CheckpointError

@@ -25,7 +25,7 @@ class StoredResults:
         tables, plots: Their values have six significant digits.
         depth: The number of documents per query in all runs.
         seed: The seed for folds, bootstrap and random scores.
-        device: Where models were trained and scored in float32: cpu, or the name of a GPU.
+        device: Where models were trained, and scored unless in int8: cpu, or cuda and the GPU.
     """
 
     tables: tuple[Table, ...]

@@ -98,7 +98,7 @@ class Workspace:
         scratch: A temporary folder, for what a cache would keep.
         progress: Called with one line of text per step.
         cache: A permanent folder for indexes, scores and trained models; None for no cache.
-        device: The device for training and for scoring in float32.
+        device: The device for training and scoring; int8 always runs on the CPU.
     """
 
     root: Path

@@ -40,6 +40,8 @@ def analyse_topics(
 ) -> TopicAnalysis:
     """Make figures 5.1 to 5.3 of the birch paper for the models in `settings.topics`.
 
+    Of several seeds, gains are those of the mean, hits and attention those of the first.
+
     results: for each collection, run → its evaluation.
     models: name → model name or path.
     """
@@ -65,12 +67,12 @@ def analyse_topics(
             indices = range(len(changes))
             shown = dict.fromkeys([*indices[:SHOWN], *indices[-SHOWN:]])
             examples = [_topic(collection, model, rows, *changes[i]) for i in shown]
-            if model != name:
-                label = f"{name}, mean over the seeds; hits of {model}"
-                examples = [replace(example, model=label) for example in examples]
             if page := _attention_page(settings, models[model], examples[0]):
                 file = f"attention-{n}-{number}.html"
                 pages[file], examples[0] = page, replace(examples[0], page=file)
+            if model != name:
+                label = f"{name}, mean over the seeds; hits of {model}"
+                examples = [replace(example, model=label) for example in examples]
             topics += examples
     return TopicAnalysis(tuple(plots), tuple(topics), pages)
 
