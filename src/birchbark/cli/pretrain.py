@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from birchbark.train.config import TrainingConfig
 
 
+EXAMPLE = "birchbark pretrain relemb training/relemb.toml --data passages-pool --output relemb"
+
+
 @click.group(
-    epilog="Example: birchbark pretrain relemb training/relemb.toml --output relemb",
+    epilog=f"Example: {EXAMPLE}",
     short_help="Pre-train a model for ranking.",
 )
 def command() -> None:
@@ -43,7 +46,7 @@ command.add_command(
         five are masked. Pairs that are not relevant are skipped. Fine-tune the resulting model with
         `birchbark train` and base = OUTPUT/model.
         """,
-        example="birchbark pretrain relemb training/relemb.toml --output relemb",
+        example=EXAMPLE,
         short_help="Predict query tokens from passages, and vice versa.",
     )
 )
