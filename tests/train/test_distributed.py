@@ -32,22 +32,29 @@ CHANGES: dict[str, Any] = {
 }
 
 
-def run_two(folder: Path, changes: dict[str, Any], out: str) -> subprocess.CompletedProcess[str]:
-    """Run `birchbark train` in two processes."""
-    (folder / "two.toml").write_text(toml(settings(folder / "base", changes)))
+def run_two(folder: Path, *program: str) -> subprocess.CompletedProcess[str]:
+    """Run a Python program (a file, or -m and a module) with its arguments in two processes."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     launch = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port)]
-    arguments = ["train", "two.toml", "--output", out, "--data", str(folder)]
     return subprocess.run(
-        [sys.executable, *launch, "-m", "birchbark", *arguments],
+        [sys.executable, *launch, *program],
         env=alone(),
         cwd=folder,
         capture_output=True,
         text=True,
         timeout=120,
     )
+
+
+def train_in_two(
+    folder: Path, changes: dict[str, Any], out: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `birchbark train` in two processes."""
+    (folder / "two.toml").write_text(toml(settings(folder / "base", changes)))
+    arguments = ["train", "two.toml", "--output", out, "--data", str(folder)]
+    return run_two(folder, "-m", "birchbark", *arguments)
 
 
 @pytest.mark.parametrize("kind", ["plain", "teacher", "mining"])
@@ -60,7 +67,7 @@ def test_two_processes_equal_one_with_twice_the_batch(kind: str, tmp_path: Path)
     if kind == "teacher":
         write_bert(tmp_path / "teacher", labels=1, seed=9)
         changes["objective"] = {"kind": "soft", "teacher": str(tmp_path / "teacher")}
-    completed = run_two(tmp_path, changes, "two")
+    completed = train_in_two(tmp_path, changes, "two")
     assert completed.returncode == 0, completed.stderr
     assert completed.stderr.count("model: ") == 1
     values = settings(tmp_path / "base", changes | {"schedule.batch": 4})
@@ -83,6 +90,27 @@ def test_two_processes_equal_one_with_twice_the_batch(kind: str, tmp_path: Path)
 def test_a_fault_ends_both_processes(tmp_path: Path) -> None:
     """The error message is printed; no process waits forever."""
     prepare(tmp_path)
-    completed = run_two(tmp_path, CHANGES | {"data.files": ["gone.tsv"]}, "out")
+    completed = train_in_two(tmp_path, CHANGES | {"data.files": ["gone.tsv"]}, "out")
     assert completed.returncode != 0
     assert "gone.tsv: no such file" in completed.stderr
+
+
+THREADS = """
+from pathlib import Path
+import torch
+from birchbark.train.distributed import open_process_group
+
+with open_process_group("cpu") as processes:
+    torch.optim.AdamW([torch.zeros(1, requires_grad=True)])  # imports much of torch
+    processes.sum_over_processes([torch.ones(3)])
+names = [(task / "comm").read_text() for task in Path("/proc/self/task").iterdir()]
+assert not [name for name in names if "gloo" in name], names
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="no /proc to list threads")
+def test_connections_end_with_the_group(tmp_path: Path) -> None:
+    """No thread of a connection is left, which could abort the process at its end."""
+    (tmp_path / "threads.py").write_text(THREADS)
+    completed = run_two(tmp_path, "threads.py")
+    assert completed.returncode == 0, completed.stderr

@@ -121,6 +121,10 @@ def open_process_group(device: str) -> Iterator[ProcessGroup]:
         return
     from torch import distributed
 
+    # Its functions have the default group as a default argument. Imported later, by an optimiser,
+    # they would keep the group alive, and its threads sometimes abort the process at its end.
+    from torch.distributed.nn import functional  # noqa: F401
+
     if device.startswith("cuda"):
         _select_gpu(device)
     backend = "nccl" if device.startswith("cuda") else "gloo"
