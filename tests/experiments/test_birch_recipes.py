@@ -15,7 +15,7 @@ from original_formats import write_core17, write_core18, write_robust04
 from small_study import table_of
 
 RECIPES = Path(__file__).parents[2] / "studies"
-MODELS = re.compile(r'= \["\.\./training[^\n]*')
+MODELS = re.compile(r'= \[?"\.\./training[^\n]*')
 
 
 def run(root: Path, name: str, model: Path) -> tuple[Outcome, list[str]]:
