@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 from collections.abc import Callable
 from pathlib import Path
@@ -291,6 +292,44 @@ def test_the_level_decides_what_is_significant() -> None:
     assert p
     for level, significant in ((p, False), (1.01 * p, True)):
         assert compare(a, [b], level=level)[0]["AP"].significant is significant
+
+
+def test_names_are_read_without_the_parser_of_ir_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That parser needs classes that Python 3.14 no longer has."""
+    for name in ("Num", "Str", "NameConstant"):
+        monkeypatch.delattr(ast, name, raising=False)
+    qrels = Qrels({"1": {"a": 1, "b": 2}})
+    run = Run({"1": Ranking.of(["a", "b"], [2, 1])})
+    names = ["RR", "RR(rel=2)", "P@2", "P(rel=2)@2", "nDCG(gains={1: 3, 2: 3})@2", "IPrec@0.5"]
+    means = measure(qrels, run, names).means
+    assert list(means.values()) == pytest.approx([1, 0.5, 1, 0.5, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "(",
+        "\0",
+        "a.b",
+        "P@5@6",
+        "P@x",
+        "P(2)@5",
+        "P(rel=f())",
+        "P(rel=-1)@5",
+        "P(**{'rel': 2})",
+        "P@'5'",
+        "nDCG@10.5",
+        "nDCG(gains={**{}})@5",
+        "nDCG(gains={{}: 1})@5",
+        "AP(x=1)",
+        "AP;AP",
+    ],
+)
+def test_names_that_are_no_measures(name: str) -> None:
+    """Nothing in a name is evaluated."""
+    with pytest.raises(InputError, match="unknown measure"):
+        check_averaged([name])
 
 
 def test_check_averaged() -> None:

@@ -7,6 +7,7 @@ which ties are broken as in trec_eval.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from subprocess import CalledProcessError
@@ -127,7 +128,7 @@ def _parse(name: str) -> Any:
     import ir_measures
 
     try:
-        measure = _of_trec_eval(name) or ir_measures.parse_measure(name)
+        measure = _of_trec_eval(name) or _of_ir_measures(name)
         if measure.params.get("cutoff", 1) < 1:
             raise ValueError("the cutoff must be 1 or more")
         supports: Any = ir_measures.DefaultPipeline.supports
@@ -154,6 +155,43 @@ def _of_trec_eval(name: str) -> Any:
     except ValueError:
         return None
     return measures[0] if len(measures) == 1 else None
+
+
+def _of_ir_measures(name: str) -> Any:
+    """Return the measure that ir-measures calls `name`, such as nDCG@10 or P(rel=2)@5.
+
+    Its own parser fails on Python 3.14, which has no ast.Num.
+    """
+    from ir_measures import measures
+
+    malformed = ValueError("not of the form NAME(parameter=value)@cutoff")
+
+    def constant(node: ast.expr | None) -> Any:
+        if isinstance(node, ast.Dict):
+            return dict(zip(map(constant, node.keys), map(constant, node.values), strict=True))
+        if not isinstance(node, ast.Constant):
+            raise malformed
+        return node.value
+
+    try:
+        node = ast.parse(name, mode="eval").body
+    except SyntaxError:
+        raise malformed from None
+    params: dict[Any, Any] = {}
+    cutoff = None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        cutoff, node = constant(node.right), node.left
+    if isinstance(node, ast.Call) and not node.args:
+        params = {keyword.arg: constant(keyword.value) for keyword in node.keywords}
+        node = node.func
+    if not isinstance(node, ast.Name):
+        raise malformed
+    if node.id not in measures.registry:
+        raise NameError("there is no measure of this name")
+    kind = measures.registry[node.id]
+    if cutoff is not None:
+        params[kind.AT_PARAM] = cutoff
+    return kind(**params)
 
 
 def _sample(ids: Mapping[str, object]) -> str:
