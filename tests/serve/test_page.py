@@ -30,10 +30,16 @@ from birchbark.show.plot import Bars
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
 from birchbark.study.outcome import Outcome, Topic, TopicHit
 from birchbark.study.report import render_report
+from birchbark.study.stored_results import read_results
 from conftest import DOCUMENTS, write_bert
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+STUDIES = Path(__file__).parents[2] / "studies"
+WIDE_TABLES = """
+[...document.querySelectorAll(".wide")].filter(d => d.scrollWidth > d.clientWidth)
+.map(d => d.closest("section").querySelector("h2").innerText)
+"""
 HOSTILE = Document(
     "<img src=x onerror=alert(1)>",
     {
@@ -71,7 +77,7 @@ def browser() -> Iterator[Any]:
 
 def write_report(folder: Path, model: Path) -> None:
     """Write a study's report as `birchbark study run` does, and the attention page it links to."""
-    recipe = read_recipe(Path(__file__).parents[2] / "studies" / "birch-time.toml")
+    recipe = read_recipe(STUDIES / "birch-time.toml")
     hit = TopicHit("canoe", 1, 2, 1, ((0.9, "A birch canoe."),))
     topic = Topic("TIME", "BERT", "1", "birch", 0.5, 1.0, (hit,), "looked.html")
     plot = Bars("bars", "Bars", "place", "value", (1.0, 0.5))
@@ -652,3 +658,18 @@ def test_settings_are_loaded_again_after_an_error(page: Any, address: str) -> No
     page.click("#weights summary")
     page.eval_on_selector("#a", "e => { e.value = 1; e.dispatchEvent(new Event('input')); }")
     wait_for_score(page, "Score 100 of 100 = first stage 100")
+
+
+@pytest.mark.parametrize("width", [1100, 360])
+def test_reports_fit_the_window(browser: Any, width: int) -> None:
+    """No report scrolls sideways; on a wide window no table does, either."""
+    sheet = browser.new_page(viewport={"width": width, "height": 800})
+    for folder in sorted((STUDIES / "results").iterdir()):
+        stored = read_results(folder)
+        recipe = read_recipe(STUDIES / f"{folder.name}.toml")
+        sheet.set_content(render_report(recipe, Outcome(stored.tables, stored.plots), {}, "cpu"))
+        sheet.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        assert sheet.evaluate("document.documentElement.scrollWidth") <= width, folder.name
+        titles = sheet.evaluate(WIDE_TABLES)
+        assert width < 1100 or titles == [], folder.name
+    sheet.close()
