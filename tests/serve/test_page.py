@@ -662,7 +662,7 @@ def test_settings_are_loaded_again_after_an_error(page: Any, address: str) -> No
 
 @pytest.mark.parametrize("width", [1100, 360])
 def test_reports_fit_the_window(browser: Any, width: int) -> None:
-    """No report scrolls sideways; on a wide window no table does, either."""
+    """No report of committed results scrolls sideways; on a wide window no table does, either."""
     sheet = browser.new_page(viewport={"width": width, "height": 800})
     for folder in sorted((STUDIES / "results").iterdir()):
         stored = read_results(folder)

@@ -469,9 +469,9 @@ def test_the_data_root_is_found_in_order(root: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda p: p.stem)
 def test_committed_results_belong_to_their_recipes(path: Path) -> None:
-    """Every recipe can be read; its results are of its settings, their page of its words.
+    """Every recipe can be read; its results were made with its settings; their page has its text.
 
-    The page says what was found. Results that say that they are stale may be of an earlier recipe,
+    The text includes findings. Results that say that they are stale may be of an earlier recipe,
     with other settings.
     """
     recipe = read_recipe(path)
@@ -480,7 +480,7 @@ def test_committed_results_belong_to_their_recipes(path: Path) -> None:
         pytest.skip(f"no results are committed for {path.name}")
     files = {path.name for path in folder.iterdir()} - {"report.html", "runs"}
     assert files == {"manifest.json", "results.json", "README.md", "figures"}
-    assert recipe.findings
+    assert recipe.findings.strip()
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["recipe"]["name"] == path.name
     is_stale = "**Stale.**" in (folder / "README.md").read_text()

@@ -164,7 +164,7 @@ def _of_ir_measures(name: str) -> Any:
     """
     from ir_measures import measures
 
-    malformed = ValueError("not of the form NAME(parameter=value)@cutoff")
+    malformed = ValueError("wanted NAME, NAME@cutoff or NAME(parameter=value)@cutoff")
 
     def constant(node: ast.expr | None) -> Any:
         if isinstance(node, ast.Dict):
@@ -187,9 +187,11 @@ def _of_ir_measures(name: str) -> Any:
     if not isinstance(node, ast.Name):
         raise malformed
     if node.id not in measures.registry:
-        raise NameError("there is no measure of this name")
+        raise NameError("no such name")
     kind = measures.registry[node.id]
     if cutoff is not None:
+        if kind.AT_PARAM in params:
+            raise ValueError("two cutoffs")
         params[kind.AT_PARAM] = cutoff
     return kind(**params)
 

@@ -121,8 +121,9 @@ def open_process_group(device: str) -> Iterator[ProcessGroup]:
         return
     from torch import distributed
 
-    # Its functions have the default group as a default argument. Imported later, by an optimiser,
-    # they would keep the group alive, and its threads sometimes abort the process at its end.
+    # The functions of this module take the default group as a default argument. If an optimiser
+    # imports it while a group is open, they keep that group alive, and the threads of the group
+    # sometimes abort the process at its end.
     from torch.distributed.nn import functional  # noqa: F401
 
     if device.startswith("cuda"):
