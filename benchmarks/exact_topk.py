@@ -76,7 +76,8 @@ def main(
         cached = CachedScorer(scorer, store)
         rows = list(_rows(index, first, queries, cached, tops))
     head = "<!-- Made by benchmarks/exact_topk.py; do not edit. -->\n"
-    head += f"# Exact top-k: {data.name}, {len(queries)} queries, {depth} candidates, {scorer.name}"
+    head += f"# Exact top-k: collection {data.name.upper()}, {len(queries)} queries, "
+    head += f"{depth} candidates, {scorer.name}"
     text = "\n".join([head, "", *_table(rows, tops)]) + "\n"
     if output is None:
         click.echo(text, nl=False)

@@ -53,8 +53,9 @@ def _conditions(figures: Figures) -> Iterator[str]:
     yield (
         f"One core of {machine['processor']}, {machine['memory_gb']} GB; Python "
         f"{machine['python']}, numpy {machine['numpy']}, numba {machine['numba']}. Text drawn "
-        f"from {text['pool_words']:,} words of {text['source']} (benchmarks/text.py), seed "
-        f"{text['seed']}, {text['bytes'] / 1e6:,.0f} MB of JSONL, made in {text['seconds']:.0f} s. "
+        f"from {text['pool_words']:,} words of prose (source: {text['source']}; "
+        f"benchmarks/text.py), seed {text['seed']}, {text['bytes'] / 1e6:,.0f} MB of JSONL, "
+        f"made in {text['seconds']:.0f} s. "
         f"Reading it takes {figures['read']['seconds']:.1f} s with json.loads, as for every engine "
         f"here, or {figures['read_collection']['seconds']:.1f} s with birchbark's own reader."
     )

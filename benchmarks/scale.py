@@ -84,7 +84,10 @@ def _indexes(documents: int, work: Path) -> Iterator[str]:
         "resident memory of the searching process after all queries."
     )
     yield ""
-    yield "| documents | shards | build s | memory MB | disk MB | p50 ms | p95 ms | memory MB |"
+    yield (
+        "| documents | shards | build s | build memory MB | disk MB | p50 ms | p95 ms "
+        "| search memory MB |"
+    )
     yield "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     for source, count, shards in (
         (piece, PIECE, 1),
@@ -108,11 +111,12 @@ def _indexes(documents: int, work: Path) -> Iterator[str]:
 def _ten_times(documents: int, seconds: float, size: float, p50: float) -> str:
     """Return what ten times as many documents would take, computed from one measurement."""
     return (
-        f"{10 * documents:,} documents, computed: if time and disk grow with the number of "
+        f"Extrapolated to {10 * documents:,} documents: if time and disk grow with the number of "
         f"documents, they are indexed in {10 * seconds / 3600:.1f} hours on this machine, or "
         f"{seconds / 60:.0f} minutes by ten like it; the index takes {10 * size / 1000:.0f} GB; "
         f"one process searches it in {10 * p50:.0f} ms (p50), and ten machines with a tenth each, "
-        f"by `birchbark cluster serve`, in {p50:.0f} ms and what the cluster adds (below)."
+        f"by `birchbark cluster serve`, in {p50:.0f} ms plus the overhead of separate processes "
+        "(below)."
     )
 
 

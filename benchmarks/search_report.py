@@ -244,7 +244,7 @@ first stage and embedding. “3 each, 60 pairs”: three of each of as many cand
 suffice for. “1 by terms”: the embedding reads one segment of each candidate, chosen by the terms of
 the query. Segments are sentences; the passages of DL19 are read whole. Pairs: what the
 cross-encoder read per query, plus what the embedding read; fewer than the plan allows where the 10
-best were certain before. The weight of the first stage is .2 unless stated otherwise; embedding and
+best were known earlier. The weight of the first stage is .2 unless stated otherwise; embedding and
 cross-encoder have equal weights.
 
 Exact answers equal those that a plan gives without a deadline. Rows that take longer than others
@@ -254,7 +254,7 @@ which remembers documents, sentences and vectors, but has never seen the query.
 
 AP of DL19 counts grades 2 and 3 as relevant, as TREC did; its candidates are the BM25 run of the
 collection. CACM's judgments are qrels.fixed.txt. Peers receive whole documents, of which the model
-reads 512 tokens together with the query, and rank by its scores alone. Their quality was computed
-with Birchbark's scorer from the same tokens and weights; “differ by” is the largest difference from
-a score of theirs. Their times do not include the first stage.
+reads 512 tokens together with the query, and rank by its scores alone. Their AP was computed
+from scores of Birchbark's scorer, with the same tokens and weights; “differ by” is the largest
+difference between these and the peer's own. Their times do not include the first stage.
 """

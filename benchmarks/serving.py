@@ -251,13 +251,13 @@ def report(rows: Sequence[str], clients: int, seconds: float, budget: int) -> st
         f"each answer (mean, 0 for none); then a single client with a budget of a minute. "
         f"{machine}. Late: answers after more than {budget} ms. Exact: equal to the "
         "answer without a deadline. By a model: ranked by the cross-encoder, or at least by the "
-        "embedding. Cross-encoder: answers for which the first model (of birchbark serve, the "
-        "cross-encoder unless said otherwise) scored documents; documents: the mean number of "
+        "embedding. Main scorer: answers for which the main scorer (by default the "
+        "cross-encoder) scored documents; documents: the mean number of "
         "these. Errors: no answer within a minute, or an invalid one. Memory: the maximum in the "
         "first and in the second half.",
         "",
         "| service | clients | pause s | answers/s | p50 ms | p95 ms | slowest ms | late | exact "
-        "| by a model | cross-encoder | documents | refused | errors | memory MB |",
+        "| by a model | main scorer | documents | refused | errors | memory MB |",
         "| --- " * 15 + "|",
         *rows,
         "",
