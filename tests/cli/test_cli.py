@@ -150,7 +150,7 @@ def test_reformulated_queries(here: Path) -> None:
     Path("stop.tsv").write_text("1\tthe\n2\tbirch\n")
     command = ("reformulate", "i", "--queries", "stop.tsv", "--model", str(model))
     stderr = birchbark(*command, "--output", "s.tsv")[1]
-    assert "1 queries contain no term and are skipped: 1" in stderr
+    assert "queries without a term, skipped: 1 (1)" in stderr
     assert Path("s.tsv").read_text().startswith("2\tbirch^")
 
 
@@ -288,7 +288,7 @@ def test_invalid_input_is_one_line(
         (("--read-pairs", "-1"), "invalid --read-pairs: expected 1 or more, or all"),
         (
             ("--read-segments", "2", "--max-segments", "5"),
-            "max_segments and max_length exclude a reading plan that chooses segments",
+            "max_segments and max_length cannot be combined with reading only some segments",
         ),
         (("--first-stage", "tfidf", "--k1", "2"), "--k1 has no effect with --first-stage tfidf"),
         (("--first-stage-only", "--budget", "1s"), "--first-stage-only cannot be combined with"),

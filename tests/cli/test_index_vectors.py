@@ -77,7 +77,7 @@ def test_a_collection_is_not_taken_for_a_model(here: Path, argument: str) -> Non
     """The value of --vectors is optional, so the next word is taken for it."""
     result = birchbark("index", "build", "--vectors", argument, "--to", "i")
     assert result.exit_code == 2
-    assert "is not a model; if it is an argument, put it first" in result.stderr
+    assert "is not a model; if it is the collection or the index, put it before" in result.stderr
 
 
 def test_vectors_of_other_segments_are_stored_beside_the_first(here: Path) -> None:

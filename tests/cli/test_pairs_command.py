@@ -85,7 +85,7 @@ def test_each_judged_document_is_a_pair(here: Path) -> None:
         "note: the highest relevance is 2: train with highest = 2",
         "note: judged document not in the collection",
         "note: judged query not among the queries",
-        "note: 1 queries have no pair: 3",
+        "note: queries that have no pair: 1 (3)",
     ):
         assert line in stderr
 
@@ -210,7 +210,7 @@ def test_holdout_separates_queries(here: Path) -> None:
 def test_queries_without_relevant_documents_are_reported(here: Path) -> None:
     """A note names queries without relevant documents, which are of little use in training."""
     Path("qrels.txt").write_text("1 0 canoe 1\n2 0 bees 0\n")
-    assert "note: 1 queries have no relevant pair: 2" in make(*JUDGED)[1]
+    assert "note: queries that have no relevant pair: 1 (2)" in make(*JUDGED)[1]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,8 @@ def test_queries_without_relevant_documents_are_reported(here: Path) -> None:
         (
             ("--run", "bm25.run", "--negatives", "1", "--ranks", "8-9"),
             "bm25.run: the run does not reach these ranks: expected documents at ranks 8-9, found "
-            "at most 7 documents per query (retrieve with a larger --depth, or take lower ranks)",
+            "at most 7 documents per query (retrieve with a larger --depth, or choose ranks nearer "
+            "the top)",
         ),
         (("--run", "empty.run", "--negatives", "1"), "empty.run: no ranked documents"),
         (("--run", "other.run", "--all-ranked"), "ranks nothing for the judged queries"),

@@ -136,7 +136,7 @@ def test_tokens_and_vectors_are_stored_and_completed(here: Path) -> None:
     assert stderr == "used the stored vectors of 5 documents\n"
     more = ("--model", "embedding", "--segments", "windows:9/1")
     stderr = birchbark("search", "i", "birch river", *more)[1]
-    assert "they are of another model or other segments" in stderr
+    assert "none were made with this search's embedding model and segments" in stderr
     birchbark("index", "detach", "i", "vectors")
     assert set(Index("i").attachments) == {"tokens"}
     stderr = birchbark("index", "attach", "i", "--vectors", "model", status=2)[1]
@@ -200,7 +200,10 @@ def test_without_common_words_the_nearest_are_shown(here: Path) -> None:
     command = ("search", "i", "--model", "model", "--embedding", "embedding")
     out, messages = birchbark(*command, "brich rivver")[:2]
     assert "1." in out
-    assert "no document has these words; these are nearest in meaning; did you" in messages
+    assert (
+        "none of these documents has the words of the query; they are nearest in meaning; did you"
+        in messages
+    )
     assert "no document" not in birchbark(*command, "birch")[1]
     messages = birchbark(*command, "zzzzzzzz", "--match", "or")[1]
     assert "no document matches" in messages

@@ -102,7 +102,7 @@ def test_what_is_not_used_is_told(here: Path) -> None:
         lines.write("99 Q0 d1 1 1.0 x\n")
     stderr = tune("qrels.txt", "a.run", "--evidence", "e.jsonl", "--best", "2").stderr
     assert "80 documents of 8 queries have scores" in stderr
-    assert "note: 1 list of scores are of documents that the run does not have" in stderr
+    assert "note: ignored the scores of 1 document not in the run" in stderr
     assert "note: 1 query without judgments: ranked with the weights of the first fold" in stderr
 
 

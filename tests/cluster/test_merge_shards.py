@@ -145,7 +145,7 @@ def test_shards_of_other_work_are_refused(
 
     def refused(difference: str, *options: str) -> None:
         birchbark(*work, *options, "--shard", "2/2")
-        with pytest.raises(InputError, match=f"not of the same work: found other {difference} "):
+        with pytest.raises(InputError, match=f"different inputs: found different {difference} "):
             merge_shards(target)
 
     refused("settings", "--first-stage-weight", "0.5")
@@ -165,7 +165,7 @@ def test_other_vectors_are_other_work(tmp_path: Path, work: list[str]) -> None:
     birchbark(*work, "--shard", "1/2")
     birchbark("index", "attach", work[1])
     birchbark(*work, "--shard", "2/2")
-    with pytest.raises(InputError, match="not of the same work: found other index "):
+    with pytest.raises(InputError, match="different inputs: found different index "):
         merge_shards(tmp_path / "bert.run")
     piped = [str(tmp_path) if part.endswith("bm25.run") else part for part in work]
     with pytest.raises(BirchbarkError):
@@ -240,5 +240,7 @@ def test_other_embedding_weights_are_other_work(tmp_path: Path, work: list[str])
     birchbark(*work, "--shard", "1/3")
     birchbark(*work, "--embedding-weight", "0.5", "--shard", "2/3")
     birchbark(*work, "--embedding-weight", "0.7", "--shard", "3/3")
-    with pytest.raises(InputError, match=r"1/3 and 3/3 are not of the same work.*other settings"):
+    with pytest.raises(
+        InputError, match=r"1/3 and 3/3 were made from different inputs.*different settings"
+    ):
         merge_shards(tmp_path / "bert.run")

@@ -207,7 +207,9 @@ def test_a_few_lines_may_be_in_windows_1252(tmp_path: Path) -> None:
     fill(tmp_path, {"a.txt": b"\n".join(mixed)})
     intake = Intake()
     assert [d.text for d in read(tmp_path, intake)] == ["\n".join(lines)]
-    assert dict(intake.notes) == {"lines not in UTF-8, in a file that is; read as Windows-1252": 1}
+    assert dict(intake.notes) == {
+        "file in UTF-8 with some lines in another encoding, which were read as Windows-1252": 1
+    }
     fill(tmp_path, {"a.txt": b"\n".join(mixed[2:])})
     intake = Intake()
     read(tmp_path, intake)

@@ -161,7 +161,7 @@ def test_command(tmp_path: Path) -> None:
     path.write_text("\n".join([*rows, '{"id": "bare", "text": "no name"}']))
     command = ["pairs", "title-abstract", str(path), "--title-field", "name", "--output"]
     output_text = CliRunner().invoke(group, [*command, str(output)], catch_exceptions=False).output
-    assert "1 documents lack a title or a text: no pair" in output_text
+    assert "documents without a title or a text, left out: 1" in output_text
     pairs = list(read_pairs(output, Intake()))
     assert {pair.query_id for pair in pairs} == {d.doc_id for d in DOCUMENTS}
     assert 0.6 < sum(pair.relevance == 0 for pair in pairs) / len(pairs) < 0.7

@@ -219,10 +219,10 @@ def test_errors_are_raised_before_scoring(
     run = rank_queries(engine.index, [few], FirstStage(BM25()), depth=9)
     ranker = Ranker(words, Windows(4, 1), duo=Duo(short, short, 5))
     with pytest.raises(
-        InputError, match=r"^query few: short is too short for a query and two texts"
+        InputError, match=r"^query few: the query leaves no room for two texts in an input of short"
     ):
         rerank(engine, run, [few], ranker)
-    with pytest.raises(InputError, match="too short for a query and two texts"):
+    with pytest.raises(InputError, match="no room for two texts"):
         search(engine, few.text, ranker)
     duo = load_duo_scorer(write_duo(tmp_path / "duo"), threads=1)
     limited = replace(ranker, duo=Duo(duo, duo, 5, max_comparisons=19))

@@ -166,7 +166,7 @@ def test_plans_that_exclude_other_choices(plan: ReadingPlan) -> None:
     with pytest.raises(InputError, match="must read all segments of a document"):
         Ranker(DocumentScorer(), plan=plan)  # type: ignore[arg-type]
     for limit in (Limit(segments=3), Limit(length=9)):
-        with pytest.raises(InputError, match="exclude a reading plan that chooses"):
+        with pytest.raises(InputError, match="cannot be combined with reading only some"):
             Ranker(WordScorer(), limit=limit, plan=plan)
         assert Ranker(WordScorer(), limit=limit, plan=ReadingPlan(documents=2, pairs=9)).limit
     with pytest.raises(InputError, match="scores whole documents, not segments"):
@@ -179,7 +179,7 @@ def test_explicit_plans_that_exclude_other_choices(make: Make) -> None:
         make(model="parade", read_segments="2")
     for limit in ({"max_segments": 3}, {"max_length": 3}):
         for option in ("read_segments", "embed_segments"):
-            with pytest.raises(InputError, match="exclude a reading plan"):
+            with pytest.raises(InputError, match="cannot be combined with reading"):
                 make(**limit, **{option: "3"})
 
 

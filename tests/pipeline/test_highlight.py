@@ -1,4 +1,4 @@
-"""Are the sentences found that say most about a query?"""
+"""Are the sentences found that are most relevant to a query?"""
 
 from __future__ import annotations
 

@@ -166,7 +166,10 @@ def test_without_common_words_the_nearest_are_shown(browser: Any, tmp_path: Path
             made.keyboard.press("Enter")
             made.wait_for_selector(f"#{'notes' if nearest else 'status'}:has-text('Read')")
             shown = made.inner_text("#status")
-            assert shown.startswith("No document has these words. These are nearest") == nearest
+            assert (
+                shown.startswith("None of these documents has the words. These are nearest")
+                == nearest
+            )
             assert made.locator("#hits li").count() == len(DOCUMENTS)
         made.context.close()
 
@@ -253,8 +256,8 @@ def test_the_status_tells_what_was_read(desk: Any) -> None:
     assert "with m (int8); ranked by BM25, embedding and cross-encoder." in status
     assert desk.text_content("#notes") == (
         "The embedding scored 1,210 sentences and the stored vectors of 7 documents. Not "
-        "considered: 12,345 characters of long documents, in passages with fewer of the query’s "
-        "words."
+        "considered: 12,345 characters of long documents, because they are very long or time "
+        "ran out."
     )
     replace_answers(desk, {"exact": False, "missing_shards": ["shard-02", "shard-05"]})
     ask(desk, "birch canoe")
@@ -533,7 +536,7 @@ def test_a_document_opens_at_its_best_segment(desk: Any) -> None:
     desk.click("#hits .title >> nth=0")
     desk.wait_for_selector("#steps:not([hidden])")
     current = "Number(document.querySelector('.segment.current').dataset.score)"
-    assert desk.inner_text("#steps output") == "Passage 2 of 3"  # a score of 0 is no stop
+    assert desk.inner_text("#steps output") == "Segment 2 of 3"  # a score of 0 is no stop
     assert desk.evaluate(current) == 0.9
     assert desk.evaluate("document.getElementById('reader').scrollTop") > 100
     desk.click("#steps .next")

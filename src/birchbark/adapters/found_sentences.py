@@ -14,5 +14,5 @@ from birchbark.score.scorer import Scorer
 def found_sentences(
     query: str, texts: Sequence[str], models: Scorer | Ranker | None
 ) -> list[list[dict[str, Any]]]:
-    """Return for each text the sentences that say most about the query; see `highlight`."""
+    """Return for each text the sentences that are most relevant to the query; see `highlight`."""
     return [list(map(sentence_fields, found)) for found in highlight(query, texts, models)]

@@ -28,9 +28,9 @@ class BirchbarkRerank(BaseDocumentCompressor):
         model: The name or directory of a model (see `load_scorer`); it runs in this process.
             Defaults to None: both default models, as in `birchbark.rank`.
         top_n: Maximum number of documents to return; None for all. Defaults to 3.
-        evidence: Whether the metadata also have the three sentences that say most about the query,
-            as `evidence`: dicts with text, start, end (offsets in the content) and score. Defaults
-            to False.
+        evidence: Whether the metadata also have the three sentences that are most relevant to the
+            query, as `evidence`: dicts with text, start, end (offsets in the content) and score.
+            Defaults to False.
     """
 
     model: str | None = None

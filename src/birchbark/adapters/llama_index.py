@@ -28,9 +28,9 @@ class BirchbarkRerank(BaseNodePostprocessor):
         model: The name or directory of a model (see `load_scorer`); it runs in this process.
             Defaults to None: both default models, as in `birchbark.rank`.
         top_n: Maximum number of nodes to return; None for all. Defaults to 2.
-        evidence: Whether a node's metadata get the three sentences that say most about the query,
-            as `evidence`: dicts with text, start, end (offsets in the scored text) and score. The
-            node is then a copy. Defaults to False.
+        evidence: Whether a node's metadata get the three sentences that are most relevant to the
+            query, as `evidence`: dicts with text, start, end (offsets in the scored text) and
+            score. The node is then a copy. Defaults to False.
     """
 
     model: str | None = None

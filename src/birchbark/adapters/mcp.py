@@ -48,7 +48,7 @@ class FoundDocument(BaseModel):
     doc_id: str
     title: str
     score: float
-    sentences: list[Sentence] = Field(description="Those that say most about the query.")
+    sentences: list[Sentence] = Field(description="The most relevant sentences.")
 
 
 class Found(BaseModel):
@@ -76,7 +76,7 @@ class DocumentText(BaseModel):
 
 
 class Explanation(BaseModel):
-    """The sentences of a document that say most about a query."""
+    """The sentences of a document that are most relevant to a query."""
 
     doc_id: str
     title: str
@@ -114,7 +114,7 @@ def make_server(searcher: Searcher, name: str, budget: float | None = None) -> M
             Field(
                 description="Field → filter that documents must meet: a value; docs/* for a "
                 "beginning; pdf|html for any of several; 2024-03..2024-05 for a range; !code for "
-                "none. A list stands for any of its values."
+                "all but code. A list stands for any of its values."
             ),
         ] = None,
         sort: Annotated[
@@ -126,7 +126,7 @@ def make_server(searcher: Searcher, name: str, budget: float | None = None) -> M
             ),
         ] = None,
     ) -> Found:
-        """Find the documents that answer a query, with the sentences that say most about it."""
+        """Find the documents that answer a query, with their most relevant sentences."""
         joined = {
             name: value if isinstance(value, str) else "|".join(map(filter_of, value))
             for name, value in (filters or {}).items()
@@ -172,7 +172,7 @@ def make_server(searcher: Searcher, name: str, budget: float | None = None) -> M
 
         @server.tool(title="Find what a document says about a query", annotations=read_only)
         def explain(doc_id: DocId, query: Query) -> Explanation:
-            """Find the sentences of a document that say most about a query."""
+            """Find the sentences of a document that are most relevant to a query."""
             with _told():
                 _document(searcher, doc_id)
                 found = searcher.evidence(doc_id, query, budget)

@@ -99,8 +99,8 @@ def main() -> None:
         if isinstance(error, SystemError) and not isinstance(cause, KeyboardInterrupt):
             raise  # compiled code reports an interruption as a SystemError
         click.echo(
-            "birchbark: interrupted; no partial output was kept. Training, studies and scores "
-            "(--scores) resume with the same command.",
+            "birchbark: interrupted; no incomplete file was left. Training, studies, index attach, "
+            "cluster and scores (--scores) resume with the same command.",
             err=True,
         )
         sys.exit(130)

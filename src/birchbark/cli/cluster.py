@@ -64,8 +64,8 @@ SERVE = "serve"
     "--scorers",
     type=click.IntRange(1),
     metavar="N",
-    help="For serve: number of processes that run BERT.  [default: none; the process that serves "
-    "does]",
+    help="For serve: number of processes that run BERT.  [default: none; the serving process "
+    "runs BERT itself]",
 )
 @option(
     "--unlike-processors",
@@ -83,17 +83,17 @@ def command(
     unlike_processors: bool,
     arguments: tuple[str, ...],
 ) -> None:
-    """Do COMMAND on a ray cluster: `retrieve`, `rerank`, `study run` or `serve`.
+    """Run COMMAND on a ray cluster: `retrieve`, `rerank`, `study run` or `serve`.
 
     It writes the files that COMMAND alone would write, on the CPU byte for byte. All nodes must see
-    the working directory and all files at the same paths. Shards of a node that is lost are done by
-    others. If the command ends early, the same command does the shards that are left; with
-    --scores, these go on with the scores that were stored.
+    the working directory and all files at the same paths. If a node is lost, other nodes run
+    its shards. If the command ends early, the same command runs the remaining shards; with
+    --scores, they reuse the stored scores.
 
     The models of a study are trained on the cluster; then this machine ranks and writes the report.
 
-    `serve` has the shards of an index ranked by the cluster, in a process for each shard, and reads
-    the candidates here. If a node is lost, answers lack the documents of its shards, and say so,
+    With `serve`, the cluster ranks the shards of an index, one process for each, and this machine
+    reads the candidates. If a node is lost, answers lack the documents of its shards, and say so,
     until ray has started them elsewhere.
     """
     from birchbark.cluster.merge_shards import check_alike, merge_shards
@@ -209,7 +209,11 @@ def _run_study(
     chains = read_recipe(recipe, parsed.params["larger"]).experiment.chains
     models = [tuple(of_group) for of_group in independent(chains)]
     if not models:
-        raise InputError("this study trains no models", found=str(recipe), remedy="run it here")
+        raise InputError(
+            "this study trains no models",
+            found=str(recipe),
+            remedy="run it without birchbark cluster: birchbark study run",
+        )
     count = shards or len(models)
     options = {name: parsed.params[name] for name in ("recipe", "larger", "data", "device")}
     work = StudyTraining(tuple(models), cache, options, str(Path.cwd()), resources.cpus)

@@ -137,10 +137,13 @@ def report_stats(
     if stats.by_vectors:
         notify(f"used the stored vectors of {many(stats.by_vectors, 'document')}")
     elif stats.candidates and _all_have_vectors(index):
-        notify("note: stored vectors not used: they are of another model or other segments")
+        notify(
+            "note: stored vectors not used: none were made with this search's embedding model "
+            "and segments"
+        )
     if stats.unsplit_characters:
         characters = f"{stats.unsplit_characters:,} characters of long documents"
-        notify(f"left out: {characters}, in passages with fewer terms of the query")
+        notify(f"not considered: {characters}, because they are very long or time ran out")
     if stats.pairs and index.unread_fields:
         notify(f"searched but not read by models: {', '.join(index.unread_fields)}")
     report_cut_queries(stats.cut_query_tokens)

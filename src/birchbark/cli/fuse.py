@@ -61,9 +61,9 @@ def command(
     depth: int,
     tag: str | None,
 ) -> None:
-    """Rank the documents of RUNS by the sum of their weighted shares in each run.
+    """Rank the documents of RUNS by a weighted sum of reciprocal ranks, or of scaled scores.
 
-    A document that a run does not rank gets nothing from it. `birchbark tune` chooses weights by
+    A document that a run does not rank gets nothing from it. `birchbark tune` chooses weights from
     judgments.
     """
     from birchbark.collection.runs import read_run, write_run

@@ -215,14 +215,16 @@ def build(
         if name != "text" and not any(name in document.fields for document in index):
             notify(f"note: no document has the field {name}, which models are to read")
     totals = index.totals(index.fields[0])
-    notify(f"indexed {many(len(index), 'document')}, {many(totals.tokens, 'term')}, in {directory}")
+    notify(
+        f"indexed {many(len(index), 'document')}, {many(totals.tokens, 'token')}, in {directory}"
+    )
     report_intake(intake)
     if precomputations:
         attach_and_report(directory, precomputations)
     if not vectors:
         notify(
-            "vectors of its sentences make searches faster: compute them by `birchbark "
-            f"index attach {directory}`, or let `birchbark serve {directory}` do it while idle"
+            "stored vectors would make searches faster: compute them with `birchbark index attach "
+            f"{directory}`, or let `birchbark serve {directory}` compute them while idle"
         )
 
 

@@ -25,7 +25,9 @@ def _check_model(
     """Raise BadParameter if `--vectors`, whose value is optional, took a collection or an index."""
     files = ("config.json", "modules.json")
     if value and Path(value).exists() and not any((Path(value) / f).exists() for f in files):
-        raise click.BadParameter(f"{value} is not a model; if it is an argument, put it first")
+        raise click.BadParameter(
+            f"{value} is not a model; if it is the collection or the index, put it before --vectors"
+        )
     return value
 
 

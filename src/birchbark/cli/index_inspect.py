@@ -30,7 +30,12 @@ def verify(index: Path) -> None:
     for line in damage:
         click.echo(line)
     if damage:
-        raise ArtifactError("damaged", where=str(index), remedy="build the index again")
+        raise ArtifactError(
+            "damaged",
+            where=str(index),
+            remedy="build the index again; damaged attachments alone: birchbark index detach, "
+            "then attach",
+        )
     notify(f"{index}: all checksums match")
 
 

@@ -24,8 +24,8 @@ def sync(folder: Path) -> None:
     """Add, replace and delete documents so that the index of FOLDER equals one built afresh.
 
     The index is FOLDER.index, which is built if it does not exist; or give the path of an index
-    that was built from a folder. Only files that are new, or changed in size, time and contents,
-    are read. Files are chosen and read as when the index was built.
+    that was built from a folder. Only files that are new, or whose size or modification time
+    has changed, are read. Files are chosen and read as when the index was built.
     """
     index, was_built = index_of(folder)
     if was_built:

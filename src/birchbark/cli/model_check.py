@@ -55,7 +55,7 @@ def check(model: str, device: str, threads: int | None, pairs: Path | None, as_j
     session, directory = session_factory(device), locate(model)
     scorer = load_scorer(directory, threads)
     workloads = {"pairs": read_pairs(pairs, scorer)} if pairs else _python_texts(scorer)
-    with progress("checking", 5) as advance:
+    with progress("checking", 6) as advance:
         rows = list(check_precisions(directory, workloads, threads, advance, session))
     if as_json:
         print_json(list(map(_fields, rows)))

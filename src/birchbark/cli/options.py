@@ -141,9 +141,9 @@ _retrieval_options = option_group(
         help="Which documents are candidates: those with any query term (or), with every term "
         "(and), with at least N terms (a number), or all documents (all). nearest:K: the K nearest "
         "documents by stored vectors, or as many as requested (nearest). nearest+or, "
-        "nearest:K+and, …: both; the nearest are half of them, or K if that is less.  [default: "
-        "or; nearest with dense; nearest+or with rrf, and for re-ranking if the vectors of "
-        "--embedding are stored]",
+        "nearest:K+and, …: both; the nearest take up to half of the places, and up to K (with rrf, "
+        "any number up to K).  [default: or; nearest with dense; nearest+or with rrf, and for "
+        "re-ranking if the vectors of --embedding are stored]",
     ),
     option(
         "--vector-set",
@@ -173,8 +173,9 @@ _retrieval_options = option_group(
         metavar="FIELD=VALUE",
         help="Search only documents with this value of a field. 'path=docs/*': all values that "
         "begin with docs/. 'type=pdf|html': any of several. 'modified=2024-03..2024-05': a range. "
-        "'type=!code': none. Folders have the fields path, folder, type, language and modified; "
-        "other fields need --keyword when they are indexed. Repeat for several fields.",
+        "'type=!code': any value but this one. Folders have the fields path, folder, type, "
+        "language and modified; other fields need --keyword when they are indexed. Repeat for "
+        "several fields.",
     ),
     title="First stage",
 )

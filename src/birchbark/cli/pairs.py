@@ -95,8 +95,8 @@ def command() -> None:
     "--holdout",
     type=float,
     metavar="SHARE",
-    help="Write the pairs of about this share of the queries to PAIRS.held.tsv instead. A training "
-    "run with this share holds out the same queries.",
+    help="Write the pairs of about this share of the queries to PAIRS.held.tsv instead. Queries "
+    "are chosen by their text, as by validation = SHARE in a training configuration for all pairs.",
 )
 @shared.seed_option
 @shared.all_encoding_option
@@ -124,7 +124,7 @@ def judged(
     """Pair each query with the documents of COLLECTION that are judged for it.
 
     If the judgments name only relevant documents, negatives can be sampled from a run or from the
-    collection. Some of these are in fact relevant, but fewer at lower ranks of the run.
+    collection. Some of these are in fact relevant, but fewer of them farther down the run.
     """
     from birchbark.collection.documents import read_collection
     from birchbark.collection.intake import Intake

@@ -129,7 +129,7 @@ def report_queries_without_pairs(
 
 def _report_queries(query_ids: Sequence[str], predicate: str) -> None:
     if query_ids:
-        notify(f"  note: {len(query_ids):,} queries {predicate}: {first_few(query_ids)}")
+        notify(f"  note: queries that {predicate}: {len(query_ids):,} ({first_few(query_ids)})")
 
 
 def held_out_path(output: Path) -> Path:

@@ -150,6 +150,6 @@ def title_abstract(
 
     shared.write_and_report(pairs, output, intake, limit)
     if title_pairs.incomplete:
-        notify(f"  note: {title_pairs.incomplete:,} documents lack a title or a text: no pair")
+        notify(f"  note: documents without a title or a text, left out: {title_pairs.incomplete:,}")
     for change, count in sorted(title_pairs.change_counts.items()):
         notify(f"  {count:,} {change}")

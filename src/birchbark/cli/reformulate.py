@@ -86,6 +86,6 @@ def command(
     notify(f"{many(len(report_lines), 'variant')} of {many(len(topics), 'query')}")
     if incomplete:
         few = first_few(incomplete)
-        notify(f"  note: {len(incomplete)} queries have fewer than {count} variants: {few}")
+        notify(f"  note: queries with fewer than {count} variants: {len(incomplete)} ({few})")
     if empty:
-        notify(f"  note: {len(empty)} queries contain no term and are skipped: {first_few(empty)}")
+        notify(f"  note: queries without a term, skipped: {len(empty)} ({first_few(empty)})")

@@ -121,7 +121,9 @@ def command(
         report_stats(answer.stats, engine.index, rankers, seconds)
         if not answer.stats.exact:
             taken = f"{loaded_at - started:.1f} s"
-            notify(f"loading the models took {taken} of it; birchbark serve keeps them loaded")
+            notify(
+                f"loading the models took {taken} of the budget; birchbark serve keeps them loaded"
+            )
 
 
 def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> None:

@@ -154,8 +154,9 @@ def command(
     /v2/rerank and /rerank are compatible with Cohere, Jina and text-embeddings-inference. Changes
     to the index take effect immediately. --filter applies only to searches: any document can be
     fetched by its id. --scores stores all scores on disk and in memory; without it, the most
-    recently used 100 MB of scores are cached in memory. While no request is active, vectors of the
-    documents' segments are computed and stored in INDEX, which makes later searches faster.
+    recently used scores are cached in memory, up to 100 MB per model. While no
+    request is active, vectors of the documents' segments are computed and stored in INDEX, which
+    makes later searches faster.
     """
     _check_installed()
     from birchbark.checkpoint.locate import locate

@@ -121,9 +121,9 @@ def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -
     )
     known = sum(item.seconds or 0 for item in ready)
     notify(
-        f"{many(len(ready), 'study')} to run, and {len(due) - len(ready)} that lack data or "
-        f"models; when last measured, those to run took {in_words(known)}, without models that the "
-        "cache held"
+        f"{many(len(ready), 'study')} to run, which took {in_words(known)} last time, not counting "
+        f"models that were already cached; {len(due) - len(ready)} cannot run, because data or "
+        "models are missing"
     )
     lines, failed = [], 0
     try:

@@ -164,7 +164,7 @@ def _check_not_negative(file: Path, run: Run) -> None:
     for query_id, ranking in run.rankings.items():
         if len(ranking) and ranking.scores[-1] < 0:
             raise InputError(
-                "a score is below 0, which is the score of documents that are not ranked",
+                "a score is below 0, so unranked documents, which count as 0, would rank above it",
                 where=f"{file}: query {query_id}",
                 found=f"{ranking.scores[-1]:g}",
                 remedy="--scale minmax",
@@ -198,9 +198,7 @@ def _report_scores(evidence: Path, scores: Scores, candidates: Mapping[str, Cand
     lists = [of_document for of_query in scores.values() for of_document in of_query.values()]
     notify(f"{many(used, 'document')} of {many(queries, 'query')} have scores")
     if unused := sum(map(bool, lists)) - used:
-        notify(
-            f"note: {many(unused, 'list')} of scores are of documents that the run does not have"
-        )
+        notify(f"note: ignored the scores of {many(unused, 'document')} not in the run")
 
 
 def _tuning_fields(tuning: Tuning, names: Sequence[str], measure_name: str) -> dict[str, object]:

@@ -73,13 +73,13 @@ def _check_complete(records: Sequence[ShardRecord], target: Path) -> None:
     present = {record.shard.number for record in records}
     missing = [n for n in range(1, counts[0] + 1) if n not in present]
     if missing:
-        listed = ", ".join(f"{number}/{counts[0]}" for number in missing)
+        listed = ", ".join(f"--shard {number}/{counts[0]}" for number in missing)
         raise InputError(
             "shards are missing",
             where=str(target),
             wanted=f"{counts[0]} shards",
             found=f"{len(present)} finished",
-            remedy=f"run the command with --shard {listed}",
+            remedy=f"run the command once with each of {listed}",
         )
 
 
@@ -92,10 +92,10 @@ def check_alike(
     if changed or names != [file.name for file in first.files]:
         differences = ", ".join(changed) or "the files that they write"
         raise InputError(
-            f"shards {first.shard} and {record.shard} are not of the same work",
+            f"shards {first.shard} and {record.shard} were made from different inputs",
             where=str(target),
-            found=f"other {differences}",
-            remedy="run the shards that are older again",
+            found=f"different {differences}",
+            remedy="run again the shards that are out of date",
         )
     if record.processor != first.processor and not unlike_processors:
         raise InputError(

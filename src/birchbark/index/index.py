@@ -191,7 +191,7 @@ class Index:
                 f"no field {field!r} to filter by",
                 where=str(self.directory),
                 wanted=f"one of {known}" if known else "",
-                remedy="" if known else "build the index with keyword fields",
+                remedy="" if known else f"build the index with --keyword {field}",
             )
         return list(self._manifest.fields).index(field)
 

@@ -54,7 +54,7 @@ class RankRange:
                 "the run does not reach these ranks",
                 wanted=f"documents at ranks {self}",
                 found=f"at most {deepest} documents per query",
-                remedy="retrieve with a larger --depth, or take lower ranks",
+                remedy="retrieve with a larger --depth, or choose ranks nearer the top",
             )
         return {q: doc_ids[self.first - 1 : self.last] for q, doc_ids in rankings.items()}
 

@@ -90,7 +90,7 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
     if second and second.kind == "cross-encoder":
         raise InputError(
             f"{embedding} is a cross-encoder, not an embedding model",
-            remedy=f"{NONE}, or a model with pooling, as embedding",
+            remedy=f"set --embedding to an embedding model, or to {NONE}",
         )
     fast = auto_int8 and embedding in defaults.INT8_EMBEDDINGS
     reads_fast = _precision(options, fast=fast) is Precision.INT8

@@ -114,7 +114,7 @@ def highlight(
     *,
     on_batch: Callable[[], object] = lambda: None,
 ) -> list[list[Evidence]]:
-    """Find the sentences of each text that say most about `query`, as evidence of a search does.
+    """Find the sentences of each text that are most relevant to `query`, as a search does.
 
     The cross-encoder reads three sentences of each text, which the embedding chooses, in a text of
     more than 10,000 characters among the parts with most of the query's terms. A single model reads

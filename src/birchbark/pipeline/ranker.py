@@ -92,8 +92,10 @@ class Ranker:
                 raise InputError(f"{self.scorer.name} must read all segments of a document")
             if self.limit != Limit():
                 raise InputError(
-                    "max_segments and max_length exclude a reading plan that chooses segments",
-                    remedy="read all segments (read_segments, embed_segments), or set no limit",
+                    "max_segments and max_length cannot be combined with reading only some "
+                    "segments",
+                    remedy="set read_segments and embed_segments to all, or leave out max_segments "
+                    "and max_length",
                 )
         if self.precise and self.precise.encoding != self.scorer.encoding:
             raise InputError("the precise scorer encodes texts differently from the main scorer")

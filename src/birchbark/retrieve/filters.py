@@ -62,9 +62,10 @@ class Filter:
                 raise InputError("not a filter: a quotation mark without its end", found=text)
             elif part.startswith("!"):
                 raise InputError(
-                    "not a filter: ! stands for all alternatives, in front of them",
+                    "not a filter: ! is allowed only at the beginning, where it negates all "
+                    "alternatives",
                     found=text,
-                    remedy=f'for this value: "{part}"',
+                    remedy=f'quote a value that begins with !: "{part}"',
                 )
             elif dots and (low or high):
                 if low and high and is_above(low, high):

@@ -31,8 +31,9 @@ class DuoScorer(CrossEncoderScorer):
         both = self.token_budget(query) - separators
         if both < 2:
             raise InputError(
-                f"{self.checkpoint.name} is too short for a query and two texts",
+                f"the query leaves no room for two texts in an input of {self.checkpoint.name}",
                 found=f"{max(0, both)} tokens",
+                remedy="shorten the query, or set --query-tokens",
             )
         return both // 2
 

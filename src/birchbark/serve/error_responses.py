@@ -107,7 +107,9 @@ async def _system_error(request: Request, error: Exception) -> JSONResponse:
         return await _unexpected_error(request, error)
     LOG.error("%s %s: %s", request.method, request.url.path, error)
     status = 507 if error.errno in FULL else 503
-    return error_response(status, f"the service's machine refuses: {error.strerror}")
+    return error_response(
+        status, f"the service's operating system reported an error: {error.strerror}"
+    )
 
 
 async def _unexpected_error(request: Request, error: Exception) -> JSONResponse:

@@ -103,10 +103,18 @@ class ServiceMiddleware:
         """Return the error response to a rejected request; None if the request is accepted."""
         headers = Headers(scope=scope)
         if self._hosts and not self._is_known(_host(headers.get("host", ""))):
-            return error_response(421, "unknown host name", remedy="birchbark serve --allowed-host")
+            return error_response(
+                421,
+                "the service does not accept this host name",
+                remedy="start it with --allowed-host HOST",
+            )
         if "transfer-encoding" in headers and "content-length" in headers:
             # A proxy in front may read another length than this server (request smuggling).
-            response = error_response(400, "the request has two lengths", wanted="one of them")
+            response = error_response(
+                400,
+                "the request has both Content-Length and Transfer-Encoding",
+                wanted="one of them",
+            )
             response.headers["connection"] = "close"
             return response
         if not self._authorized(scope["path"], headers):

@@ -102,7 +102,8 @@ class SearchRequest(StrictRequest):
     filters: dict[str, LimitedText] = Field(
         default_factory=dict,
         description="Filters of fields that all hits must meet: a value; docs/* for all that begin "
-        "with docs/; pdf|html for any of several; 2024-03..2024-05 for a range; !code for none.",
+        "with docs/; pdf|html for any of several; 2024-03..2024-05 for a range; !code for all but "
+        "code.",
     )
     sort: Sort | None = Field(None, description=SORT)
 
@@ -316,7 +317,9 @@ class RerankRequest(BaseModel):
     top_n: int | None = Field(None, ge=1)
     return_documents: bool = False
     return_evidence: bool = Field(
-        False, description="Also return the sentences of each result that say most (not Cohere's)"
+        False,
+        description="Also return the most relevant sentences of each result (not part of Cohere's "
+        "API)",
     )
 
     @field_validator("documents")
@@ -342,7 +345,8 @@ class TeiRequest(BaseModel):
     raw_scores: bool = False
     return_text: bool = False
     return_evidence: bool = Field(
-        False, description="Also return the sentences of each text that say most (not in TEI)"
+        False,
+        description="Also return the most relevant sentences of each text (not part of TEI's API)",
     )
     truncate: bool = False
 

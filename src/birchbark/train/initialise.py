@@ -84,7 +84,9 @@ class Initialisation:
             if value and value not in known:
                 raise InputError(f"unknown {kind} {value!r}", wanted=f"one of {', '.join(known)}")
         if not 0 <= self.dropout < 1:
-            raise InputError("dropout is out of range", wanted="0 up to 1", found=str(self.dropout))
+            raise InputError(
+                "dropout is out of range", wanted="at least 0 and below 1", found=str(self.dropout)
+            )
         if self.pooling and (self.parade or self._names_head):
             raise InputError(
                 "pooling makes a bi-encoder, which has no head and no passages",

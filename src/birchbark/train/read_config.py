@@ -194,7 +194,9 @@ def _data_set(
     validation = section.number("validation", 0.0)
     if not 0 <= validation < 1:
         raise InputError(
-            "share of queries is out of range", wanted="0 up to 1", found=str(validation)
+            "share of queries is out of range",
+            wanted="at least 0 and below 1",
+            found=str(validation),
         )
     comparing = [term.objective.kind for term in loss_terms if term.objective.needs_several_texts]
     if comparing and lists.each == "pair":

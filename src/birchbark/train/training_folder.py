@@ -72,7 +72,8 @@ def explained_write_errors(folder: Path) -> Iterator[None]:
         raise TrainingError(
             f"cannot write the training run: {reason}",
             where=str(getattr(error, "filename", None) or folder),
-            remedy="free disk space; the same command resumes from the last saved state",
+            remedy="free disk space, or make the folder writable; the same command resumes from "
+            "the last saved state",
         ) from error
 
 

@@ -44,7 +44,8 @@ class TrainingLog:
             raise TrainingError(
                 f"cannot write the training log: {error.strerror}",
                 where=self._file.name,
-                remedy="free disk space; the same command resumes from the last saved state",
+                remedy="free disk space, or make the folder writable; the same command resumes "
+                "from the last saved state",
             ) from None
 
 

@@ -116,7 +116,9 @@ def _by_lines(raw: bytes, intake: Intake) -> str | None:
         lines.append(line.decode("cp1252", "replace") if decoded is None else decoded)
     if other * 2 >= unlike_ascii:
         return None
-    intake.note("lines not in UTF-8, in a file that is; read as Windows-1252")
+    intake.note(
+        "file in UTF-8 with some lines in another encoding, which were read as Windows-1252"
+    )
     return "\n".join(lines)
 
 

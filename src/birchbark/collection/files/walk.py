@@ -78,7 +78,7 @@ def _walk(
         elif is_folder:
             yield from _walk(folder, relative, intake, patterns, ignores)
         elif len(included) and not included.match_file(name):
-            intake.note("file not included, not read")
+            intake.note("file that matches no --include pattern not read")
         else:
             yield relative
 

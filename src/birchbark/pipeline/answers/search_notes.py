@@ -64,7 +64,7 @@ def _unmet_filters(index: Index, filters: Mapping[str, str]) -> list[str]:
 
 def _no_matches(index: Index, query: str, found: bool) -> str:
     """Return what to say if no document has any of the query's words."""
-    words = "no document has these words; these are nearest in meaning"
+    words = "none of these documents has the words of the query; they are nearest in meaning"
     correction = correct_query(index, query)
     return (words if found else "no document matches") + (
         f"; did you mean: {correction}" if correction else ""

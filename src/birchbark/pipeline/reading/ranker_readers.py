@@ -69,6 +69,6 @@ def _token_embeddings(ranker: Ranker) -> TokenEmbeddings:
         raise InputError(
             f"{(ranker.embedding or ranker.scorer).name} has no token embeddings to select by",
             wanted="a BERT model",
-            remedy="select by terms",
+            remedy="--select terms",
         )
     return TokenEmbeddings(scorer)

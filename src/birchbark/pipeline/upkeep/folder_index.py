@@ -81,7 +81,8 @@ def sync_folder(
             where=str(directory),
             wanted=str(folder),
             found=state.source.folder,
-            remedy="name the index, or build one of this folder: birchbark index FOLDER --to INDEX",
+            remedy="give the path of the index instead of the folder, or build another index: "
+            "birchbark index FOLDER --to INDEX",
         )
     source = replace(state.source, folder=str(folder)) if folder else state.source
     intake = intake or source.intake()

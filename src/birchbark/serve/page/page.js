@@ -87,7 +87,8 @@ async function searchOnce(signal, started, newQuery) {
     started();
     if (newQuery && first) {
       state.firstStageRanks = new Map(state.sort ? [] : answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
-      state.withoutWords = answer.hits.length > 0 && answer.hits.every(hit => !hit.first_stage);
+      const weight = request("bert").first_stage_weight ?? state.about.first_stage_weight;
+      state.withoutWords = weight !== 0 && answer.hits.length > 0 && answer.hits.every(hit => !hit.first_stage);
     }
     if (newQuery || answer.scored || !answer.hits.length) { showHits(byId("hits"), answer, state.about, state.firstStageRanks, open); shown = true; }
     showStatus(answer, newQuery && first);
@@ -138,9 +139,9 @@ function reorder(sort) {
 
 // All rankings at once, each in its column as it comes.
 async function compare(signal, started) {
-  const { compare_embedding, model, kinds, embedding: mixed } = state.about, columns = [[firstStage(state.about), "first_stage"]];
+  const { compare_embedding, model } = state.about, columns = [[firstStage(state.about), "first_stage"]];
   if (compare_embedding) columns.push(["Embedding", "embedding"]);
-  if (model) columns.push([mixed ? `All with ${kinds.join(", ")}` : `With ${kinds.join(", ")}`, "bert"]);
+  if (model) columns.push([rankers(state.about), "bert"]);
   const section = byId("compare"), names = columns.map(([name]) => name);
   showColumns(section, names, TOP);
   showText("Ranking…");
@@ -172,7 +173,7 @@ function showStatus(answer, announce, final = false) {
   const { candidates, planned, hits } = answer, { text, notes, retry } = describe(answer, state.about, final, Object.keys(state.filters).length > 0);
   progress.hidden = final || !candidates;
   progress.value = (answer.pairs - answer.embedded) / (planned || answer.segments || 1);
-  const shown = state.withoutWords && hits.length ? ["No document has these words. These are nearest in meaning.", `${text} ${notes}`] : [text, notes];
+  const shown = state.withoutWords && hits.length ? ["None of these documents has the words of the query; they are nearest in meaning.", `${text} ${notes}`] : [text, notes];
   showText(...shown, announce ? `${counted(hits.length, "result")}. ${shown[0]}` : null);
   if (retry) offerRetry(retry);
 }

@@ -53,7 +53,7 @@ export async function readDocument(hit, query, about, closed) {
     const of = scored.segment_count > scored.segments.length ? ` of ${scored.segment_count.toLocaleString("en")}` : "";
     const chosen = of || scored.unsplit_characters ? ", those with most of the query’s words" : "";
     note.textContent = scored.segments.length
-      ? `${scored.segments.length}${of} segments read${chosen}; the highest score is ${formatScore(best)}.`
+      ? `${scored.segments.length}${of} ${scored.segments.length === 1 && !of ? "segment" : "segments"} read${chosen}; the highest score is ${formatScore(best)}.`
       : "This document has no text.";
   } catch (error) {
     if (error.name !== "AbortError") note.textContent = error.message;
@@ -99,7 +99,7 @@ function goTo(number, behavior = reducedMotion.matches ? "auto" : "smooth") {
   stops[number].scrollIntoView({ block: "center", behavior });
   for (const one of stops) one.classList.toggle("current", one === stops[number]);
   [...strip.children].forEach((tick, index) => tick.classList.toggle("current", index === number));
-  steps.querySelector("output").textContent = `Passage ${number + 1} of ${stops.length}`;
+  steps.querySelector("output").textContent = `Segment ${number + 1} of ${stops.length}`;
 }
 
 for (const [name, change] of [["previous", -1], ["next", 1]])

@@ -48,8 +48,8 @@ function notesOn(answer, unit) {
   const left = answer.unsplit_characters, cut = answer.cut_query_tokens;
   return [
     answer.embedding && embedded.length ? `The embedding scored ${list(embedded)}.` : "",
-    cut ? `The last ${counted(cut, "token")} of the query were only searched, not read.` : "",
+    cut ? `The last ${counted(cut, "token")} of the query were used to find candidates, but not read by the models.` : "",
     missing(answer),
-    left ? `Not considered: ${counted(left, "character")} of long documents, in passages with fewer of the query’s words.` : "",
+    left ? `Not considered: ${counted(left, "character")} of long documents, because they are very long or time ran out.` : "",
   ].filter(Boolean).join(" ");
 }
