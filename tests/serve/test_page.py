@@ -166,10 +166,7 @@ def test_without_common_words_the_nearest_are_shown(browser: Any, tmp_path: Path
             made.keyboard.press("Enter")
             made.wait_for_selector(f"#{'notes' if nearest else 'status'}:has-text('Read')")
             shown = made.inner_text("#status")
-            assert (
-                shown.startswith("None of these documents has the words of the query")
-                == nearest
-            )
+            assert shown.startswith("None of these documents has the words of the query") == nearest
             assert made.locator("#hits li").count() == len(DOCUMENTS)
         made.context.close()
 

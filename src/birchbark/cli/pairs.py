@@ -95,8 +95,8 @@ def command() -> None:
     "--holdout",
     type=float,
     metavar="SHARE",
-    help="Write the pairs of about this share of the queries to PAIRS.held.tsv instead. Queries "
-    "are chosen by their text, as by validation = SHARE in a training configuration for all pairs.",
+    help="Write the pairs of about this share of the queries to PAIRS.held.tsv instead. They are "
+    "chosen by their text: training on all pairs with validation = SHARE holds out the same ones.",
 )
 @shared.seed_option
 @shared.all_encoding_option

@@ -164,7 +164,7 @@ def _of_ir_measures(name: str) -> Any:
     """
     from ir_measures import measures
 
-    malformed = ValueError("wanted NAME, NAME@cutoff or NAME(parameter=value)@cutoff")
+    malformed = ValueError("not NAME, NAME@cutoff or NAME(parameter=value)@cutoff")
 
     def constant(node: ast.expr | None) -> Any:
         if isinstance(node, ast.Dict):
