@@ -74,8 +74,14 @@ def _mean(row: str, results: Sequence[Results]) -> Results:
         first,
         tag=row,
         values={
-            name: {q: float(np.mean([r.values[name][q] for r in results])) for q in by_query}
+            name: {q: _average([r.values[name][q] for r in results]) for q in by_query}
             for name, by_query in first.values.items()
         },
-        means={name: float(np.mean([r.means[name] for r in results])) for name in first.means},
+        means={name: _average([r.means[name] for r in results]) for name in first.means},
     )
+
+
+def _average(values: Sequence[float]) -> float:
+    """Return the mean; of equal values exactly that value, so that no query seems to change."""
+    first = values[0]
+    return first + float(np.mean([value - first for value in values]))
