@@ -26,12 +26,15 @@ def test_elements_reach_to_the_next_end_tag() -> None:
 
 
 def test_attributes() -> None:
-    given = """ number = "7" my-number='8' empty="" odd='"'"""
+    given = """ number = "7" my-number='8' empty="" odd='"' bare=9 Upper="x" x:lang="nl" """
     assert attribute(given, "number") == "7"
     assert attribute(given, "my-number") == "8"
     assert attribute(given, "empty") == ""
     assert attribute(given, "odd") == '"'
+    assert attribute(given, "bare") == "9"
+    assert attribute(given, "upper") == "x"
     assert attribute(given, "umber") is None
+    assert attribute(given, "lang") is None
 
 
 @pytest.mark.parametrize(
@@ -52,13 +55,22 @@ def test_floods_in_articles_end_soon(flood: str) -> None:
 @pytest.mark.parametrize("flood", ["<topic number=", "<a>", "<topic number='1'><a>", "number " * 9])
 def test_floods_in_topics_end_soon(flood: str, tmp_path: Path) -> None:
     (tmp_path / "t").write_text(f"<topic number='1'><title>x</title>{flood * MANY}</topic>")
-    assert [query.text for query in read_queries(tmp_path / "t")] == ["x"]
+    with pytest.raises(InputError, match=r"text of a topic outside its parts|topic has no title"):
+        read_queries(tmp_path / "t")
+
+
+@pytest.mark.parametrize("flood", ["<!--", "<![CDATA[", "<?", "<!"])
+def test_floods_of_markup_that_is_not_closed_end_soon(flood: str, tmp_path: Path) -> None:
+    (tmp_path / "t").write_text(f"<topic number='1'>x</topic>{flood * MANY}")
+    with pytest.raises(InputError, match="is not closed"):
+        read_queries(tmp_path / "t")
 
 
 def test_distinct_unclosed_tags_end_soon(tmp_path: Path) -> None:
     tags = "".join(f"<t{n}>" for n in range(MANY))
     (tmp_path / "t").write_text(f"<topic number='1'><title>x</title>{tags}</topic>")
-    assert [query.text for query in read_queries(tmp_path / "t")] == ["x"]
+    with pytest.raises(InputError, match="<t0> is not closed"):
+        read_queries(tmp_path / "t")
 
 
 def test_an_entity_with_thousands_of_digits_is_an_error() -> None:

@@ -231,7 +231,7 @@ def test_the_error_for_a_missing_part_lists_the_parts(tmp_path: Path) -> None:
     with pytest.raises(
         InputError,
         match=r"q, topic 1: topic has no description: found title, query, question, narrative "
-        r"\(choose the parts to use with --topic-field\)",
+        r"\(name other parts as topic fields\)",
     ):
         read(tmp_path / "q", COVID, ("description",))
     with pytest.raises(InputError, match=r"topic 301: topic has no question: found title, desc"):

@@ -47,6 +47,8 @@ def _tags(tag: str, any_case: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def attribute(attributes: str, name: str) -> str | None:
-    """Return the value of an attribute, None if it is missing."""
-    found = re.search(rf"(?<![\w-]){name}\s*=\s*([\"'])(.*?)\1", attributes, re.DOTALL)
-    return found and found[2]
+    """Return the value of an attribute, with or without quotation marks; None if it is missing."""
+    found = re.search(
+        rf"""(?<![\w:-]){name}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", attributes, re.I
+    )
+    return found and next(value for value in found.groups() if value is not None)

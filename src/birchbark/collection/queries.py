@@ -1,22 +1,20 @@
-"""How are queries read from TSV, JSONL, TREC topics or TREC CAR's judgments?"""
+"""How are queries read from TSV, JSONL, topics in SGML or XML, or TREC CAR's judgments?"""
 
 from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from birchbark import defaults
 from birchbark.collection import ir_datasets
-from birchbark.collection.elements import attribute, elements
 from birchbark.collection.intake import Intake
 from birchbark.collection.ir_datasets import dataset_id
 from birchbark.collection.jsonl import json_object
 from birchbark.collection.lines import decode_lines, lines_in_memory, parse_lines
-from birchbark.collection.markup import plain_text
 from birchbark.collection.qrels import read_qrels
+from birchbark.collection.topics import RECORDS, read_topics
 from birchbark.collection.trec_car import has_sections, section_text
 from birchbark.errors import InputError
 from birchbark.records import Query, take_id
@@ -25,18 +23,13 @@ ID_NAMES = ("id", "_id", "query_id", "qid")
 TEXT_NAMES = ("text", "query", "title", "question")
 WEIGHTS_NAME = "vector"
 
-_TAGS = {"query": "title", "title": "title", "desc": "description", "narr": "narrative"}
-_CLASSIC = re.compile(r"<(num|title|query|desc|narr|querytime|querytweettime)>", re.I)
-_LABEL = re.compile(r"^\s*(?:number|topic|description|narrative)\s*:", re.I)
-_FIELD_START, _FIELD_END = re.compile(r"<(\w+)>"), re.compile(r"</(\w+)>")
-
 
 def read_queries(
     path: Path | str,
     topic_fields: Iterable[str] = defaults.TOPIC_FIELDS,
     encoding: str = defaults.ENCODING,
 ) -> list[Query]:
-    """Read queries from TSV (`id TAB text`), JSONL or TREC topics, in the order of the file.
+    """Read queries from TSV (`id TAB text`), JSONL or topics in SGML or XML, in the file's order.
 
     In JSONL, `vector` may hold weighted terms of the index, `{"bee": 1.5}`.
     The format is detected from the first character of the file. The number of a TREC Microblog
@@ -45,14 +38,14 @@ def read_queries(
 
     Args:
         path: The file, or `ir_datasets:ID`.
-        topic_fields: The parts of a TREC topic that form the query, joined by a space: `title`,
-            `description`, `narrative`, or a tag of the file (TREC-COVID: `query`, `question`).
-            Default `("title",)`.
+        topic_fields: The parts of a topic that form the query, joined by a space: `title`,
+            `description`, `narrative`, or a tag of the file (TREC-COVID: `query`, `question`), with
+            its language in front if it has one (`en-title`). Default `("title",)`.
         encoding: The encoding of the file. Default `utf-8`.
 
     Raises:
-        InputError: If a line cannot be read, an id is invalid or repeated, a text or topic field is
-            missing, or there are no queries.
+        InputError: If a line or topic cannot be read, an id is invalid or repeated, a text or topic
+            field is missing, or there are no queries.
         MissingPackageError: If `ir_datasets:ID` needs the package ir_datasets.
     """
     path = Path(path)
@@ -65,9 +58,10 @@ def read_queries(
     lines = lines_in_memory(path)  # the file may be a pipe, so it is read only once
     first = next((raw.lstrip()[:1] for _, raw in lines if raw.strip()), b"")
     if first == b"<":
-        located = _topics(lines, path, tuple(topic_fields), encoding)
+        located: Iterable[tuple[str, Query]] = _topics(lines, path, tuple(topic_fields), encoding)
     else:
-        located = list(parse_lines(lines, path, _from_json if first == b"{" else _from_tsv, intake))
+        parse = _from_json if first == b"{" else _from_tsv
+        located = parse_lines(lines, path, parse, intake)
     return _checked(located, path)
 
 
@@ -84,7 +78,8 @@ def _checked(located: Iterable[tuple[str, Query]], path: Path) -> list[Query]:
             raise InputError("query id is empty or contains white space", where=location)
         queries[query.query_id] = query
     if not queries:
-        raise InputError("no queries", where=str(path))
+        wanted = f"lines of id TAB text, JSON objects, or the elements {', '.join(RECORDS)}"
+        raise InputError("no queries", where=str(path), wanted=wanted)
     return list(queries.values())
 
 
@@ -128,56 +123,14 @@ def _weights(values: object, query_id: str) -> dict[str, float]:
 
 def _topics(
     lines: list[tuple[int, bytes]], path: Path, fields: tuple[str, ...], encoding: str
-) -> list[tuple[str, Query]]:
-    text = "\n".join(decode_lines(lines, path, encoding))
-    parts = [
-        (number, _xml_parts(topic.inner))
-        for topic in elements(text, "topic")
-        if (number := attribute(topic.attributes, "number"))
-    ] or _classic_parts(text)
-    located = []
-    for number, texts in parts:
-        location = f"{path}, topic {number or '?'}"
-        missing = [f for f in fields if not texts.get(f)]
-        if missing or not number:
-            raise InputError(
-                f"topic has no {' and no '.join(missing or ['number'])}",
-                where=location,
-                found=", ".join(k for k, v in texts.items() if v) or "nothing",
-                remedy="choose the parts to use with --topic-field",
-            )
-        located.append((location, Query(number, " ".join(texts[f] for f in fields))))
-    return located
-
-
-def _xml_parts(body: str) -> dict[str, str]:
-    ends: dict[str, list[re.Match[str]]] = {}
-    for end in _FIELD_END.finditer(body):
-        ends.setdefault(end[1], []).append(end)
-    parts, position = {}, 0
-    for start in _FIELD_START.finditer(body):
-        if start.start() < position:
-            continue  # inside another field
-        of_tag = ends.get(start[1], [])
-        first = bisect_left(of_tag, start.end(), key=lambda end: end.start())
-        if first < len(of_tag):
-            parts[start[1].lower()] = _clean(body[start.end() : of_tag[first].start()])
-            position = of_tag[first].end()
-    return parts if "title" in parts else {"title": parts.get("query", ""), **parts}
-
-
-def _classic_parts(text: str) -> list[tuple[str, dict[str, str]]]:
-    """Return the number and the parts of each topic in TREC's classic format with unclosed tags."""
-    topics = []
-    for block in re.split(r"<top>", text, flags=re.I)[1:]:
-        fields = _CLASSIC.split(re.split(r"</top>", block, flags=re.I)[0])  # …, tag, text, tag, …
-        texts = {
-            tag.lower(): _clean(body) for tag, body in zip(fields[1::2], fields[2::2], strict=True)
-        }
-        number = re.sub(r"^MB0*(?=\d)", "", texts.pop("num", ""))
-        topics.append((number, {_TAGS.get(tag, tag): body for tag, body in texts.items()}))
-    return topics
-
-
-def _clean(body: str) -> str:
-    return " ".join(_LABEL.sub("", plain_text(body)[1]).split())
+) -> Iterator[tuple[str, Query]]:
+    try:
+        topics = list(read_topics("\n".join(decode_lines(lines, path, encoding))))
+    except InputError as error:
+        raise error.at(str(path)) from None
+    for topic in topics:
+        location = f"{path}, topic {topic.number or '?'}"
+        try:
+            yield location, Query(topic.number, topic.text(fields))
+        except InputError as error:
+            raise error.at(location) from None
