@@ -45,7 +45,7 @@ test-train: .venv-train/ready
 # BEIR, which bring torch, are in that of the tests of training.
 test-adapters: .venv-adapters/ready .venv-train/ready
 	.venv-adapters/bin/python -m pytest tests/adapters tests/cluster \
-	  tests/pipeline/test_pair_scorer.py
+	  tests/pipeline/test_pair_scorer.py tests/test_arguments.py
 	.venv-train/bin/python -m pytest tests/adapters/test_benchmarks.py
 
 .venv-adapters/ready: pyproject.toml

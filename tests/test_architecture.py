@@ -11,10 +11,11 @@ import pytest
 import birchbark
 
 SOURCE = Path(birchbark.__file__).parent
-EVERY_PACKAGE_MAY_IMPORT = {"records", "errors", "defaults", "_version"}
+EVERY_PACKAGE_MAY_IMPORT = {"records", "errors", "defaults", "arguments", "_version"}
 MAY_IMPORT = {
     "_version": set(),
     "errors": set(),
+    "arguments": {"errors"},
     "defaults": set(),
     "option_rules": set(),
     "recently_used": set(),
@@ -161,6 +162,7 @@ MAY_IMPORT = {
 }
 THIRD_PARTY = {
     "isal": {"index"},
+    "backports": {"collection"},
     "cbor2": {"collection"},
     "ir_datasets": {"collection"},
     "chardet": {"collection"},

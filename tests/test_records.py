@@ -122,6 +122,9 @@ def test_documents_that_follow_a_ranking_have_lower_scores() -> None:
         assert (np.diff(longer.scores[len(scores) - 1 :]) < 0).all()
         assert longer.head(len(scores)) == ranking
         assert ranking.followed_by([]) is ranking
+    above_zero = Ranking.of(["a", "b"], [0.5, 1e-6]).followed_by([str(i) for i in range(5000)])
+    assert above_zero.scores.min() > 0
+    assert (np.diff(above_zero.scores) < 0).all()
 
 
 def test_rankings_from_pairs() -> None:

@@ -10,16 +10,21 @@ that evaluation sees the order that is printed.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from numbers import Integral
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from birchbark import defaults
+from birchbark.arguments import listed, shown, text_of
 from birchbark.errors import InputError
+
+T = TypeVar("T")
 
 Float32s = NDArray[np.float32]
 Ids = NDArray[np.int32]  # (n,) token ids of a text, without special tokens
@@ -27,6 +32,7 @@ Ids = NDArray[np.int32]  # (n,) token ids of a text, without special tokens
 # Field names for the id and the text of a document, in order of preference.
 DOC_ID_NAMES = ("id", "_id", "doc_id", "docno", "docid")
 TEXT_NAMES = ("text", "contents", "body")
+MAX_GRADE = 10_000  # measures need memory in proportion to the highest grade
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +56,30 @@ class Document:
 
         Args:
             record: Field name → value. The id is the first of `id`, `_id`, `doc_id`, `docno` and
-                `docid` that is not None; it must be a string or an integer. The text is the first
-                of `text`, `contents` and `body` that is not None; it may be missing if there is a
+                `docid` that has a value; it must be a string or an integer. The text is the first
+                of `text`, `contents` and `body` that has one; it may be missing if there is a
                 `title`. All other values become fields of the same name: strings unchanged, other
-                values as JSON. Values of None are ignored.
+                values as JSON. None, NaN and pandas' NA and NaT are no values, and are ignored.
 
         Raises:
-            InputError: The record has no id, has neither text nor title, or contains a value that
-                JSON cannot express.
+            InputError: The record is no mapping, has no id, has neither text nor title, or contains
+                a value that JSON cannot express, such as an infinite number.
         """
-        values = dict(record)
+        if not isinstance(record, Mapping):
+            raise InputError(
+                "a record is not a mapping",
+                wanted='field name → value, such as {"id": "d1", "text": "…"}',
+                found=shown(record),
+                remedy="of a frame, pass frame.to_dict('records')"
+                if isinstance(record, str)
+                else "",
+            )
+        values = {name: value for name, value in record.items() if not is_missing(value)}
         if unnamed := [name for name in values if not isinstance(name, str)]:
             raise InputError(f"field name {unnamed[0]!r} is not a string")
         doc_id = take_id(values, DOC_ID_NAMES)
-        text_name = next((name for name in TEXT_NAMES if values.get(name) is not None), None)
-        if text_name is None and values.get("title") is None:
+        text_name = next((name for name in TEXT_NAMES if name in values), None)
+        if text_name is None and "title" not in values:
             raise InputError(
                 f"document {doc_id} has no text",
                 wanted=f"a field named {' or '.join(TEXT_NAMES)}",
@@ -73,17 +88,19 @@ class Document:
         fields = {
             "text" if name == text_name else name: _as_text(name, value)
             for name, value in values.items()
-            if value is not None
         }
         return cls(doc_id, fields)
 
     @property
     def fault(self) -> str:
         """Why this document cannot be indexed; empty if it can."""
+        texts = (self.doc_id, *self.fields, *self.fields.values())
+        if other := [text for text in texts if not isinstance(text, str)]:
+            return f"document has an id, a field name or a value that is no string: {other[0]!r}"
         if not self.doc_id.strip():
             return "document has an empty id"
         try:
-            for text in (self.doc_id, *self.fields, *self.fields.values()):
+            for text in texts:
                 text.encode()
         except UnicodeEncodeError:
             return "text contains a lone surrogate"
@@ -118,36 +135,84 @@ def page_number(contents: str, offset: int) -> int | None:
     return contents.count("\f", 0, offset) + 1
 
 
-def take_id(values: dict[str, Any], names: tuple[str, ...]) -> str:
-    """Remove the id from `values` and return it: the first of `names` that is not None.
+def is_missing(value: object) -> bool:
+    """Whether a cell of a record or frame has no value: None, NaN, or pandas' NA or NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
-    Raises InputError if there is no id, or if it is neither a string nor an integer.
+
+def as_id(value: object, name: str = "id") -> str:
+    """Return an id as a string; InputError unless it is a string or an integer.
+
+    name: what it is, as the message calls it.
     """
-    name = next((name for name in names if values.get(name) is not None), None)
-    if name is None:
+    if type(value) is str:
+        return value
+    if isinstance(value, bool) or not isinstance(value, str | Integral):
         raise InputError(
-            "no id",
-            wanted=f"a field named {' or '.join(names)}",
-            found=", ".join(sorted(values)) or "an empty object",
-        )
-    value = values.pop(name)
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise InputError(
-            f"field {name} is not an id",
+            f"{name} is not an id",
             wanted="a string or an integer",
             found=json.dumps(value, default=repr),
         )
     try:
         return str(value)
     except ValueError:
-        raise InputError(f"field {name} is not an id: the number is too long") from None
+        raise InputError(f"{name} is not an id: the number is too long") from None
+
+
+def ids_of(doc_ids: Iterable[object]) -> list[str]:
+    """Return the ids of documents as a list of strings; see `as_id` and `listed`."""
+    ids = listed(doc_ids, "doc_ids")
+    return ids if set(map(type, ids)) <= {str} else [as_id(x, "doc_id") for x in ids]  # type: ignore[return-value]
+
+
+def as_grade(value: Any) -> int:
+    """Return a relevance grade as an integer.
+
+    Raises InputError unless it is a whole number, such as 1 or 1.0, of at most MAX_GRADE.
+    """
+    number = float(value) if isinstance(value, int | float | np.integer | np.floating) else math.nan
+    if number % 1 != 0:
+        raise InputError("grade is not an integer", found=shown(value))
+    if abs(number) > MAX_GRADE:
+        raise InputError("grade is out of range", wanted=f"at most {MAX_GRADE:,}", found=str(value))
+    return int(number)
+
+
+def _by_id(values: Mapping[str, T], what: str) -> Mapping[str, T]:
+    """Return a mapping with its ids as strings; InputError if two of them are equal then."""
+    if set(map(type, values)) <= {str}:
+        return values
+    renamed: dict[str, T] = {}
+    for key, value in values.items():
+        name = as_id(key, f"{what} id")
+        if name in renamed:
+            raise InputError(f"{what} {name} occurs twice", found="as a string and as an integer")
+        renamed[name] = value
+    return renamed
+
+
+def take_id(values: dict[str, Any], names: tuple[str, ...]) -> str:
+    """Remove the id from `values` and return it: the first of `names` that has a value.
+
+    Raises InputError if there is no id, or if it is neither a string nor an integer.
+    """
+    name = next((name for name in names if not is_missing(values.get(name))), None)
+    if name is None:
+        raise InputError(
+            "no id",
+            wanted=f"a field named {' or '.join(names)}",
+            found=", ".join(sorted(values)) or "an empty object",
+        )
+    return as_id(values.pop(name), f"field {name}")
 
 
 def _as_text(name: str, value: object) -> str:
     if isinstance(value, str):
         return value
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_of_numpy)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
             f"field {name} cannot be stored as text: {error}",
@@ -156,20 +221,34 @@ def _as_text(name: str, value: object) -> str:
         ) from None
 
 
+def _of_numpy(value: object) -> object:
+    """Return a number or an array of numpy as Python's own; TypeError for anything else."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A query, with the id that qrels and runs use for it.
 
     Attributes:
-        query_id: Id of the query.
+        query_id: Id of the query; an integer becomes a string.
         text: Text to search for.
         weights: Index term → weight, 0 or more, to search for instead of the text's terms, as
             SPLADE computes them. Default None.
+
+    Raises:
+        InputError: The id is neither a string nor an integer, or the text is not a string.
     """
 
     query_id: str
     text: str
     weights: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "query_id", as_id(self.query_id, "query id"))
+        object.__setattr__(self, "text", text_of(self.text, f"the text of query {self.query_id}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +331,7 @@ class Ranking:
         """Rank documents by their scores; equal scores are in descending byte order of doc_ids.
 
         Args:
-            doc_ids: Ids of n different documents, in any order.
+            doc_ids: Ids of n different documents, in any order; integers become strings.
             scores: Their scores (n,), converted to float32.
             depth: Number of best documents to include. Default: all.
 
@@ -260,8 +339,13 @@ class Ranking:
             InputError: A document occurs twice, a score is not finite in float32, or the numbers of
                 ids and scores differ.
         """
-        with np.errstate(over="ignore"):  # too large for float32 is infinite, and rejected below
-            values = np.asarray(scores).astype(np.float32)
+        doc_ids = ids_of(doc_ids)
+        try:
+            with np.errstate(over="ignore"):  # too large for float32 is infinite, rejected below
+                given = scores if hasattr(scores, "__len__") else listed(scores, "scores")  # type: ignore[arg-type]
+                values = np.asarray(given).astype(np.float32)
+        except (TypeError, ValueError):
+            raise InputError("scores are not numbers", found=shown(scores)) from None
         if values.shape != (len(doc_ids),):
             raise InputError(
                 "cannot rank", wanted=f"{len(doc_ids)} scores", found=f"shape {values.shape}"
@@ -294,8 +378,8 @@ class Ranking:
         Raises:
             InputError: As in `Ranking.of`.
         """
-        listed = list(pairs.items() if isinstance(pairs, Mapping) else pairs)
-        return cls.of([doc_id for doc_id, _ in listed], [score for _, score in listed], depth)
+        given = listed(pairs.items() if isinstance(pairs, Mapping) else pairs, "pairs")
+        return cls.of([doc_id for doc_id, _ in given], [score for _, score in given], depth)
 
     def head(self, depth: int) -> Ranking:
         """Return the ranking cut to its best documents.
@@ -315,8 +399,9 @@ class Ranking:
             return self
         if not len(self):
             return Ranking.of(doc_ids, -np.arange(len(doc_ids), dtype=float))
-        lowest = float(self.scores.min())
-        below = lowest - np.arange(1, len(doc_ids) + 1) * max(1e-3, abs(lowest) * 1e-3)
+        lowest, steps = float(self.scores.min()), np.arange(1, len(doc_ids) + 1) * 1e-3
+        # scores above 0 stay above 0, so that they can still be divided by the highest
+        below = lowest / (1 + steps) if lowest > 0 else lowest - steps * max(1e-3, abs(lowest))
         return Ranking.of([*self.doc_ids, *doc_ids], [*self.scores.tolist(), *below.tolist()])
 
     def __len__(self) -> int:
@@ -363,12 +448,25 @@ class Run:
     """The rankings that a system returns for a set of queries.
 
     Attributes:
-        rankings: Query id → Ranking.
+        rankings: Query id → Ranking; ids that are integers become strings.
         tag: Name of the system, the last column of a run file. Default: "birchbark".
+
+    Raises:
+        InputError: An id is neither a string nor an integer, or a value is not a Ranking.
     """
 
     rankings: Mapping[str, Ranking]
     tag: str = "birchbark"
+
+    def __post_init__(self) -> None:
+        for query_id, ranking in self.rankings.items():
+            if not isinstance(ranking, Ranking):
+                raise InputError(
+                    f"the ranking of query {query_id} is not a Ranking",
+                    found=shown(ranking),
+                    remedy="make it with Ranking.from_pairs",
+                )
+        object.__setattr__(self, "rankings", _by_id(self.rankings, "query"))
 
     def head(self, depth: int) -> Run:
         """Return the run with each ranking cut to its best documents.
@@ -385,10 +483,27 @@ class Qrels:
 
     Attributes:
         grades: Query id → doc_id → relevance grade; above 0 is relevant. Unjudged documents are
-            absent, which differs from a grade of 0. Default: empty.
+            absent, which differs from a grade of 0. Ids that are integers become strings, and
+            grades such as 1.0 integers. Default: empty.
+
+    Raises:
+        InputError: An id is neither a string nor an integer, or a grade is not a whole number.
     """
 
     grades: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        grades = {}
+        for query_id, judged in _by_id(self.grades, "query").items():
+            of_query = _by_id(judged, f"query {query_id}: document")
+            values = of_query.values()
+            if not set(map(type, values)) <= {int} or max(map(abs, values), default=0) > MAX_GRADE:
+                try:
+                    of_query = {doc_id: as_grade(grade) for doc_id, grade in of_query.items()}
+                except InputError as error:
+                    raise error.at(f"query {query_id}") from None
+            grades[query_id] = of_query
+        object.__setattr__(self, "grades", grades)
 
     def __len__(self) -> int:
         """Return the number of judgments."""

@@ -112,6 +112,16 @@ def test_scores_below_zero_cannot_be_divided_by_their_maximum() -> None:
     assert Interpolation(1, Scale.MINMAX).weighted_first_stage(scores).tolist() == [1, 0]
 
 
+def test_the_highest_score_is_no_unit_for_scores_far_below_zero() -> None:
+    """A share lies between −1 and 1; scores that would get others are refused."""
+    weight = Interpolation(0.5).weighted_first_stage
+    assert weight(np.array([0.75, -0.25, -0.75], np.float32)).tolist() == [0.5, -1 / 6, -0.5]
+    with pytest.raises(InputError, match=r"further below 0: found -1\.5 to 0\.01 \(use.*minmax"):
+        weight(np.array([0.01, -1.5], np.float32))
+    below = np.array([-3.0], np.float32)  # of documents that are no candidates
+    assert weight(np.array([1.0], np.float32), below).tolist() == [0.5, -1.5]
+
+
 @pytest.mark.parametrize("a", [-0.1, 1.1, float("nan")])
 def test_a_is_between_0_and_1(a: float) -> None:
     """Weights outside [0, 1] and NaN are refused."""

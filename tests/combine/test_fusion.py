@@ -79,8 +79,10 @@ def test_wrong_weights(weights: list[float]) -> None:
 
 def test_scores_that_cannot_be_scaled() -> None:
     """Dividing by a maximum of 0 would make all scores equal."""
-    with pytest.raises(InputError, match="run t, query 1: scores below 0"):
+    with pytest.raises(InputError, match="run t, query 1: scores cannot be divided by the highest"):
         score_fusion([run_of({"1": {"a": 3}}), run_of({"1": {"x": 0, "y": -1}})])
+    with pytest.raises(InputError, match=r"found -1\.5 to 0\.01"):
+        score_fusion([run_of({"1": {"a": 3}}), run_of({"1": {"x": 0.01, "y": -1.5}})])
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

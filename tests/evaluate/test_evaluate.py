@@ -10,6 +10,8 @@ import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from birchbark.collection.qrels import read_qrels
@@ -20,6 +22,17 @@ from birchbark.evaluate.measures import Results, check_averaged, measure
 from birchbark.evaluate.significance import compare, mean_interval
 from birchbark.records import Qrels, Ranking, Run
 
+# Measures of each tool that ir-measures runs, gdeval among them, a program in another language.
+OF_EVERY_TOOL = (
+    "AP",
+    "RR@2",
+    "ERR@3",
+    'nDCG(dcg="exp-log2")@3',
+    "Compat(p=.8)",
+    "Judged@2",
+    "Bpref",
+)
+NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
 QRELS = Qrels({"1": {"a": 1, "b": 0, "c": 2}, "2": {"x": 1}})
 
 
@@ -399,3 +412,70 @@ def test_names_of_trec_eval(of_trec_eval: str, name: str) -> None:
     assert means[of_trec_eval] == means[name] > 0
     with pytest.raises(InputError, match="unknown measure"):
         measure(qrels, run, ["ndcg_cut"])
+
+
+def test_query_ids_with_hyphens() -> None:
+    """gdeval cuts ids at the last hyphen, and would mix wt-1 and other-1."""
+    grades = {"wt-1": {"a": 1, "b": 3}, "other-1": {"a": 2}, "wt-2": {"c": 1}}
+    rankings = {"wt-1": ["a", "b"], "other-1": ["b", "a"], "wt-2": ["c"]}
+    ranked = Run({q: Ranking.of(d, -np.arange(len(d))) for q, d in rankings.items()})
+    found = measure(Qrels(grades), ranked, ["ERR@5", 'nDCG(dcg="exp-log2")@5'])
+    err = {
+        "wt-1": 1 / 16 + (15 / 16) * (7 / 16) / 2,
+        "other-1": (3 / 16) / 2,
+        "wt-2": 1 / 16,
+    }
+    gain = {
+        "wt-1": (1 + 7 / np.log2(3)) / (7 + 1 / np.log2(3)),
+        "other-1": 1 / np.log2(3),
+        "wt-2": 1.0,
+    }
+    assert found.values["ERR@5"] == pytest.approx(err, abs=1e-5)
+    assert found.values['nDCG(dcg="exp-log2")@5'] == pytest.approx(gain, abs=1e-5)
+    assert found.means["ERR@5"] == pytest.approx(np.mean(list(err.values())), abs=1e-5)
+
+
+@settings(max_examples=15)
+@given(
+    queries=st.lists(NAMES, min_size=3, max_size=3, unique=True),
+    documents=st.lists(NAMES, min_size=6, max_size=6, unique=True),
+)
+def test_values_do_not_depend_on_names(queries: list[str], documents: list[str]) -> None:
+    """Whatever characters are in the ids of queries and documents."""
+    grades = [{0: 2, 1: 0, 2: 1, 5: 1}, {3: 1}, {4: 4, 0: 1}]
+    orders = [[1, 2, 3, 0], [3, 4], [0, 1, 2, 3, 4, 5]]
+
+    def named(names: list[str], docs: list[str]) -> Results:
+        judged = zip(names, grades, strict=True)
+        qrels = Qrels({q: {docs[d]: grade for d, grade in of.items()} for q, of in judged})
+        run = {
+            q: Ranking.of([docs[d] for d in order], -np.arange(len(order)))
+            for q, order in zip(names, orders, strict=True)
+        }
+        return measure(qrels, Run(run), OF_EVERY_TOOL)
+
+    plain = named(["1", "2", "3"], list("abcdef"))
+    found = named(queries, documents)
+    assert found.means == plain.means
+    for name, values in plain.values.items():
+        assert list(found.values[name].values()) == list(values.values())
+        assert list(found.values[name]) == queries
+
+
+def test_compat_of_documents_that_are_not_ranked() -> None:
+    """Of equally relevant documents, the ideal ranking has those that are ranked first."""
+    qrels = Qrels({"1": {"a": 1, "b": 1}})
+    found = measure(qrels, Run({"1": Ranking.of(["a"], [1.0])}), ["Compat(p=.5)"])
+    # overlap at depths 1 and 2: 1 and 1/2; the ideal ranking a, b has 1 and 1
+    assert found.means["Compat(p=.5)"] == pytest.approx((1 + 0.5 * 0.5) / (1 + 0.5))
+
+
+def test_ids_that_come_back_changed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value of an unknown query is no query's value."""
+
+    def renamed(measures: list[ir_measures.Measure], *_: object) -> object:
+        return iter([ir_measures.Metric("wt", measures[0], 0.5)])
+
+    monkeypatch.setattr(ir_measures, "iter_calc", renamed)
+    with pytest.raises(InputError, match=r"computes AP has returned another query id.*found 'wt'"):
+        measure(QRELS, run(q1="ca", q2="x"), ["AP"])

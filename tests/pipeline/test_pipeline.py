@@ -116,6 +116,16 @@ def test_a_run_for_other_queries_is_refused(index: Index) -> None:
         rerank(index, run, QUERIES, Ranker(WordScorer()))
 
 
+def test_scores_that_cannot_be_scaled_are_refused_before_scoring(index: Index) -> None:
+    """The error names the query; no query of the run is scored."""
+    scores = {"1": [2.0, 1.0], "2": [0.01, -1.5]}
+    run = Run({q: Ranking.of(["canoe", "bees"], of) for q, of in scores.items()})
+    steps: list[object] = []
+    with pytest.raises(InputError, match="query 2: scores cannot be divided by the highest"):
+        rerank(index, run, QUERIES, Ranker(WordScorer()), on_query=steps.append)
+    assert steps == []
+
+
 def test_depth_is_at_least_1() -> None:
     """A ranker of depth 0 raises InputError."""
     with pytest.raises(InputError, match="depth is out of range"):

@@ -14,10 +14,10 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker import Ranker, stages_of
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.stage_options import StageOptions
-from birchbark.records import Document, Query, Ranking, Run
+from birchbark.records import Document, Query, Ranking, Run, as_id, ids_of
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 
 
@@ -49,7 +49,7 @@ class MemoryCollection:
             raise InputError(
                 "a first stage in place of a model", remedy="first_stage=FirstStage(…)"
             )
-        self.rankers = (model,) if isinstance(model, Ranker) else tuple(model)
+        self.rankers = tuple(stages_of(model))
         self._index: Index | None = None
         self._delete: finalize[..., MemoryCollection] | None = None
 
@@ -95,7 +95,8 @@ class MemoryCollection:
             depth = max(1, len(self._index))
         run = rank_queries(self._index, texts, self.first_stage, depth=depth)
         if candidates is not None:
-            run = _only(run, candidates)
+            by_id = {as_id(query_id): ids_of(ids) for query_id, ids in candidates.items()}
+            run = _only(run, by_id)
         if self.rankers:
             run = rerank(self._index, run, texts, self.rankers, top=top)
         return {query_id: dict(ranking.head(top)) for query_id, ranking in run.rankings.items()}

@@ -25,7 +25,7 @@ from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import RerankedQuery, rerank
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.stage_options import StageOptions
-from birchbark.records import Document, Query, Ranking, Run
+from birchbark.records import Document, Query, Ranking, Run, ids_of
 from birchbark.retrieve.engine import DocumentStore
 
 with extra("pyterrier"):
@@ -194,6 +194,7 @@ class BirchbarkReranker(pt.Transformer):
         """See PyTerrier."""
         columns = () if self.index else _text_columns(self.text_fields, ranked)
         pt.validate.result_frame(ranked, ["query", "score", *columns], context=self)
+        ranked = ranked.assign(docno=ids_of(ranked["docno"]))
         queries = list(ranked.groupby("qid", sort=False))
         if isinstance(self.index, Searcher):
             frames = self._rerank(self.index.index, queries)

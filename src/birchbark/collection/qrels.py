@@ -11,10 +11,9 @@ from birchbark.collection.intake import Intake
 from birchbark.collection.ir_datasets import dataset_id, read_judgments
 from birchbark.collection.lines import binary_lines, parse_lines
 from birchbark.errors import InputError
-from birchbark.records import Qrels
+from birchbark.records import Qrels, as_grade
 
 BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
-MAX_GRADE = 10_000
 _GRADE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 
 
@@ -74,9 +73,7 @@ def _parse(line: str) -> tuple[str, str, int]:
 
 
 def parse_grade(grade: str) -> int:
-    """Parse a grade; InputError unless it is a whole number from −MAX_GRADE to MAX_GRADE."""
+    """Parse a grade; see `as_grade`."""
     if not _GRADE.fullmatch(grade):
         raise InputError("grade is not an integer", found=repr(grade))
-    if abs(value := int(grade)) > MAX_GRADE:  # measures need memory in proportion to it
-        raise InputError("grade is out of range", wanted=f"at most {MAX_GRADE:,}", found=grade)
-    return value
+    return as_grade(int(grade))

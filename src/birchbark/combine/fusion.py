@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import defaults
+from birchbark.arguments import instances_of, listed
 from birchbark.combine.interpolate import DEFAULT_SCALE, Scale, parse_scale, scale_scores
 from birchbark.errors import InputError
 from birchbark.records import Ranking, Run
@@ -74,9 +75,10 @@ def _fuse(
     tag: str,
 ) -> Run:
     """Sum the weighted shares of each document. shares: of a ranking's documents, (n,)."""
+    runs = instances_of(runs, Run, "runs")
     if not runs:
         raise InputError("no runs to combine")
-    given = [1.0] * len(runs) if weights is None else list(weights)
+    given = [1.0] * len(runs) if weights is None else listed(weights, "weights")
     if len(given) != len(runs):
         raise InputError("wrong number of weights", wanted=str(len(runs)), found=str(len(given)))
     if not all(isfinite(weight) and weight >= 0 for weight in given) or not any(given):

@@ -16,8 +16,8 @@ from birchbark.records import Float32s
 class Scale(StrEnum):
     """How the first-stage scores of one query's candidates are scaled before interpolation.
 
-    raw: unchanged, as in the birch paper. max: divided by the highest score. minmax: mapped
-    linearly to [0, 1].
+    raw: unchanged, as in the birch paper. max: divided by the highest score; scores that are
+    further below 0 than the highest is above it are refused. minmax: mapped linearly to [0, 1].
     """
 
     RAW = "raw"
@@ -79,21 +79,22 @@ def scale_scores(
     """Scale the scores (n,) of one query's candidates.
 
     candidates: the number of first scores whose lowest and highest determine the scale; all by
-    default. Under minmax, scores that are all equal become 0. Raises InputError if `scale` is max,
-    a score is below 0 and none is above.
+    default. Under minmax, scores that are all equal become 0. Raises InputError if `scale` is max
+    and a score is further below 0 than the highest is above it: its share would have no limit.
     """
     values = scores.astype(np.float64)
     among = values[:candidates]
     if scale is Scale.RAW or not len(among):
         return values
-    low = among.min() if scale is Scale.MINMAX else 0.0
-    span = among.max() - low
-    if span > 0:
-        scaled: NDArray[np.float64] = (values - low) / span
-        return scaled
-    if scale is Scale.MAX and among.min() < 0:
+    lowest, highest = float(among.min()), float(among.max())
+    if scale is Scale.MAX and -lowest > max(0.0, highest):
         raise InputError(
-            "scores below 0 cannot be divided by their maximum, which is not above 0",
+            "scores cannot be divided by the highest, since others are further below 0",
+            found=f"{lowest:g} to {highest:g}",
             remedy="use the scale minmax",
         )
-    return np.zeros_like(values)
+    low = lowest if scale is Scale.MINMAX else 0.0
+    if highest == low:
+        return np.zeros_like(values)
+    scaled: NDArray[np.float64] = (values - low) / (highest - low)
+    return scaled

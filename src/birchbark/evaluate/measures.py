@@ -1,8 +1,12 @@
 """How is a run evaluated with the standard measures of ir-measures?
 
-Documents are passed to the evaluation tools with their negated ranks as scores. There are no ties
+Documents are passed to the evaluation tools with scores that count down to 1. There are no ties
 left, so the tools' tie-breaking rules do not apply: every measure sees the order of the run, in
-which ties are broken as in trec_eval.
+which ties are broken as in trec_eval. All scores are above 0, since Compat gives 0 to judged
+documents that are not ranked.
+
+Queries and documents are passed as numbers, since tools that read files change ids: gdeval cuts
+query ids at their last hyphen.
 """
 
 from __future__ import annotations
@@ -14,8 +18,9 @@ from subprocess import CalledProcessError
 from typing import Any
 
 from birchbark import defaults
+from birchbark.arguments import check_instance, texts_of
 from birchbark.errors import InputError
-from birchbark.records import Qrels, Run
+from birchbark.records import Qrels, Ranking, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,9 @@ def measure(
     Raises InputError for no measures, an unknown measure, one whose provider is not installed, or
     if no query in the run is judged.
     """
-    parsed = {name: _parse(name) for name in names}
+    check_instance(qrels, Qrels, "qrels")
+    check_instance(run, Run, "the run")
+    parsed = {name: _parse(name) for name in texts_of(names, "measure")}
     if not parsed:
         raise InputError("no measures")
     ranked = {
@@ -61,27 +68,29 @@ def measure(
             found=f"{_sample(run.rankings)} in the run, {_sample(qrels.grades)} in the qrels",
             remedy="check that both belong to the same test collection",
         )
-    by_rank = {
-        query_id: {
-            doc_id: float(-rank)
-            for rank, doc_id in enumerate(
-                doc_id
-                for doc_id in ranking.doc_ids
-                if not judged_only or doc_id in qrels.grades[query_id]
-            )
-        }
-        for query_id, ranking in ranked.items()
-    }
-    judged = {query_id: dict(grades) for query_id, grades in qrels.grades.items()}
+    queries = dict(zip(map(str, range(len(qrels.grades))), qrels.grades, strict=True))
+    numbers = {query_id: number for number, query_id in queries.items()}
+    judged, rankings = {}, {}
+    for query_id, number in numbers.items():
+        grades, ranking = qrels.grades[query_id], ranked.get(query_id)
+        judged[number], scores = _numbered(grades, ranking, judged_only=judged_only)
+        if ranking is not None:
+            rankings[number] = scores
     distinct = {str(m): m for m in parsed.values()}  # AP and MAP are the same measure
     values: dict[str, dict[str, float]] = {m: dict.fromkeys(qrels.grades, 0.0) for m in distinct}
     # Judged divides by the length of the ranking; a query with an empty ranking counts as 0
-    not_empty = {query_id: ranking for query_id, ranking in by_rank.items() if ranking}
+    not_empty = {number: scores for number, scores in rankings.items() if scores}
     shares = [m for m in distinct.values() if m.NAME == "Judged"]
     others = [m for m in distinct.values() if m.NAME != "Judged"]
-    for measures, rankings in ((others, by_rank), (shares, not_empty)):
-        for metric in _compute(measures, judged, rankings):
-            values[str(metric.measure)][metric.query_id] = float(metric.value)
+    for measures, given in ((others, rankings), (shares, not_empty)):
+        for metric in _compute(measures, judged, given):
+            if metric.query_id not in queries:
+                raise InputError(
+                    f"the tool that computes {metric.measure} has returned another query id",
+                    wanted=f"a number below {len(queries)}",
+                    found=repr(metric.query_id),
+                )
+            values[str(metric.measure)][queries[metric.query_id]] = float(metric.value)
     return Results(
         run.tag,
         {name: values[str(m)] for name, m in parsed.items()},
@@ -89,6 +98,18 @@ def measure(
         len(qrels.grades) - len(ranked),
         len(run.rankings.keys() - qrels.grades),
     )
+
+
+def _numbered(
+    grades: Mapping[str, int], ranking: Ranking | None, *, judged_only: bool
+) -> tuple[dict[str, int], dict[str, float]]:
+    """Return the grades and the scores of a query's documents, which are named by numbers."""
+    doc_ids = ranking.doc_ids if ranking else ()
+    if judged_only:
+        doc_ids = tuple(doc_id for doc_id in doc_ids if doc_id in grades)
+    numbers = {doc_id: str(i) for i, doc_id in enumerate(dict.fromkeys([*doc_ids, *grades]))}
+    scores = {numbers[doc_id]: float(len(doc_ids) - i) for i, doc_id in enumerate(doc_ids)}
+    return {numbers[doc_id]: grade for doc_id, grade in grades.items()}, scores
 
 
 def _compute(

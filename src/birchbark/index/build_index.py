@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark import defaults
+from birchbark.arguments import iterated
 from birchbark.artifact import fingerprint, lock, new_directory
 from birchbark.errors import InputError, require_at_least
 from birchbark.index.build_shards import build_shards
@@ -139,7 +140,7 @@ def build_index(
             manifest = replaced(manifest, vocabulary=fingerprint(scratch / VOCABULARY))
         for folder in folders if shards is None else folders[1:]:
             manifest.write(folder)
-        checked = map(as_document, documents)
+        checked = map(as_document, iterated(documents, "documents"))
         count = (
             _build(checked, scratch, part_tokens)
             if shards is None

@@ -20,7 +20,7 @@ from birchbark.index.layout import FieldTotals
 from birchbark.index.part import Part, PartField
 from birchbark.index.shards import manifest_files, read_manifest, shard_folders
 from birchbark.recently_used import RecentlyUsed
-from birchbark.records import Document
+from birchbark.records import Document, as_id, ids_of
 from birchbark.text.analyzer import Analyzer
 
 CACHED_CHARACTERS = 20_000_000  # of recently read documents
@@ -238,6 +238,7 @@ class Index:
 
         Raises InputError for an id that is not in the index.
         """
+        doc_ids = ids_of(doc_ids)
         documents = {d: document for d in doc_ids if (document := self._documents.get(d))}
         by_part: dict[int, dict[int, str]] = {}  # position of the part → number → doc_id
         for doc_id in doc_ids:
@@ -267,6 +268,7 @@ class Index:
 
     def find(self, doc_id: str) -> tuple[int, int] | None:
         """Return what `locate` returns, but None for an id that is not in the index."""
+        doc_id = as_id(doc_id, "doc_id")
         for position, part in enumerate(self.parts):
             with part.reporting_damage():
                 number = part.find(doc_id)

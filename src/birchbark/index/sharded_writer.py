@@ -19,7 +19,7 @@ from birchbark.index.writer import (
     IndexWriter,
     as_document,
 )
-from birchbark.records import Document
+from birchbark.records import Document, as_id
 
 
 class ShardedWriter(CommittingWriter):
@@ -40,7 +40,7 @@ class ShardedWriter(CommittingWriter):
             self._open = stack.pop_all()
 
     def _of(self, doc_id: str) -> IndexWriter:
-        return self._writers[shard_number(doc_id, len(self._writers))]
+        return self._writers[shard_number(as_id(doc_id, "doc_id"), len(self._writers))]
 
     def __contains__(self, doc_id: str) -> bool:
         """Whether the document exists, with uncommitted changes."""

@@ -31,7 +31,7 @@ from birchbark.index.part import Part
 from birchbark.index.part_builder import PartBuilder, field_totals
 from birchbark.index.shards import own_shard, shard_number
 from birchbark.index.vocabulary import Vocabulary
-from birchbark.records import Document
+from birchbark.records import Document, as_id
 
 PART_TOKENS = 40_000_000
 MAX_CACHED_SPANS = 1 << 20  # analyzed spans that are cached from one part to the next
@@ -115,7 +115,7 @@ class IndexWriter(CommittingWriter):
 
     def __contains__(self, doc_id: str) -> bool:
         """Whether the document exists, with uncommitted changes."""
-        return self._locate(doc_id) is not None
+        return self._locate(as_id(doc_id, "doc_id")) is not None
 
     def __len__(self) -> int:
         """The number of documents, with uncommitted changes."""
@@ -135,8 +135,6 @@ class IndexWriter(CommittingWriter):
             ArtifactError: If the writer is closed.
         """
         document = as_document(document)
-        if document.fault:
-            raise InputError(document.fault, where=f"document {document.doc_id!r}")
         impacts = self._manifest.impacts_of(document.fields, f"document {document.doc_id!r}")
         if self._shard and shard_number(document.doc_id, self._shard[1]) != self._shard[0]:
             raise InputError(
@@ -165,6 +163,7 @@ class IndexWriter(CommittingWriter):
             ArtifactError: If the writer is closed.
         """
         self._check_open()
+        doc_id = as_id(doc_id, "doc_id")
         location = self._locate(doc_id)
         if location is None:
             return False
@@ -391,5 +390,12 @@ class IndexWriter(CommittingWriter):
 
 
 def as_document(document: Document | Mapping[str, Any]) -> Document:
-    """Return `document`, converted by `Document.from_dict` if it is a record."""
-    return document if isinstance(document, Document) else Document.from_dict(document)
+    """Return `document`, converted by `Document.from_dict` if it is a record.
+
+    Raises InputError if it cannot be indexed.
+    """
+    if not isinstance(document, Document):
+        document = Document.from_dict(document)
+    if document.fault:
+        raise InputError(document.fault, where=f"document {document.doc_id!r}")
+    return document

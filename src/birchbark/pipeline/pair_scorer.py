@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from birchbark.arguments import listed, shown, text_of
 from birchbark.errors import InputError
 from birchbark.pipeline.rank_texts import RankedText, rank
 from birchbark.pipeline.ranker import Ranker
@@ -45,14 +46,14 @@ class PairScorer:
     @overload
     def predict(
         self,
-        pairs: Sequence[tuple[str, str] | list[str]],
+        pairs: Iterable[tuple[str, str] | list[str]],
         batch_size: int | None = None,
         show_progress_bar: bool | None = None,
     ) -> Float32s: ...
 
     def predict(
         self,
-        pairs: tuple[str, str] | Sequence[tuple[str, str] | list[str]],
+        pairs: tuple[str, str] | Iterable[tuple[str, str] | list[str]],
         batch_size: int | None = None,
         show_progress_bar: bool | None = None,
     ) -> np.float32 | Float32s:
@@ -71,25 +72,23 @@ class PairScorer:
         Raises:
             InputError: An item is not a pair of strings, or a query is too long for a model.
         """
-        if len(pairs) == 2 and all(isinstance(part, str) for part in pairs):
-            return self.predict([pairs])[0]  # type: ignore[list-item, no-any-return]
-        rows_of_query: dict[str, list[int]] = {}
-        for row, pair in enumerate(pairs):
-            if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(x, str) for x in pair):
-                raise InputError(
-                    "not a pair of query and text", where=f"pair {row}", found=f"{pair!r}"[:80]
-                )
-            rows_of_query.setdefault(pair[0], []).append(row)
-        scores = np.empty(len(pairs), np.float32)
+        given = listed(pairs, "pairs")
+        if len(given) == 2 and all(isinstance(part, str) for part in given):
+            return self.predict([given])[0]  # type: ignore[list-item, no-any-return]
+        rows_of_query: dict[str, list[tuple[int, str]]] = {}
+        for row, pair in enumerate(given):
+            query, text = _pair_of(pair, row)
+            rows_of_query.setdefault(query, []).append((row, text))
+        scores = np.empty(len(given), np.float32)
         for query, rows in rows_of_query.items():
-            for ranked in rank(query, [pairs[row][1] for row in rows], self._model):
-                scores[rows[ranked.index]] = ranked.score
+            for ranked in rank(query, [text for _, text in rows], self._model):
+                scores[rows[ranked.index][0]] = ranked.score
         return scores
 
     def rank(
         self,
         query: str,
-        documents: Sequence[str | Mapping[str, Any]],
+        documents: Iterable[str | Mapping[str, Any]],
         top_k: int | None = None,
         return_documents: bool = False,
         batch_size: int | None = None,
@@ -115,10 +114,11 @@ class PairScorer:
         Raises:
             InputError: A document has no text, `top_k` is below 1, or the query is too long.
         """
-        texts = [_text_of(document, row) for row, document in enumerate(documents)]
+        given = listed(documents, "documents")
+        texts = [_text_of(document, row) for row, document in enumerate(given)]
         results = []
         for ranked in rank(query, texts, self._model, top_k):
-            document = documents[ranked.index]
+            document = given[ranked.index]
             results.append(_result(ranked, document, return_documents, return_evidence))
         return results
 
@@ -154,13 +154,22 @@ class PairScorer:
         return table.with_columns(**{score: scores})  # type: ignore[no-any-return]
 
 
+def _pair_of(pair: object, row: int) -> tuple[str, str]:
+    """Return a pair of query and text; InputError if it is none."""
+    parts = list(pair) if hasattr(pair, "__iter__") and not isinstance(pair, str) else []
+    if len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+        raise InputError("not a pair of query and text", where=f"pair {row}", found=shown(pair))
+    return str(parts[0]), str(parts[1])
+
+
 def _text_of(document: str | Mapping[str, Any], row: int) -> str:
-    text = document if isinstance(document, str) else document.get("text")
-    if not isinstance(text, str):
+    if not isinstance(document, Mapping):
+        return text_of(document, f"document {row}")
+    if "text" not in document:
         raise InputError(
             "a document without text", where=f"document {row}", wanted='the key "text"'
         )
-    return text
+    return text_of(document["text"], f"the text of document {row}")
 
 
 def _result(

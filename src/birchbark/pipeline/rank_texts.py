@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from threading import Lock
 
 from birchbark import defaults
+from birchbark.arguments import text_of, texts_of
 from birchbark.combine.aggregate import Max, Top
 from birchbark.errors import DeadlineError, InputError, require_at_least
 from birchbark.pipeline.answers.answer import Evidence
@@ -53,7 +54,7 @@ class RankedText:
 
 def rank(
     query: str,
-    texts: Sequence[str],
+    texts: Iterable[str],
     model: str | Path | Scorer | Ranker | None = None,
     top: int | None = None,
     budget: float | None = None,
@@ -72,7 +73,8 @@ def rank(
 
     Args:
         query: The query.
-        texts: The texts to rank.
+        texts: The texts to rank: a list, a generator, or the column of a frame, in the order of its
+            rows, whatever its index is.
         model: A model that scores alone, from `load_scorer` or by its name or directory; or a
             ranker, whose models and embedding weight are used. Defaults to None: both default
             models. Models that are not given as objects are loaded at the first call, and shared
@@ -86,10 +88,12 @@ def rank(
         The best texts, each with its position in the input, its score and its best part.
 
     Raises:
-        InputError: `top` is less than 1, or the query is too long for a model.
+        InputError: `top` is less than 1, the query or a text is not a string, or the query is too
+            long for a model.
         DeadlineError: The budget does not suffice for all texts.
     """
     require_at_least("top", top, 1)
+    query, texts = text_of(query, "the query"), texts_of(texts, "text")
     ranker = ranker_of_texts(_loaded(model))
     names = _names(texts)
     scoring = _score(query, texts, ranker, Deadline(budget, on_batch=on_batch))
@@ -108,7 +112,7 @@ def rank(
 
 def highlight(
     query: str,
-    texts: Sequence[str],
+    texts: Iterable[str],
     model: str | Path | Scorer | Ranker | None = None,
     budget: float | None = None,
     *,
@@ -122,7 +126,7 @@ def highlight(
 
     Args:
         query: The query.
-        texts: The texts.
+        texts: The texts; see `rank`.
         model: See `rank`.
         budget: See `rank`.
         on_batch: See `rank`.
@@ -132,9 +136,11 @@ def highlight(
         first. `segment.start` and `segment.end` are offsets in the text.
 
     Raises:
-        InputError: The query is too long for a model, or the model scores whole texts.
+        InputError: The query or a text is not a string, the query is too long for a model, or the
+            model scores whole texts.
         DeadlineError: The budget does not suffice for all texts.
     """
+    query, texts = text_of(query, "the query"), texts_of(texts, "text")
     loaded = _loaded(model)
     models = loaded if isinstance(loaded, Ranker) else Ranker(loaded)
     check_highlights(models)

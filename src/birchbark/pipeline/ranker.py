@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
 
 from birchbark import defaults
+from birchbark.arguments import instances_of
 from birchbark.combine.aggregate import AggregatedEvidence, Aggregation, Top, aggregate
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError, require_at_least, require_share
@@ -172,3 +173,13 @@ class Ranker:
     def embedding_share(self) -> float:
         """The embedding weight e; 0 without an embedding."""
         return self.embedding_weight if self.embedding else 0.0
+
+
+def stages_of(rankers: Ranker | Sequence[Ranker] | None) -> list[Ranker]:
+    """Return one or several stages as a list, None as an empty one.
+
+    Raises InputError for anything else, such as the name of a model.
+    """
+    if rankers is None:
+        return []
+    return [rankers] if isinstance(rankers, Ranker) else instances_of(rankers, Ranker, "rankers")

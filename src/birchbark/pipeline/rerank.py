@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from birchbark.arguments import check_instance, instances_of
 from birchbark.errors import InputError, require_at_least
 from birchbark.pipeline.answers.answer import Hit, SearchStats
-from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker import Ranker, stages_of
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.run_stages import StageResult, check_query_lengths, run_stages
 from birchbark.records import Query, Ranking, Run
@@ -41,7 +42,7 @@ class RerankedQuery:
 def rerank(
     store: DocumentStore,
     run: Run,
-    queries: Sequence[Query],
+    queries: Iterable[Query],
     rankers: Ranker | Sequence[Ranker],
     *,
     top: int | None = None,
@@ -70,10 +71,12 @@ def rerank(
 
     Raises:
         InputError: Before anything is scored, if there is no ranker, `top` is less than 1, the run
-            has a query that is not in `queries`, a query is too long for a model, or duoBERT
-            would need more comparisons than `Duo.max_comparisons`.
+            has a query that is not in `queries` or scores that cannot be scaled, a query is too
+            long for a model, or duoBERT would need more comparisons than `Duo.max_comparisons`.
     """
-    stages = [rankers] if isinstance(rankers, Ranker) else list(rankers)
+    check_instance(run, Run, "the run")
+    queries = instances_of(queries, Query, "queries")
+    stages = stages_of(rankers)
     _check(run, queries, stages, top)
     readers = [RankerReaders(store, ranker) for ranker in stages]
     rankings = {}
@@ -103,8 +106,10 @@ def _check(run: Run, queries: Sequence[Query], stages: Sequence[Ranker], top: in
     check_queries(run, queries)
     require_at_least("top", top, 1)
     for query in queries:
+        ranking = run.rankings.get(query.query_id, Ranking.of([], []))
         try:
             check_query_lengths(stages, query.text)
+            stages[0].interpolation.weighted_first_stage(ranking.head(stages[0].depth).scores)
         except InputError as error:
             raise error.at(f"query {query.query_id}") from None
     for ranker in stages:

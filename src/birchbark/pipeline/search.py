@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from birchbark import defaults
+from birchbark.arguments import text_of
 from birchbark.errors import InputError, require_at_least
 from birchbark.pipeline.answers.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.answers.snippets import Snippets
-from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker import Ranker, stages_of
 from birchbark.pipeline.reading.deadline import Deadline
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.reading.term_overlap import TermIndex
@@ -55,7 +56,7 @@ def search(
         InputError: Before anything is scored, if `top` or `budget` is out of range, the query is
             too long for a model, or there are more comparisons than allowed.
     """
-    stages = [rankers] if isinstance(rankers, Ranker) else rankers or ()
+    stages = stages_of(rankers)
     deadline = deadline_for(budget)
     readers = [RankerReaders(engine, ranker) for ranker in stages]
     return search_with_readers(engine, query, readers, top, deadline, on_progress=on_progress)
@@ -83,6 +84,7 @@ def search_with_readers(
     terms: the terms of these documents, for snippets; those of the first readers by default.
     """
     require_at_least("top", top, 1)
+    query = text_of(query, "the query")
     terms = terms or (readers[0].terms if readers else TermIndex(engine))
     snippets = Snippets(terms, query, deadline)
     if not readers:

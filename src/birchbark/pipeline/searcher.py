@@ -10,6 +10,7 @@ from types import EllipsisType
 from typing import Literal, NamedTuple
 
 from birchbark import defaults
+from birchbark.arguments import iterated, text_of
 from birchbark.combine.aggregate import Mean
 from birchbark.errors import DeadlineError, InputError
 from birchbark.index.index import Index
@@ -21,11 +22,16 @@ from birchbark.pipeline.answers.search_notes import search_notes
 from birchbark.pipeline.dense_engine import set_for
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.ranker import Ranker, stages_of
 from birchbark.pipeline.reading.deadline import NO_TIME, Deadline
 from birchbark.pipeline.reading.plan import ReadingPlan
 from birchbark.pipeline.reading.score_documents import score_documents
-from birchbark.pipeline.search import OnProgress, deadline_for, search_with_readers, warm_up
+from birchbark.pipeline.search import (
+    OnProgress,
+    deadline_for,
+    search_with_readers,
+    warm_up,
+)
 from birchbark.pipeline.snapshot import LastSnapshot, SearchSettings
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
@@ -107,11 +113,9 @@ class Searcher:
         self._write_lock = Lock()
         self.models = loaded or LoadedModels(session=dynamic_batcher())
         self._caches = ScoreCaches(_memory_cache)
-        if isinstance(model, Ranker):
-            model = [model]
-        elif isinstance(model, (str, Path)):
-            model = [make_ranker(StageOptions(model=str(model)), self.models, auto_int8=True)]
-        self.rankers = tuple(map(self.cache_scores, model))
+        if isinstance(model, (str, Path)):
+            model = make_ranker(StageOptions(model=str(model)), self.models, auto_int8=True)
+        self.rankers = tuple(map(self.cache_scores, stages_of(model)))
         settings = SearchSettings(first_stage, vector_match, self.models.scorer, self.rankers)
         self._last = LastSnapshot(self.directory, settings)
 
@@ -182,7 +186,7 @@ class Searcher:
         if rankers is ...:
             stages: Sequence[Ranker] = self.rankers
         else:
-            stages = [rankers] if isinstance(rankers, Ranker) else rankers or ()
+            stages = stages_of(rankers)
         readers = [snapshot.readers(ranker) for ranker in stages]
         usual = engine = snapshot.engine_for(bool(stages))
         if candidates == "nearest":
@@ -245,7 +249,7 @@ class Searcher:
 
     def correct(self, query: str) -> str | None:
         """Return the query without its likely misspellings, None if none seems misspelt."""
-        return correct_query(self._last.get().index, query)
+        return correct_query(self._last.get().index, text_of(query, "the query"))
 
     def evidence(
         self,
@@ -278,7 +282,7 @@ class Searcher:
         """
         if not self.rankers:
             raise InputError("no model to score the document", remedy="Searcher(index, model)")
-        plan = ReadingPlan(segments=SHOWN_SEGMENTS)
+        query, plan = text_of(query, "the query"), ReadingPlan(segments=SHOWN_SEGMENTS)
         ranker = replace(self.rankers[0], aggregation=Mean(), embedding=None, plan=plan, duo=None)
         readers = self._last.get().readers(ranker)
         scoring = score_documents(readers, query, [doc_id], Deadline(budget, on_batch=on_batch))
@@ -319,15 +323,15 @@ class Searcher:
         """
         with self._write_lock:
             return add_documents(
-                *(self.directory, documents, self.models.scorer),
-                delete=delete,
+                *(self.directory, iterated(documents, "documents"), self.models.scorer),
+                delete=iterated(delete, "doc_ids"),
                 leave_out=leave_out,
             )
 
     def delete(self, doc_ids: Iterable[str]) -> int:
         """Delete documents and return how many existed; the change is then on disk."""
         with self._write_lock, open_writer(self.directory) as writer:
-            return sum([writer.delete(doc_id) for doc_id in doc_ids])
+            return sum([writer.delete(doc_id) for doc_id in iterated(doc_ids, "doc_ids")])
 
     def cache_scores(self, ranker: Ranker) -> Ranker:
         """Return a copy of the ranker whose scores this searcher caches in memory."""

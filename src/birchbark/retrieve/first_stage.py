@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import defaults
+from birchbark.arguments import check_instance, iterated, text_of
 from birchbark.errors import InputError
 from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS
@@ -174,7 +175,10 @@ def rank_queries(
         ArtifactError: If the index is damaged.
     """
     rankings = {}
-    for query in queries:
+    for query in iterated(queries, "queries"):
+        check_instance(query, Query, "an item of the queries")
+        if query.query_id in rankings:
+            raise InputError(f"a second query with the id {query.query_id}")
         rankings[query.query_id] = rank_query(index, query.weights or query.text, stage, depth)
         advance(1)
     return Run(rankings, tag or stage.name)
@@ -212,7 +216,9 @@ def matching_ids(
 
 
 def _weights(index: Index, query: str | Mapping[str, float]) -> Mapping[str, float]:
-    return query_terms(index.analyzer, query) if isinstance(query, str) else query
+    if isinstance(query, Mapping):
+        return query
+    return query_terms(index.analyzer, text_of(query, "the query"))
 
 
 def model_of(index: Index, stage: FirstStage, field: str) -> WeightingModel:

@@ -1,0 +1,100 @@
+"""How are queries, texts and lists checked that Python programs pass to public functions?
+
+Texts come as lists, generators, or the columns of frames, and some cells have no value. What would
+otherwise be read as something else (a string as a list of its characters, a frame as a list of its
+columns) is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from birchbark.errors import InputError
+
+T = TypeVar("T")
+MAX_SHOWN = 60  # characters of a value in a message
+
+
+def iterated(values: Iterable[T], name: str) -> Iterator[T]:
+    """Return an iterator over a list, generator, array or column (Series).
+
+    Args:
+        values: The items.
+        name: What they are, in the plural, as messages call them.
+
+    Raises:
+        InputError: `values` is a single string or mapping, a frame, or a set, which has no order.
+    """
+    remedy = ""
+    if hasattr(values, "columns"):
+        remedy = "pass one of its columns"
+    elif isinstance(values, str | bytes | Mapping):
+        remedy = "put it into a list"
+    elif not isinstance(values, set | frozenset):
+        try:
+            iterator = iter(values)
+        except TypeError:
+            pass
+        else:
+            return iterator
+    raise InputError(
+        f"the {name} are not a list",
+        wanted="a list, another sequence, or a generator",
+        found=shown(values),
+        remedy=remedy,
+    )
+
+
+def listed(values: Iterable[T], name: str) -> list[T]:
+    """Return the items as a list; see `iterated`."""
+    return list(iterated(values, name))
+
+
+def text_of(value: object, name: str) -> str:
+    """Return a text that a program has passed; InputError if it is not a string.
+
+    name: what it is, as the message calls it.
+    """
+    if not isinstance(value, str):
+        raise InputError(f"{name} is not a text", wanted="a string", found=shown(value))
+    return value if type(value) is str else str(value)
+
+
+def texts_of(values: Iterable[object], name: str) -> list[str]:
+    """Return texts as a list of strings; see `listed` and `text_of`.
+
+    name: what they are, in the singular; messages add the position, from 0.
+    """
+    items = listed(values, f"{name}s")
+    return [text_of(item, f"{name} {position}") for position, item in enumerate(items)]
+
+
+def instances_of(values: Iterable[T], kind: type[T], name: str) -> list[T]:
+    """Return items as a list; InputError unless all are instances of `kind`.
+
+    name: what they are, in the plural; the message adds the position, from 0.
+    """
+    if isinstance(values, kind):
+        raise InputError(f"the {name} are not a list", found=f"one {kind.__name__}")
+    items = listed(values, name)
+    for position, item in enumerate(items):
+        check_instance(item, kind, f"item {position} of the {name}")
+    return items
+
+
+def check_instance(value: object, kind: type, name: str) -> None:
+    """Raise InputError unless a value is an instance of `kind`, whose name the message shows."""
+    if not isinstance(value, kind):
+        raise InputError(
+            f"{name} is not a {kind.__name__}",
+            wanted=f"birchbark.{kind.__name__}",
+            found=shown(value),
+        )
+
+
+def shown(value: object) -> str:
+    """Return the type and the beginning of a value, for a message."""
+    text = " ".join(repr(value).split())
+    cut = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+    return cut if value is None else f"{type(value).__name__} {cut}"

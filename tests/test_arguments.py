@@ -1,0 +1,340 @@
+"""Do public functions give the same result for a list, a tuple, a generator and a column?
+
+Columns are those of frames, whose rows may have another order than their labels: an item by its
+label is then another one than an item by its position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.arguments import instances_of, listed, text_of, texts_of
+from birchbark.combine.fusion import reciprocal_rank_fusion, score_fusion
+from birchbark.errors import InputError
+from birchbark.evaluate.measures import measure
+from birchbark.index.build_index import build_index
+from birchbark.index.index import Index
+from birchbark.pipeline.pair_scorer import PairScorer
+from birchbark.pipeline.rank_texts import highlight, rank
+from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.search import search
+from birchbark.pipeline.searcher import Searcher
+from birchbark.records import Document, Qrels, Query, Ranking, Run
+from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.first_stage import rank_queries, rank_query
+from conftest import DOCUMENTS, WordScorer
+
+QUERY = "birch river"
+NAN = float("nan")
+TEXTS = st.lists(
+    st.lists(st.sampled_from("birch bark river bees dance .".split()), max_size=20).map(" ".join),
+    max_size=6,
+)
+
+
+class Column:
+    """A column of a frame: iterates over its values by position, and has them by label."""
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self._values = list(values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, label: int) -> Any:
+        return self._values[len(self._values) - 1 - label]
+
+
+class Frame(Column):
+    """A frame, which iterates over the names of its columns."""
+
+    columns = ("text",)
+
+
+def array(values: Iterable[Any]) -> Any:
+    """Return an array of strings, or of objects."""
+    items = list(values)
+    if all(isinstance(item, str) for item in items):
+        return np.array(items or [""])[: len(items)]
+    made = np.empty(len(items), object)
+    made[:] = items
+    return made
+
+
+def series(values: Iterable[Any]) -> Any:
+    """Return a Series of pandas whose labels are in the reverse order."""
+    items = list(values)
+    return pytest.importorskip("pandas").Series(items, range(len(items))[::-1], dtype=object)
+
+
+FORMS: dict[str, Callable[[Iterable[Any]], Any]] = {
+    "tuple": tuple,
+    "generator": lambda values: (value for value in values),
+    "column": Column,
+    "array": array,
+    "series": series,
+}
+by_form = pytest.mark.parametrize("form", FORMS)
+
+
+@by_form
+@given(texts=TEXTS)
+def test_texts_in_any_form_are_ranked_alike(form: str, texts: list[str]) -> None:
+    """Position, text, score and evidence of each."""
+    scorer, given_texts = WordScorer(), partial(FORMS[form], texts)
+    expected = rank(QUERY, texts, scorer)
+    assert rank(QUERY, given_texts(), scorer) == expected
+    assert [texts[ranked.index] for ranked in expected] == [ranked.text for ranked in expected]
+    assert highlight(QUERY, given_texts(), scorer) == highlight(QUERY, texts, scorer)
+    pairs = PairScorer(scorer)
+    assert pairs.rank(QUERY, given_texts()) == pairs.rank(QUERY, texts)
+    rows = [(QUERY, text) for text in texts]
+    assert pairs.predict(FORMS[form](rows)).tolist() == pairs.predict(rows).tolist()
+
+
+@by_form
+def test_documents_keep_their_ids_in_any_form(form: str) -> None:
+    """Id, text and score of a result belong together."""
+    documents = [{"text": text, "name": text[:5]} for text in ("bees dance", "birch by the river")]
+    for result in PairScorer(WordScorer()).rank(
+        QUERY, FORMS[form](documents), return_documents=True
+    ):
+        assert result["text"] == documents[result["corpus_id"]]["text"]
+        assert result["name"] == result["text"][:5]
+        assert result["score"] == (1.0 if result["name"] == "birch" else 0.0)
+
+
+@by_form
+@given(order=st.permutations(range(len(DOCUMENTS))))
+def test_documents_in_any_form_and_order_give_the_same_run(
+    form: str, order: list[int], tmp_path_factory: pytest.TempPathFactory, index: Index
+) -> None:
+    """So do queries, scored in any form."""
+    shuffled = [DOCUMENTS[i] for i in order]
+    built = build_index(FORMS[form](shuffled), tmp_path_factory.mktemp("any") / "index")
+    queries = [Query("1", QUERY), Query("2", "steam engine")]
+    expected = rank_queries(index, queries)
+    run = rank_queries(built, FORMS[form](queries))
+    assert run == expected
+    scored = rerank(index, expected, queries, Ranker(WordScorer()))
+    assert rerank(built, run, FORMS[form](queries), FORMS[form]([Ranker(WordScorer())])) == scored
+    hits = search(IndexEngine(built), QUERY, FORMS[form]([Ranker(WordScorer())])).hits
+    assert hits == search(IndexEngine(index), QUERY, Ranker(WordScorer())).hits
+
+
+@by_form
+def test_ids_in_any_form(form: str, index: Index, tmp_path: Path) -> None:
+    """Of documents to read or delete, and of a ranking with its scores."""
+    ids = ["bees", "canoe", "engine"]
+    assert [d.doc_id for d in index.documents(FORMS[form](ids))] == ids
+    assert Ranking.of(FORMS[form](ids), FORMS[form]([1.0, 3.0, 2.0])).doc_ids == (
+        *("canoe", "engine", "bees"),
+    )
+    build_index(DOCUMENTS, tmp_path / "i")
+    assert Searcher(tmp_path / "i", ()).delete(FORMS[form](ids)) == 3
+
+
+@by_form
+def test_runs_weights_and_measures_in_any_form(form: str) -> None:
+    """Fusion and evaluation."""
+    runs = [Run({"1": Ranking.from_pairs({"a": 1.0, "b": x})}) for x in (0.5, 3.0)]
+    make = FORMS[form]
+    assert score_fusion(make(runs), make([1, 0.1])) == score_fusion(runs, [1, 0.1])
+    assert reciprocal_rank_fusion(make(runs)) == reciprocal_rank_fusion(runs)
+    qrels = Qrels({"1": {"a": 1}})
+    assert measure(qrels, runs[0], make(["AP"])) == measure(qrels, runs[0], ["AP"])
+
+
+LISTS: dict[str, Callable[[Any, Index, Path], object]] = {
+    "rank": lambda x, index, folder: rank(QUERY, x, WordScorer()),
+    "highlight": lambda x, index, folder: highlight(QUERY, x, WordScorer()),
+    "PairScorer.rank": lambda x, index, folder: PairScorer(WordScorer()).rank(QUERY, x),
+    "PairScorer.predict": lambda x, index, folder: PairScorer(WordScorer()).predict(x),
+    "build_index": lambda x, index, folder: build_index(x, folder / "new"),
+    "rank_queries": lambda x, index, folder: rank_queries(index, x),
+    "rerank": lambda x, index, folder: rerank(index, Run({}), x, Ranker(WordScorer())),
+    "rankers": lambda x, index, folder: search(IndexEngine(index), QUERY, x),
+    "Index.documents": lambda x, index, folder: index.documents(x),
+    "Searcher.delete": lambda x, index, folder: Searcher(index.directory, ()).delete(x),
+    "Ranking.of": lambda x, index, folder: Ranking.of(x, [1.0]),
+    "score_fusion": lambda x, index, folder: score_fusion(x),
+    "measure": lambda x, index, folder: measure(
+        Qrels({"1": {"a": 1}}), Run({"1": Ranking.of(["a"], [1])}), x
+    ),
+}
+
+
+@pytest.mark.parametrize("function", LISTS)
+@pytest.mark.parametrize(
+    "value", ["bees", b"bees", {"bees": 1}, {"bees"}, Frame([]), 3], ids=lambda x: type(x).__name__
+)
+def test_what_is_no_list_is_refused(
+    function: str, value: object, index: Index, tmp_path: Path
+) -> None:
+    """A string is no list of its characters, and a frame none of its columns."""
+    with pytest.raises(InputError, match=r"are not a list: expected a list.*found"):
+        LISTS[function](value, index, tmp_path)
+
+
+QUERIES: dict[str, Callable[[Any, Index], object]] = {
+    "rank": lambda x, index: rank(x, ["a"], WordScorer()),
+    "highlight": lambda x, index: highlight(x, ["a"], WordScorer()),
+    "PairScorer.rank": lambda x, index: PairScorer(WordScorer()).rank(x, ["a"]),
+    "rank_query": lambda x, index: rank_query(index, x),
+    "search": lambda x, index: search(IndexEngine(index), x, Ranker(WordScorer())),
+    "search by terms": lambda x, index: search(IndexEngine(index), x, None),
+    "Searcher.search": lambda x, index: Searcher(index.directory, ()).search(x),
+    "Searcher.facets": lambda x, index: Searcher(index.directory, ()).facets(x),
+    "Searcher.correct": lambda x, index: Searcher(index.directory, ()).correct(x),
+    "Searcher.evidence": lambda x, index: Searcher(index.directory, Ranker(WordScorer())).evidence(
+        "bees", x
+    ),
+    "Query": lambda x, index: Query("1", x),
+}
+
+
+@pytest.mark.parametrize("function", QUERIES)
+@pytest.mark.parametrize("value", [None, NAN, 7, b"bees", ["bees"]], ids=repr)
+def test_a_query_that_is_no_text_is_refused(function: str, value: object, index: Index) -> None:
+    """The message shows what it is."""
+    with pytest.raises(InputError, match=r"quer.* is not a text: expected a string, found"):
+        QUERIES[function](value, index)
+
+
+@pytest.mark.parametrize("value", [None, NAN, 7, ["a"]], ids=repr)
+@pytest.mark.parametrize("function", [rank, highlight])
+def test_a_text_that_is_none_is_refused(function: Callable[..., object], value: object) -> None:
+    """The message says which one."""
+    with pytest.raises(InputError, match=r"text 1 is not a text: expected a string, found"):
+        function(QUERY, ["a", value], WordScorer())
+    with pytest.raises(InputError, match=r"document 0 is not a text"):
+        PairScorer(WordScorer()).rank(QUERY, [value])  # type: ignore[list-item]
+    with pytest.raises(InputError, match=r"the text of document 0 is not a text"):
+        PairScorer(WordScorer()).rank(QUERY, [{"text": value}])
+    with pytest.raises(InputError, match=r"pair 0: not a pair of query and text: found tuple"):
+        PairScorer(WordScorer()).predict([(QUERY, value)])  # type: ignore[list-item]
+
+
+def test_items_of_another_kind_are_refused(index: Index) -> None:
+    """What can be passed by mistake: one instead of several, names, plain dicts."""
+    run = Run({"1": Ranking.of(["bees"], [1.0])})
+    with pytest.raises(InputError, match="the queries are not a list: found one Query"):
+        rerank(index, run, Query("1", QUERY), Ranker(WordScorer()))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"item 0 of the queries is not a Query: .*found str 'a'"):
+        rerank(index, run, ["a"], Ranker(WordScorer()))  # type: ignore[list-item]
+    with pytest.raises(InputError, match="an item of the queries is not a Query"):
+        rank_queries(index, ["a"])  # type: ignore[list-item]
+    with pytest.raises(InputError, match="a second query with the id 1"):
+        rank_queries(index, [Query("1", "a"), Query("1", "b")])
+    with pytest.raises(InputError, match="item 0 of the rankers is not a Ranker"):
+        rerank(index, run, [], ["birchbark-minilm-l6"])  # type: ignore[list-item]
+    with pytest.raises(InputError, match="the runs are not a list: found one Run"):
+        score_fusion(run)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"the run is not a Run: expected birchbark\.Run"):
+        measure(Qrels({"1": {"a": 1}}), {"1": {"a": 1.0}}, ["AP"])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="qrels is not a Qrels"):
+        measure({"1": {"a": 1}}, run, ["AP"])  # type: ignore[arg-type]
+
+
+def test_integers_are_ids_everywhere(tmp_path: Path) -> None:
+    """A document with the id 7 is found, judged and deleted as 7 and as "7"."""
+    index = build_index([{"id": np.int64(7), "text": "birch"}], tmp_path / "i")
+    assert index.documents([7])[0].doc_id == "7"  # type: ignore[list-item]
+    run = Run({1: Ranking.of([7], [1.0])})  # type: ignore[dict-item, list-item]
+    assert run == Run({"1": Ranking.of(["7"], [1.0])})
+    judged = Qrels({np.int32(1): {np.int64(7): np.int64(2)}})  # type: ignore[dict-item]
+    assert judged == Qrels({"1": {"7": 2}}) == Qrels({1: {7: 2.0}})  # type: ignore[dict-item]
+    assert measure(judged, run, ["AP"]).values == {"AP": {"1": 1.0}}
+    assert rank_queries(index, [Query(1, "birch")]).rankings.keys() == {"1"}  # type: ignore[arg-type]
+    assert Searcher(index.directory, ()).delete([7]) == 1  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Qrels({"1": {"a": 1.5}}), "query 1: grade is not an integer: found float 1.5"),
+        (lambda: Qrels({"1": {"a": NAN}}), "query 1: grade is not an integer: found float nan"),
+        (lambda: Qrels({"1": {"a": "1"}}), "query 1: grade is not an integer: found str '1'"),
+        (lambda: Qrels({"1": {"a": 10**6}}), "query 1: grade is out of range"),
+        (lambda: Qrels({1.0: {"a": 1}}), "query id is not an id"),
+        (lambda: Qrels({None: {"a": 1}}), "query id is not an id"),
+        (lambda: Qrels({"1": {NAN: 1}}), "query 1: document id is not an id"),
+        (lambda: Qrels({1: {"a": 1}, "1": {"a": 0}}), "query 1 occurs twice"),
+        (lambda: Run({"1": {"a": 1.0}}), "the ranking of query 1 is not a Ranking: found dict"),
+        (lambda: Run({None: Ranking.of([], [])}), "query id is not an id"),
+        (lambda: Query(1.5, "a"), "query id is not an id: expected a string or an integer"),
+        (lambda: Ranking.of(["a", None], [1, 2]), "doc_id is not an id"),
+        (lambda: Ranking.of(["a"], ["x"]), "scores are not numbers: found list"),
+        (lambda: Ranking.of(["a"], [None]), "score of document a is not a finite number"),
+        (lambda: Ranking.of(["a"], [NAN]), "score of document a is not a finite number"),
+    ],
+)
+def test_records_that_are_refused(make: Callable[[], object], message: str) -> None:
+    """With the value that was found, instead of a TypeError later on."""
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_records_without_values() -> None:
+    """None, NaN and numpy's NaN stand for a cell without value; a nested or infinite one is bad."""
+    for missing in (None, NAN, np.float32("nan")):
+        record = {"id": missing, "docno": 3, "title": missing, "text": "a", "year": missing}
+        assert Document.from_dict(record) == Document("3", {"text": "a"})
+    with pytest.raises(InputError, match="document 3 has no text"):
+        Document.from_dict({"id": 3, "text": NAN})
+    with pytest.raises(InputError, match=r"field tags cannot be stored as text"):
+        Document.from_dict({"id": 3, "text": "a", "tags": ["b", NAN]})
+    with pytest.raises(InputError, match=r"field year cannot be stored as text"):
+        Document.from_dict({"id": 3, "text": "a", "year": float("inf")})
+    of_numpy = {"id": "a", "text": "a", "year": np.int64(3), "tags": np.array(["b", "c"])}
+    assert Document.from_dict(of_numpy).fields["year"] == "3"
+    assert Document.from_dict(of_numpy).fields["tags"] == '["b", "c"]'
+    with pytest.raises(InputError, match=r"a record is not a mapping: .*found str 'text'"):
+        Document.from_dict("text")  # type: ignore[arg-type]
+
+
+def test_cells_of_pandas_without_values() -> None:
+    """NA, NaT and NaN of a frame's records."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {
+            "id": [1, 2],
+            "title": ["a", None],
+            "text": ["b", "c"],
+            "seen": [pandas.NaT, pandas.NaT],
+            "count": pandas.array([3, None], "Int64"),
+        }
+    )
+    assert [Document.from_dict(record) for record in frame.to_dict("records")] == [
+        Document("1", {"title": "a", "text": "b", "count": "3"}),
+        Document("2", {"text": "c"}),
+    ]
+    with pytest.raises(InputError, match=r"the documents are not a list.*pass one of its columns"):
+        build_index(frame, "never")
+
+
+def test_documents_whose_values_are_no_strings(tmp_path: Path) -> None:
+    """A Document is checked before it is indexed."""
+    for document in (Document(1, {"text": "a"}), Document("1", {"text": NAN})):  # type: ignore
+        with pytest.raises(InputError, match=r"a value that is no string: (1|nan)"):
+            build_index([document], tmp_path / "i")
+
+
+def test_lists_of_arguments() -> None:
+    """The helpers themselves."""
+    assert listed(iter("ab"), "letters") == ["a", "b"]
+    assert texts_of(np.array(["a"]), "text") == ["a"]
+    assert type(text_of(np.str_("a"), "it")) is str
+    assert instances_of((x for x in (1, 2)), int, "numbers") == [1, 2]
