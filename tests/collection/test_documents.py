@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.collection.documents import READERS, detect_format, read_collection
+from birchbark.collection.files.file_types import file_type
 from birchbark.collection.intake import Intake
 from birchbark.errors import InputError
 from birchbark.records import Document
@@ -181,7 +182,7 @@ def test_an_empty_id_is_refused(tmp_path: Path, doc_id: str) -> None:
 @pytest.mark.parametrize("name", ["c.jsonl", "c.tsv", "c.trec"])
 def test_an_empty_collection_is_refused(tmp_path: Path, name: str) -> None:
     """An empty index would answer every query with nothing."""
-    with pytest.raises(InputError, match=rf"{name}: no documents \(check the path and --format\)"):
+    with pytest.raises(InputError, match=rf"{name}: no documents \(check the path; or name"):
         read(tmp_path / name, "\n\n")
 
 
@@ -258,3 +259,11 @@ def test_a_folder_in_the_layout_of_beir(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("about")
     assert [d.doc_id for d in read_collection(tmp_path)] == ["d1"]
     assert [d.doc_id for d in read_collection(tmp_path, format_name="folder")] == ["README.md"]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst", ".Z", ".BZ2"])
+def test_the_format_of_a_compressed_file_is_known(suffix: str, tmp_path: Path) -> None:
+    """By the suffix before that of the compression."""
+    (tmp_path / f"c.jsonl{suffix}").touch()
+    assert detect_format(tmp_path / f"c.jsonl{suffix}") == "jsonl"
+    assert file_type(Path(f"notes.md{suffix}")) == file_type(Path("notes.md"))

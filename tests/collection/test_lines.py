@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
 import gc
 import gzip
+import lzma
 import os
 import re
+import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +20,7 @@ from hypothesis import strategies as st
 from birchbark.collection import lines
 from birchbark.collection.intake import Intake
 from birchbark.collection.lines import UTF8_BOM, binary_lines, decode, parse_file
-from birchbark.errors import InputError
+from birchbark.errors import InputError, MissingPackageError
 
 # Until gzipped files are closed (test_files_are_closed), their warnings are no test's business.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
@@ -83,6 +87,52 @@ def test_any_bytes_are_text_or_an_input_error(raw: bytes, encoding: str) -> None
         decode(raw, encoding)
     except InputError as error:
         assert "wrong encoding: expected" in str(error)
+
+
+def zstandard(raw: bytes) -> bytes:
+    """Compress, as the command zstd does."""
+    module = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    compressed: bytes = pytest.importorskip(module).compress(raw)
+    return compressed
+
+
+by_format = pytest.mark.parametrize(
+    ("compress", "name"),
+    [(bz2.compress, "bzip2"), (lzma.compress, "xz"), (zstandard, "Zstandard")],
+)
+
+
+@by_format
+@pytest.mark.parametrize("raw", [b"", b"a\nb\n", b"a" * 300_000 + b"\n" + b"b"])
+def test_other_compressions(
+    tmp_path: Path, compress: Callable[[bytes], bytes], name: str, raw: bytes
+) -> None:
+    """Also of several files one after another; a truncated or damaged file is refused."""
+    whole = compress(raw)
+    (tmp_path / "c").write_bytes(whole)
+    assert b"\n".join(line for _, line in binary_lines(tmp_path / "c")) == raw.rstrip(b"\n")
+    (tmp_path / "c").write_bytes(whole + compress(b"c\n"))
+    assert list(binary_lines(tmp_path / "c"))[-1][1].endswith(b"c")
+    for broken in (whole[:-3], whole[:12] + b"damage"):
+        (tmp_path / "c").write_bytes(broken)
+        with pytest.raises(InputError, match=f"broken {name} stream: .*download it again"):
+            list(binary_lines(tmp_path / "c"))
+
+
+def test_without_what_reads_zstandard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says how to decompress the file."""
+    (tmp_path / "c").write_bytes(b"\x28\xb5\x2f\xfd")
+    monkeypatch.setitem(sys.modules, "backports", None)
+    monkeypatch.setitem(sys.modules, "compression", None)
+    with pytest.raises(MissingPackageError, match=r"Zstandard.*birchbark\[files\].*unzstd"):
+        list(binary_lines(tmp_path / "c"))
+
+
+def test_a_zip_archive_is_refused(tmp_path: Path) -> None:
+    """It may hold several files."""
+    (tmp_path / "c.run").write_bytes(b"PK\x03\x04rest\n")
+    with pytest.raises(InputError, match=r"c\.run:1: is a zip archive: .*\(unpack it\)"):
+        list(binary_lines(tmp_path / "c.run"))
 
 
 @pytest.mark.parametrize("name", ["c.jsonl.gz", "c.jsonl", "c.txt", "c"])
@@ -204,7 +254,8 @@ def test_wrong_encoding_names_line_byte_and_remedy(tmp_path: Path) -> None:
         list(parse_file(path, str, Intake()))
     assert str(caught.value) == (
         f"{path}:3: wrong encoding: expected UTF-8, found byte 0xe9 at position 6 of the line "
-        "(set the encoding with --encoding, for example --encoding latin-1)"
+        "(convert it, as by iconv -f latin1 -t utf-8 FILE; or name its encoding: "
+        "--encoding latin-1)"
     )
 
 

@@ -29,7 +29,7 @@ from birchbark.records import Query
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.score.load_scorer import load_scorer
-from birchbark.score.scorer import cut_query
+from birchbark.score.scorer import cut_text
 from birchbark.segment.sentences import sentences
 from conftest import DOCUMENTS, WORDS, GivenModels
 
@@ -40,7 +40,7 @@ SCORER = load_scorer()
 def test_a_character_may_have_more_tokens_than_the_limit() -> None:
     """Then nothing is left; the first stage still uses the query."""
     text = "한국어 검색"
-    assert cut_query(SCORER, text, 1) == ("", len(SCORER.spans(text)))
+    assert cut_text(SCORER, text, 1) == ("", len(SCORER.spans(text)))
 
 
 @given(
@@ -51,9 +51,9 @@ def test_a_character_may_have_more_tokens_than_the_limit() -> None:
 def test_a_cut_query_has_at_most_that_many_tokens(query: str) -> None:
     """It is a beginning of the query; what is cut is counted."""
     whole = len(SCORER.spans(query))
-    assert cut_query(SCORER, query, None) == (query, 0)
+    assert cut_text(SCORER, query, None) == (query, 0)
     for limit in (1, 3, whole or 1):
-        cut, lost = cut_query(SCORER, query, limit)
+        cut, lost = cut_text(SCORER, query, limit)
         assert query.startswith(cut)
         assert len(SCORER.spans(cut)) <= limit
         assert lost >= max(0, whole - limit)
@@ -65,7 +65,7 @@ def test_scores_are_those_of_the_beginning(tmp_path: Path, bert: Callable[..., P
     index = build_index(DOCUMENTS, tmp_path / "i")
     scorer = load_scorer(bert(labels=1))
     ranker = Ranker(scorer, query_tokens=4)
-    cut, lost = cut_query(scorer, LONG, 4)
+    cut, lost = cut_text(scorer, LONG, 4)
     run = rank_queries(index, [Query("1", LONG)], FirstStage(), depth=10)
     stats: list[SearchStats] = []
     ranked = rerank(

@@ -34,10 +34,20 @@ def test_numbers_texts_and_hits_without_a_value() -> None:
     answer = answer_of(VALUES)
     assert order_of(sorted_by_field(answer, "year")) == [6, 0, 4, 1, 5, 3, 2]
     assert order_of(sorted_by_field(answer, "-year")) == [3, 5, 1, 0, 4, 6, 2]
-    assert order_of(sorted_by_field(answer, "nothing")) == list(range(7))
     assert order_of(answer_of(VALUES)) == list(range(7))
     with pytest.raises(InputError, match="no field to sort by: expected FIELD or -FIELD"):
         sorted_by_field(answer, "-")
+
+
+def test_a_field_that_no_hit_has_is_refused() -> None:
+    """The error lists the fields of the hits; an interim answer, to be replaced, stays as it is."""
+    answer = answer_of(VALUES)
+    with pytest.raises(
+        InputError, match="no hit has the field 'yaer' to sort by: expected text or"
+    ):
+        sorted_by_field(answer, "-yaer")
+    assert sorted_by_field(answer, "yaer", complete=False) == answer
+    assert sorted_by_field(answer_of([]), "yaer") == answer_of([])
 
 
 def test_the_shell_sorts(tmp_path: Path) -> None:
@@ -71,3 +81,8 @@ def test_http_sorts(client: Client) -> None:  # noqa: F811
         kinds = [hit["doc_id"] in ("canoe", "bridge") for hit in event["hits"]]
         assert kinds == sorted(kinds, reverse=True)
     assert service.post("/search", json={"query": "x", "sort": ""}).status_code == 422
+    refused = service.get("/search", params={"q": "birch", "sort": "kinds"})
+    assert (refused.status_code, refused.json()["what"]) == (
+        422,
+        "no hit has the field 'kinds' to sort by",
+    )

@@ -43,6 +43,22 @@ def test_text_embeddings_inference(client: Any) -> None:
     assert [r["text"] for r in with_text] == [TEXTS[index] for index, _ in EXPECTED]
     raw = service.post("/rerank", json={**ask, "raw_scores": True})
     assert (raw.status_code, raw.json()["wanted"]) == (422, "raw_scores: false")
+    for ignored in ({"top_n": 1}, {"truncation_direction": "Left"}):
+        assert service.post("/rerank", json={**ask, **ignored}).status_code == 422
+
+
+def test_truncated_texts(client: Any) -> None:
+    """Of a text longer than an input, the beginning alone is read; other tokens are counted."""
+    service = client()
+    texts = ["birch bark " * 4 + "bees dance now", "bees by the river"]  # an input has 8 words
+    scores = {}
+    for truncate in (True, False):
+        ask = {"query": "bees dance", "texts": texts, "truncate": truncate, "return_text": True}
+        answer = service.post("/rerank", json=ask)
+        scores[truncate] = {r["text"]: r["score"] for r in answer.json()}
+        assert answer.headers.get("X-Truncated-Tokens") == ("3" if truncate else None)
+    assert scores[True] == {texts[0]: 0.0, texts[1]: 0.5}
+    assert scores[False] == {texts[0]: 1.0, texts[1]: 0.5}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +98,8 @@ def test_incomplete_scoring_gets_503(client: Any) -> None:
 def test_evidence_on_request(client: Any, path: str, key: str) -> None:
     """Sentences come with offsets in the text and with scores; only for what is returned."""
     texts = ["It is late. The bees dance. Iron rusts.", "a birch"]
-    ask = {"query": "bees dance", key: texts, "return_evidence": True, "top_n": 1}
+    ask = {"query": "bees dance", key: texts, "return_evidence": True}
+    ask |= {} if path == "/rerank" else {"top_n": 1}
     answer = client().post(path, json=ask).json()
     results = answer if path == "/rerank" else answer["results"]
     assert len(results) == (2 if path == "/rerank" else 1)

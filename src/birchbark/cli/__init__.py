@@ -18,6 +18,7 @@ from io import TextIOWrapper
 import click
 
 from birchbark._version import __version__
+from birchbark.cli.remedies import applicable, options_of
 from birchbark.errors import BirchbarkError
 from birchbark.show.printable import printable
 
@@ -89,6 +90,7 @@ def main() -> None:
     try:
         group.main(standalone_mode=False)
     except BirchbarkError as error:
+        error.remedy = applicable(error.remedy, options_of(group, sys.argv[1:]))
         click.echo(f"birchbark: {printable(str(error))}", err=True)
         sys.exit(error.exit_code)
     except click.ClickException as error:

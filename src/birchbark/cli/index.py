@@ -168,7 +168,7 @@ def build(
     """Index COLLECTION: a file, a folder, pydocs, or ir_datasets:ID.
 
     \b
-    jsonl   one object per line: id, title, text and any other fields; .gz too
+    jsonl   one object per line: id, title, text and any other fields
     tsv     id TAB text, id TAB title TAB text, or id TAB url TAB title TAB text
     trec    <DOC>…</DOC>, a file or a folder of files
     folder  text, Markdown, HTML, source code and, with pip install 'birchbark[files]', PDF, Word,

@@ -10,6 +10,7 @@ from birchbark.collection.files.folder import read_folder
 from birchbark.collection.intake import Intake
 from birchbark.collection.ir_datasets import dataset_id, read_documents
 from birchbark.collection.jsonl import read_jsonl
+from birchbark.collection.lines import COMPRESSED
 from birchbark.collection.nyt import read_nyt
 from birchbark.collection.parquet import read_parquet
 from birchbark.collection.pydocs import read_pydocs, standard_library
@@ -144,7 +145,7 @@ def checked_documents(
             where=collection,
             found=_skipped(intake.skipped),
             remedy="; ".join(intake.notes)
-            or ("" if intake.skipped else "check the path and --format"),
+            or ("" if intake.skipped else "check the path; or name another format: --format"),
         )
 
 
@@ -166,7 +167,7 @@ def detect_format(path: Path) -> str:
     if path.name == METADATA:
         return "cord19"
     suffixes = [s.lower() for s in path.suffixes]
-    suffix = next((s for s in reversed(suffixes) if s != ".gz"), "")
+    suffix = next((s for s in reversed(suffixes) if s not in COMPRESSED), "")
     if suffix not in SUFFIXES:
         raise InputError(
             "cannot detect the format from the file name",

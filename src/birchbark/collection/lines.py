@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
+import re
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -14,7 +18,16 @@ from birchbark import defaults
 from birchbark.collection.intake import Intake
 from birchbark.errors import InputError, MissingPackageError
 
-GZIP_MAGIC, COMPRESS_MAGIC = b"\x1f\x8b", b"\x1f\x9d"
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".z")  # suffixes of names, in lower case
+FORMATS = {  # how a file begins → how it is compressed
+    re.compile(rb"\x1f\x8b"): "gzip",
+    re.compile(rb"\x1f\x9d"): ".Z",
+    re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"): "bzip2",
+    re.compile(rb"\xfd7zXZ\x00"): "xz",
+    re.compile(rb"\x28\xb5\x2f\xfd"): "Zstandard",
+}
+MAGIC_BYTES = 10  # by which these can be told
+ZIP_MAGIC = b"PK\x03\x04"
 UTF8_BOM = b"\xef\xbb\xbf"
 MAX_LINE = 100_000_000  # bytes; limits also end the reading of small files that unpack to gigabytes
 MAX_FILE = 250_000_000  # bytes of a file, or a part of one, that is read at once
@@ -25,25 +38,39 @@ T = TypeVar("T")
 
 @contextmanager
 def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
-    """Open `path` for reading bytes, and decompress gzip and Unix compress (.Z).
+    """Open `path` for reading bytes, and decompress gzip, bzip2, xz, Zstandard and Unix compress.
 
-    Turns errors of reading into InputError. Raises MissingPackageError if what decompresses .Z is
-    not installed.
+    Turns errors of reading into InputError. Raises MissingPackageError if what decompresses
+    Zstandard or Unix compress (.Z) is not installed.
     """
+    compression = ""
     try:
-        with path.open("rb") as raw, _decompressed(raw) as stream:
-            yield stream
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(
-            f"broken gzip stream: {error}",
-            remedy="the file is truncated or damaged; download it again",
-        ) from error
+        with path.open("rb") as raw:
+            compression = _compression(raw)
+            with _decompressed(raw, compression) as stream:
+                yield stream
     except FileNotFoundError:
         raise InputError("no such file", where=str(path)) from None
     except IsADirectoryError:
         raise InputError("is a folder", where=str(path), wanted="a file") from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
+    except Exception as error:
+        if compression and _is_broken(error):
+            raise InputError(
+                f"broken {compression} stream: {error}",
+                remedy="the file is truncated or damaged; download it again",
+            ) from error
+        if isinstance(error, OSError):
+            raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
+        raise
+
+
+def _is_broken(error: Exception) -> bool:
+    """Whether what decompresses has found damage; an OSError without a number comes from it."""
+    return (
+        isinstance(error, EOFError | zlib.error | lzma.LZMAError)
+        or (isinstance(error, OSError) and error.errno is None)
+        or type(error).__name__ == "ZstdError"
+    )
 
 
 def read_decompressed(path: Path) -> bytes:
@@ -56,13 +83,41 @@ def read_decompressed(path: Path) -> bytes:
     return content
 
 
-def _decompressed(raw: io.BufferedReader) -> AbstractContextManager[io.BufferedReader]:
+def _compression(raw: io.BufferedReader) -> str:
+    """Return how a file is compressed; empty if it is not."""
+    beginning = raw.peek(MAGIC_BYTES)
+    return next((name for magic, name in FORMATS.items() if magic.match(beginning)), "")
+
+
+def _decompressed(
+    raw: io.BufferedReader, compression: str
+) -> AbstractContextManager[io.BufferedReader]:
     """Return `raw` or its decompressed stream, without seeking, so that pipes can be read."""
-    if raw.peek(2)[:2] == COMPRESS_MAGIC:
+    if not compression:
+        return nullcontext(raw)
+    if compression == ".Z":
         return io.BufferedReader(_from_unix_compress(raw))
-    if raw.peek(2)[:2] == GZIP_MAGIC:
-        return cast(io.BufferedReader, gzip.open(raw))  # GzipFile has read and peek, too
-    return nullcontext(raw)
+    openers: dict[str, Callable[[io.BufferedReader], Any]] = {
+        "gzip": gzip.open,
+        "bzip2": bz2.open,
+        "xz": lzma.open,
+        "Zstandard": _open_zstandard,
+    }
+    return cast(io.BufferedReader, openers[compression](raw))  # has read, readline and peek, too
+
+
+def _open_zstandard(raw: io.BufferedReader) -> Any:
+    try:
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+    except ImportError:
+        raise MissingPackageError(
+            "file is compressed by Zstandard (.zst)",
+            remedy="pip install 'birchbark[files]'; or decompress it first: unzstd FILE.zst",
+        ) from None
+    return zstd.open(raw)
 
 
 class _Unpacked(io.BytesIO):
@@ -110,6 +165,8 @@ def binary_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     number = 0
     try:
         with open_decompressed(path) as stream:
+            if stream.peek(len(ZIP_MAGIC)).startswith(ZIP_MAGIC):
+                raise InputError("is a zip archive", wanted="lines of text", remedy="unpack it")
             while line := stream.readline(MAX_LINE):
                 ended = line.endswith(b"\n")
                 if number == 0 and not ended and b"\r" in line.rstrip(b"\r"):
@@ -157,7 +214,8 @@ def decode(raw: bytes, encoding: str = defaults.ENCODING) -> str:
             "wrong encoding",
             wanted=encoding.upper(),
             found=f"byte 0x{raw[error.start]:02x} at position {error.start + 1} of the line",
-            remedy="set the encoding with --encoding, for example --encoding latin-1",
+            remedy=f"convert it, as by iconv -f latin1 -t {encoding} FILE; or name its encoding: "
+            "--encoding latin-1",
         ) from None
     except (LookupError, ValueError):  # codecs raises either of them for an unknown name
         raise InputError(f"unknown encoding {encoding!r}", remedy="try utf-8 or latin-1") from None

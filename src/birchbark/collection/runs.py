@@ -21,7 +21,7 @@ def read_run(path: Path | str) -> Run:
     ignored, as in trec_eval. The tag of the run is that of the first line.
 
     Args:
-        path: The file, which may be gzipped.
+        path: The file, which may be compressed.
 
     Raises:
         InputError: If a line has another form, a score is not finite in float32, a document occurs

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import open_decompressed
+from birchbark.collection.lines import COMPRESSED, open_decompressed
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.records import Document
 
@@ -26,7 +26,8 @@ _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 def has_sections(path: Path) -> bool:
     """Return whether the queries of these judgments are sections, as the file name tells."""
-    return path.name.removesuffix(".gz").endswith(SECTION_JUDGMENTS)
+    name = path.stem if path.suffix.lower() in COMPRESSED else path.name
+    return name.endswith(SECTION_JUDGMENTS)
 
 
 def section_text(section: str) -> str:

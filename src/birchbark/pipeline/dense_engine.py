@@ -30,7 +30,7 @@ from birchbark.retrieve.first_stage import (
 from birchbark.retrieve.match import OR
 from birchbark.retrieve.rank_terms import RankTerms, rank
 from birchbark.retrieve.vector_search import StoredVectors, filter_masks
-from birchbark.score.scorer import Scorer, cut_query
+from birchbark.score.scorer import Scorer, cut_text
 from birchbark.score.vector_quantization import inner_products
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.text.analyzer import Analyzer
@@ -209,7 +209,7 @@ class DenseEngine:
 
     def _cut(self, query: str) -> tuple[str, int]:
         """Return what the model reads of a query, and the number of the other tokens."""
-        read, cut = cut_query(self._embedding, query, self._query_tokens)
+        read, cut = cut_text(self._embedding, query, self._query_tokens)
         self._embedding.token_budget(read)  # raises InputError
         return read, cut
 

@@ -14,7 +14,7 @@ from birchbark.pipeline.reading.deadline import Deadline
 from birchbark.pipeline.reading.exact_topk import TopKScoring
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.records import Ranking
-from birchbark.score.scorer import cut_query
+from birchbark.score.scorer import cut_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def run_stage(
     scoring.run(deadline, lambda: on_progress(result()))
     if not duo or not scoring.stats.exact or len(candidates) < 2:
         return result()
-    cut, _ = cut_query(readers.ranker.scorer, query, readers.ranker.query_tokens)
+    cut, _ = cut_text(readers.ranker.scorer, query, readers.ranker.query_tokens)
     compared = compare_hits(duo, cut, scoring.hits(duo.depth), deadline)
     stats = scoring.stats + compared.stats
     if not compared.stats.exact:
@@ -108,7 +108,7 @@ def run_stages(
 def check_query_lengths(rankers: Sequence[Ranker], query: str) -> None:
     """Raise InputError if the query is too long for one of the rankers' models."""
     for ranker in rankers:
-        cut, _ = cut_query(ranker.scorer, query, ranker.query_tokens)
+        cut, _ = cut_text(ranker.scorer, query, ranker.query_tokens)
         for scorer in ranker.scorers:
             scorer.token_budget(cut)
         if ranker.duo:

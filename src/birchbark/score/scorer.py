@@ -96,21 +96,21 @@ def check_token_budget(token_ids: Sequence[Ids], token_budget: int) -> None:
         )
 
 
-def cut_query(scorer: Scorer, query: str, max_tokens: int | None) -> tuple[str, int]:
-    """Return the first `max_tokens` tokens of a query as text, and the number of the others.
+def cut_text(scorer: Scorer, text: str, max_tokens: int | None) -> tuple[str, int]:
+    """Return the first `max_tokens` tokens of a text as text, and the number of the others.
 
     It may be fewer tokens, since the beginning of a word or of a character may have others. It is
     an empty text if the first character has more tokens than that. max_tokens: None to cut nothing.
     """
     if max_tokens is None:
-        return query, 0
-    spans = scorer.spans(query)
+        return text, 0
+    spans = scorer.spans(text)
     if len(spans) <= max_tokens:
-        return query, 0
+        return text, 0
     kept = max_tokens
-    while kept and len(scorer.spans(query[: spans[kept - 1][1]])) > max_tokens:
+    while kept and len(scorer.spans(text[: spans[kept - 1][1]])) > max_tokens:
         kept -= 1
-    return query[: spans[kept - 1][1]] if kept else "", len(spans) - kept
+    return text[: spans[kept - 1][1]] if kept else "", len(spans) - kept
 
 
 def query_too_long(query: str, length: int, max_tokens: int) -> InputError:

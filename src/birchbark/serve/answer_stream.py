@@ -64,7 +64,8 @@ class AnswerStream:
         self._seconds_waited = time.monotonic() - self._start
         try:
             with suppress(DisconnectedError):
-                self._send(self._response(search(on_progress=self._on_progress)))
+                answer = search(on_progress=self._on_progress)
+                self._send(self._response(answer, complete=True))
         finally:
             self._send(None)
 
@@ -98,7 +99,7 @@ class AnswerStream:
         if due or complete:
             self._all_have_evidence |= complete
             self._next_answer_time = time.monotonic() + MIN_INTERVAL
-            self._send(self._response(current))
+            self._send(self._response(current, complete=False))
 
     def _send(self, answer: SearchResponse | None) -> None:
         """Pass an answer to the event loop; None at the end of the search."""
@@ -115,7 +116,8 @@ class AnswerStream:
             self._unsent.append(answer)
         self._changed.set()
 
-    def _response(self, answer: Answer) -> SearchResponse:
+    def _response(self, answer: Answer, *, complete: bool) -> SearchResponse:
+        """complete: whether it is the final answer."""
         total = time.monotonic() - self._start
         first_stage = total if self._first_stage_seconds is None else self._first_stage_seconds
         timings = Timings(
@@ -123,7 +125,8 @@ class AnswerStream:
             first_stage=_milliseconds(first_stage),
             total=_milliseconds(total),
         )
-        answer = sorted_by_field(answer, self._sort) if self._sort else answer
+        if self._sort:
+            answer = sorted_by_field(answer, self._sort, complete=complete)
         return serialize_answer(answer, self._query, self.rankers, timings)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
 from birchbark.errors import InputError
 from birchbark.pipeline.answers.hit_fields import sentence_fields
@@ -46,13 +46,19 @@ def rerank_routes(service: Service) -> APIRouter:
         return await rerank(body, request, "2")
 
     @routes.post("/rerank", summary="Compatible with text-embeddings-inference")
-    async def tei(body: TeiRequest, request: Request) -> list[dict[str, Any]]:
+    async def tei(body: TeiRequest, request: Request, response: Response) -> list[dict[str, Any]]:
         if body.raw_scores:
             raise InputError("raw scores are not available", wanted="raw_scores: false")
         work = service.rerank(
-            body.query, body.texts, evidence=body.return_evidence, count_tokens=False
+            body.query,
+            body.texts,
+            evidence=body.return_evidence,
+            truncate=body.truncate,
+            count_tokens=False,
         )
         reranked = await cancel_on_disconnect(request, work)
+        if body.truncate:
+            response.headers["X-Truncated-Tokens"] = str(reranked.truncated)
         results: list[dict[str, Any]] = [
             {"index": text.index, "score": text.score}
             | ({"text": body.texts[text.index]} if body.return_text else {})

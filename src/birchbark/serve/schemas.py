@@ -337,7 +337,7 @@ class RerankRequest(BaseModel):
         return [d["text"] if isinstance(d, dict) else d for d in self.documents]
 
 
-class TeiRequest(BaseModel):
+class TeiRequest(StrictRequest):
     """A request from a client of text-embeddings-inference."""
 
     query: QueryText
@@ -348,7 +348,14 @@ class TeiRequest(BaseModel):
         False,
         description="Also return the most relevant sentences of each text (not part of TEI's API)",
     )
-    truncate: bool = False
+    truncate: bool = Field(
+        False,
+        description="Read only the beginning of texts that are longer than the model's input; the "
+        "header X-Truncated-Tokens counts what is not read. By default long texts are split.",
+    )
+    truncation_direction: Literal["right", "Right"] = Field(
+        "right", description="The end that is not read; only texts' right end can be cut off."
+    )
 
 
 class AttentionRequest(StrictRequest):

@@ -24,7 +24,7 @@ from birchbark.pipeline.upkeep.update_index import AddedDocuments
 from birchbark.records import Document
 from birchbark.score.attention import AttentionReader
 from birchbark.score.bert_scorer import BertScorer
-from birchbark.score.scorer import cut_query
+from birchbark.score.scorer import cut_text
 from birchbark.score_cache.cached_scorer import uncached
 from birchbark.serve.admission import AdmissionControl, BusyError, Slot
 from birchbark.serve.answer_stream import AnswerStream, DisconnectedError
@@ -83,11 +83,13 @@ class Reranked:
         texts: The texts, best first.
         sentences: The best sentences of each text, see `highlight`; empty if not asked for.
         tokens: The number of tokens of the query and all texts, 0 if they were not counted.
+        truncated: The number of tokens of texts that were truncated, and not read.
     """
 
     texts: list[RankedText]
     sentences: list[list[Evidence]]
     tokens: int
+    truncated: int
 
 
 class Service:
@@ -247,12 +249,14 @@ class Service:
         *,
         top: int | None = None,
         evidence: bool = False,
+        truncate: bool = False,
         count_tokens: bool = True,
     ) -> Reranked:
         """Return the best texts and, if asked for, their best sentences.
 
-        top: the number of texts to return; None for all. count_tokens: if false, the number of
-        tokens is 0.
+        top: the number of texts to return; None for all. truncate: whether only the beginning of
+        texts is read that are longer than the model's input; they are split otherwise.
+        count_tokens: if false, the number of tokens is 0.
 
         Raises DeadlineError, TooLargeError or BusyError if not all of them can be scored.
         """
@@ -264,14 +268,19 @@ class Service:
 
         def score(remaining: float, on_batch: Callable[[], None]) -> Reranked:
             end = time.monotonic() + remaining
-            ranked = rank(query, texts, ranker, top, remaining, on_batch=on_batch)
-            tokens = ranker.scorer.encode([query, *texts]) if count_tokens else []
+            read, truncated = texts, 0
+            if truncate:
+                budget = ranker.scorer.token_budget(query)
+                cut = [cut_text(ranker.scorer, text, budget) for text in texts]
+                read, truncated = [text for text, _ in cut], sum(count for _, count in cut)
+            ranked = rank(query, read, ranker, top, remaining, on_batch=on_batch)
+            tokens = ranker.scorer.encode([query, *read]) if count_tokens else []
             sentences: list[list[Evidence]] = []
             if evidence:
                 best = [text.text for text in ranked]
                 left = max(0.0, end - time.monotonic())
                 sentences = highlight(query, best, ranker, left, on_batch=on_batch)
-            return Reranked(ranked, sentences, sum(map(len, tokens)))
+            return Reranked(ranked, sentences, sum(map(len, tokens)), truncated)
 
         with Span("rerank") as span:
             span.note(texts=len(texts))
@@ -299,7 +308,7 @@ class Service:
                 if self._attention is None:
                     self._attention = AttentionReader(checkpoint)
             ranker = self.searcher.rankers[0]
-            read_query, _ = cut_query(ranker.scorer, query, ranker.query_tokens)
+            read_query, _ = cut_text(ranker.scorer, query, ranker.query_tokens)
             return attention_data(self._attention.read(read_query, text))
 
         return await self._run_scoring(read)

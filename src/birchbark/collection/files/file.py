@@ -18,7 +18,7 @@ class File:
 
     Attributes:
         path: Where the file is.
-        raw: Its bytes; decompressed, if the file is gzipped.
+        raw: Its bytes; decompressed, if the file is compressed.
         intake: Has the encoding of text files, and is told which encodings were detected.
     """
 

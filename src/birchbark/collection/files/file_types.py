@@ -25,6 +25,7 @@ from birchbark.collection.files.plain import (
     read_text,
 )
 from birchbark.collection.files.table import read_table
+from birchbark.collection.lines import COMPRESSED
 
 REMEDY = "pip install 'birchbark[files]'"
 _MANUAL_SECTION = re.compile(r"\.[1-9][a-z]{0,6}")  # .1, .3pm, .1ssl
@@ -90,10 +91,11 @@ OF_SUFFIX = {
 def file_type(path: Path) -> FileType | None:
     """Return the type of the file that its name indicates; None if that type is not read.
 
-    The suffix before .gz counts. A name without a known suffix indicates plain text if it has none
-    at all, or begins with a word in capitals or with `changelog`: README, NEWS.Debian.
+    Of a compressed file, the suffix before .gz, .bz2, .xz, .zst or .Z counts. A name without a
+    known suffix indicates plain text if it has none at all, or begins with a word in capitals or
+    with `changelog`: README, NEWS.Debian.
     """
-    name = path.stem if path.suffix == ".gz" else path.name
+    name = path.stem if path.suffix.lower() in COMPRESSED else path.name
     first, suffix = name.split(".")[0], Path(name).suffix
     if _MANUAL_SECTION.fullmatch(suffix):
         return MANUAL_PAGE

@@ -17,7 +17,7 @@ from birchbark.collection.files.folder_state import FileState, FolderSource
 from birchbark.collection.files.language import language_of
 from birchbark.collection.files.walk import walk
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import read_decompressed
+from birchbark.collection.lines import COMPRESSED, read_decompressed
 from birchbark.errors import InputError
 from birchbark.records import Document
 
@@ -28,12 +28,13 @@ SETTLED_NS = 2_000_000_000  # a file changed later than this ago may change with
 def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """Yield location and Document of each file below `path` that contains text, in order of path.
 
-    Files may be gzipped. The doc_id is the path below the folder, with white space and % replaced
-    as in URLs, since the columns of runs and qrels are separated by white space. Besides `title`,
-    `text` and what its type has, a Document has the fields `path`, below the folder; `folder`, the
-    part of it before the file's name; `type`, a name in `file_types`; `language`, a code such as
-    `en`, if it was recognised; `modified`, a date such as 2026-11-24, in UTC; and `size`, in bytes.
-    Files that are hidden, ignored (see `walk`) or of other types are noted but not read.
+    Files may be compressed. The doc_id is the path below the folder, with white space and %
+    replaced as in URLs, since the columns of runs and qrels are separated by white space. Besides
+    `title`, `text` and what its type has, a Document has the fields `path`, below the folder;
+    `folder`, the part of it before the file's name; `type`, a name in `file_types`; `language`, a
+    code such as `en`, if it was recognised; `modified`, a date such as 2026-11-24, in UTC; and
+    `size`, in bytes. Files that are hidden, ignored (see `walk`) or of other types are noted but
+    not read.
     """
     yield from FolderChanges(
         FolderSource(str(path), intake.include, intake.exclude), intake
@@ -124,7 +125,9 @@ class FolderChanges:
 
 def _suffixes(path: Path) -> str:
     """Return the suffix, of a compressed file with the one before it; empty if there is none."""
-    return f"{Path(path.stem).suffix}.gz" if path.suffix == ".gz" else path.suffix
+    if path.suffix.lower() in COMPRESSED:
+        return f"{Path(path.stem).suffix}{path.suffix}"
+    return path.suffix
 
 
 def _status(file: Path) -> stat_result:

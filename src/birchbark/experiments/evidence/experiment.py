@@ -15,7 +15,7 @@ from birchbark.experiments.evidence.runs import rank_by_evidence
 from birchbark.experiments.evidence.settings import EvidenceSettings
 from birchbark.experiments.evidence.tables import EvidenceReport, layout
 from birchbark.experiments.evidence.topics import analyse_topics
-from birchbark.score.scorer import Scorer, cut_query
+from birchbark.score.scorer import Scorer, cut_text
 from birchbark.section import Section
 from birchbark.show.table import Column
 from birchbark.study.collections import TestCollection
@@ -92,7 +92,7 @@ class EvidenceExperiment(Experiment):
         """
         limit, cut_queries = self.settings.query_tokens, 0
         for query in collection.queries:
-            cut, lost = cut_query(scorer, query.text, limit)
+            cut, lost = cut_text(scorer, query.text, limit)
             cut_queries += lost > 0
             try:
                 scorer.token_budget(cut)

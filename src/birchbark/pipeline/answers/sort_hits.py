@@ -10,7 +10,7 @@ from birchbark.index.part import as_number
 from birchbark.pipeline.answers.answer import Answer, Hit
 
 
-def sorted_by_field(answer: Answer, order: str) -> Answer:
+def sorted_by_field(answer: Answer, order: str, *, complete: bool = True) -> Answer:
     """Return the answer with the same hits, in the order of a field of their documents.
 
     Numbers are compared as numbers and precede everything else, which is compared as text. Hits
@@ -19,7 +19,11 @@ def sorted_by_field(answer: Answer, order: str) -> Answer:
     Args:
         answer: What a search returned.
         order: The name of the field, with - in front of it for descending order: `-modified` for
-            the newest first. InputError for an empty name.
+            the newest first.
+        complete: Whether the answer is the final one. Defaults to True.
+
+    Raises:
+        InputError: The name is empty, or no hit of a final answer has the field.
     """
     name = order.removeprefix("-")
     if not name:
@@ -34,6 +38,11 @@ def sorted_by_field(answer: Answer, order: str) -> Answer:
         return is_text, 0.0 if is_text else number, value(hit)
 
     with_value = [hit for hit in answer.hits if value(hit)]
+    if complete and answer.hits and not with_value:
+        names = sorted({name for hit in answer.hits for name in hit.document.fields})
+        raise InputError(
+            f"no hit has the field {name!r} to sort by", wanted=" or ".join(names) or "no field"
+        )
     without = [hit for hit in answer.hits if not value(hit)]
     hits = (*sorted(with_value, key=key, reverse=order.startswith("-")), *without)
     return replace(answer, hits=hits)

@@ -33,7 +33,7 @@ from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.reading.score_segments import SegmentScoring
 from birchbark.pipeline.reading.select_segments import SPLITTING_SHARE, SegmentChoice
 from birchbark.records import Ranking, best_first
-from birchbark.score.scorer import cut_query
+from birchbark.score.scorer import cut_text
 from birchbark.segment.truncate import Limit
 
 RESCORED_SEGMENTS = 5  # per document, at most
@@ -60,7 +60,7 @@ class TopKScoring:
         query is too long for one of the ranker's scorers.
         """
         ranker = self._ranker = readers.ranker
-        query, self._cut_tokens = cut_query(ranker.scorer, query, ranker.query_tokens)
+        query, self._cut_tokens = cut_text(ranker.scorer, query, ranker.query_tokens)
         self._doc_ids = candidates.doc_ids
         self._positions = {doc_id: i for i, doc_id in enumerate(self._doc_ids)}
         self._top = min(top, len(candidates))

@@ -1,0 +1,82 @@
+"""Does the shell advise only what the command that was run can do?"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+import birchbark
+from birchbark.cli import group
+from birchbark.cli.remedies import applicable, options_of
+
+
+@pytest.mark.parametrize(
+    ("remedy", "known", "expected"),
+    [
+        ("check the path", [], "check the path"),
+        ("shorten it, or set --query-tokens 5", ["--query-tokens"], "all"),
+        ("shorten it, or set --query-tokens 5", [], "shorten it"),
+        ("convert it; or name its encoding: --encoding latin-1", ["--to"], "convert it"),
+        ("set --embedding to a model, or to none", ["--model"], ""),
+        ("another path, or replace it: --replace, or replace=True", [], "another path"),
+        ("birchbark serve --writable", [], "all"),
+        ("pip install --no-deps x", [], "all"),
+    ],
+)
+def test_advice_ends_before_an_unknown_option(remedy: str, known: list[str], expected: str) -> None:
+    """Options of another command that is named are no options of this one."""
+    assert applicable(remedy, known) == (remedy if expected == "all" else expected)
+
+
+def test_options_of_commands() -> None:
+    """Those of the command, and of the group that it is in."""
+    of = {"evaluate": "--judged-only", "index": "--encoding", "index sync": "--replace"}
+    found = {name: options_of(group, [*name.split(), "x", "--y"]) for name in of}
+    assert "--judged-only" in found["evaluate"]
+    assert "--encoding" not in found["evaluate"]
+    assert "--encoding" in found["index"]
+    assert "--analyzer" not in found["index sync"]
+
+
+@pytest.mark.parametrize(("command", "advised"), [("evaluate", False), ("index", True)])
+def test_a_file_in_another_encoding(command: str, advised: bool, tmp_path: Path) -> None:
+    """`evaluate` cannot read another encoding, `index` can."""
+    (tmp_path / "f.tsv").write_bytes(b"1\t0\tcaf\xe9\t1\n")
+    file = str(tmp_path / "f.tsv")
+    arguments = {"evaluate": [file, file], "index": [file, "--to", str(tmp_path / "i")]}[command]
+    code = "from birchbark.cli import main; main()"
+    run = [sys.executable, "-c", code, command, *arguments]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "(convert it, as by iconv -f latin1 -t utf-8 FILE" in done.stderr
+    assert ("--encoding" in done.stderr) == advised
+
+
+def test_every_option_that_an_error_may_name_exists() -> None:
+    """An option that was renamed is no advice."""
+    known = {"--help"}
+
+    def collect(command: click.Command, context: click.Context) -> None:
+        known.update(name for p in command.params for name in (*p.opts, *p.secondary_opts))
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                if found := command.get_command(context, name):
+                    collect(found, context)
+
+    collect(group, click.Context(group))
+    source = Path(birchbark.__file__).parent
+    remedy = re.compile(r'remedy=f?"([^"]*)"')
+    named = {
+        option
+        for file in source.rglob("*.py")
+        for text in remedy.findall(file.read_text("utf-8"))
+        if "pip " not in text
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)
+    }
+    assert len(named) > 10
+    assert named <= known
