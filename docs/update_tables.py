@@ -4,7 +4,8 @@
 - the states of the recipes in docs/papers.md;
 - the table of the default search in README.md and docs/explanation/default-model.md, which stands
   between the comments of MARKS;
-- in each model card of CARDS the tables of its study, after the first paragraph under MEASURED.
+- in each model card of CARDS the tables of its study, after the first paragraph under MEASURED;
+- the tables of docs/explanation/checks.md, which show what tests/input_checks.py tries.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from runpy import run_path
 
 from birchbark import defaults
 from birchbark.checkpoint.locate import locate
@@ -26,6 +28,7 @@ ROOT = Path(__file__).parents[1]
 STUDIES = ROOT / "studies"
 PAPERS = ROOT / "docs" / "papers.md"
 WITH_TABLE = (ROOT / "README.md", ROOT / "docs" / "explanation" / "default-model.md")
+CHECKS = ROOT / "docs" / "explanation" / "checks.md"
 MARKS = "<!-- default-search -->", "<!-- end -->"
 MEASURED = "## Measured\n\n"
 CARDS = {defaults.MODEL: "default-search", defaults.SMALL_MODEL: "small-model"}
@@ -94,9 +97,9 @@ def default_search() -> str:
     return "\n".join(lines)
 
 
-def with_table(text: str, table: str) -> str:
-    """Return the text with the table between MARKS."""
-    begin, end = MARKS
+def with_table(text: str, table: str, marks: tuple[str, str] = MARKS) -> str:
+    """Return the text with the table between two marks."""
+    begin, end = marks
     before, rest = text.split(f"{begin}\n", 1)
     return f"{before}{begin}\n{table}\n{end}{rest.split(end, 1)[1]}"
 
@@ -116,6 +119,9 @@ def updated() -> dict[Path, str]:
     for model, study in CARDS.items():
         of_model = locate(model) / "README.md"
         texts[of_model] = card(of_model.read_text("utf-8"), study)
+    checks = run_path(str(ROOT / "tests" / "input_checks.py"))["tables"]()
+    marks = "<!-- checks -->", "<!-- end -->"
+    texts[CHECKS] = with_table(CHECKS.read_text("utf-8"), checks, marks)
     return texts | {PAPERS: with_states(PAPERS.read_text("utf-8"), states())}
 
 
