@@ -15,12 +15,12 @@ QRELS = st.dictionaries(
     st.sampled_from("123"), st.dictionaries(DOCS, st.integers(-2, 2)), min_size=1
 ).map(Qrels)
 RUNS = st.dictionaries(st.sampled_from("1234"), st.lists(DOCS, unique=True, max_size=10)).map(
-    lambda ranked: Run({q: Ranking.of(d, range(len(d), 0, -1)) for q, d in ranked.items()})
+    lambda ranked: Run({q: Ranking.of(list(d), range(len(d), 0, -1)) for q, d in ranked.items()})
 )
 RANKS = st.tuples(st.integers(1, 6), st.none() | st.integers(0, 6)).map(
     lambda ends: RankRange(ends[0], None if ends[1] is None else ends[0] + ends[1])
 )
-RUN = Run({"1": Ranking.of("abc", [3, 2, 1]), "2": Ranking.of("d", [1])})
+RUN = Run({"1": Ranking.of(list("abc"), [3, 2, 1]), "2": Ranking.of(["d"], [1])})
 
 
 def within(run: Run, query_id: str, ranks: RankRange) -> set[str]:
@@ -67,7 +67,7 @@ def test_ranked_qrels_have_the_documents_at_these_ranks(
 
 def test_the_sample_of_a_query_does_not_depend_on_others() -> None:
     """An additional query changes no other query's negatives."""
-    many = Run({q: Ranking.of("abcdefghij", range(10, 0, -1)) for q in "12"})
+    many = Run({q: Ranking.of(list("abcdefghij"), range(10, 0, -1)) for q in "12"})
     two = run_negatives(Qrels({"1": {"a": 1}, "2": {"a": 1}}), many, RankRange(2, 9), 3, 7)
     assert run_negatives(Qrels({"2": {"a": 1}}), many, RankRange(2, 9), 3, 7)["2"] == two["2"]
     assert two["1"] != two["2"]
