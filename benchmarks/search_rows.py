@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from birchbark import Interpolation, Ranker, defaults
-from birchbark.pipeline.reading.plan import ReadingPlan, Select
+from birchbark.pipeline.settings.reading_plan import ReadingPlan, Select
 from birchbark.pipeline.stage_options import parse_count
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer

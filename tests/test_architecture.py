@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "_version": set(),
     "errors": set(),
     "arguments": {"errors"},
+    "deadline": set(),
     "defaults": set(),
     "option_rules": set(),
     "recently_used": set(),
@@ -33,7 +34,7 @@ MAY_IMPORT = {
     "pairs": {"artifact", "collection", "compiled", "lazy_sequence", "score", "text"},
     "checkpoint": {"artifact"},
     "score": {"checkpoint", "compiled", "processors"},
-    "score_cache": {"artifact", "score"},
+    "score_cache": {"artifact", "deadline", "score"},
     "hub": {"artifact", "checkpoint", "score"},
     "combine": set(),
     "device": {"checkpoint", "score"},
@@ -54,6 +55,7 @@ MAY_IMPORT = {
     "show": {"score", "evaluate", "pipeline"},
     "evaluate": set(),
     "pipeline": {
+        "deadline",
         "recently_used",
         "lazy_sequence",
         "collection",
@@ -112,6 +114,7 @@ MAY_IMPORT = {
         "text",
     },
     "serve": {
+        "deadline",
         "processors",
         "checkpoint",
         "collection",
@@ -124,6 +127,7 @@ MAY_IMPORT = {
     },
     "cli": {
         "adapters",
+        "deadline",
         "cluster",
         "combine",
         "option_rules",

@@ -24,10 +24,10 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.pipeline.pair_scorer import PairScorer
 from birchbark.pipeline.rank_texts import highlight, rank
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Qrels, Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import rank_queries, rank_query

@@ -20,7 +20,7 @@ from birchbark.combine.aggregate import Top, parse_aggregation
 from birchbark.combine.interpolate import DEFAULT_SCALE, Interpolation
 from birchbark.combine.pairwise import Pairwise
 from birchbark.pairs.title_abstract import TitleChanges
-from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.rm3 import RM3

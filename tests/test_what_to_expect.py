@@ -17,8 +17,8 @@ from birchbark.collection.runs import read_run
 from birchbark.combine.interpolate import Interpolation
 from birchbark.evaluate.measures import measure
 from birchbark.index.build_index import build_index
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.by_name import parse_segmenter
 

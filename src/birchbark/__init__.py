@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from birchbark.index.sharded_writer import open_writer
     from birchbark.index.writer import IndexWriter
     from birchbark.pipeline.answers.answer import Answer, Evidence, Hit, SearchStats, Snippet
-    from birchbark.pipeline.compare_hits import Duo
     from birchbark.pipeline.dense_engine import DenseEngine
     from birchbark.pipeline.load_rankers import load_ranker
     from birchbark.pipeline.loaded_models import LoadedModels
     from birchbark.pipeline.pair_scorer import PairScorer
     from birchbark.pipeline.rank_texts import RankedText, highlight, rank
-    from birchbark.pipeline.ranker import Ranker
-    from birchbark.pipeline.reading.plan import ReadingPlan, Select
     from birchbark.pipeline.rerank import rerank
     from birchbark.pipeline.search import search
     from birchbark.pipeline.searcher import Searcher
+    from birchbark.pipeline.settings.duo import Duo
+    from birchbark.pipeline.settings.ranker import Ranker
+    from birchbark.pipeline.settings.reading_plan import ReadingPlan, Select
     from birchbark.pipeline.vector_match import BY_TERMS, CandidateScores, VectorMatch
     from birchbark.records import Document, Qrels, Query, Ranking, Run, Segment
     from birchbark.retrieve.bm25 import BM25
@@ -83,16 +83,16 @@ _HOME = {
     "CandidateScores": "pipeline.vector_match",
     "DenseEngine": "pipeline.dense_engine",
     "VectorMatch": "pipeline.vector_match",
-    "Duo": "pipeline.compare_hits",
+    "Duo": "pipeline.settings.duo",
     "PairScorer": "pipeline.pair_scorer",
     "RankedText": "pipeline.rank_texts",
     "highlight": "pipeline.rank_texts",
     "LoadedModels": "pipeline.loaded_models",
     "load_ranker": "pipeline.load_rankers",
     "rank": "pipeline.rank_texts",
-    "Ranker": "pipeline.ranker",
-    "ReadingPlan": "pipeline.reading.plan",
-    "Select": "pipeline.reading.plan",
+    "Ranker": "pipeline.settings.ranker",
+    "ReadingPlan": "pipeline.settings.reading_plan",
+    "Select": "pipeline.settings.reading_plan",
     "rerank": "pipeline.rerank",
     "search": "pipeline.search",
     "Searcher": "pipeline.searcher",

@@ -21,8 +21,8 @@ from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.index.build_index import build_index
 from birchbark.pipeline.pair_scorer import PairScorer
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Qrels, Query, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries

@@ -11,9 +11,8 @@ from click.testing import CliRunner, Result
 from birchbark import defaults
 from birchbark.cli import group
 from birchbark.index.index import Index
-from birchbark.pipeline.reading import split_for_query
-from birchbark.pipeline.upkeep import precompute
-from birchbark.pipeline.upkeep.precompute import VECTORS
+from birchbark.pipeline.stored import precompute
+from birchbark.pipeline.stored.precompute import VECTORS
 from conftest import DOCUMENTS, write_bert
 
 
@@ -61,8 +60,7 @@ def test_documents_without_vectors_are_reported(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that are too long, by attach and add; a search does not call their vectors unfit."""
-    for module in (precompute, split_for_query):
-        monkeypatch.setattr(module, "WHOLE_DOCUMENT", 53)
+    monkeypatch.setattr(precompute, "WHOLE_DOCUMENT", 53)
     birchbark("index", "some.jsonl", "--to", "i")
     result = birchbark("index", "attach", "i")
     assert (

@@ -24,8 +24,8 @@ from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.pipeline.answers.answer import Answer
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage

@@ -24,8 +24,8 @@ from birchbark.experiments.evidence.experiment import EvidenceExperiment
 from birchbark.experiments.evidence.settings import EvidenceSettings
 from birchbark.experiments.evidence.tables import query_length
 from birchbark.index.build_index import Schema, build_index
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Query
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine

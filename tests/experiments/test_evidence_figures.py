@@ -20,8 +20,8 @@ from birchbark.evaluate.folds import make_folds
 from birchbark.evaluate.measures import measure
 from birchbark.experiments.evidence.experiment import EvidenceExperiment
 from birchbark.index.build_index import Schema, build_index
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Qrels, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.load_scorer import load_scorer

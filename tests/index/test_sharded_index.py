@@ -25,10 +25,10 @@ from birchbark.index.shards import is_index, shard_folders, shard_number, write_
 from birchbark.index.verify import find_damage
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.dense_engine import DenseEngine
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.upkeep.precompute import precompute_vectors
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.pipeline.vector_match import HYBRID, VectorMatch
 from birchbark.records import Document, Query
 from birchbark.retrieve.bm25 import BM25

@@ -16,19 +16,20 @@ from birchbark.cli import group
 from birchbark.collection.runs import write_run
 from birchbark.combine.interpolate import Scale, scale_scores
 from birchbark.combine.pairwise import Pairwise, parse_pairwise
+from birchbark.deadline import FIRST_TOKENS, Deadline
 from birchbark.device.torch_session import TorchSession
 from birchbark.errors import CheckpointError, InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.answers.answer import Hit, SearchStats
-from birchbark.pipeline.compare_hits import ComparedHits, Duo, compare_hits
+from birchbark.pipeline.compare_hits import ComparedHits, compare_hits
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.deadline import FIRST_TOKENS, Deadline
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.run_stages import _by_comparison, run_stages
 from birchbark.pipeline.search import search
+from birchbark.pipeline.settings.duo import Duo
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document, Float32s, Ids, Query
 from birchbark.retrieve.bm25 import BM25

@@ -14,8 +14,8 @@ from birchbark.checkpoint.locate import locate
 from birchbark.errors import CheckpointError, InputError
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.plan import ReadingPlan, Select
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.settings.reading_plan import ReadingPlan, Select
 from birchbark.pipeline.stage_options import StageOptions, parse_count, read_stages
 from birchbark.score import precision as precision_module
 from birchbark.score.load_scorer import load_scorer

@@ -20,10 +20,10 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.dense_engine import DenseEngine, open_engine
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
-from birchbark.pipeline.upkeep.precompute import precompute_vectors
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.pipeline.vector_match import HYBRID, CandidateScores, VectorMatch, parse_vector_match
 from birchbark.records import Document, Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_query

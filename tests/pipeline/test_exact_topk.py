@@ -15,12 +15,12 @@ from shelf import Shelf, Written
 from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.topk import TopK
+from birchbark.deadline import Deadline
 from birchbark.errors import InputError
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading import exact_topk as module
-from birchbark.pipeline.reading.deadline import Deadline
 from birchbark.pipeline.reading.exact_topk import TopKScoring
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids, Ranking
 from birchbark.score_cache.cached_scorer import CachedScorer
 from birchbark.score_cache.store import ScoreStore

@@ -6,8 +6,8 @@ import pytest
 
 from birchbark import highlight
 from birchbark.errors import DeadlineError
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.plan import ReadingPlan
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from conftest import WordScorer
 
 TEXTS = ["It is late. The bees dance.\n\nIron rusts. the bees", "", "a birch. a birch."]

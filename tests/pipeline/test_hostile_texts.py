@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.deadline import Deadline
 from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.deadline import Deadline
 from birchbark.pipeline.reading.document_reader import DocumentReader
 from birchbark.pipeline.reading.exact_topk import TopKScoring
-from birchbark.pipeline.reading.plan import ReadingPlan, Select
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.settings.reading_plan import ReadingPlan, Select
 from birchbark.records import Document, Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.load_scorer import load_scorer

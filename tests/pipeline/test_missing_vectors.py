@@ -19,14 +19,15 @@ from birchbark.index.attachment_schema import AttachmentSchema, RowForm
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline import missing_vectors
+from birchbark.pipeline.missing_vectors import MissingVectors
 from birchbark.pipeline.reading import document_reader
-from birchbark.pipeline.reading.plan import ReadingPlan
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.upkeep import missing_vectors, precompute
-from birchbark.pipeline.upkeep.missing_vectors import MissingVectors
-from birchbark.pipeline.upkeep.precompute import VECTORS, batches_of_tokens, precompute_vectors
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
+from birchbark.pipeline.stored import precompute
+from birchbark.pipeline.stored.precompute import VECTORS, batches_of_tokens, precompute_vectors
 from birchbark.pipeline.upkeep.update_index import add_documents, documents_without_vectors
 from birchbark.pipeline.vector_match import BY_TERMS
 from birchbark.records import Document

@@ -15,11 +15,11 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
 from birchbark.index.index import Index
 from birchbark.pipeline.answers.answer import Hit
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading.exact_topk import TopKScoring
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query

@@ -19,11 +19,11 @@ from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answers.answer import SearchStats
 from birchbark.pipeline.dense_engine import DenseEngine, open_engine
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.upkeep.precompute import precompute_vectors
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.pipeline.vector_match import VectorMatch
 from birchbark.records import Query
 from birchbark.retrieve.engine import IndexEngine

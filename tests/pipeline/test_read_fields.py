@@ -13,9 +13,9 @@ from birchbark.cli import group
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import search
-from birchbark.pipeline.upkeep.precompute import precompute_vectors
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.load_scorer import load_scorer

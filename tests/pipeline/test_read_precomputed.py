@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from birchbark.combine.aggregate import Max
 from birchbark.combine.interpolate import Interpolation
+from birchbark.deadline import Deadline
 from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.deadline import Deadline
 from birchbark.pipeline.reading.exact_topk import TopKScoring
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
-from birchbark.pipeline.upkeep.precompute import (
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.stored.precompute import (
     load_precomputations,
     precompute_tokens,
     precompute_vectors,

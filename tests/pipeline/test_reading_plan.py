@@ -16,21 +16,21 @@ from shelf import QUERY, Library, StoredVectors, Written, WrittenEmbedding
 
 from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top, aggregate
 from birchbark.combine.interpolate import Interpolation, Scale
+from birchbark.deadline import Deadline
 from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answers.answer import Hit
-from birchbark.pipeline.compare_hits import Duo
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading import exact_topk, select_segments, split_for_query
-from birchbark.pipeline.reading.deadline import Deadline
 from birchbark.pipeline.reading.exact_topk import TopKScoring
-from birchbark.pipeline.reading.plan import ReadingPlan
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.reading.score_documents import score_documents
 from birchbark.pipeline.run_stages import run_stages
-from birchbark.pipeline.upkeep.precompute import precompute_vectors
+from birchbark.pipeline.settings.duo import Duo
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
+from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Document, Float32s, Ids, Ranking
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.duo import load_duo_scorer

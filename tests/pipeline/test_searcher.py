@@ -23,17 +23,17 @@ from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answers.answer import Answer
 from birchbark.pipeline.rank_texts import _load_default_ranker, rank
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.plan import ReadingPlan
-from birchbark.pipeline.reading.term_overlap import KnownTokens
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
+from birchbark.pipeline.stored.precompute import VECTORS, precompute_vectors
 from birchbark.pipeline.upkeep import update_index
-from birchbark.pipeline.upkeep.precompute import VECTORS, precompute_vectors
 from birchbark.pipeline.vector_match import BY_TERMS, CandidateScores, VectorMatch
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
+from birchbark.retrieve.term_overlap import KnownTokens
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import has_vnni

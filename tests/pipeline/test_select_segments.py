@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.deadline import Deadline
 from birchbark.errors import InputError
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading import split_for_query
-from birchbark.pipeline.reading.deadline import Deadline
 from birchbark.pipeline.reading.document_reader import DocumentReader
 from birchbark.pipeline.reading.exact_topk import TopKScoring
-from birchbark.pipeline.reading.plan import ReadingPlan, Select
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.reading.score_segments import SegmentScoring
 from birchbark.pipeline.reading.select_segments import SegmentChoice, SelectedSegments
-from birchbark.pipeline.reading.term_overlap import TermIndex
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.settings.reading_plan import ReadingPlan, Select
 from birchbark.records import Document, Ranking, Segment
+from birchbark.retrieve.term_overlap import TermIndex
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.paragraphs import paragraphs
 from birchbark.segment.sentences import sentences

@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import birchbark.pipeline.answers.snippets as snippets_module
+from birchbark.deadline import Deadline
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.pipeline.answers.answer import Answer, Evidence, Hit, Snippet
 from birchbark.pipeline.answers.snippets import ALWAYS_SEARCHED, MARKED_SEGMENTS, STRETCH, Snippets
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.deadline import Deadline
-from birchbark.pipeline.reading.plan import ReadingPlan
-from birchbark.pipeline.reading.term_overlap import TermIndex
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.records import Document, Segment
 from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.term_overlap import TermIndex
 from conftest import WordScorer
 
 FILLERS = ("stone", "water", "moss.", "A hill", "fern?\n\n", "lichen\n", "1. heath")

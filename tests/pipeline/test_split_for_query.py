@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.deadline import Deadline
 from birchbark.pipeline.reading import split_for_query as module
-from birchbark.pipeline.reading.deadline import Deadline
 from birchbark.pipeline.reading.split_for_query import SplitStretches, split_for_query
-from birchbark.pipeline.reading.term_overlap import TermIndex, TermOverlap
 from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document, Segment
+from birchbark.retrieve.term_overlap import TermIndex, TermOverlap
 from birchbark.segment.by_name import Segmenter, parse_segmenter
 from birchbark.segment.sentences import sentences
 from birchbark.segment.whole import whole

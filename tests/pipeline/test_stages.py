@@ -19,9 +19,9 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.answers.answer import Answer
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stage_options import CHOICES, StageOptions, read_stages
 from birchbark.records import Document, Query, Run
 from birchbark.retrieve.bm25 import BM25

@@ -14,12 +14,12 @@ from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answers.answer import Answer
 from birchbark.pipeline.dense_engine import DenseEngine, open_engine
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.upkeep.precompute import VECTORS, Precomputation, precompute_vectors
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.stored.precompute import VECTORS, Precomputation, precompute_vectors
+from birchbark.pipeline.stored.vector_sets import vector_sets
 from birchbark.pipeline.upkeep.update_index import add_documents, attach
-from birchbark.pipeline.upkeep.vector_sets import vector_sets
 from birchbark.pipeline.vector_match import CandidateScores, VectorMatch
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine

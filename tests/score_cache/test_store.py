@@ -17,16 +17,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark import deadline
 from birchbark.collection.runs import write_run
 from birchbark.combine.aggregate import Max, Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading import deadline
 from birchbark.pipeline.reading.exact_topk import TopKScoring
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids, Query, Ranking, Segment
 from birchbark.retrieve.first_stage import rank_queries
 from birchbark.score.load_scorer import load_scorer
@@ -383,7 +383,7 @@ def test_the_tokeniser_settings_are_part_of_the_fingerprint(bert: Callable[..., 
 RUN = """
 import time
 from birchbark.cli import main
-from birchbark.pipeline.reading import deadline
+from birchbark import deadline
 from birchbark.score.session import OnnxSession
 from birchbark.score_cache.store import ScoreStore
 

@@ -17,8 +17,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from birchbark.index.build_index import Schema, build_index
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.serve.app import application
 from birchbark.serve.limits import Limits
 from birchbark.serve.service import Service

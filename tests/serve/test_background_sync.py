@@ -15,8 +15,8 @@ from birchbark.collection.files import folder as folder_module
 from birchbark.collection.files.folder_state import FolderSource
 from birchbark.index.index import Index
 from birchbark.index.verify import find_damage
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.upkeep.folder_index import build_folder_index, folder_has_changed
 from birchbark.serve import background_sync, background_thread
 from birchbark.serve.app import application

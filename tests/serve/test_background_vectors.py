@@ -17,11 +17,11 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.verify import find_damage
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline import missing_vectors
+from birchbark.pipeline.missing_vectors import MissingVectors
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.upkeep import missing_vectors
-from birchbark.pipeline.upkeep.missing_vectors import MissingVectors
-from birchbark.pipeline.upkeep.precompute import VECTORS, precompute_vectors
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.stored.precompute import VECTORS, precompute_vectors
 from birchbark.records import Document
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.sentences import sentences

@@ -16,7 +16,7 @@ from served import client, index_directory
 from starlette.exceptions import HTTPException
 
 from birchbark.pipeline.answers.answer import Answer, SearchStats
-from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids
 from birchbark.serve.admission import AdmissionControl, BusyError
 from birchbark.serve.answer_stream import AnswerStream, DisconnectedError

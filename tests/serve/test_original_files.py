@@ -9,8 +9,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from birchbark.collection.files.folder_state import FolderSource
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.upkeep.folder_index import build_folder_index, sync_folder
 from birchbark.records import Document
 from birchbark.serve.app import application

@@ -20,7 +20,7 @@ from served import running
 from birchbark.experiments.recipe_file import read_recipe
 from birchbark.index.build_index import build_index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.upkeep.precompute import precompute_vectors
+from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Document
 from birchbark.score.attention import attention
 from birchbark.score.load_scorer import load_scorer

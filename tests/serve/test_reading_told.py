@@ -16,10 +16,10 @@ from served import client, index_directory
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answers.answer import Answer, Evidence, Hit, SearchStats
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.plan import ReadingPlan
 from birchbark.pipeline.search import search
-from birchbark.pipeline.upkeep.precompute import precompute_vectors
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
+from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.load_scorer import load_scorer

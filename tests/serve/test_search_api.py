@@ -21,10 +21,10 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.load_rankers import with_score_caches
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.upkeep.precompute import precompute_vectors
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Document, Float32s, Ids
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage

@@ -26,9 +26,9 @@ from birchbark.experiments.recipe_file import read_recipe
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import RerankedQuery, rerank
 from birchbark.pipeline.search import search
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document, Pair, Query
 from birchbark.retrieve.bm25 import BM25

@@ -7,7 +7,7 @@ from typing import Any
 
 from birchbark.pipeline.answers.hit_fields import sentence_fields
 from birchbark.pipeline.rank_texts import highlight
-from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.score.scorer import Scorer
 
 

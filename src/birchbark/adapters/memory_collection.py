@@ -14,8 +14,8 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.ranker import Ranker, stages_of
 from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.settings.ranker import Ranker, stages_of
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document, Query, Ranking, Run, as_id, ids_of
 from birchbark.retrieve.first_stage import FirstStage, rank_queries

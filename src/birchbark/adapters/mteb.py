@@ -19,8 +19,8 @@ from birchbark.adapters.extras import extra
 from birchbark.adapters.memory_collection import MemoryCollection
 from birchbark.checkpoint.locate import open_named
 from birchbark.errors import InputError
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.upkeep.precompute import embedding_scorer
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.stored.precompute import embedding_scorer
 
 with extra("mteb"):
     from mteb.models import ModelMeta

@@ -21,9 +21,9 @@ from birchbark.pipeline.answers.answer import Evidence
 from birchbark.pipeline.answers.hit_fields import sentence_fields
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import RerankedQuery, rerank
 from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document, Query, Ranking, Run, ids_of
 from birchbark.retrieve.engine import DocumentStore

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from birchbark.collection.intake import Intake
     from birchbark.index.index import Index
     from birchbark.pipeline.answers.answer import SearchStats
-    from birchbark.pipeline.ranker import Ranker
+    from birchbark.pipeline.settings.ranker import Ranker
 
 T = TypeVar("T")
 SHOWN_RECORDS = 5
@@ -171,8 +171,8 @@ def _reading(stats: SearchStats, rankers: Sequence[Ranker]) -> str:
 
 def _all_have_vectors(index: Index) -> bool:
     """Whether all documents have vectors of some set, so that any candidate has."""
+    from birchbark.pipeline.stored.vector_sets import vector_sets
     from birchbark.pipeline.upkeep.update_index import documents_without_vectors
-    from birchbark.pipeline.upkeep.vector_sets import vector_sets
 
     sets = vector_sets(index.attachments)
     return any(not any(documents_without_vectors(index, name)) for name in sets)

@@ -42,9 +42,9 @@ def command(directory: Path, model: str) -> None:
     from birchbark.collection.runs import write_run
     from birchbark.evaluate.measures import measure
     from birchbark.index.build_index import build_index
-    from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.rerank import rerank
     from birchbark.pipeline.search import search
+    from birchbark.pipeline.settings.ranker import Ranker
     from birchbark.retrieve.engine import IndexEngine
     from birchbark.retrieve.first_stage import FirstStage, rank_queries
     from birchbark.retrieve.rm3 import RM3

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from birchbark.cluster.serving import ServingProcesses
     from birchbark.cluster.shard import Shard
     from birchbark.pipeline.loaded_models import LoadedModels
-    from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.searcher import Searcher
+    from birchbark.pipeline.settings.ranker import Ranker
     from birchbark.pipeline.vector_match import VectorMatch
     from birchbark.records import Query
     from birchbark.retrieve.first_stage import FirstStage

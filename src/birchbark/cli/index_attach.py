@@ -16,7 +16,7 @@ from birchbark.cli.report_vectors import report_vectors
 from birchbark.show.many import many
 
 if TYPE_CHECKING:
-    from birchbark.pipeline.upkeep.precompute import Precomputation
+    from birchbark.pipeline.stored.precompute import Precomputation
 
 
 def _check_model(
@@ -68,7 +68,7 @@ def make_precomputations(
 ) -> list[Precomputation]:
     """Return the precomputations that the options request, with their models loaded."""
     from birchbark.checkpoint.locate import absolute_model_name
-    from birchbark.pipeline.upkeep.precompute import precompute_tokens, precompute_vectors
+    from birchbark.pipeline.stored.precompute import precompute_tokens, precompute_vectors
     from birchbark.score.load_scorer import load_scorer
     from birchbark.segment.by_name import parse_segmenter
 
@@ -85,9 +85,9 @@ def make_precomputations(
 def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) -> None:
     """Compute and store attachments for all documents of `index`, and build its vector graphs."""
     from birchbark.index.sharded_writer import open_writer
-    from birchbark.pipeline.upkeep.precompute import is_vectors
+    from birchbark.pipeline.stored.precompute import is_vectors
+    from birchbark.pipeline.stored.vector_sets import vector_sets
     from birchbark.pipeline.upkeep.update_index import attach, build_missing_graphs
-    from birchbark.pipeline.upkeep.vector_sets import vector_sets
 
     names = " and ".join(precomputation.name for precomputation in precomputations)
     with open_writer(index) as writer:

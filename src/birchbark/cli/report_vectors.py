@@ -23,9 +23,9 @@ def report_vectors(index: Path) -> None:
 
 def report_missing_vectors(index: Index) -> None:
     """Print how many documents lack vectors, and how many will have none, if any has vectors."""
-    from birchbark.pipeline.reading.split_for_query import WHOLE_DOCUMENT
+    from birchbark.pipeline.stored.precompute import WHOLE_DOCUMENT
+    from birchbark.pipeline.stored.vector_sets import vector_sets
     from birchbark.pipeline.upkeep.update_index import documents_without_vectors
-    from birchbark.pipeline.upkeep.vector_sets import vector_sets
 
     for name in vector_sets(index.attachments):
         missing, left_out = documents_without_vectors(index, name)
@@ -46,8 +46,8 @@ def report_missing_vectors(index: Index) -> None:
 
 def report_missing_graphs(index: Index) -> None:
     """Print a note if vectors are searched exhaustively because faiss is not installed."""
+    from birchbark.pipeline.stored.vector_sets import vector_sets
     from birchbark.pipeline.upkeep.update_index import vectors_without_graph
-    from birchbark.pipeline.upkeep.vector_sets import vector_sets
 
     sets = vector_sets(index.attachments)
     if vectors := sum(vectors_without_graph(index, name) for name in sets):

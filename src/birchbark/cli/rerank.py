@@ -35,8 +35,8 @@ from birchbark.show.many import many
 
 if TYPE_CHECKING:
     from birchbark.pipeline.answers.answer import SearchStats
-    from birchbark.pipeline.ranker import Ranker
     from birchbark.pipeline.rerank import RerankedQuery
+    from birchbark.pipeline.settings.ranker import Ranker
 
 
 @click.command(

@@ -34,7 +34,7 @@ from birchbark.option_rules import FIRST_STAGE_OPTIONS
 
 if TYPE_CHECKING:
     from birchbark.pipeline.answers.answer import Answer
-    from birchbark.pipeline.ranker import Ranker
+    from birchbark.pipeline.settings.ranker import Ranker
 
 
 @click.command(
@@ -75,11 +75,11 @@ def command(
 ) -> None:
     """Search INDEX for TEXT: first with BM25, then with BERT on the segments of the candidates."""
     started = time.perf_counter()
+    from birchbark.deadline import NO_TIME
     from birchbark.index.index import Index
     from birchbark.pipeline.answers.search_notes import search_notes
     from birchbark.pipeline.answers.sort_hits import sorted_by_field
     from birchbark.pipeline.dense_engine import DenseEngine, open_engine
-    from birchbark.pipeline.reading.deadline import NO_TIME
     from birchbark.pipeline.search import search, warm_up
 
     check_given_options()
@@ -128,7 +128,7 @@ def command(
 
 def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> None:
     from birchbark.pipeline.answers.hit_fields import hit_fields
-    from birchbark.pipeline.answers.reading_summary import reading_summary
+    from birchbark.pipeline.reading_summary import reading_summary
     from birchbark.show.terminal import show_hits
 
     if as_json:

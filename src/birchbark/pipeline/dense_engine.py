@@ -14,10 +14,10 @@ from birchbark.errors import InputError, require_at_least
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.index import Index
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.read_precomputed import PrecomputedSegments
-from birchbark.pipeline.upkeep.precompute import embedding_scorer
-from birchbark.pipeline.upkeep.vector_sets import fitting_set, vector_sets
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.stored.precompute import embedding_scorer
+from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
+from birchbark.pipeline.stored.vector_sets import fitting_set, vector_sets
 from birchbark.pipeline.vector_match import HYBRID, CandidateScores, VectorMatch
 from birchbark.records import Document, Float32s, Ranking
 from birchbark.retrieve.engine import IndexEngine

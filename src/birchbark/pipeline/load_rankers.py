@@ -13,10 +13,10 @@ from birchbark.combine.aggregate import Aggregation, Max, Top, parse_aggregation
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError
-from birchbark.pipeline.compare_hits import Duo
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.plan import ReadingPlan, Select
+from birchbark.pipeline.settings.duo import Duo
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.settings.reading_plan import ReadingPlan, Select
 from birchbark.pipeline.stage_options import (
     ALL,
     AUTO,
@@ -26,7 +26,7 @@ from birchbark.pipeline.stage_options import (
     StageOptions,
     parse_count,
 )
-from birchbark.pipeline.upkeep.precompute import embedding_scorer
+from birchbark.pipeline.stored.precompute import embedding_scorer
 from birchbark.score.bert_scorer import BertScorer
 from birchbark.score.precision import Precision, fastest_precision
 from birchbark.score.scorer import Scorer

@@ -11,7 +11,7 @@ import numpy as np
 from birchbark.arguments import listed, shown, text_of
 from birchbark.errors import InputError
 from birchbark.pipeline.rank_texts import RankedText, rank
-from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Float32s
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer

@@ -11,16 +11,16 @@ from threading import Lock
 from birchbark import defaults
 from birchbark.arguments import text_of, texts_of
 from birchbark.combine.aggregate import Max, Top
+from birchbark.deadline import Deadline
 from birchbark.errors import DeadlineError, InputError, require_at_least
 from birchbark.pipeline.answers.answer import Evidence
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.deadline import Deadline
 from birchbark.pipeline.reading.exact_topk import TopKScoring
-from birchbark.pipeline.reading.plan import ReadingPlan
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.reading.score_documents import score_documents
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document
 from birchbark.score.dynamic_batching import dynamic_batcher

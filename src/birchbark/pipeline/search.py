@@ -7,16 +7,16 @@ from functools import partial
 
 from birchbark import defaults
 from birchbark.arguments import text_of
+from birchbark.deadline import Deadline
 from birchbark.errors import InputError, require_at_least
 from birchbark.pipeline.answers.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.answers.snippets import Snippets
-from birchbark.pipeline.ranker import Ranker, stages_of
-from birchbark.pipeline.reading.deadline import Deadline
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
-from birchbark.pipeline.reading.term_overlap import TermIndex
 from birchbark.pipeline.run_stages import StageResult, check_query_lengths, run_stages
+from birchbark.pipeline.settings.ranker import Ranker, stages_of
 from birchbark.records import Document, Ranking
 from birchbark.retrieve.engine import Engine
+from birchbark.retrieve.term_overlap import TermIndex
 from birchbark.segment.sentences import sentence_spans
 
 OnProgress = Callable[[Callable[[], Answer]], object]  # takes a function that returns an answer

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from birchbark import defaults
 from birchbark.arguments import iterated, text_of
 from birchbark.combine.aggregate import Mean
+from birchbark.deadline import NO_TIME, Deadline
 from birchbark.errors import DeadlineError, InputError
 from birchbark.index.index import Index
 from birchbark.index.sharded_writer import open_writer
@@ -22,9 +23,6 @@ from birchbark.pipeline.answers.search_notes import search_notes
 from birchbark.pipeline.dense_engine import set_for
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.ranker import Ranker, stages_of
-from birchbark.pipeline.reading.deadline import NO_TIME, Deadline
-from birchbark.pipeline.reading.plan import ReadingPlan
 from birchbark.pipeline.reading.score_documents import score_documents
 from birchbark.pipeline.search import (
     OnProgress,
@@ -32,10 +30,12 @@ from birchbark.pipeline.search import (
     search_with_readers,
     warm_up,
 )
+from birchbark.pipeline.settings.ranker import Ranker, stages_of
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.snapshot import LastSnapshot, SearchSettings
 from birchbark.pipeline.stage_options import StageOptions
+from birchbark.pipeline.stored.vector_sets import vector_sets
 from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
-from birchbark.pipeline.upkeep.vector_sets import vector_sets
 from birchbark.pipeline.vector_match import VectorMatch
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage

@@ -10,12 +10,12 @@ from threading import Lock
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
 from birchbark.pipeline.dense_engine import DenseEngine, open_engine, set_for
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading.ranker_readers import RankerReaders, ReaderCaches
-from birchbark.pipeline.reading.term_overlap import KnownTokens, TermIndex
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.vector_match import VectorMatch
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
+from birchbark.retrieve.term_overlap import KnownTokens, TermIndex
 from birchbark.score.scorer import Scorer
 
 

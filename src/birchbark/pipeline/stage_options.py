@@ -14,7 +14,7 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError, require_at_least, require_share
 from birchbark.option_rules import check_options
-from birchbark.pipeline.reading.plan import Select
+from birchbark.pipeline.settings.reading_plan import Select
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from birchbark.pipeline.answers.answer import Answer
 from birchbark.pipeline.answers.sort_hits import sorted_by_field
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.search import OnProgress
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.serve.schemas import SearchResponse, Timings
 from birchbark.serve.serialize import serialize_answer
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from birchbark.pipeline.missing_vectors import SLICE_DOCUMENTS, MissingVectors
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.upkeep.missing_vectors import SLICE_DOCUMENTS, MissingVectors
 from birchbark.serve.background_thread import BackgroundThread
 from birchbark.show.many import many
 

@@ -10,8 +10,8 @@ from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
 from birchbark.pipeline.dense_engine import ATTACH
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.serve.schemas import SearchRequest
 
 BERT_FIELDS = ("depth", "first_stage_weight", "weights")

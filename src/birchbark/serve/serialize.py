@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from birchbark.pipeline.answers.answer import Answer, Evidence, Hit, SearchStats
 from birchbark.pipeline.answers.hit_fields import evidence_fields, hit_fields
-from birchbark.pipeline.answers.reading_summary import reading_summary
-from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.reading_summary import reading_summary
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document
 from birchbark.serve.schemas import (
     DocumentResponse,

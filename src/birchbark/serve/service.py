@@ -13,13 +13,13 @@ from threading import Event, Lock
 from typing import Any, Literal, TypeVar
 
 from birchbark.checkpoint.heads import Classifier
+from birchbark.deadline import NO_TIME
 from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
 from birchbark.pipeline.answers.answer import Answer, Evidence
 from birchbark.pipeline.rank_texts import RankedText, check_highlights, highlight, rank
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.deadline import NO_TIME
 from birchbark.pipeline.search import OnProgress
 from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.upkeep.update_index import AddedDocuments
 from birchbark.records import Document
 from birchbark.score.attention import AttentionReader

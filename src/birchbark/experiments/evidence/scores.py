@@ -21,9 +21,9 @@ from birchbark.evaluate.tune import Candidates
 from birchbark.experiments.evidence.settings import EvidenceSettings
 from birchbark.index.index import Index
 from birchbark.pipeline.answers.answer import Hit
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.reading.score_documents import score_documents
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.scorer import Scorer

@@ -11,7 +11,7 @@ from birchbark.device.torch_session import session_factory
 from birchbark.errors import BirchbarkError
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stage_options import NONE, StageOptions
 from birchbark.score.precision import Precision
 from birchbark.study.workspace import Workspace

@@ -17,9 +17,9 @@ from birchbark.index.sharded_writer import open_writer
 from birchbark.pipeline.answers.answer import SearchStats
 from birchbark.pipeline.dense_engine import open_engine
 from birchbark.pipeline.load_rankers import with_score_caches
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.rerank import RerankedQuery, rerank
-from birchbark.pipeline.upkeep.precompute import precompute_vectors
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.score.load_scorer import load_scorer

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from birchbark.combine.aggregate import Max
 from birchbark.index.index import Index
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.reading.score_documents import score_documents
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Qrels, Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.scorer import Scorer

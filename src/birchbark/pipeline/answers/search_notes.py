@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from birchbark.index.index import Index
 from birchbark.pipeline.answers.facets import MAX_VALUES
-from birchbark.pipeline.upkeep.vector_sets import vector_sets
+from birchbark.pipeline.stored.vector_sets import vector_sets
 from birchbark.retrieve.filters import Filter, filter_of
 from birchbark.retrieve.spelling import correct_query
 from birchbark.retrieve.vector_search import filter_masks

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Hit, Snippet
-from birchbark.pipeline.reading.deadline import Deadline
-from birchbark.pipeline.reading.term_overlap import TermIndex, TermOverlap
 from birchbark.records import Document, Segment
+from birchbark.retrieve.term_overlap import TermIndex, TermOverlap
 from birchbark.segment.sentences import sentence_spans
 
 STRETCH = 2_000  # characters
@@ -74,7 +74,7 @@ class Snippets:
         start, end = spans[best]
         offset = len(document.title) + 1 if document.title else 0  # of the text in the contents
         segment = Segment(document.doc_id, offset + start, offset + end, text[start:end])
-        return self._overlap.snippet(segment)
+        return Snippet(segment, self._overlap.marks(segment.text))
 
 
 def _best_stretch(text: str, overlap: TermOverlap, most: float, deadline: Deadline) -> int:

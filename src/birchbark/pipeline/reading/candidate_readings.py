@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.deadline import Deadline
 from birchbark.pipeline.reading.document_reading import Reading
 from birchbark.pipeline.reading.score_segments import SegmentScoring
 from birchbark.pipeline.reading.select_segments import SegmentChoice
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Segment
 
 

@@ -9,17 +9,17 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.pipeline.reading.deadline import Deadline
-from birchbark.pipeline.reading.read_precomputed import PrecomputedSegments
+from birchbark.deadline import Deadline
 from birchbark.pipeline.reading.split_for_query import (
     SplitForQuery,
     SplitStretches,
     split_for_query,
 )
-from birchbark.pipeline.reading.term_overlap import TermOverlap
+from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
 from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.retrieve.engine import DocumentStore
+from birchbark.retrieve.term_overlap import TermOverlap
 from birchbark.score.scorer import Scorer
 from birchbark.segment.by_name import Segmenter
 from birchbark.segment.split_long import Encoded, split_long

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from birchbark.combine.aggregate import AggregatedEvidence
 from birchbark.pipeline.answers.answer import Evidence, Hit, Snippet
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading.document_reading import Reading
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Float32s, Ranking, Segment
 
 ROUNDING = 1e-9  # bounds are raised by this share: more than the rounding error of float64 sums

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.combine.aggregate import aggregate
-from birchbark.pipeline.ranker import Ranker
-from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.deadline import Deadline
 from birchbark.pipeline.reading.score_segments import SegmentScoring
 from birchbark.pipeline.reading.select_segments import SegmentChoice
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Float32s
 
 TIME_SHARE = 0.5  # at most, if vectors must be computed

@@ -23,15 +23,15 @@ import numpy as np
 
 from birchbark.combine.aggregate import grows
 from birchbark.combine.topk import TopK
+from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Hit, SearchStats
 from birchbark.pipeline.reading.candidate_readings import Readings
-from birchbark.pipeline.reading.deadline import Deadline
 from birchbark.pipeline.reading.document_scores import DocumentScores
 from birchbark.pipeline.reading.embedding_evidence import EmbeddingEvidence
-from birchbark.pipeline.reading.plan import Select
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.pipeline.reading.score_segments import SegmentScoring
 from birchbark.pipeline.reading.select_segments import SPLITTING_SHARE, SegmentChoice
+from birchbark.pipeline.settings.reading_plan import Select
 from birchbark.records import Ranking, best_first
 from birchbark.score.scorer import cut_text
 from birchbark.segment.truncate import Limit

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 from birchbark.errors import InputError
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.reading.document_reader import DocumentReader, SplitCache
-from birchbark.pipeline.reading.term_overlap import KnownTokens, TermIndex
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.retrieve.engine import DocumentStore
+from birchbark.retrieve.term_overlap import KnownTokens, TermIndex
 from birchbark.score.bert_scorer import BertScorer
 from birchbark.score.scorer import Scorer
 from birchbark.score.token_embeddings import TokenEmbeddings

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from birchbark.combine.interpolate import Interpolation
-from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.deadline import Deadline
 from birchbark.pipeline.reading.exact_topk import TopKScoring
 from birchbark.pipeline.reading.ranker_readers import RankerReaders
 from birchbark.records import Ranking

@@ -6,18 +6,17 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from birchbark.pipeline.reading.deadline import Deadline
+from birchbark.deadline import Deadline
 from birchbark.pipeline.reading.document_reader import BATCH_SIZE, DocumentReader, EncodedDocument
 from birchbark.pipeline.reading.split_for_query import SplitForQuery
-from birchbark.pipeline.reading.term_overlap import TermOverlap
 from birchbark.records import Document, Float32s, Ids, Segment
-from birchbark.score_cache.cached_scorer import CachedScorer, cached_for_query
-from birchbark.score_cache.score_file import row_shape
+from birchbark.retrieve.term_overlap import TermOverlap
+from birchbark.score_cache.cached_scorer import cached_for_query
+from birchbark.score_cache.score_in_time import SPECIAL_TOKENS, score_before
 from birchbark.segment.split_long import Encoded
 
 BATCH_CHARACTERS = 500_000  # total length of documents scored together: limits memory
 DEADLINE_BATCH_CHARACTERS = 2_000  # the same under a deadline, so that some documents are complete
-SPECIAL_TOKENS = 4  # maximum number per input
 
 
 class SegmentScoring:
@@ -96,37 +95,3 @@ class SegmentScoring:
         if documents and not complete:
             return None
         return [values.copy() for values in np.split(scores, ends[:complete])[:complete]]
-
-
-def score_before(
-    deadline: Deadline,
-    scorer: CachedScorer,
-    query: str,
-    token_ids: Sequence[Ids],
-    overhead: int,
-    *,
-    all_or_none: bool = False,
-) -> Float32s:
-    """Score `token_ids` in batches; under a deadline, as many of the first ones as time allows.
-
-    A batch is not started if it may end too late. Without a deadline the shortest inputs are scored
-    first; under a deadline inputs are scored in order, so that documents are completed one by one.
-    Returns scores (n,), or vectors (n, width), of the first n inputs, as float32.
-
-    overhead: tokens per input in addition to those of the segment. all_or_none: also stop as soon
-    as the remaining inputs cannot all be scored in time.
-    """
-    lengths = np.array([len(ids) + overhead for ids in token_ids], np.int64)  # (n,)
-    scores = np.empty((len(token_ids), *row_shape(scorer.width)), np.float32)
-    waiting = np.arange(len(token_ids)) if deadline.exists else np.argsort(lengths, kind="stable")
-    while len(waiting):
-        batch = waiting[: deadline.next_batch(lengths[waiting])]
-        hopeless = all_or_none and not deadline.allows(int(lengths[waiting].sum()))
-        if not len(batch) or hopeless:
-            return scores[: waiting[0]]
-        before = scorer.computed
-        scores[batch] = scorer.score(query, [token_ids[i] for i in batch])
-        share = (scorer.computed - before) / len(batch)  # cached scores say nothing about speed
-        deadline.record(share * int(lengths[batch].sum()))
-        waiting = waiting[len(batch) :]
-    return scores

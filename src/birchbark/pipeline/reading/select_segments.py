@@ -15,13 +15,14 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Snippet
-from birchbark.pipeline.reading.deadline import Deadline
 from birchbark.pipeline.reading.document_reader import BATCH_SIZE, EncodedDocument
 from birchbark.pipeline.reading.score_segments import SegmentScoring
-from birchbark.pipeline.reading.split_for_query import WHOLE_DOCUMENT, SplitForQuery
-from birchbark.pipeline.reading.term_overlap import TermIndex, TermOverlap
+from birchbark.pipeline.reading.split_for_query import SplitForQuery
+from birchbark.pipeline.stored.precompute import WHOLE_DOCUMENT
 from birchbark.records import Float32s, Segment, best_first
+from birchbark.retrieve.term_overlap import TermIndex, TermOverlap
 from birchbark.score.token_embeddings import TokenEmbeddings
 from birchbark.segment.split_long import Encoded
 
@@ -193,7 +194,8 @@ class SegmentChoice:
             known = self._embedding.segments([self._doc_ids[i] for i in whole])
             for position, (_, segments) in zip(whole, known, strict=True):
                 best[position] = segments[int(np.argmax(self._whole[position]))]
-        return [self._overlap.snippet(best[i]) if i in best else None for i in positions]
+        marks = self._overlap.marks
+        return [Snippet(best[i], marks(best[i].text)) if i in best else None for i in positions]
 
     def _split(
         self,

@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, tee
 
-from birchbark.pipeline.reading.deadline import Deadline
-from birchbark.pipeline.reading.term_overlap import TermOverlap
+from birchbark.deadline import Deadline
 from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document, Segment, best_first
+from birchbark.retrieve.term_overlap import TermOverlap
 from birchbark.segment.by_name import Segmenter
 
 LONG_DOCUMENT = 10_000  # characters; longer documents are split in part
-WHOLE_DOCUMENT = 200_000  # the same with a deadline for all segments, and for stored vectors
 STRETCH = 2_000  # characters, approximately; more if there would be more than MAX_STRETCHES
 MAX_STRETCHES = 2_000  # that are considered
 STRETCHES = LONG_DOCUMENT // STRETCH  # of a long document, at most

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from birchbark.index.index import Index
 from birchbark.index.sharded_writer import Writer, open_writer
-from birchbark.pipeline.upkeep.precompute import Precomputation, load_precomputations
-from birchbark.pipeline.upkeep.vector_sets import in_own_set, vector_sets
+from birchbark.pipeline.stored.precompute import Precomputation, load_precomputations
+from birchbark.pipeline.stored.vector_sets import in_own_set, vector_sets
 from birchbark.records import Document
 from birchbark.retrieve.hnsw import build_graphs, count_vectors_without_graph, faiss_installed
 from birchbark.score.scorer import Scorer
@@ -132,7 +132,7 @@ class WithoutVectors(NamedTuple):
     Attributes:
         missing: Documents whose vectors have not been computed yet.
         left_out: Documents that are complete without vectors, since they have no text or are too
-            long (`split_for_query.WHOLE_DOCUMENT`).
+            long (`precompute.WHOLE_DOCUMENT`).
     """
 
     missing: int

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema, Rows
 from birchbark.lazy_sequence import LazySequence
-from birchbark.pipeline.upkeep.precompute import (
+from birchbark.pipeline.stored.precompute import (
     TOKENS,
     embedding_scorer,
     has_config,
     tokens_config,
 )
-from birchbark.pipeline.upkeep.vector_sets import fitting_set
+from birchbark.pipeline.stored.vector_sets import fitting_set
 from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.retrieve.engine import DocumentStore
 from birchbark.score.scorer import Scorer
@@ -105,7 +105,7 @@ class PrecomputedSegments:
     def scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
         """Score each document's segments (n,) by stored vectors; None for one without vectors.
 
-        A document that is too long for vectors (`split_for_query.WHOLE_DOCUMENT`) has zero rows.
+        A document that is too long for vectors (`precompute.WHOLE_DOCUMENT`) has zero rows.
         """
         if self._vectors is None:
             return [None] * len(doc_ids)

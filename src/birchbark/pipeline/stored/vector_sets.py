@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import count
 
 from birchbark.index.attachment_schema import AttachmentSchema
-from birchbark.pipeline.upkeep.precompute import (
+from birchbark.pipeline.stored.precompute import (
     VECTORS,
     Precomputation,
     has_config,

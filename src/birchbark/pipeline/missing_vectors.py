@@ -14,16 +14,16 @@ from birchbark.checkpoint.locate import name_of
 from birchbark.index.attachment_slices import next_slice
 from birchbark.index.index import Index
 from birchbark.index.sharded_writer import open_writer
-from birchbark.pipeline.ranker import Ranker
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.upkeep.precompute import (
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.stored.precompute import (
     VECTORS,
     Precomputation,
     embedding_scorer,
     precompute_vectors,
 )
+from birchbark.pipeline.stored.vector_sets import fitting_set, vector_sets
 from birchbark.pipeline.upkeep.update_index import documents_without_vectors
-from birchbark.pipeline.upkeep.vector_sets import fitting_set, vector_sets
 from birchbark.score.embedding import EmbeddingScorer
 
 BATCH_TOKENS = 256  # about 20 ms on two cores, for which a search may have to wait
@@ -71,7 +71,7 @@ class MissingVectors:
     def left_out(self) -> int:
         """Number of documents that are complete without vectors, since they are too long or empty.
 
-        The limit is `split_for_query.WHOLE_DOCUMENT`.
+        The limit is `precompute.WHOLE_DOCUMENT`.
         """
         index = self._searcher.index
         return documents_without_vectors(index, self._set(index) or VECTORS).left_out

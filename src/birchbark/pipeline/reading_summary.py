@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from birchbark.pipeline.answers.answer import SearchStats
-from birchbark.pipeline.ranker import Ranker
+from birchbark.pipeline.settings.ranker import Ranker
 
 COUNTS = (
     *("candidates", "scored", "pairs", "embedded", "segments", "by_vectors"),

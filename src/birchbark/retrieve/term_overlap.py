@@ -9,8 +9,6 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.pipeline.answers.answer import Snippet
-from birchbark.records import Segment
 from birchbark.retrieve.engine import DocumentStore, term_weighting
 from birchbark.text.analyzer import Analyzer, analyzer
 from birchbark.text.words import words
@@ -96,10 +94,6 @@ class TermOverlap:
         for text in texts:
             lower = text.lower()
             yield sum(w for spellings, w in beginnings if any(s in lower for s in spellings))
-
-    def snippet(self, segment: Segment) -> Snippet:
-        """Return a segment with the positions of the query's terms in it."""
-        return Snippet(segment, self.marks(segment.text))
 
     def marks(self, text: str) -> tuple[tuple[int, int], ...]:
         """Return where the words of the query are in the text, as (start, end), in order."""

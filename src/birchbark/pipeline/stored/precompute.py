@@ -24,7 +24,6 @@ from birchbark.errors import InputError
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm, Rows
 from birchbark.index.attachment_writer import AttachmentJob
 from birchbark.index.sharded_writer import Writer
-from birchbark.pipeline.reading.split_for_query import WHOLE_DOCUMENT
 from birchbark.records import Document, Ids, Segment
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.scorer import Scorer
@@ -34,6 +33,7 @@ from birchbark.segment.by_name import Segmenter, parse_segmenter, segmenter_name
 from birchbark.segment.split_long import split_long
 
 TOKENS, VECTORS = "tokens", "vectors"
+WHOLE_DOCUMENT = 200_000  # characters; longer documents have no vectors
 _VECTOR_SET = re.compile(rf"{VECTORS}(-[1-9][0-9]*)?")
 BATCH_TOKENS = 8_192  # of segments that are embedded in one call, approximately
 UINT16_VOCABULARY = 1 << 16  # ids of vocabularies up to this size fit into 16 bits

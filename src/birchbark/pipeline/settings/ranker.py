@@ -13,9 +13,9 @@ from birchbark.arguments import instances_of
 from birchbark.combine.aggregate import AggregatedEvidence, Aggregation, Top, aggregate
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError, require_at_least, require_share
-from birchbark.pipeline.compare_hits import Duo
-from birchbark.pipeline.reading.plan import ReadingPlan
-from birchbark.pipeline.upkeep.precompute import embedding_scorer
+from birchbark.pipeline.settings.duo import Duo
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
+from birchbark.pipeline.stored.precompute import embedding_scorer
 from birchbark.records import Float32s
 from birchbark.score.scorer import DocumentScorer, Scorer
 from birchbark.segment.by_name import Segmenter, segmenter_name

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.index.index import Index
-from birchbark.pipeline.reading import term_overlap as module
-from birchbark.pipeline.reading.term_overlap import TermIndex
-from birchbark.records import Document, Segment
+from birchbark.records import Document
+from birchbark.retrieve import term_overlap as module
 from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.term_overlap import TermIndex
 from birchbark.text.analyzer import Analyzer, analyzer
 from birchbark.text.words import words
 from conftest import VOCABULARY
@@ -81,21 +81,20 @@ def test_marks_cover_exactly_the_words_with_terms_of_the_query(
     store: Weighted, query: str, text: str
 ) -> None:
     """Marks are in order, do not overlap, and are whole words as they stand in the text."""
-    snippet = TermIndex(store).overlap(query).snippet(Segment("d", 0, len(text), text))
+    marks = TermIndex(store).overlap(query).marks(text)
     wanted = set(store.analyzer.terms(query))
     marked = [word for word in words(text) if wanted & set(store.analyzer.terms(word))]
-    assert [text[begin:end] for begin, end in snippet.marks] == marked
-    ends = [0, *(end for _, end in snippet.marks)]
-    assert all(begin >= end for (begin, _), end in zip(snippet.marks, ends, strict=False))
-    assert snippet.segment.text == text
+    assert [text[begin:end] for begin, end in marks] == marked
+    ends = [0, *(end for _, end in marks)]
+    assert all(begin >= end for (begin, _), end in zip(marks, ends, strict=False))
 
 
 def test_marks_of_words_that_the_analyzer_changes() -> None:
     """A word is marked where it stands, not where its lower-case form first occurs."""
     text = "BIRCH bark, and birch bark"
     for store in STORES:
-        snippet = TermIndex(store).overlap("birch").snippet(Segment("d", 0, len(text), text))
-        assert snippet.marks == ((0, 5), (16, 21))
+        marks = TermIndex(store).overlap("birch").marks(text)
+        assert marks == ((0, 5), (16, 21))
 
 
 def test_marks_of_pairs_of_characters() -> None:

@@ -1,0 +1,1 @@
+"""Which choices define how candidates are re-ranked?"""
