@@ -22,10 +22,13 @@ from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run
 from birchbark.combine.fusion import score_fusion
 from birchbark.evaluate.measures import measure
-from birchbark.index.build_index import build_index
+from birchbark.index.build_index import Schema, build_index
 from birchbark.pairs.read import read_pairs
 from birchbark.pipeline.answers.sort_hits import sorted_by_field
+from birchbark.pipeline.load_rankers import load_ranker
+from birchbark.pipeline.pair_scorer import PairScorer
 from birchbark.pipeline.rank_texts import rank
+from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document, Qrels, Query, Ranking, Run
 from birchbark.retrieve.filters import parse_filters
@@ -117,8 +120,6 @@ def searched(attempt: Callable[[Searcher], object]) -> Try:
     """Use a searcher without models over two documents with a keyword field."""
 
     def with_index(folder: Path) -> object:
-        from birchbark.index.build_index import Schema
-
         records = [{"id": "a", "text": "bark", "kind": "x"}, {"id": "b", "text": "bark tea"}]
         index = build_index(records, folder / "index", Schema(keywords=("kind",)))
         return attempt(Searcher(index.directory, ()))
@@ -140,6 +141,27 @@ class Frame(list[Any]):
 
 CHECKS: dict[str, list[Check]] = {
     "Queries": [
+        Check(
+            "a first line that names the columns, in TSV",
+            MENDED,
+            "left out",
+            queries("qid\tquery\n1\ta\n"),
+            {"1": "a"},
+        ),
+        Check("a JSON array", REFUSED, "one complete object per line", queries("[]\n")),
+        Check(
+            "topic fields of TSV",
+            REFUSED,
+            "TSV has no topic fields",
+            file(lambda path: read_queries(path, ["desc"]), "1\ta\n"),
+        ),
+        Check("UTF-16", REFUSED, "is UTF-16", queries("\ufeff1\ta\n".encode("utf-16-le"))),
+        Check(
+            "a damaged or truncated compressed file, or text after it",
+            REFUSED,
+            "broken bzip2 stream",
+            queries(bz2.compress(b"1\ta\n") + b"2\tb\n"),
+        ),
         Check("an id twice", REFUSED, "a second query with the id 1", queries("1\ta\n1\tb\n")),
         Check("an id with white space, or none", REFUSED, "query id", queries("1 2\ta\n")),
         Check("a query without text", REFUSED, "query 1 has no text", queries("1\t \n")),
@@ -283,9 +305,9 @@ CHECKS: dict[str, list[Check]] = {
         ),
         Check("another number of columns", REFUSED, "wrong number of columns", run("1 Q0 a 1 2\n")),
         Check(
-            "scores further below 0 than above, divided by the highest",
+            "scores below 0 in `fuse`, divided by the highest or unchanged",
             REFUSED,
-            "scores cannot be divided by the highest",
+            "a score is below 0",
             fused({"a": 0.01, "b": -1.5}),
         ),
     ],
@@ -331,6 +353,20 @@ CHECKS: dict[str, list[Check]] = {
         ),
     ],
     "Documents": [
+        Check(
+            "a list of texts as text",
+            MENDED,
+            "becomes paragraphs",
+            record(text=["a", "b"]),
+            {"text": "a\n\nb"},
+        ),
+        Check(
+            "an empty text beside another",
+            MENDED,
+            "the other is read",
+            record(text="", body="b"),
+            {"text": "b"},
+        ),
         Check("broken JSON", REFUSED, "broken JSON", documents("{\n")),
         Check(
             "a bad record with `--skip-bad`",
@@ -377,6 +413,35 @@ CHECKS: dict[str, list[Check]] = {
         Check("no documents", REFUSED, "no documents", documents("\n")),
     ],
     "Arguments in Python": [
+        Check(
+            "a string in place of a tuple of names",
+            REFUSED,
+            "are not a list",
+            lambda _: Schema(read_fields="body"),
+        ),
+        Check(
+            "a pair of texts as dict or set",
+            REFUSED,
+            "not a pair of query and text",
+            lambda _: PairScorer().predict([{"query": "a", "text": "b"}]),
+        ),  # type: ignore[list-item]
+        Check(
+            "counts that are not whole or below 0",
+            REFUSED,
+            "is out of range",
+            lambda _: Ranking.of(["a"], [1]).head(-1),
+        ),
+        Check(
+            "two queries with one id",
+            REFUSED,
+            "a second query with the id 1",
+            lambda folder: rerank(
+                build_index([{"id": "a", "text": "b"}], folder / "i"),
+                Run({}),
+                [Query("1", "a"), Query("1", "b")],
+                load_ranker(),
+            ),
+        ),
         Check(
             "texts as list, tuple, generator, array or column",
             READ,

@@ -20,8 +20,9 @@ from birchbark.arguments import instances_of, listed, text_of, texts_of
 from birchbark.combine.fusion import reciprocal_rank_fusion, score_fusion
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
-from birchbark.index.build_index import build_index
+from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
+from birchbark.pipeline.load_rankers import load_ranker
 from birchbark.pipeline.pair_scorer import PairScorer
 from birchbark.pipeline.rank_texts import highlight, rank
 from birchbark.pipeline.rerank import rerank
@@ -29,8 +30,9 @@ from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Qrels, Query, Ranking, Run
+from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
-from birchbark.retrieve.first_stage import rank_queries, rank_query
+from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
 from conftest import DOCUMENTS, WordScorer
 
 QUERY = "birch river"
@@ -338,3 +340,89 @@ def test_lists_of_arguments() -> None:
     assert texts_of(np.array(["a"]), "text") == ["a"]
     assert type(text_of(np.str_("a"), "it")) is str
     assert instances_of((x for x in (1, 2)), int, "numbers") == [1, 2]
+
+
+REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
+    "names of read fields": (lambda i: Schema(read_fields="body"), "read_fields are not a list"),
+    "names of keywords": (lambda i: Schema(keywords="type"), "keywords are not a list"),
+    "sources of a field": (
+        lambda i: Schema(fields={"body": "body"}),
+        "source fields are not a",
+    ),
+    "fields of a schema": (lambda i: Schema(fields=["body"]), "fields is not a mapping"),
+    "read fields of a document": (
+        lambda i: build_index([Document("1", {"text": "a"}, "text")], "never"),
+        "read_fields is no tuple of names: 'text'",
+    ),
+    "a pair as a mapping": (
+        lambda i: PairScorer(WordScorer()).predict([{"query": "a", "text": "b"}]),
+        "pair 0: not a pair of query and text: found dict",
+    ),
+    "a pair without order": (
+        lambda i: PairScorer(WordScorer()).predict([{"a", "b"}]),
+        "pair 0: not a pair of query and text: found set",
+    ),
+    "top": (lambda i: rank("a", ["b"], WordScorer(), 1.5), "top is not a whole number"),
+    "top as text": (lambda i: rank("a", ["b"], WordScorer(), "1"), "top is not a number"),
+    "depth": (lambda i: rank_query(i, "bees", depth=1.5), "depth is not a whole number"),
+    "depth below 0": (lambda i: Ranking.of(["a"], [1]).head(-1), "depth is out of range"),
+    "depth of a run": (lambda i: Run({"1": Ranking.of(["a"], [1])}).head(-1), "depth is out of"),
+    "depth of a fusion": (
+        lambda i: reciprocal_rank_fusion([Run({"1": Ranking.of(["a"], [1])})], depth=-1),
+        "depth is out of range",
+    ),
+    "rankings": (lambda i: Run([Ranking.of(["a"], [1])]), "rankings is not a mapping"),
+    "tag": (lambda i: Run({}, 5), "the tag of a run is not a text"),
+    "grades": (lambda i: Qrels(["a"]), "grades is not a mapping"),
+    "grades of a query": (lambda i: Qrels({"1": ["a"]}), "the judgment of query 1 is not a map"),
+    "pairs of a ranking": (lambda i: Ranking.from_pairs(["ab", "cd"]), "not a pair of doc_id and"),
+    "fields": (lambda i: FirstStage(fields=["contents"]), "fields is not a mapping"),
+    "match": (lambda i: FirstStage(match="and"), "match is not a Match"),
+    "model": (lambda i: FirstStage(model="bm25"), "not a weighting model"),
+    "model of a field": (
+        lambda i: FirstStage(field_models={"titel": BM25()}),
+        "a model for the field 'titel', which is not searched: expected contents",
+    ),
+    "filters": (
+        lambda i: Searcher(i.directory, ()).search("bees", filters="type=pdf"),
+        "filters is not a mapping",
+    ),
+    "candidates": (
+        lambda i: Searcher(i.directory, ()).search("bees", candidates="neareest"),
+        "unknown candidates: expected nearest or terms, found 'neareest'",
+    ),
+    "a query twice": (
+        lambda i: rerank(i, Run({}), [Query("1", "a"), Query("1", "b")], Ranker(WordScorer())),
+        "a second query with the id 1",
+    ),
+    "a scale": (lambda i: load_ranker(first_stage_scale="MAX"), "unknown scale|first_stage_scale"),
+}
+
+
+@pytest.mark.parametrize("argument", REFUSED)
+def test_arguments_that_are_refused(argument: str, index: Index) -> None:
+    """Each would be read as something else, be ignored, or end in another library's error."""
+    attempt, message = REFUSED[argument]
+    with pytest.raises(InputError, match=message):
+        attempt(index)
+
+
+def test_a_ranking_from_what_has_items() -> None:
+    """A Series of scores by id is a mapping in all but name."""
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series([1.0, 3.0], index=["a", "b"])
+    assert Ranking.from_pairs(series) == Ranking.of(["b", "a"], [3.0, 1.0])
+    with pytest.raises(InputError, match="the pairs are not a list"):
+        Ranking.from_pairs(pandas.DataFrame({"a": [1.0]}))
+
+
+def test_texts_of_records() -> None:
+    """A list of texts is read as paragraphs; an empty text gives way to another that is not."""
+    text = Document.from_dict({"id": 1, "title": ["a", "b"], "text": ["They dance\nhive.", "c"]})
+    assert text == Document("1", {"title": "a\n\nb", "text": "They dance\nhive.\n\nc"})
+    for name in ("segment", "content", "passage"):
+        assert Document.from_dict({"docid": "x", "title": "t", name: "hive"}).text == "hive"
+    assert Document.from_dict({"id": 1, "text": "", "body": "hive"}).text == "hive"
+    assert Document.from_dict({"id": 1, "text": "", "title": "t"}).fields == {
+        **{"text": "", "title": "t"}
+    }

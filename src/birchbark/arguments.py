@@ -8,7 +8,7 @@ columns) is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from birchbark.errors import InputError
 
@@ -28,7 +28,7 @@ def iterated(values: Iterable[T], name: str) -> Iterator[T]:
     """
     remedy = ""
     if hasattr(values, "columns"):
-        remedy = "pass one of its columns"
+        remedy = "pass one of its columns, or its rows: frame.to_dict('records')"
     elif isinstance(values, str | bytes | Mapping):
         remedy = "put it into a list"
     elif not isinstance(values, set | frozenset):
@@ -68,6 +68,18 @@ def texts_of(values: Iterable[object], name: str) -> list[str]:
     """
     items = listed(values, f"{name}s")
     return [text_of(item, f"{name} {position}") for position, item in enumerate(items)]
+
+
+def names_of(values: Iterable[object], name: str) -> tuple[str, ...]:
+    """Return names, such as those of fields, as a tuple of strings; a single string is refused."""
+    return tuple(texts_of(values, name))
+
+
+def mapping_of(value: object, name: str) -> Mapping[Any, Any]:
+    """Return a mapping that a program has passed; InputError if it is none."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"{name} is not a mapping", wanted="a dict", found=shown(value))
+    return value
 
 
 def instances_of(values: Iterable[T], kind: type[T], name: str) -> list[T]:

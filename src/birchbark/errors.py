@@ -17,6 +17,8 @@ BirchbarkError             every expected error; the command line prints it and 
 from __future__ import annotations
 
 import errno
+from math import isfinite
+from numbers import Real
 from typing import Any, Self
 
 MAX_QUOTED = 200  # characters quoted of other libraries' messages
@@ -136,11 +138,16 @@ class MissingPackageError(BirchbarkError):
     """An optional package that this step needs is not installed."""
 
 
-def require_at_least(name: str, value: float | None, minimum: int) -> None:
-    """Raise InputError unless `value` is `minimum` or more, or None.
+def require_at_least(name: str, value: Any, minimum: int) -> None:
+    """Raise InputError unless `value` is a whole number, `minimum` or more, or None.
 
     It must fit into 32 bits. name: what the value is, as the message calls it.
     """
+    known: object = value
+    if known is not None and not isinstance(known, Real):
+        raise InputError(f"{name} is not a number", found=repr(value))
+    if value is not None and isfinite(value) and value % 1:
+        raise InputError(f"{name} is not a whole number", found=repr(value))
     if value is not None and not minimum <= value < 1 << 31:
         wanted = f"{minimum} or more" if not value >= minimum else f"below {1 << 31:,}"
         raise InputError(f"{name} is out of range", wanted=wanted, found=str(value))

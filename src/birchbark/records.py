@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from birchbark import defaults
-from birchbark.arguments import listed, shown, text_of
-from birchbark.errors import InputError
+from birchbark.arguments import listed, mapping_of, shown, text_of
+from birchbark.errors import InputError, require_at_least
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ Ids = NDArray[np.int32]  # (n,) token ids of a text, without special tokens
 
 # Field names for the id and the text of a document, in order of preference.
 DOC_ID_NAMES = ("id", "_id", "doc_id", "docno", "docid")
-TEXT_NAMES = ("text", "contents", "body")
+TEXT_NAMES = ("text", "contents", "body", "segment", "content", "passage")
 MAX_GRADE = 10_000  # measures need memory in proportion to the highest grade
 
 
@@ -57,9 +57,11 @@ class Document:
         Args:
             record: Field name → value. The id is the first of `id`, `_id`, `doc_id`, `docno` and
                 `docid` that has a value; it must be a string or an integer. The text is the first
-                of `text`, `contents` and `body` that has one; it may be missing if there is a
-                `title`. All other values become fields of the same name: strings unchanged, other
-                values as JSON. None, NaN and pandas' NA and NaT are no values, and are ignored.
+                of `text`, `contents`, `body`, `segment`, `content` and `passage` that has one, and
+                is not empty if another is not; it may be missing if there is a `title`. A list of
+                texts as title or text becomes paragraphs. All other values become fields of the
+                same name: strings unchanged, other values as JSON. None, NaN and pandas' NA and
+                NaT are no values, and are ignored.
 
         Raises:
             InputError: The record is no mapping, has no id, has neither text nor title, or contains
@@ -78,7 +80,10 @@ class Document:
         if unnamed := [name for name in values if not isinstance(name, str)]:
             raise InputError(f"field name {unnamed[0]!r} is not a string")
         doc_id = take_id(values, DOC_ID_NAMES)
-        text_name = next((name for name in TEXT_NAMES if name in values), None)
+        texts = [name for name in TEXT_NAMES if name in values]
+        text_name = next((name for name in texts if len(str(values[name]))), None) or next(
+            iter(texts), None
+        )
         if text_name is None and "title" not in values:
             raise InputError(
                 f"document {doc_id} has no text",
@@ -86,7 +91,9 @@ class Document:
                 found=", ".join(sorted(values)) or "no further field",
             )
         fields = {
-            "text" if name == text_name else name: _as_text(name, value)
+            "text" if name == text_name else name: _as_paragraphs(name, value)
+            if name in (text_name, "title")
+            else _as_text(name, value)
             for name, value in values.items()
         }
         return cls(doc_id, fields)
@@ -94,6 +101,9 @@ class Document:
     @property
     def fault(self) -> str:
         """Why this document cannot be indexed; empty if it can."""
+        read: object = self.read_fields
+        if not isinstance(read, tuple):
+            return f"read_fields is no tuple of names: {read!r}"
         texts = (self.doc_id, *self.fields, *self.fields.values())
         if other := [text for text in texts if not isinstance(text, str)]:
             return f"document has an id, a field name or a value that is no string: {other[0]!r}"
@@ -206,6 +216,13 @@ def take_id(values: dict[str, Any], names: tuple[str, ...]) -> str:
             found=", ".join(sorted(values)) or "an empty object",
         )
     return as_id(values.pop(name), f"field {name}")
+
+
+def _as_paragraphs(name: str, value: object) -> str:
+    """Return a text; of a list of texts, as it may be read from JSON or Parquet, its paragraphs."""
+    if isinstance(value, list | tuple | np.ndarray) and all(isinstance(x, str) for x in value):
+        return "\n\n".join(value)
+    return _as_text(name, value)
 
 
 def _as_text(name: str, value: object) -> str:
@@ -340,6 +357,7 @@ class Ranking:
                 ids and scores differ.
         """
         doc_ids = ids_of(doc_ids)
+        require_at_least("depth", depth, 0)
         try:
             with np.errstate(over="ignore"):  # too large for float32 is infinite, rejected below
                 given = scores if hasattr(scores, "__len__") else listed(scores, "scores")  # type: ignore[arg-type]
@@ -378,15 +396,19 @@ class Ranking:
         Raises:
             InputError: As in `Ranking.of`.
         """
-        given = listed(pairs.items() if isinstance(pairs, Mapping) else pairs, "pairs")
+        items = getattr(pairs, "items", None)  # of a Series, too
+        given = listed(items() if items and not hasattr(pairs, "columns") else pairs, "pairs")
+        if bad := [pair for pair in given if not isinstance(pair, tuple | list) or len(pair) != 2]:
+            raise InputError("not a pair of doc_id and score", found=shown(bad[0]))
         return cls.of([doc_id for doc_id, _ in given], [score for _, score in given], depth)
 
     def head(self, depth: int) -> Ranking:
         """Return the ranking cut to its best documents.
 
         Args:
-            depth: Number of documents to include.
+            depth: Number of documents to include, 0 or more.
         """
+        require_at_least("depth", depth, 0)
         return Ranking(self.doc_ids[:depth], self.scores[:depth])
 
     def followed_by(self, doc_ids: Sequence[str]) -> Ranking:
@@ -459,7 +481,8 @@ class Run:
     tag: str = "birchbark"
 
     def __post_init__(self) -> None:
-        for query_id, ranking in self.rankings.items():
+        object.__setattr__(self, "tag", text_of(self.tag, "the tag of a run"))
+        for query_id, ranking in mapping_of(self.rankings, "rankings").items():
             if not isinstance(ranking, Ranking):
                 raise InputError(
                     f"the ranking of query {query_id} is not a Ranking",
@@ -494,8 +517,9 @@ class Qrels:
 
     def __post_init__(self) -> None:
         grades = {}
-        for query_id, judged in _by_id(self.grades, "query").items():
-            of_query = _by_id(judged, f"query {query_id}: document")
+        for query_id, judged in _by_id(mapping_of(self.grades, "grades"), "query").items():
+            of_query = mapping_of(judged, f"the judgment of query {query_id}")
+            of_query = _by_id(of_query, f"query {query_id}: document")
             values = of_query.values()
             if not set(map(type, values)) <= {int} or max(map(abs, values), default=0) > MAX_GRADE:
                 try:

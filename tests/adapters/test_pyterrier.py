@@ -210,3 +210,28 @@ def test_dl19(tmp_path: Path) -> None:
     for column, name in (("map", "AP"), ("ndcg_cut_10", "nDCG@10")):
         assert measured[column].iloc[0] == pytest.approx(ours[name], abs=5e-5)
         assert measured[column].iloc[1] == pytest.approx(ours[name], abs=0.01)
+
+
+def test_what_would_have_no_effect_is_refused(searcher: Searcher, tmp_path: Path) -> None:
+    """Arguments and columns that are ignored, and ids that are mixed up or lost."""
+    from birchbark.adapters.pyterrier import BirchbarkIndex, BirchbarkReranker, BirchbarkRetriever
+
+    retriever = BirchbarkRetriever(searcher.directory, first_stage_only=True)
+    with pytest.raises(InputError, match="the column query_toks has no effect"):
+        retriever.transform(TOPICS.assign(query_toks=[{"a": 1.0}] * 3))
+    with pytest.raises(InputError, match="unknown argument 'fields' of index"):
+        BirchbarkIndex(tmp_path / "j").index(records(), fields=["title"])
+    with pytest.raises(InputError, match="an id beside its docno: found x, canoe"):
+        BirchbarkIndex(tmp_path / "j").index([{**records()[0], "id": "x"}])
+    with pytest.raises(InputError, match="the documents are not a list"):
+        BirchbarkIndex(tmp_path / "j").index(pd.DataFrame(records()))
+    with pytest.raises(InputError, match="have no effect beside a Searcher"):
+        BirchbarkReranker(searcher, first_stage_scale="minmax")
+    ranked = retriever.transform(TOPICS)
+    reranker = BirchbarkReranker(searcher)
+    with pytest.raises(InputError, match=r"qid is not an id|doc_id is not an id"):
+        reranker.transform(ranked.assign(qid=[None, *ranked["qid"][1:]]))
+    with pytest.raises(InputError, match="several queries have the qid 1"):
+        reranker.transform(ranked.assign(qid=1))
+    as_numbers = reranker.transform(ranked.assign(qid=ranked["qid"].astype(int)))
+    assert ids(as_numbers) == ids(reranker.transform(ranked))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 import birchbark
 from birchbark.cli import group
@@ -80,3 +81,39 @@ def test_every_option_that_an_error_may_name_exists() -> None:
     }
     assert len(named) > 10
     assert named <= known
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("index c.jsonl --to j --field f=title --field f=text", "join both: f=title+text"),
+        ("retrieve i --queries q --output r --field a=1 --field a=2", "is given twice"),
+    ],
+)
+def test_an_option_that_the_next_would_replace_is_refused(
+    arguments: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One field is named once."""
+    monkeypatch.chdir(tmp_path)
+    birchbark.build_index([{"id": "a", "text": "b"}], "i")
+    Path("q").write_text("1\tb\n")
+    Path("c.jsonl").write_text('{"id": "a", "text": "b"}\n')
+    result = CliRunner().invoke(group, arguments.split())
+    assert isinstance(result.exception, birchbark.InputError)
+    assert message in str(result.exception)
+
+
+def test_fields_and_documents_that_are_not_there_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A keyword field that no document has, and a run of which no document is judged."""
+    monkeypatch.chdir(tmp_path)
+    Path("c.jsonl").write_text('{"id": "a", "text": "b", "type": "x"}\n')
+    fields = ["--keyword", "type", "--keyword", "typ"]
+    told = CliRunner().invoke(group, ["index", "c.jsonl", "--to", "i", *fields]).stderr
+    assert "note: no document has the field typ, which is to be filtered by" in told
+    assert "the field type" not in told
+    Path("q").write_text("1 0 D1 1\n")
+    Path("r").write_text("1 Q0 d1 1 1 t\n")
+    told = CliRunner().invoke(group, ["evaluate", "q", "r"]).stderr
+    assert "note: r: none of its documents is judged; are the ids the same?" in told

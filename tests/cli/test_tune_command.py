@@ -154,3 +154,12 @@ def test_errors(here: Path, words: list[str], message: str) -> None:
     result = tune("qrels.txt", *words, status=1)
     assert message in str(result.exception)
     assert not (here / "mixed.run").exists()
+
+
+def test_runs_of_one_name_are_told_apart(here: Path) -> None:
+    """By their folders, so that each has its weight."""
+    for folder, run in (("1", "a.run"), ("2", "b.run")):
+        (here / folder).mkdir()
+        (here / folder / "x.run").write_text((here / run).read_text())
+    found = json.loads(tune("qrels.txt", "1/x.run", "2/x.run", "--json").stdout)
+    assert all(list(fold["weights"]) == ["1/x.run", "2/x.run"] for fold in found["folds"])

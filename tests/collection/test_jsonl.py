@@ -132,7 +132,7 @@ def test_an_id_is_a_string_or_a_whole_number(value: str) -> None:
 
 def test_the_error_for_a_missing_text_names_the_document() -> None:
     """It lists the fields of the document as well."""
-    with pytest.raises(InputError, match=r"document a has no text: expected .*body, found url"):
+    with pytest.raises(InputError, match=r"document a has no text: expected .*passage, found url"):
         parse_document('{"id": "a", "url": "x"}')
     with pytest.raises(InputError, match=r"document a has no text.*found no further field"):
         parse_document('{"id": "a"}')

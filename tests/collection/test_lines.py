@@ -324,3 +324,25 @@ def test_pipes_can_be_read() -> None:
         os.close(writing)
         assert list(binary_lines(Path(f"/dev/fd/{reading}"))) == [(1, b"a"), (2, b"b")]
         os.close(reading)
+
+
+@by_format
+def test_what_follows_a_stream_is_not_dropped(
+    tmp_path: Path, compress: Callable[[bytes], bytes], name: str
+) -> None:
+    """A second stream with a damaged header, and text, are errors; zeros may pad xz files."""
+    first, second = compress(b"one\n"), compress(b"two\n")
+    for rest in (second[:1] + b"x" + second[2:], b"two\n"):
+        (tmp_path / "c").write_bytes(first + rest)
+        with pytest.raises(InputError, match=f"broken {name} stream"):
+            list(binary_lines(tmp_path / "c"))
+    (tmp_path / "c").write_bytes(first + bytes(8) + second + bytes(4))
+    assert list(binary_lines(tmp_path / "c")) == [(1, b"one"), (2, b"two")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_named(tmp_path: Path, encoding: str) -> None:
+    """Another encoding of single bytes would be no remedy."""
+    (tmp_path / "c").write_bytes("\ufeffa\tb\n".encode(encoding))
+    with pytest.raises(InputError, match=r"c:1: is UTF-16: expected UTF-8 \(iconv -f utf-16 -t"):
+        list(parse_file(tmp_path / "c", str, Intake()))

@@ -320,3 +320,37 @@ def test_queries_can_be_read_from_pipes() -> None:
     queries = read_queries(Path(f"/dev/fd/{reading}"))
     assert [query.text for query in queries] == ["birch", "bark"]
     os.close(reading)
+
+
+def test_fields_of_json_can_be_chosen(tmp_path: Path) -> None:
+    """They are joined as those of topics; TSV has none, and a single name is no list."""
+    line = '{"id": "301", "title": "bees", "description": "wasps sting", "query": "ants"}'
+    path = tmp_path / "q"
+    assert [q.text for q in read(path, line)] == ["ants"]
+    assert [q.text for q in read(path, line, ("description",))] == ["wasps sting"]
+    assert [q.text for q in read(path, line, ("title", "description"))] == ["bees wasps sting"]
+    with pytest.raises(InputError, match=r"q:1: query 301 has no narrative: found description"):
+        read(path, line, ("narrative",))
+    with pytest.raises(InputError, match="TSV has no topic fields: found description"):
+        read(path, "1\tbees\n", ("description",))
+    with pytest.raises(InputError, match=r"topic fields are not a list: .*found str 'desc'"):
+        read_queries(path, "desc")
+
+
+def test_a_header_is_no_query(tmp_path: Path) -> None:
+    """It names the columns; a query of such a word further down is one."""
+    text = "qid\tquery\n1\tbees\nid\ttext\n"
+    assert read(tmp_path / "q", text) == [Query("1", "bees"), Query("id", "text")]
+
+
+def test_a_json_array_is_refused(tmp_path: Path) -> None:
+    """The error says what is read instead."""
+    with pytest.raises(InputError, match="not a JSON object: expected one complete object per"):
+        read(tmp_path / "q", '[{"id": 1, "text": "a"}]')
+
+
+def test_numbers_are_changed_only_for_microblogs(tmp_path: Path) -> None:
+    """COMB12 does not begin with MB; entities in an attribute are resolved as elsewhere."""
+    assert read(tmp_path / "q", "<top><num>COMB12</num><title>a</top>")[0].query_id == "COMB12"
+    topic = '<topic number="R&amp;D-1">a</topic>'
+    assert read(tmp_path / "q", topic)[0].query_id == "R&D-1"

@@ -77,12 +77,15 @@ def test_wrong_weights(weights: list[float]) -> None:
         reciprocal_rank_fusion(runs, weights)
 
 
-def test_scores_that_cannot_be_scaled() -> None:
-    """Dividing by a maximum of 0 would make all scores equal."""
-    with pytest.raises(InputError, match="run t, query 1: scores cannot be divided by the highest"):
-        score_fusion([run_of({"1": {"a": 3}}), run_of({"1": {"x": 0, "y": -1}})])
-    with pytest.raises(InputError, match=r"found -1\.5 to 0\.01"):
-        score_fusion([run_of({"1": {"a": 3}}), run_of({"1": {"x": 0.01, "y": -1.5}})])
+def test_scores_below_zero_are_refused() -> None:
+    """A document that a run does not rank counts as 0, and would be above those that it ranks."""
+    given = run_of({"1": {"a": 3}})
+    for scale in ("max", "raw"):
+        for scores in ({"x": 0, "y": -1}, {"x": 0.01, "y": -1.5}, {"x": 5, "y": -4.9}):
+            with pytest.raises(InputError, match=r"run t, query 1: a score is below 0.*minmax"):
+                score_fusion([given, run_of({"1": scores})], scale=scale)
+    fused = score_fusion([given, run_of({"1": {"x": 0, "y": -1}})], scale="minmax")
+    assert list(fused.rankings["1"]) == [("x", 1.0), ("y", 0.0), ("a", 0.0)]
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ def test_cohere_and_jina(client: Any, path: str) -> None:
     assert answer["meta"]["api_version"]["version"] == path[2]
     objects = [{"text": text, "id": n} for n, text in enumerate(TEXTS)]
     more = {"top_n": 2, "return_documents": True, "max_tokens_per_doc": 4096, "priority": 0}
+    more |= {"rank_fields": ["text"]}
     two = service.post(path, json={**ask, "documents": objects, **more}).json()["results"]
     assert [r["index"] for r in two] == [index for index, _ in EXPECTED[:2]]
     assert two[0]["document"] == {"text": "bees dance"}
@@ -57,6 +58,14 @@ def test_truncated_texts(client: Any) -> None:
         answer = service.post("/rerank", json=ask)
         scores[truncate] = {r["text"]: r["score"] for r in answer.json()}
         assert answer.headers.get("X-Truncated-Tokens") == ("3" if truncate else None)
+    for path in ("/v1/rerank", "/v2/rerank"):
+        ask = {"query": "bees dance", "documents": texts, "max_tokens_per_doc": 9}
+        answer = service.post(path, json=ask)
+        assert {r["index"]: r["relevance_score"] for r in answer.json()["results"]} == {
+            0: 0.5,
+            1: 0.5,
+        }
+        assert answer.headers["X-Truncated-Tokens"] == "2"
     assert scores[True] == {texts[0]: 0.0, texts[1]: 0.5}
     assert scores[False] == {texts[0]: 1.0, texts[1]: 0.5}
 
@@ -71,6 +80,8 @@ def test_truncated_texts(client: Any) -> None:
         {"query": "a", "documents": [{"title": "b"}]},
         {"query": "a", "documents": [{"text": 1}]},
         {"query": "a", "documents": ["b"], "top_n": 0},
+        {"query": "a", "documents": ["b"], "top_k": 1},
+        {"query": "a", "documents": [{"text": "b", "title": "c"}], "rank_fields": ["title"]},
         {"query": "a", "documents": ["b"] * 1001},
         {"query": "a", "documents": [{"text": "b" * 200_001}]},
         {"query": "a", "documents": ["b" * 200_001]},

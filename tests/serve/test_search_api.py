@@ -405,7 +405,7 @@ def test_a_search_in_the_url(client: Any) -> None:
     assert (ids(got), got["query"]) == (ids(posted), QUERY)
     for url, message in [
         ("/search", "q: Field required"),
-        ("/search?q=a&tpo=1", "tpo: Extra inputs are not permitted"),
+        ("/search?q=a&tpo=1", "unknown parameter 'tpo' in the URL: expected q or top or by"),
         ("/search?q=a&filter=kind", "not a filter"),
     ]:
         refused = service.get(url)
@@ -452,3 +452,22 @@ def test_long_documents_are_read_where_they_have_the_words(tmp_path: Path) -> No
     assert answer["segment_count"] == 801
     best = max(answer["segments"], key=lambda segment: segment["score"])
     assert best["text"] == "A birch by the river."
+
+
+def test_parameters_of_urls_are_checked(client: Any) -> None:
+    """One that would have no effect is refused, and so is a second value that would win."""
+    service = client()
+    for method, url, message in [
+        ("POST", "/search?filter=kind=water", "unknown parameter 'filter' in the URL: expected no"),
+        ("GET", f"/facets?query={QUERY}&filters=kind=water", "unknown parameter 'filters'"),
+        ("GET", "/search?q=birch&q=bees", "the parameter 'q' is given 2 times: expected once"),
+        ("GET", "/search?q=birch&top=3&top=1", "the parameter 'top' is given 2 times"),
+        ("GET", "/documents/bees?q=honey", "unknown parameter 'q'"),
+        ("DELETE", "/documents/bees?dry_run=true", "unknown parameter 'dry_run'"),
+    ]:
+        body = {"query": "birch"} if method == "POST" else None
+        refused = service.request(method, url, json=body)
+        assert (refused.status_code, refused.json()["message"][: len(message)]) == (422, message)
+    url = "/search?q=birch&filter=kind=water&filter=kind=water"
+    assert service.get(url).status_code == 200
+    assert service.get("/?q=birch").status_code == 200  # the page

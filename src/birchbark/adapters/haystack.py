@@ -69,6 +69,7 @@ class BirchbarkRanker:
         top_k: overrides the `top_k` of the component; None to use that.
         """
         self.warm_up()
+        documents = list(documents)
         texts = [document.content or "" for document in documents]
         top = self.top_k if top_k is None else top_k
         ranked = rank(query, texts, self._scorer, top)

@@ -48,6 +48,7 @@ class BirchbarkRerank(BaseDocumentCompressor):
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
         """See LangChain. Long documents are split into chunks, not truncated."""
+        documents = list(documents)
         texts = [document.page_content for document in documents]
         ranked = rank(query, texts, self._scorer, self.top_n)
         compressed = []

@@ -15,7 +15,7 @@ from birchbark.score.scorer import Scorer
 with extra("llama-index"):
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
-    from pydantic import Field, PrivateAttr
+    from pydantic import ConfigDict, Field, PrivateAttr
 
 
 class BirchbarkRerank(BaseNodePostprocessor):
@@ -36,6 +36,7 @@ class BirchbarkRerank(BaseNodePostprocessor):
     model: str | None = None
     top_n: int | None = Field(default=2, ge=1)
     evidence: bool = False
+    model_config = ConfigDict(extra="forbid")
     _scorer: Scorer | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any) -> None:

@@ -96,6 +96,8 @@ class MemoryCollection:
         run = rank_queries(self._index, texts, self.first_stage, depth=depth)
         if candidates is not None:
             by_id = {as_id(query_id): ids_of(ids) for query_id, ids in candidates.items()}
+            for doc_id in {doc_id for ids in by_id.values() for doc_id in ids}:
+                self._index.locate(doc_id)  # raises InputError
             run = _only(run, by_id)
         if self.rankers:
             run = rerank(self._index, run, texts, self.rankers, top=top)

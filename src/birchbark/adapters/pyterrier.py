@@ -15,6 +15,7 @@ from typing import Any
 
 from birchbark import defaults
 from birchbark.adapters.extras import extra
+from birchbark.arguments import iterated, mapping_of
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.answers.answer import Evidence
@@ -56,13 +57,12 @@ class BirchbarkIndex(pt.Indexer):
         All of them are indexed, or none. Raises InputError for a document without id or text, for
         two with the same id, and if there is an index that may not be replaced.
         """
-        documents = (
-            Document.from_dict(
-                {name: value for name, value in record.items() if name != "docno"}
-                | {"id": record.get("docno")}
+        if kwargs:
+            raise InputError(
+                f"unknown argument {next(iterated(kwargs.keys(), 'arguments'))!r} of index",
+                remedy="BirchbarkIndex(path, schema=Schema(…)) says what is indexed",
             )
-            for record in iter
-        )
+        documents = map(_document, iterated(iter, "documents"))
         build_index(documents, self.path, self.schema, replace=self.overwrite)
         return self
 
@@ -124,6 +124,11 @@ class BirchbarkRetriever(pt.Transformer):
     def transform(self, topics: pd.DataFrame) -> pd.DataFrame:
         """See PyTerrier."""
         pt.validate.query_frame(topics, ["query"], context=self)
+        if "query_toks" in topics.columns:
+            raise InputError(
+                "the column query_toks has no effect: queries are searched by their text",
+                remedy="topics.drop(columns='query_toks')",
+            )
         rows: list[tuple[object, ...]] = []
         rankers = None if self.first_stage_only else ...
         for qid, query in zip(topics["qid"], topics["query"], strict=True):
@@ -176,6 +181,11 @@ class BirchbarkReranker(pt.Transformer):
         self.text_fields = (text_fields,) if isinstance(text_fields, str) else tuple(text_fields)
         self.top, self.evidence = top, evidence
         if isinstance(index, Searcher):
+            if (model, first_stage_scale) != (defaults.MODEL, defaults.FIRST_STAGE_SCALE):
+                raise InputError(
+                    "model and first_stage_scale have no effect beside a Searcher",
+                    remedy="Searcher(index, model) chooses them",
+                )
             self.index: Searcher | None = index
             self._rankers = index.rankers
             return
@@ -194,7 +204,10 @@ class BirchbarkReranker(pt.Transformer):
         """See PyTerrier."""
         columns = () if self.index else _text_columns(self.text_fields, ranked)
         pt.validate.result_frame(ranked, ["query", "score", *columns], context=self)
-        ranked = ranked.assign(docno=ids_of(ranked["docno"]))
+        ranked = ranked.assign(qid=ids_of(ranked["qid"]), docno=ids_of(ranked["docno"]))
+        texts = ranked.groupby("qid", sort=False)["query"].nunique()
+        if several := [qid for qid, count in texts.items() if count > 1]:
+            raise InputError(f"several queries have the qid {several[0]}", wanted="one")
         queries = list(ranked.groupby("qid", sort=False))
         if isinstance(self.index, Searcher):
             frames = self._rerank(self.index.index, queries)
@@ -282,6 +295,18 @@ class BirchbarkTextLoader(pt.Transformer):
         return frame.assign(
             **{name: [d.fields.get(name, "") for d in documents] for name in fields}
         )
+
+
+def _document(record: Mapping[str, Any]) -> Document:
+    """Return the document in a record; its id is `docno`."""
+    others = {
+        name: value for name, value in mapping_of(record, "a record").items() if name != "docno"
+    }
+    if others.get("id", record.get("docno")) != record.get("docno"):
+        raise InputError(
+            "a document has an id beside its docno", found=f"{others['id']}, {record.get('docno')}"
+        )
+    return Document.from_dict(others | {"id": record.get("docno")})
 
 
 @dataclass(frozen=True, slots=True)

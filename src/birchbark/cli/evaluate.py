@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from birchbark.cli.options import PATH, check_given_options, json_option, option
 
 if TYPE_CHECKING:
     from birchbark.evaluate.measures import Results
+    from birchbark.records import Qrels, Run
 
 
 @click.command(
@@ -84,6 +86,9 @@ def command(
         results = [replace(r, tag=f"{r.tag} ({f})") for r, f in zip(results, files, strict=True)]
     for file, result in zip(files, results, strict=True):
         _report_missing(file, result)
+    for file, run in zip(files, ranked, strict=True):
+        if not any(_judged(judgments, run)):
+            notify(f"note: {file}: none of its documents is judged; are the ids the same?")
     if per_query:
         for result in results:
             _print_per_query(result)
@@ -99,6 +104,13 @@ def command(
     show_results(results, differences, significance_level)
     if grades:
         show_grades([result.tag for result in results], [c for c in counts if c], grades)
+
+
+def _judged(qrels: Qrels, run: Run) -> Iterator[bool]:
+    """Yield for each ranked document whether it is judged."""
+    for query_id, ranking in run.rankings.items():
+        grades = qrels.grades.get(query_id, {})
+        yield from (doc_id in grades for doc_id in ranking.doc_ids)
 
 
 def _report_missing(file: Path, result: Results) -> None:

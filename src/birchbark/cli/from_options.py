@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -107,14 +107,21 @@ def first_stage(
 
 def parse_fields(fields: tuple[str, ...]) -> dict[str, float]:
     """Parse options NAME[=WEIGHT] into field → weight; the default weight is 1."""
-    weights = {}
+    weights: dict[str, float] = {}
     for field in fields:
         name, _, weight = field.partition("=")
+        refuse_second(name, weights, "--field")
         try:
             weights[name] = float(weight or 1)
         except ValueError:
             raise InputError("not a field weight", found=field, wanted="NAME=WEIGHT") from None
     return weights
+
+
+def refuse_second(name: str, given: Collection[str], option: str) -> None:
+    """Raise InputError if an option was given before for the field `name`."""
+    if name in given:
+        raise InputError(f"{option} is given twice for the field {name!r}", wanted="once")
 
 
 def parse_field_bm25(
@@ -126,6 +133,7 @@ def parse_field_bm25(
     models: dict[str, WeightingModel] = {}
     for field in fields:
         name, _, parameters = field.partition("=")
+        refuse_second(name, models, "--field-bm25")
         try:
             k1, b = map(float, parameters.split("/"))
         except ValueError:

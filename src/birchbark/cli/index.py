@@ -214,6 +214,10 @@ def build(
     for name in read:
         if name != "text" and not any(name in document.fields for document in index):
             notify(f"note: no document has the field {name}, which models are to read")
+    for name in index.keywords:
+        of_parts = [part.fields[index.filter_number(name)] for part in index.parts]
+        if all(part.first_term == part.end_term for part in of_parts):
+            notify(f"note: no document has the field {name}, which is to be filtered by")
     totals = index.totals(index.fields[0])
     notify(
         f"indexed {many(len(index), 'document')}, {many(totals.tokens, 'token')}, in {directory}"
@@ -233,8 +237,16 @@ def _parse_fields(fields: tuple[str, ...]) -> dict[str, list[str]]:
 
     A field given without =FIELD joins only the document field of the same name.
     """
-    pairs = [field.partition("=") for field in fields]
-    return {name: (parts or name).split("+") for name, _, parts in pairs}
+    joined: dict[str, list[str]] = {}
+    for field in fields:
+        name, _, parts = field.partition("=")
+        if name in joined:
+            raise InputError(
+                f"--field is given twice for the field {name!r}",
+                remedy=f"join both: {name}={'+'.join(joined[name])}+{parts or name}",
+            )
+        joined[name] = (parts or name).split("+")
+    return joined
 
 
 def _parse_weighted(weighted: tuple[str, ...]) -> dict[str, int]:

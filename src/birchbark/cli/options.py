@@ -89,7 +89,7 @@ scale_option = option(
     type=click.Choice(["raw", "max", "minmax"]),
     default=defaults.FIRST_STAGE_SCALE,
     help="How the scores of each run are scaled: divided by the query's highest (max), mapped to 0 "
-    "to 1 (minmax), or not at all (raw).",
+    "to 1, and to 0 if all are equal (minmax), or not at all (raw). Scores below 0 need minmax.",
 )
 query_tokens_option = option(
     "--query-tokens",

@@ -112,7 +112,8 @@ def command(
                 remaining = budget and max(budget - (loaded_at - started), NO_TIME)
                 answer = search(engine, text, rankers, top, remaining)
                 seconds = time.perf_counter() - loaded_at
-    _print_hits(sorted_by_field(answer, order) if order else answer, rankers, as_json)
+    answer = answer if order is None else sorted_by_field(answer, order)
+    _print_hits(answer, rankers, as_json)
     by_terms = bool(len(first.rank(text, 1)))
     found = bool(answer.hits)
     for note in search_notes(engine.index, text, stage.filters, found=found, by_terms=by_terms):

@@ -146,7 +146,7 @@ def command(
             "first fold"
         )
     results = [measure(judgments, run, [measure_name]) for run in (first, *others, mixed)]
-    names = [*(run.name for run in runs), output.name]
+    names = [*_run_names(runs), output.name]
     results = [replace(result, tag=name) for result, name in zip(results, names, strict=True)]
     weight_names = _weight_names(runs, best if evidence else 0)
     differences = compare_to_first(results, seed)
@@ -215,4 +215,10 @@ def _tuning_fields(tuning: Tuning, names: Sequence[str], measure_name: str) -> d
 
 def _weight_names(runs: Sequence[Path], segments: int) -> list[str]:
     """Return what each weight multiplies. segments: the number of segments; 0 for several runs."""
-    return [run.name for run in runs] + [f"segment {n}" for n in range(1, segments + 1)]
+    return _run_names(runs) + [f"segment {n}" for n in range(1, segments + 1)]
+
+
+def _run_names(runs: Sequence[Path]) -> list[str]:
+    """Return the names of the files, with their folders if two have the same name."""
+    names = [run.name for run in runs]
+    return names if len(set(names)) == len(names) else list(map(str, runs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from html import unescape
 from typing import NamedTuple
 
 
@@ -51,4 +52,4 @@ def attribute(attributes: str, name: str) -> str | None:
     found = re.search(
         rf"""(?<![\w:-]){name}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", attributes, re.I
     )
-    return found and next(value for value in found.groups() if value is not None)
+    return found and unescape(next(value for value in found.groups() if value is not None))

@@ -21,7 +21,7 @@ def read_folds(path: Path, judged: Collection[str]) -> tuple[tuple[str, ...], ..
     query is in two folds, and there are two or more folds, each with a judged query.
     """
     try:
-        value = json.loads(path.read_text("utf-8"))
+        value = json.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"cannot be read: {error}", where=str(path), wanted=WANTED) from None
     lists = list(value.values()) if isinstance(value, dict) else value

@@ -27,8 +27,9 @@ FORMATS = {  # how a file begins → how it is compressed
     re.compile(rb"\x28\xb5\x2f\xfd"): "Zstandard",
 }
 MAGIC_BYTES = 10  # by which these can be told
+BLOCK_SIZE = 1 << 16  # bytes that are read at once
 ZIP_MAGIC = b"PK\x03\x04"
-UTF8_BOM = b"\xef\xbb\xbf"
+UTF8_BOM, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 MAX_LINE = 100_000_000  # bytes; limits also end the reading of small files that unpack to gigabytes
 MAX_FILE = 250_000_000  # bytes of a file, or a part of one, that is read at once
 LINE_BYTES = 64  # that a line needs in memory, beside its text
@@ -97,16 +98,52 @@ def _decompressed(
         return nullcontext(raw)
     if compression == ".Z":
         return io.BufferedReader(_from_unix_compress(raw))
-    openers: dict[str, Callable[[io.BufferedReader], Any]] = {
-        "gzip": gzip.open,
-        "bzip2": bz2.open,
-        "xz": lzma.open,
-        "Zstandard": _open_zstandard,
+    if compression == "gzip":
+        return cast(io.BufferedReader, gzip.open(raw))  # GzipFile has readline and peek, too
+    new: dict[str, Callable[[], Any]] = {
+        "bzip2": bz2.BZ2Decompressor,
+        "xz": lzma.LZMADecompressor,
+        "Zstandard": _zstandard,
     }
-    return cast(io.BufferedReader, openers[compression](raw))  # has read, readline and peek, too
+    return io.BufferedReader(_Streams(raw, new[compression]))
 
 
-def _open_zstandard(raw: io.BufferedReader) -> Any:
+class _Streams(io.RawIOBase):
+    """What compressed streams hold that follow one another in a file.
+
+    Anything else between or after them is an error; the libraries' own files end there instead.
+    """
+
+    def __init__(self, raw: io.BufferedReader, new: Callable[[], Any]) -> None:
+        """new: returns what decompresses one stream."""
+        self._raw, self._new, self._stream = raw, new, new()
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read as many bytes as are at hand, at least one; none at the end of the file."""
+        while True:
+            data = b""
+            if self._stream.eof:
+                # xz files may be padded with zeros
+                data = (self._stream.unused_data or self._raw.read(BLOCK_SIZE)).lstrip(b"\0")
+                if not data:
+                    if not self._raw.peek(1):
+                        return 0
+                    continue
+                self._stream = self._new()
+            elif self._stream.needs_input:
+                data = self._raw.read(BLOCK_SIZE)
+                if not data:
+                    raise EOFError("the file ended before the end of the stream")
+            if found := self._stream.decompress(data, len(buffer)):
+                buffer[: len(found)] = found
+                return len(found)
+
+
+def _zstandard() -> Any:
     try:
         if sys.version_info >= (3, 14):
             from compression import zstd
@@ -117,7 +154,7 @@ def _open_zstandard(raw: io.BufferedReader) -> Any:
             "file is compressed by Zstandard (.zst)",
             remedy="pip install 'birchbark[files]'; or decompress it first: unzstd FILE.zst",
         ) from None
-    return zstd.open(raw)
+    return zstd.ZstdDecompressor()
 
 
 class _Unpacked(io.BytesIO):
@@ -203,6 +240,10 @@ def decode(raw: bytes, encoding: str = defaults.ENCODING) -> str:
     as UTF-16 that cannot be decoded line by line.
     """
     try:
+        if raw.startswith(UTF16_MARKS):
+            raise InputError(
+                "is UTF-16", wanted=encoding.upper(), remedy=f"iconv -f utf-16 -t {encoding} FILE"
+            )
         if "\n".encode(encoding).removeprefix(UTF8_BOM) != b"\n":
             raise InputError(
                 f"files in {encoding} cannot be read line by line",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from birchbark import defaults
+from birchbark.arguments import names_of
 from birchbark.collection import ir_datasets
 from birchbark.collection.intake import Intake
 from birchbark.collection.ir_datasets import dataset_id
@@ -40,7 +42,8 @@ def read_queries(
         path: The file, or `ir_datasets:ID`.
         topic_fields: The parts of a topic that form the query, joined by a space: `title`,
             `description`, `narrative`, or a tag of the file (TREC-COVID: `query`, `question`), with
-            its language in front if it has one (`en-title`). Default `("title",)`.
+            its language in front if it has one (`en-title`). Of JSON objects, their fields; the
+            first of `text`, `query`, `title` and `question` by default. Default `("title",)`.
         encoding: The encoding of the file. Default `utf-8`.
 
     Raises:
@@ -48,9 +51,9 @@ def read_queries(
             field is missing, or there are no queries.
         MissingPackageError: If `ir_datasets:ID` needs the package ir_datasets.
     """
-    path = Path(path)
+    path, fields = Path(path), names_of(topic_fields, "topic field")
     if dataset_id(path):
-        return _checked(ir_datasets.read_queries(path, tuple(topic_fields)), path)
+        return _checked(ir_datasets.read_queries(path, fields), path)
     if has_sections(path):
         sections = read_qrels(path).grades
         return _checked(((str(path), Query(name, section_text(name))) for name in sections), path)
@@ -58,10 +61,13 @@ def read_queries(
     lines = lines_in_memory(path)  # the file may be a pipe, so it is read only once
     first = next((raw.lstrip()[:1] for _, raw in lines if raw.strip()), b"")
     if first == b"<":
-        located: Iterable[tuple[str, Query]] = _topics(lines, path, tuple(topic_fields), encoding)
+        located: Iterable[tuple[str, Query]] = _topics(lines, path, fields, encoding)
     else:
-        parse = _from_json if first == b"{" else _from_tsv
-        located = parse_lines(lines, path, parse, intake)
+        chosen = () if fields == defaults.TOPIC_FIELDS else fields
+        if chosen and first not in (b"{", b"["):
+            raise InputError("TSV has no topic fields", where=str(path), found=", ".join(chosen))
+        parse = partial(_from_json, fields=chosen) if first in (b"{", b"[") else _from_tsv
+        located = parse_lines(_without_header(lines), path, parse, intake)
     return _checked(located, path)
 
 
@@ -92,9 +98,25 @@ def _from_tsv(line: str) -> Query:
     return Query(columns[0].strip(), columns[1].strip())
 
 
-def _from_json(line: str) -> Query:
+def _without_header(lines: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """Return lines without a first one that names the columns, such as qid TAB query."""
+    words = lines[0][1].lower().split(b"\t") if lines else []
+    names = [word.strip().decode("ascii", "replace") for word in words]
+    if len(names) == 2 and names[0] in ID_NAMES and names[1] in TEXT_NAMES:
+        return lines[1:]
+    return lines
+
+
+def _from_json(line: str, fields: tuple[str, ...]) -> Query:
+    """Return the query in a line. fields: those that form its text; () for the first that is."""
     values = json_object(line)
     query_id = take_id(values, ID_NAMES)
+    if fields:
+        if absent := [name for name in fields if not isinstance(values.get(name), str)]:
+            raise InputError(
+                f"query {query_id} has no {absent[0]}", found=", ".join(sorted(values))
+            )
+        return Query(query_id, " ".join(values[name].strip() for name in fields))
     text = next((values[name] for name in TEXT_NAMES if isinstance(values.get(name), str)), None)
     if WEIGHTS_NAME in values:
         weights = _weights(values[WEIGHTS_NAME], query_id)

@@ -48,7 +48,7 @@ INDRI = "parameters"  # whose other elements, such as index, are settings
 
 _SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<\?|<!")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*)((?:\s[^<>]*?)?)(/?)>")
-_MICROBLOG = re.compile(r"MB0*(?=\d)")
+_MICROBLOG = re.compile(r"^MB0*(?=\d)")
 _OPERATOR = re.compile(r"#(?:combine|weight|wsum|and|or|band|max|syn|wsyn|uw?\d+|ow?\d+|\d+)\s*\(")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 
 from birchbark.collection.intake import Intake
-from birchbark.collection.lines import parse_file
+from birchbark.collection.lines import binary_lines, parse_lines
 from birchbark.errors import InputError
-from birchbark.records import Document
+from birchbark.records import DOC_ID_NAMES, TEXT_NAMES, Document
 
 COLUMNS = {2: ("text",), 3: ("title", "text"), 4: ("url", "title", "text")}
 
@@ -17,7 +18,8 @@ def read_tsv(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """Yield location and Document of each line.
 
     The columns are id, text; or id, title, text; or id, url, title, text. All lines must have the
-    same number of columns. Quotes have no special meaning.
+    same number of columns. A first line that names them is left out. Quotes have no special
+    meaning.
     """
     expected = 0
 
@@ -37,4 +39,15 @@ def read_tsv(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
             )
         return Document(doc_id, dict(zip(COLUMNS[columns], values, strict=True)))
 
-    return parse_file(path, parse, intake)
+    numbered = binary_lines(path)
+    first = list(islice(numbered, 1))
+    if first and _is_header(first[0][1]):
+        first = []
+    return parse_lines(chain(first, numbered), path, parse, intake)
+
+
+def _is_header(line: bytes) -> bool:
+    """Whether the first line names the columns, such as id TAB text."""
+    name, *others = (word.strip() for word in line.decode("ascii", "replace").lower().split("\t"))
+    known = {"url", "title", *TEXT_NAMES}
+    return name in DOC_ID_NAMES and bool(others) and set(others) <= known

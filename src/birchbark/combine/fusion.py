@@ -57,14 +57,26 @@ def score_fusion(
         runs: See `reciprocal_rank_fusion`.
         weights: The weight of each run, 0 or more. Defaults to None: 1 for each.
         scale: How the scores of a run are scaled for each query: `max`, divided by the highest;
-            `minmax`, mapped linearly to [0, 1]; `raw`, unchanged. Defaults to `max`.
+            `minmax`, mapped linearly to [0, 1], equal ones to 0; `raw`, unchanged. Defaults to
+            `max`. Scores below 0 need `minmax`.
         depth: Number of documents to rank for each query. Defaults to None: all.
 
     Raises:
         InputError: There are no runs, a weight is invalid, or a query's scores cannot be scaled.
     """
     parsed = parse_scale(scale)
-    return _fuse(runs, weights, lambda x: scale_scores(x.scores, parsed), depth, "fused")
+
+    def shares(ranking: Ranking) -> NDArray[np.float64]:
+        if parsed is not Scale.MINMAX and len(ranking) and ranking.scores[-1] < 0:
+            raise InputError(
+                "a score is below 0, so documents that are not ranked, which count as 0, would be "
+                "above it",
+                found=f"{ranking.scores[-1]:g}",
+                remedy="use the scale minmax",
+            )
+        return scale_scores(ranking.scores, parsed)
+
+    return _fuse(runs, weights, shares, depth, "fused")
 
 
 def _fuse(

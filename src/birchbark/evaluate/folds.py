@@ -22,7 +22,7 @@ def make_folds(query_ids: Iterable[str], count: int, seed: int) -> Folds:
     if not 2 <= count <= len(ids):
         raise InputError(
             "wrong number of folds",
-            wanted=f"2 to {len(ids)}, the number of queries",
+            wanted=f"2 to {len(ids)}, the number of queries" if len(ids) > 1 else "two queries",
             found=str(count),
         )
     shuffled = np.random.default_rng(seed).permutation(len(ids))

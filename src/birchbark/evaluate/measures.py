@@ -122,11 +122,12 @@ def _compute(
 
     try:
         yield from ir_measures.iter_calc(measures, judged, rankings) if measures else ()
-    except (ArithmeticError, LookupError, ValueError, CalledProcessError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError, CalledProcessError) as error:
         raise InputError(
-            "a measure cannot be computed from these judgments",
-            wanted="cutoffs that fit into 32 bits, and for ERR grades of at most 4",
-            found=f"{', '.join(map(str, measures))}: {type(error).__name__}",
+            f"the tool for {', '.join(map(str, measures))} fails on these judgments",
+            found=type(error).__name__,
+            remedy="cutoffs and rel are at least 1 and fit into 32 bits; ERR takes grades of at "
+            "most 4; Accuracy needs documents that are not relevant",
         ) from error
 
 
@@ -155,8 +156,9 @@ def _parse(name: str) -> Any:
         supports: Any = ir_measures.DefaultPipeline.supports
         supported = supports(measure)
     except (NameError, ValueError, SyntaxError, TypeError, AssertionError) as unknown:
+        reason = "it needs a cutoff, such as @10" if "<object" in str(unknown) else unknown
         raise InputError(
-            f"unknown measure {name!r}: {unknown}",
+            f"unknown measure {name!r}: {reason}",
             wanted="a measure of ir-measures such as AP, nDCG@10, P@20, RR@10, R@1000, Bpref",
         ) from None
     if not supported:

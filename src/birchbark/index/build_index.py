@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark import defaults
-from birchbark.arguments import iterated
+from birchbark.arguments import iterated, mapping_of, names_of
 from birchbark.artifact import fingerprint, lock, new_directory
 from birchbark.errors import InputError, require_at_least
 from birchbark.index.build_shards import build_shards
@@ -53,6 +53,14 @@ class Schema:
     forward: bool = False
     read_fields: Sequence[str] = defaults.READ_FIELDS
     weighted: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        fields = mapping_of(self.fields, "fields").items()
+        sources = {name: names_of(of_field, "source field") for name, of_field in fields}
+        object.__setattr__(self, "fields", sources)
+        for name in ("keywords", "read_fields"):
+            object.__setattr__(self, name, names_of(getattr(self, name), name.removesuffix("s")))
+        mapping_of(self.weighted, "weighted")
 
     def reading(self, fields: Sequence[str]) -> Schema:
         """Return a copy for which models read these fields; the default field has them, too.

@@ -17,7 +17,7 @@ from birchbark.collection.lines import binary_lines, decode, parse_lines
 from birchbark.collection.qrels import parse_grade
 from birchbark.errors import InputError
 from birchbark.pairs.checks import checked_pairs
-from birchbark.records import Pair, take_id
+from birchbark.records import Pair, as_grade, take_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def _require(columns: Columns, names: list[str]) -> None:
         raise InputError(
             f"no column named {' and none named '.join(missing)}",
             found=", ".join(names)[:200] or "none at all",
-            remedy="add the header line, or name the columns in the configuration",
+            remedy="add the header line; a training configuration can name other columns",
         )
 
 
@@ -135,10 +135,9 @@ def _relevance(value: object, highest: int, unjudged: int | None) -> int:
                 "relevance is empty", remedy="remove the pair, or set a grade for unjudged pairs"
             )
         return unjudged
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    if not is_integer and not isinstance(value, str):
-        raise InputError("grade is not an integer", found=repr(value)[:80])
-    relevance = max(0, parse_grade(str(value)))
+    if isinstance(value, bool):
+        raise InputError("grade is not an integer", found=repr(value))
+    relevance = max(0, parse_grade(value) if isinstance(value, str) else as_grade(value))
     if relevance > highest:
         raise InputError(
             "relevance is too high",

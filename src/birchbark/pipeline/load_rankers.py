@@ -10,7 +10,7 @@ from typing import Any
 
 from birchbark import defaults
 from birchbark.combine.aggregate import Aggregation, Max, Top, parse_aggregation
-from birchbark.combine.interpolate import Interpolation, Scale
+from birchbark.combine.interpolate import Interpolation
 from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError
 from birchbark.pipeline.loaded_models import LoadedModels
@@ -73,7 +73,7 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
     """
     fast = auto_int8 and options.pooling is None and options.model in defaults.INT8_MODELS
     precision = _precision(options, fast=fast)
-    interpolation = Interpolation(options.first_stage_weight, Scale(options.first_stage_scale))
+    interpolation = Interpolation(options.first_stage_weight, options.first_stage_scale)
     aggregation = parse_aggregation(options.aggregate or defaults.AGGREGATION)
     scorer = models.scorer(options.model, precision, options.pooling)
     if scorer.width > 1 and options.aggregate:

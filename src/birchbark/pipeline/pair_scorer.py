@@ -136,8 +136,8 @@ class PairScorer:
         Raises:
             InputError: `frame` is no DataFrame, has no such columns, or a cell is not a string.
         """
-        library = type(frame).__module__.partition(".")[0]
-        if library not in ("pandas", "polars") or not hasattr(frame, "columns"):
+        library, score = type(frame).__module__.partition(".")[0], text_of(score, "score")
+        if library not in ("pandas", "polars") or type(frame).__name__ != "DataFrame":
             raise InputError(
                 "not a frame", wanted="a DataFrame of pandas or polars", found=str(type(frame))
             )
@@ -147,6 +147,8 @@ class PairScorer:
             raise InputError(
                 f"the frame has no column {missing[0]!r}", found=", ".join(map(str, table.columns))
             )
+        if several := [name for name in (query, text) if list(table.columns).count(name) > 1]:
+            raise InputError(f"the frame has several columns {several[0]!r}", wanted="one")
         pairs = list(zip(table[query].to_list(), table[text].to_list(), strict=True))
         scores = self.predict(pairs)
         if library == "pandas":
@@ -156,7 +158,8 @@ class PairScorer:
 
 def _pair_of(pair: object, row: int) -> tuple[str, str]:
     """Return a pair of query and text; InputError if it is none."""
-    parts = list(pair) if hasattr(pair, "__iter__") and not isinstance(pair, str) else []
+    unordered = isinstance(pair, str | Mapping | set | frozenset)
+    parts = list(pair) if hasattr(pair, "__iter__") and not unordered else []
     if len(parts) != 2 or not all(isinstance(part, str) for part in parts):
         raise InputError("not a pair of query and text", where=f"pair {row}", found=shown(pair))
     return str(parts[0]), str(parts[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -89,8 +90,11 @@ def rerank(
 
 
 def check_queries(run: Run, queries: Sequence[Query]) -> None:
-    """Raise InputError if the run ranks a query that is not among `queries`."""
-    texts = {query.query_id for query in queries}
+    """Raise InputError if the run ranks a query that is not in `queries`, or one is there twice."""
+    counts = Counter(query.query_id for query in queries)
+    if repeated := [query_id for query_id, count in counts.items() if count > 1]:
+        raise InputError(f"a second query with the id {repeated[0]}")
+    texts = set(counts)
     if unknown := [query_id for query_id in run.rankings if query_id not in texts]:
         raise InputError(
             f"the run ranks query {unknown[0]}, which is not among the queries",

@@ -193,6 +193,10 @@ class Searcher:
             usual = engine = snapshot.nearest()
         elif candidates == "terms":
             engine = snapshot.engine
+        elif candidates is not None:
+            raise InputError(
+                "unknown candidates", wanted="nearest or terms", found=repr(candidates)
+            )
         exact = engine is usual
         if filters:
             engine = engine.filtered(filters)

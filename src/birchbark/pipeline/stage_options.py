@@ -108,7 +108,7 @@ class StageOptions:
             if text := getattr(self, name):
                 parse_count(text, spell(name))
         parse_pairwise(self.duo_aggregate)
-        Interpolation(self.first_stage_weight, Scale(self.first_stage_scale))
+        Interpolation(self.first_stage_weight, self.first_stage_scale)
         if self.segments:
             parse_segmenter(self.segments)
         if self.aggregate:

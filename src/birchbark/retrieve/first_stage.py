@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import defaults
-from birchbark.arguments import check_instance, iterated, text_of
+from birchbark.arguments import check_instance, iterated, mapping_of, shown, text_of
 from birchbark.errors import InputError
 from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS
@@ -60,8 +60,22 @@ class FirstStage:
     expansion: RM3 | None = None
 
     def __post_init__(self) -> None:
+        for name in ("fields", "field_models", "filters"):
+            mapping_of(getattr(self, name), name)
+        check_instance(self.match, Match, "match")
+        if not hasattr(self.model, "scoring"):
+            raise InputError(
+                "model is not a weighting model",
+                wanted="BM25() or TfIdf()",
+                found=shown(self.model),
+            )
         if not self.fields:
             raise InputError("the first stage needs at least one field")
+        if unknown := self.field_models.keys() - self.fields.keys():
+            raise InputError(
+                f"a model for the field {min(unknown)!r}, which is not searched",
+                wanted=" or ".join(self.fields),
+            )
         if bad := [w for w in self.fields.values() if not 0 <= w <= MAX_WEIGHT]:
             wanted = f"0 to {MAX_WEIGHT:g}"
             raise InputError("field weight is out of range", wanted=wanted, found=str(bad[0]))
@@ -75,7 +89,7 @@ class FirstStage:
         Raises:
             InputError: If the stage already has another filter of one of these fields.
         """
-        for name in self.filters.keys() & filters.keys():
+        for name in self.filters.keys() & mapping_of(filters, "filters").keys():
             if self.filters[name] != filters[name]:
                 raise InputError(f"documents are already filtered by another value of {name!r}")
         return dataclasses.replace(self, filters={**self.filters, **filters})

@@ -18,6 +18,7 @@ from birchbark.serve.rerank_routes import rerank_routes
 from birchbark.serve.schemas import ErrorResponse
 from birchbark.serve.search_routes import search_routes
 from birchbark.serve.service import Service
+from birchbark.serve.strict_parameters import check_parameters
 
 
 def application(
@@ -40,6 +41,7 @@ def fastapi_app(service: Service, key: str | None = None, reports: Path | None =
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.openapi()  # the checks of parameters read it
         service.start()
         yield
         service.close()
@@ -67,8 +69,10 @@ def fastapi_app(service: Service, key: str | None = None, reports: Path | None =
         service.check()
         return {"status": "ready"}
 
-    security = [] if key is None else [Depends(HTTPBearer(auto_error=False))]  # for /openapi.json
+    dependencies = [Depends(check_parameters)]
+    if key is not None:
+        dependencies.append(Depends(HTTPBearer(auto_error=False)))  # for /openapi.json
     for routes in (search_routes(service), rerank_routes(service), page_routes(service, reports)):
-        app.include_router(routes, dependencies=security)
+        app.include_router(routes, dependencies=dependencies)
     add_error_handlers(app)
     return app

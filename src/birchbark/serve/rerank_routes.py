@@ -18,9 +18,19 @@ def rerank_routes(service: Service) -> APIRouter:
     """Return routes that are compatible with Cohere, Jina and text-embeddings-inference."""
     routes = APIRouter(tags=["re-ranking"])
 
-    async def rerank(body: RerankRequest, request: Request, version: str) -> dict[str, Any]:
-        work = service.rerank(body.query, body.texts, top=body.top_n, evidence=body.return_evidence)
+    async def rerank(
+        body: RerankRequest, request: Request, response: Response, version: str
+    ) -> dict[str, Any]:
+        work = service.rerank(
+            body.query,
+            body.texts,
+            top=body.top_n,
+            evidence=body.return_evidence,
+            max_tokens=body.max_tokens_per_doc,
+        )
         reranked = await cancel_on_disconnect(request, work)
+        if body.max_tokens_per_doc is not None:
+            response.headers["X-Truncated-Tokens"] = str(reranked.truncated)
         results: list[dict[str, Any]] = [
             {"index": text.index, "relevance_score": text.score} for text in reranked.texts
         ]
@@ -38,12 +48,16 @@ def rerank_routes(service: Service) -> APIRouter:
         }
 
     @routes.post("/v1/rerank", summary="Compatible with Jina's API and version 1 of Cohere's")
-    async def version_1(body: RerankRequest, request: Request) -> dict[str, Any]:
-        return await rerank(body, request, "1")
+    async def version_1(
+        body: RerankRequest, request: Request, response: Response
+    ) -> dict[str, Any]:
+        return await rerank(body, request, response, "1")
 
     @routes.post("/v2/rerank", summary="Compatible with version 2 of Cohere's API")
-    async def version_2(body: RerankRequest, request: Request) -> dict[str, Any]:
-        return await rerank(body, request, "2")
+    async def version_2(
+        body: RerankRequest, request: Request, response: Response
+    ) -> dict[str, Any]:
+        return await rerank(body, request, response, "2")
 
     @routes.post("/rerank", summary="Compatible with text-embeddings-inference")
     async def tei(body: TeiRequest, request: Request, response: Response) -> list[dict[str, Any]]:
@@ -53,7 +67,7 @@ def rerank_routes(service: Service) -> APIRouter:
             body.query,
             body.texts,
             evidence=body.return_evidence,
-            truncate=body.truncate,
+            max_tokens=0 if body.truncate else None,
             count_tokens=False,
         )
         reranked = await cancel_on_disconnect(request, work)

@@ -308,14 +308,26 @@ class WriteResponse(BaseModel):
     deleted: int = 0
 
 
-class RerankRequest(BaseModel):
-    """A request from Cohere's or Jina's clients; other fields are ignored."""
+class RerankRequest(StrictRequest):
+    """A request from Cohere's or Jina's clients.
+
+    Of their fields, `priority` has no meaning here; of documents that are objects, only `text` is
+    read.
+    """
 
     query: QueryText
     documents: list[LimitedText | dict[str, Any]] = Field(max_length=MAX_TEXTS)
     model: str | None = None
     top_n: int | None = Field(None, ge=1)
     return_documents: bool = False
+    priority: int | None = None
+    rank_fields: list[Literal["text"]] | None = None
+    max_tokens_per_doc: int | None = Field(
+        None,
+        ge=1,
+        description="Read only so many tokens of a document; the header X-Truncated-Tokens counts "
+        "what is not read. By default long documents are split.",
+    )
     return_evidence: bool = Field(
         False,
         description="Also return the most relevant sentences of each result (not part of Cohere's "

@@ -249,13 +249,13 @@ class Service:
         *,
         top: int | None = None,
         evidence: bool = False,
-        truncate: bool = False,
+        max_tokens: int | None = None,
         count_tokens: bool = True,
     ) -> Reranked:
         """Return the best texts and, if asked for, their best sentences.
 
-        top: the number of texts to return; None for all. truncate: whether only the beginning of
-        texts is read that are longer than the model's input; they are split otherwise.
+        top: the number of texts to return; None for all. max_tokens: how many tokens of a text are
+        read, 0 for those that the model's input has room for; None for all of them.
         count_tokens: if false, the number of tokens is 0.
 
         Raises DeadlineError, TooLargeError or BusyError if not all of them can be scored.
@@ -269,8 +269,8 @@ class Service:
         def score(remaining: float, on_batch: Callable[[], None]) -> Reranked:
             end = time.monotonic() + remaining
             read, truncated = texts, 0
-            if truncate:
-                budget = ranker.scorer.token_budget(query)
+            if max_tokens is not None:
+                budget = max_tokens or ranker.scorer.token_budget(query)
                 cut = [cut_text(ranker.scorer, text, budget) for text in texts]
                 read, truncated = [text for text, _ in cut], sum(count for _, count in cut)
             ranked = rank(query, read, ranker, top, remaining, on_batch=on_batch)
