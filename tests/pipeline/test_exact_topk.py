@@ -14,12 +14,12 @@ from shelf import Shelf, Written
 
 from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top
 from birchbark.combine.interpolate import Interpolation, Scale
-from birchbark.combine.topk import TopK
+from birchbark.combine.topk import contenders
 from birchbark.deadline import Deadline
 from birchbark.errors import InputError
-from birchbark.pipeline.reading import exact_topk as module
-from birchbark.pipeline.reading.exact_topk import TopKScoring
-from birchbark.pipeline.reading.ranker_readers import RankerReaders
+from birchbark.pipeline.reading import schedule as module
+from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids, Ranking
 from birchbark.score_cache.cached_scorer import CachedScorer
@@ -85,19 +85,21 @@ def test_topk_finds_the_k_best(documents: list[tuple[float, float]], k: int) -> 
     """Scoring one contender after another finds the k best documents."""
     scores = [min(pair) for pair in documents]
     names = [f"d{i:02}" for i in range(len(documents))]
-    topk = TopK(names, [max(pair) for pair in documents], k)
-    while waiting := topk.contenders():
-        topk.set_score(waiting[0], scores[waiting[0]])
-    assert topk.best() == Ranking.of(names, scores, k)
+    bounds, found = np.array([max(pair) for pair in documents]), np.full(len(documents), np.nan)
+    readable = np.ones(len(documents), bool)
+    while waiting := contenders(bounds, found, ~np.isnan(found), readable, k):
+        found[waiting[0]] = scores[waiting[0]]
+    scored = np.flatnonzero(~np.isnan(found))
+    assert Ranking.of([names[i] for i in scored], found[scored], k) == Ranking.of(names, scores, k)
 
 
 def test_documents_with_a_bound_equal_to_the_kth_score_are_contenders() -> None:
     """Under the tie rule such a document may rank above the k-th."""
-    topk = TopK(["a", "b"], [0.5, 0.5], 1)
-    topk.set_score(0, 0.5)
-    assert topk.contenders() == [1]
-    topk.set_score(1, 0.5)
-    assert topk.best().doc_ids == ("b",)
+    bounds, readable = np.array([0.5, 0.5]), np.array([True, True])
+    final = np.array([True, False])
+    assert contenders(bounds, np.array([0.5, np.nan]), final, readable, 1) == [1]
+    assert contenders(bounds, np.array([0.5, np.nan]), final, final, 1) == []
+    assert Ranking.of(["a", "b"], [0.5, 0.5], 1).doc_ids == ("b",)
 
 
 @given(case=cases(), budget=st.integers(1, 40), a=st.sampled_from([0.0, 0.4, 0.9]))

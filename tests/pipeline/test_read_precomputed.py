@@ -18,8 +18,8 @@ from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.reading.exact_topk import TopKScoring
-from birchbark.pipeline.reading.ranker_readers import RankerReaders
+from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.pipeline.settings.ranker import Ranker

@@ -22,10 +22,9 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answers.answer import Hit
-from birchbark.pipeline.reading import exact_topk, select_segments, split_for_query
-from birchbark.pipeline.reading.exact_topk import TopKScoring
-from birchbark.pipeline.reading.ranker_readers import RankerReaders
-from birchbark.pipeline.reading.score_documents import score_documents
+from birchbark.pipeline.reading import choose, schedule, stretches
+from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.topk import TopKScoring, score_documents
 from birchbark.pipeline.run_stages import run_stages
 from birchbark.pipeline.settings.duo import Duo
 from birchbark.pipeline.settings.ranker import Ranker
@@ -354,9 +353,9 @@ def test_the_first_page_does_not_wait_for_the_embedding(stored: int) -> None:
 
 def test_of_a_long_document_not_everything_can_be_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under a deadline it is split in part. If the plan asks for all of it, this is told."""
-    monkeypatch.setattr(split_for_query, "LONG_DOCUMENT", 500)
-    monkeypatch.setattr(select_segments, "WHOLE_DOCUMENT", 1_000)
-    monkeypatch.setattr(split_for_query, "STRETCH", 50)
+    monkeypatch.setattr(stretches, "LONG_DOCUMENT", 500)
+    monkeypatch.setattr(choose, "WHOLE_DOCUMENT", 1_000)
+    monkeypatch.setattr(stretches, "STRETCH", 50)
     library = Library([[(0.5, 0.5, 0)] * 100, [(0.25, 0.5, 0)] * 2])
     first = Ranking.of(list(library.texts), [2.0, 1.0])
     case = Case(library, first, set(), Ranker(Written(), Windows(1, 0)), 2)
@@ -365,7 +364,7 @@ def test_of_a_long_document_not_everything_can_be_exact(monkeypatch: pytest.Monk
     assert not late.stats.exact
     assert late.stats.unsplit_characters > 0
     assert case.scored(seconds=10_000, plan=ReadingPlan(segments=3)).stats.exact
-    monkeypatch.setattr(select_segments, "WHOLE_DOCUMENT", 10_000)
+    monkeypatch.setattr(choose, "WHOLE_DOCUMENT", 10_000)
     patient = case.scored(seconds=10_000)
     assert patient.stats.exact
     assert patient.hits() == case.scored().hits()
@@ -381,7 +380,7 @@ def test_the_first_page_adds_few_pairs_to_the_plan(seconds: int) -> None:
     plan = ReadingPlan(segments=5, pairs=10, embedded=1)
     ranker = Ranker(Written(), Windows(1, 0), embedding=WrittenEmbedding(), plan=plan)
     stats = Case(library, first, set(), ranker, 10).scored(seconds=seconds).stats
-    assert stats.pairs - stats.embedded <= 10 + exact_topk.FIRST_PAGE
+    assert stats.pairs - stats.embedded <= 10 + schedule.FIRST_PAGE
 
 
 @pytest.mark.parametrize("embedding", [None, WrittenEmbedding()])
@@ -389,7 +388,7 @@ def test_long_documents_are_not_read_whole_before_a_deadline(
     embedding: WrittenEmbedding | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where documents are read from beginning to end, a very long one is left out, and told."""
-    monkeypatch.setattr(select_segments, "WHOLE_DOCUMENT", 1_000)
+    monkeypatch.setattr(choose, "WHOLE_DOCUMENT", 1_000)
     library = Library([[(0.5, 0.5, 0)] * 100, [(0.25, 0.5, 0)] * 2, [(0.5, 0.5, 0)] * 3])
     first = Ranking.of(list(library.texts), [3.0, 2.0, 1.0])
     ranker = Ranker(Written(), Windows(1, 0), limit=Limit(50), embedding=embedding)

@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.combine.interpolate import Interpolation
 from birchbark.deadline import Deadline
 from birchbark.errors import InputError
-from birchbark.pipeline.reading import split_for_query
-from birchbark.pipeline.reading.document_reader import DocumentReader
-from birchbark.pipeline.reading.exact_topk import TopKScoring
-from birchbark.pipeline.reading.ranker_readers import RankerReaders
-from birchbark.pipeline.reading.score_segments import SegmentScoring
-from birchbark.pipeline.reading.select_segments import SegmentChoice, SelectedSegments
+from birchbark.pipeline.reading import stretches
+from birchbark.pipeline.reading.candidates import Candidates
+from birchbark.pipeline.reading.choose import SegmentChoice, SelectedSegments
+from birchbark.pipeline.reading.query_scoring import QueryScoring
+from birchbark.pipeline.reading.reader import DocumentReader, RankerReaders
+from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan, Select
 from birchbark.records import Document, Ranking, Segment
@@ -48,22 +49,34 @@ class Texts:
         return [Document(doc_id, {"text": self.texts[doc_id]}) for doc_id in doc_ids]
 
 
-def choice(
-    texts: Sequence[str], token_budget: int = 100, embedding_budget: int = 100
-) -> SegmentChoice:
-    """A choice among the paragraphs of `texts`."""
-    store = Texts(*texts)
-    main, embedding = (
-        SegmentScoring(DocumentReader(store, WordScorer(n), paragraphs, Limit()), QUERY)
-        for n in (token_budget, embedding_budget)
-    )
-    return SegmentChoice(list(store.texts), QUERY, TermIndex(store), main, embedding)
+class Choice:
+    """A choice among the paragraphs of `texts`, with the table that it is recorded in."""
+
+    def __init__(
+        self, texts: Sequence[str], token_budget: int = 100, embedding_budget: int = 100
+    ) -> None:
+        store = Texts(*texts)
+        main, embedding = (
+            QueryScoring(DocumentReader(store, WordScorer(n), paragraphs, Limit()), QUERY)
+            for n in (token_budget, embedding_budget)
+        )
+        self.table = table_of(store)
+        self.choice = SegmentChoice(QUERY, TermIndex(store), main, embedding)
+
+    def read(self, count: int | None, positions: Sequence[int] = (0,)) -> list[SelectedSegments]:
+        ready = self.choice.to_read(self.table, positions, count, FOREVER)
+        return [one for _, one in ready]
+
+    def embed(self, segments: int, later: int) -> SelectedSegments:
+        (selected,) = self.choice.to_embed(self.table, [0], segments, later, FOREVER)
+        return selected
 
 
-def read_by(
-    chosen: SegmentChoice, count: int | None, positions: Sequence[int] = (0,)
-) -> list[SelectedSegments]:
-    return [one for _, one in chosen.to_read(positions, count, FOREVER)]
+def table_of(store: Texts) -> Candidates:
+    """Return the table of all documents of a store, in their order."""
+    descending = -np.arange(len(store.texts))
+    ranker = Ranker(WordScorer(), interpolation=Interpolation(0.5, "minmax"))
+    return Candidates(ranker, Ranking.of(list(store.texts), descending))
 
 
 def best(selected: SelectedSegments) -> list[str]:
@@ -83,10 +96,10 @@ def by_terms(text: str) -> list[Segment]:
 @given(text=DOCUMENT, count=st.none() | st.integers(1, 7))
 def test_segments_are_chosen_by_terms(text: str, count: int | None) -> None:
     """Those with most terms come first; of equals the shorter, then the earlier."""
-    chosen = choice([text])
-    (selected,) = read_by(chosen, count)
+    chosen = Choice([text])
+    (selected,) = chosen.read(count)
     assert best(selected) == [segment.text for segment in by_terms(text)[:count]]
-    assert chosen.totals == (len(by_terms(text)), 0)
+    assert chosen.table.totals == (len(by_terms(text)), 0)
 
 
 @given(text=DOCUMENT, count=st.none() | st.integers(1, 7), data=st.data())
@@ -94,10 +107,10 @@ def test_segments_are_chosen_by_the_embedding(
     text: str, count: int | None, data: st.DataObject
 ) -> None:
     """Where it has scores of all segments the highest come first; of equals the earlier."""
-    segments, chosen = paragraphs(Document("d0", {"text": text})), choice([text])
+    segments, chosen = paragraphs(Document("d0", {"text": text})), Choice([text])
     scores = np.array([data.draw(SCORES) for _ in segments], np.float32)
-    chosen.add_embedded(0, scores)
-    (selected,) = read_by(chosen, count)
+    chosen.table.embedded[0] = scores
+    (selected,) = chosen.read(count)
     order = sorted(range(len(segments)), key=lambda i: (-scores[i], i))
     assert best(selected) == [segments[i].text for i in order[:count]]
     starts = [segment.start for segment in selected.segments]
@@ -105,7 +118,7 @@ def test_segments_are_chosen_by_the_embedding(
     assert [len(ids) for ids in selected.encoded.token_ids] == [
         len(segment.text.split()) for segment in selected.segments
     ]
-    (snippet,) = chosen.snippets([0])
+    (snippet,) = chosen.choice.snippets(chosen.table, [0])
     assert (snippet.segment if snippet else None) == (segments[order[0]] if segments else None)
 
 
@@ -114,24 +127,24 @@ def test_embedded_segments_come_before_others(
     text: str, embedded: int, count: int, data: st.DataObject
 ) -> None:
     """In the order of their scores; the others follow in the order of terms, each only once."""
-    chosen = choice([text])
-    (selected,) = chosen.to_embed([0], embedded, count, FOREVER)
+    chosen = Choice([text])
+    selected = chosen.embed(embedded, count)
     expected = [segment.text for segment in by_terms(text)]
     assert best(selected) == expected[:embedded]
     scores = np.array([data.draw(SCORES) for _ in selected.segments], np.float32)
-    chosen.add_partly_embedded(0, selected, scores)
+    chosen.table.rank_chosen(0, selected.chosen, scores)
     by_text = [scores[i] for i in selected.order]
     order = sorted(range(len(by_text)), key=lambda i: (-by_text[i], i))
-    (read,) = read_by(chosen, count)
+    (read,) = chosen.read(count)
     assert best(read) == [*(expected[i] for i in order), *expected[embedded:]][:count]
-    assert chosen.totals == (len(expected), 0)
+    assert chosen.table.totals == (len(expected), 0)
 
 
 @given(text=DOCUMENT, budget=st.integers(2, 5), count=st.none() | st.integers(1, 9))
 def test_long_segments_are_read_in_part(text: str, budget: int, count: int | None) -> None:
     """At most `count` chunks are read, first one of each chosen segment; all if there are fewer."""
-    chosen = choice([text], token_budget=budget)
-    (selected,) = read_by(chosen, count)
+    chosen = Choice([text], token_budget=budget)
+    (selected,) = chosen.read(count)
     assert all(len(ids) <= budget for ids in selected.encoded.token_ids)
     sizes = [-(-len(segment.text.split()) // budget) for segment in by_terms(text)[:count]]
     total = sum(sizes)
@@ -155,12 +168,12 @@ def test_no_text_is_read_twice(
     text: str, budgets: tuple[int, int], embedded: int, count: int, data: st.DataObject
 ) -> None:
     """This holds although the two scorers split long segments at different places."""
-    chosen = choice([text], *budgets)
-    (selected,) = chosen.to_embed([0], embedded, count, FOREVER)
+    chosen = Choice([text], *budgets)
+    selected = chosen.embed(embedded, count)
     assert len(selected.segments) <= embedded
     scores = np.array([data.draw(SCORES) for _ in selected.segments], np.float32)
-    chosen.add_partly_embedded(0, selected, scores)
-    (read,) = read_by(chosen, count)
+    chosen.table.rank_chosen(0, selected.chosen, scores)
+    (read,) = chosen.read(count)
     assert len(read.segments) <= count
     spans = [(segment.start, segment.end) for segment in read.segments]
     assert all(one[1] <= other[0] for one, other in pairwise(spans))
@@ -169,16 +182,16 @@ def test_no_text_is_read_twice(
 def test_of_a_long_segment_the_chunks_with_most_terms_are_read() -> None:
     """The others are left out, or read later."""
     text = "bees dance iron stone birch canoe river bees dance birch"
-    (selected,) = read_by(choice([text], token_budget=2), 2)
+    (selected,) = Choice([text], token_budget=2).read(2)
     assert [text.strip() for text in best(selected)] == ["birch canoe", "river bees"]
 
 
 @given(texts=st.lists(DOCUMENT, min_size=1, max_size=4), count=st.integers(1, 3))
 def test_documents_do_not_affect_each_other(texts: list[str], count: int) -> None:
     """Choosing from several documents at once equals choosing from each alone."""
-    together = read_by(choice(texts), count, range(len(texts)))
+    together = Choice(texts).read(count, range(len(texts)))
     assert [best(one) for one in together] == [
-        best(read_by(choice([text]), count)[0]) for text in texts
+        best(Choice([text]).read(count)[0]) for text in texts
     ]
 
 
@@ -197,20 +210,20 @@ class Splitting:
 def test_as_many_documents_as_time_allows(texts: list[str], seconds: int) -> None:
     """Splitting takes half of the time, so that what was split can be read."""
     store, segmenter = Texts(*texts), Splitting()
-    main = SegmentScoring(DocumentReader(store, WordScorer(99), segmenter, Limit()), QUERY)
-    chosen = SegmentChoice(list(store.texts), QUERY, TermIndex(store), main, None)
+    main = QueryScoring(DocumentReader(store, WordScorer(99), segmenter, Limit()), QUERY)
+    table, chosen = table_of(store), SegmentChoice(QUERY, TermIndex(store), main, None)
     deadline = Deadline((seconds + 0.5) / 0.95, lambda: segmenter.now)
-    ready = list(chosen.to_read(range(len(texts)), 2, deadline))
+    ready = list(chosen.to_read(table, range(len(texts)), 2, deadline))
     split = min(len(texts), int((seconds + 0.5) / 2) + 1)
     assert segmenter.now == split
     assert [position for position, _ in ready] == list(range(split if split <= seconds else 0))
     segments = [paragraphs(Document("", {"text": text})) for text in texts[:split]]
-    assert chosen.totals == (sum(map(len, segments)), 0)
+    assert table.totals == (sum(map(len, segments)), 0)
 
 
 def test_a_long_blank_document_is_no_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no segments; the documents after it are read all the same."""
-    monkeypatch.setattr(split_for_query, "LONG_DOCUMENT", 50)
+    monkeypatch.setattr(stretches, "LONG_DOCUMENT", 50)
     shelf = Texts(" \n" * 99, "birch canoe", " ")
     for plan in (ReadingPlan(segments=2), ReadingPlan(segments=2, pairs=2)):
         for embedding in (None, WordScorer()):

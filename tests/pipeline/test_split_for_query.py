@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.deadline import Deadline
-from birchbark.pipeline.reading import split_for_query as module
-from birchbark.pipeline.reading.split_for_query import SplitStretches, split_for_query
+from birchbark.pipeline.reading import stretches as module
+from birchbark.pipeline.reading.stretches import SplitStretches, split_for_query
 from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document, Segment
 from birchbark.retrieve.term_overlap import TermIndex, TermOverlap

@@ -23,8 +23,8 @@ from birchbark.combine.aggregate import Max, Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
-from birchbark.pipeline.reading.exact_topk import TopKScoring
-from birchbark.pipeline.reading.ranker_readers import RankerReaders
+from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids, Query, Ranking, Segment

@@ -104,11 +104,19 @@ class Pooling:
 
     def __post_init__(self) -> None:
         if self.mode not in (*POOLING_MODES, PER_TOKEN):
-            raise CheckpointError(
-                "unsupported pooling",
-                wanted=" or ".join((*POOLING_MODES, PER_TOKEN)),
-                found=self.mode,
-            )
+            raise unsupported_pooling(self.mode)
+
+
+def unsupported_pooling(found: object) -> CheckpointError:
+    """Return the error for a pooling that is none of those that are computed."""
+    wanted = " or ".join((*POOLING_MODES, PER_TOKEN))
+    return CheckpointError("unsupported pooling", wanted=wanted, found=str(found))
+
+
+def unsupported_aggregation(found: object) -> CheckpointError:
+    """Return the error for an aggregation of passages that is none of PARADE_AGGREGATIONS."""
+    wanted = " or ".join(PARADE_AGGREGATIONS)
+    return CheckpointError("unsupported aggregation", wanted=wanted, found=str(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +136,10 @@ class Parade:
     transform: tuple[str, str] | None
     output: str
     aggregation: str
+
+    def __post_init__(self) -> None:
+        if self.aggregation not in PARADE_AGGREGATIONS:
+            raise unsupported_aggregation(self.aggregation)
 
 
 Head = Classifier | Pooling | Parade

@@ -43,33 +43,38 @@ def card_kind(architecture: Architecture) -> CardKind:
     """Return the kind of model that has this architecture."""
     if architecture.parade:
         return CardKind(
-            *("parade", "birchbark"),
+            "parade",
+            "birchbark",
             f"PARADE with {architecture.parade} aggregation, trained with Birchbark. It reads the "
             "query with each passage of a document and returns one number, the log-odds that the "
             "document is relevant. Other libraries do not implement the aggregation of passages.",
         )
     if architecture.pooling:
         return CardKind(
-            *("bi-encoder", "sentence-transformers"),
+            "bi-encoder",
+            "sentence-transformers",
             "An embedding model, trained with Birchbark. It encodes query and text separately and "
             f"scores them by the cosine of their vectors ({architecture.pooling} pooling).",
             "sentence-similarity",
         )
     if architecture.masked:
         return CardKind(
-            *("fill-mask", "transformers"),
+            "fill-mask",
+            "transformers",
             "A masked language model, trained with Birchbark. It predicts masked tokens and "
             "returns no relevance scores; use it as the base for training a ranking model.",
             "fill-mask",
         )
     if architecture.duo:
         return CardKind(
-            *("duo", "birchbark"),
+            "duo",
+            "birchbark",
             "A pairwise model (duoBERT), trained with Birchbark. It reads a query and two texts "
             "and returns one number, the log-odds that the first text is the more relevant one.",
         )
     return CardKind(
-        *("cross-encoder", "sentence-transformers"),
+        "cross-encoder",
+        "sentence-transformers",
         "A cross-encoder, trained with Birchbark. It reads a query and a text and returns one "
         "number, the log-odds that the text is relevant.",
     )

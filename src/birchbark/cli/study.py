@@ -94,7 +94,9 @@ def run(
         raise InputError("no folder to write to", wanted="--output DIR")
     refuse_existing(output, replace=replace)
     outcome = run_study(
-        *(read_recipe(recipe, larger), find_data_root(data), output),
+        read_recipe(recipe, larger),
+        find_data_root(data),
+        output,
         replace_output=replace,
         cache=cache,
         device=device,
@@ -133,7 +135,9 @@ def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -
             started = time.perf_counter()
             try:
                 run_study(
-                    *(item.recipe, root, item.results),
+                    item.recipe,
+                    root,
+                    item.results,
                     replace_output=True,
                     cache=cache,
                     device=device,

@@ -106,11 +106,16 @@ def _difference(
     mean, corrected = float(delta.mean()), min(1.0, p * family)
     deviation = float(delta.std(ddof=1))
     return Difference(
-        *(mean, low, high, p, corrected),
-        mean / deviation,
-        *(better, worse),
-        corrected < level,
-        _detectable(deviation, len(delta), level / family),
+        mean=mean,
+        low=low,
+        high=high,
+        p=p,
+        corrected_p=corrected,
+        effect=mean / deviation,
+        better=better,
+        worse=worse,
+        significant=corrected < level,
+        detectable=_detectable(deviation, len(delta), level / family),
     )
 
 

@@ -32,8 +32,14 @@ SIZES = (
 )
 UNKNOWN = columns(
     Style.COUNT,
-    *("words", "unknown", "distinct unknown", "split", "distinct split"),
-    *("unknown in queries", "distinct unknown in queries", "split in queries"),
+    "words",
+    "unknown",
+    "distinct unknown",
+    "split",
+    "distinct split",
+    "unknown in queries",
+    "distinct unknown in queries",
+    "split in queries",
 )
 UNKNOWN_NOTE = (
     "Unknown words cannot be segmented with the vocabulary and are not indexed. Split words "

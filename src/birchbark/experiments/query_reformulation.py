@@ -117,8 +117,10 @@ class QueryReformulationExperiment(ModelExperiment):
                 for share in self.shares:
                     weights = {
                         query.query_id: terms_with_variants(
-                            *(index.analyzer, query.text),
-                            *(variants[query.query_id][:count], share),
+                            index.analyzer,
+                            query.text,
+                            variants[query.query_id][:count],
+                            share,
                         )
                         for query in collection.queries
                     }

@@ -118,7 +118,10 @@ class MissingVectors:
         if stored := index.attachments.get(name):
             bits, model = stored.config["bits"], stored.config.get("model", model)
         return precompute_vectors(
-            *(embedding, segmenter, model, bits),
+            embedding,
+            segmenter,
+            model,
+            bits,
             name=name,
             batch_tokens=BATCH_TOKENS,
             on_batch=on_batch,

@@ -10,8 +10,8 @@ import numpy as np
 from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Hit, SearchStats
 from birchbark.pipeline.compare_hits import ComparedHits, compare_hits
-from birchbark.pipeline.reading.exact_topk import TopKScoring
-from birchbark.pipeline.reading.ranker_readers import RankerReaders
+from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Ranking
 from birchbark.score.scorer import cut_text

@@ -23,7 +23,7 @@ from birchbark.pipeline.answers.search_notes import search_notes
 from birchbark.pipeline.dense_engine import set_for
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.reading.score_documents import score_documents
+from birchbark.pipeline.reading.topk import score_documents
 from birchbark.pipeline.search import (
     OnProgress,
     deadline_for,
@@ -327,7 +327,9 @@ class Searcher:
         """
         with self._write_lock:
             return add_documents(
-                *(self.directory, iterated(documents, "documents"), self.models.scorer),
+                self.directory,
+                iterated(documents, "documents"),
+                self.models.scorer,
                 delete=iterated(delete, "doc_ids"),
                 leave_out=leave_out,
             )

@@ -10,7 +10,7 @@ from threading import Lock
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
 from birchbark.pipeline.dense_engine import DenseEngine, open_engine, set_for
-from birchbark.pipeline.reading.ranker_readers import RankerReaders, ReaderCaches
+from birchbark.pipeline.reading.reader import RankerReaders, ReaderCaches
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.vector_match import VectorMatch
 from birchbark.retrieve.engine import IndexEngine
@@ -83,7 +83,7 @@ class Snapshot:
             settings = self._settings
             match = VectorMatch(vectors=set_for(self.index, settings.rankers))
             self._nearest = DenseEngine(
-                *(self.index, settings.load, match, settings.stage, settings.query_tokens)
+                self.index, settings.load, match, settings.stage, settings.query_tokens
             )
         return self._nearest
 

@@ -16,8 +16,11 @@ from birchbark.score.session import OnnxSession, SessionFactory
 class BertScorer:
     """Base class of scorers that run a checkpoint.
 
-    Subclasses add `name`, `kind`, `token_budget` and `score`.
+    Subclasses add `kind`, `token_budget` and `score`. Their attribute `title` is the scorer's name,
+    with {} in place of the checkpoint's; the checkpoint's head must be one that they compute.
     """
+
+    title = "{}"
 
     def __init__(
         self,
@@ -26,9 +29,13 @@ class BertScorer:
         session: SessionFactory = OnnxSession,
     ) -> None:
         """Load `checkpoint`. threads: see OnnxSession. session: opens the session that runs it."""
-        self.checkpoint = checkpoint
+        self.checkpoint, self.name = checkpoint, self.title.format(checkpoint.name)
         self._tokenizer = CheckpointTokenizer(checkpoint)
         self._session = session(checkpoint, threads)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Set what a subclass needs beside the session."""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -62,15 +69,8 @@ class BertScorer:
 class BiEncoderScorer(BertScorer, ABC):
     """A scorer that encodes query and segment separately, each as its own input."""
 
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        threads: int | None = None,
-        session: SessionFactory = OnnxSession,
-    ) -> None:
-        """Load `checkpoint`, whose head is a Pooling."""
-        super().__init__(checkpoint, threads, session)
-        self._token_budget = checkpoint.max_length - self._tokenizer.single_overhead
+    def _prepare(self) -> None:
+        self._token_budget = self.checkpoint.max_length - self._tokenizer.single_overhead
 
     def token_budget(self, query: str) -> int:
         """Return the maximum length without special tokens; the query is an input of its own.

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.records import Float32s, Ids
 from birchbark.score.bert_scorer import BertScorer
 from birchbark.score.scorer import check_token_budget, query_too_long
-from birchbark.score.session import OnnxSession, SessionFactory
 
 RESERVED_QUERY_TOKENS = 64
 
@@ -23,18 +21,10 @@ class CrossEncoderScorer(BertScorer):
     birch paper.
     """
 
-    kind = label = "cross-encoder"
+    kind, title = "cross-encoder", "{} cross-encoder"
 
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        threads: int | None = None,
-        session: SessionFactory = OnnxSession,
-    ) -> None:
-        """Load `checkpoint`, whose head must match this class. For the others see BertScorer."""
-        super().__init__(checkpoint, threads, session)
-        self.name = f"{checkpoint.name} {self.label}"
-        self._token_budget = checkpoint.max_length - self._tokenizer.pair_overhead
+    def _prepare(self) -> None:
+        self._token_budget = self.checkpoint.max_length - self._tokenizer.pair_overhead
 
     def token_budget(self, query: str) -> int:
         """Return how many tokens a segment may have.

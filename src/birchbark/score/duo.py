@@ -23,7 +23,7 @@ class DuoScorer(CrossEncoderScorer):
     Two texts are joined into one (`join`), then batched, scored and cached like any other text.
     """
 
-    kind = label = "duo"
+    kind, title = "duo", "{} duo"
 
     def side_token_budget(self, query: str) -> int:
         """Return how many tokens each of the two texts may have; InputError if below 1."""

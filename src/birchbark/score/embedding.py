@@ -8,11 +8,9 @@ from threading import Lock
 
 import numpy as np
 
-from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.records import Float32s, Ids
 from birchbark.score.bert_scorer import BiEncoderScorer
 from birchbark.score.scorer import check_token_budget
-from birchbark.score.session import OnnxSession, SessionFactory
 
 MAX_CACHED_VECTORS = 100_000
 
@@ -25,17 +23,10 @@ class EmbeddingScorer(BiEncoderScorer):
     in score_cache/ hold scores of query–segment pairs.
     """
 
-    kind = "embedding"
+    kind, title = "embedding", "cosine of {} embeddings"  # of a checkpoint whose head is a Pooling
 
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        threads: int | None = None,
-        session: SessionFactory = OnnxSession,
-    ) -> None:
-        """Load `checkpoint`, whose head is a Pooling."""
-        super().__init__(checkpoint, threads, session)
-        self.name = f"cosine of {checkpoint.name} embeddings"
+    def _prepare(self) -> None:
+        super()._prepare()
         self._cached: dict[bytes, Float32s] = {}  # token ids → (hidden,)
         self._cache_lock = Lock()  # not held while the model runs
 

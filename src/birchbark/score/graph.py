@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.encoder_config import EncoderConfig
-from birchbark.checkpoint.heads import PER_TOKEN, Classifier, Parade, Pooling, is_per_token
+from birchbark.checkpoint.heads import (
+    Classifier,
+    Parade,
+    Pooling,
+    is_per_token,
+    unsupported_pooling,
+)
 from birchbark.score.encoder_layers import cls, embeddings, encoder_layers
 from birchbark.score.graph_writer import Floats, Graph, Linear
 from birchbark.score.int8_graph import Int8Graph
@@ -138,10 +144,17 @@ def pool(graph: Graph, x: str, pooling: Pooling) -> str:
 
     Mode `tokens` does not pool, but scales each token's vector: (B, S, H) → (B, S, H).
     """
-    if pooling.mode == PER_TOKEN:
-        return graph.add("LpNormalization", x, axis=-1, p=2)
-    x = cls(graph, x) if pooling.mode == "cls" else x  # (B, Q, H)
-    vector = _reduced(graph, x, "ReduceMax" if pooling.mode == "max" else "ReduceMean")  # (B, H)
+    match pooling.mode:  # → (B, H)
+        case "tokens":
+            return graph.add("LpNormalization", x, axis=-1, p=2)
+        case "cls":
+            vector = _reduced(graph, cls(graph, x), "ReduceMean")  # of one token
+        case "mean":
+            vector = _reduced(graph, x, "ReduceMean")
+        case "max":
+            vector = _reduced(graph, x, "ReduceMax")
+        case unknown:
+            raise unsupported_pooling(unknown)
     for module in pooling.dense:
         weight = graph.tensor(f"{module.name}.weight", module.outputs, module.inputs)
         bias = graph.tensor(f"{module.name}.bias", module.outputs) if module.bias else None

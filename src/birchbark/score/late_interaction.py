@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.records import Float32s, Ids
 from birchbark.score.bert_scorer import BiEncoderScorer
 from birchbark.score.scorer import check_token_budget
-from birchbark.score.session import OnnxSession, SessionFactory, row_offsets
+from birchbark.score.session import row_offsets
 
 
 class LateInteractionScorer(BiEncoderScorer):
@@ -25,18 +24,12 @@ class LateInteractionScorer(BiEncoderScorer):
     becomes 0. Only prefetched vectors are cached, since a segment has a vector per token.
     """
 
-    kind = "late-interaction"
+    # of a checkpoint whose head is a Pooling with mode `tokens`
+    kind, title = "late-interaction", "late interaction of {} tokens"
 
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        threads: int | None = None,
-        session: SessionFactory = OnnxSession,
-    ) -> None:
-        """Load `checkpoint`, whose head is a Pooling with mode `tokens`."""
-        super().__init__(checkpoint, threads, session)
+    def _prepare(self) -> None:
+        super()._prepare()
         self._prefetched: Mapping[bytes, Float32s] = {}  # token ids → (tokens, hidden)
-        self.name = f"late interaction of {checkpoint.name} tokens"
 
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
         """Return MaxSim in [0, 1], float32 (n,); 0 for a query without tokens."""

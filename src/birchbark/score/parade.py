@@ -24,6 +24,7 @@ from birchbark.checkpoint.heads import (
     PARADE_POSITIONS,
     PARADE_WEIGHTS,
     Parade,
+    unsupported_aggregation,
 )
 from birchbark.errors import CheckpointError
 from birchbark.records import Float32s, Ids
@@ -32,7 +33,6 @@ from birchbark.score.encoder_layers import transformer_layer
 from birchbark.score.graph_writer import Graph
 from birchbark.score.position_nodes import Positions
 from birchbark.score.runtime import open_graph
-from birchbark.score.session import OnnxSession, SessionFactory
 
 Shares = NDArray[np.float64]
 
@@ -40,17 +40,11 @@ Shares = NDArray[np.float64]
 class ParadeScorer(CrossEncoderScorer):
     """Computes vectors of passages, and from these the probability that a document is relevant."""
 
-    kind, label = "parade", "PARADE"
+    kind, title = "parade", "{} PARADE"
 
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        threads: int | None = None,
-        session: SessionFactory = OnnxSession,
-    ) -> None:
-        """Load `checkpoint`, whose head is a Parade."""
-        super().__init__(checkpoint, threads, session)
-        self._aggregator = PassageAggregator(checkpoint)
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._aggregator = PassageAggregator(self.checkpoint)
 
     @property
     def width(self) -> int:
@@ -94,15 +88,18 @@ class PassageAggregator:
         """
         count = len(vectors)
         logit, *attention = self._session.run(self._outputs, {"vectors": vectors[None]})
-        if self._aggregation == "avg":
-            shares = np.ones(count)
-        elif self._aggregation == "max":
-            shares = np.bincount(vectors.argmax(0), minlength=count).astype(np.float64)
-        elif self._aggregation == "attn":
-            shares = attention[0].astype(np.float64).reshape(-1)  # (1, 1, n) → (n,)
-        else:  # (1, N, 1, n + 1) → (N, n + 1) → (n,), without the [CLS] in front
-            weights = attention[0].astype(np.float64).reshape(attention[0].shape[1], -1)
-            shares = weights[:, 1:].mean(0)
+        match self._aggregation:
+            case "avg":
+                shares = np.ones(count)
+            case "max":
+                shares = np.bincount(vectors.argmax(0), minlength=count).astype(np.float64)
+            case "attn":
+                shares = attention[0].astype(np.float64).reshape(-1)  # (1, 1, n) → (n,)
+            case "transformer":  # (1, N, 1, n + 1) → (N, n + 1) → (n,), without [CLS] in front
+                weights = attention[0].astype(np.float64).reshape(attention[0].shape[1], -1)
+                shares = weights[:, 1:].mean(0)
+            case unknown:
+                raise unsupported_aggregation(unknown)
         return float(logit.reshape(-1)[0]), shares / shares.sum()
 
 
@@ -116,19 +113,21 @@ def _build_graph(checkpoint: Checkpoint, head: Parade) -> tuple[bytes, dict[str,
     config = checkpoint.config
     optional = checkpoint.family.optional_biases
     graph = Graph(checkpoint.tensors(), str(checkpoint.weights), optional)
-    if head.aggregation == "transformer":
-        x = _transformer(graph, config)  # (1, 1, H)
-    elif head.aggregation == "attn":
-        weight = graph.tensor(PARADE_WEIGHTS["attn"], 1, config.hidden)
-        logits = graph.add("MatMul", "vectors", graph.weight(weight.T, PARADE_WEIGHTS["attn"]))
-        # (1, n, 1) → (1, 1, n)
-        shares = graph.add("Softmax", graph.add("Transpose", logits, perm=[0, 2, 1]), axis=-1)
-        x = graph.add("MatMul", shares, "vectors")  # (1, 1, H)
-    else:
-        columns = graph.add("Transpose", "vectors", perm=[0, 2, 1])  # (1, H, n)
-        reduce = "ReduceMax" if head.aggregation == "max" else "ReduceMean"
-        reduced = graph.add(reduce, columns, graph.constant(np.array([-1])), keepdims=1)
-        x = graph.add("Transpose", reduced, perm=[0, 2, 1])  # (1, H, 1) → (1, 1, H)
+    match head.aggregation:  # → (1, 1, H)
+        case "transformer":
+            x = _transformer(graph, config)
+        case "attn":
+            weight = graph.tensor(PARADE_WEIGHTS["attn"], 1, config.hidden)
+            logits = graph.add("MatMul", "vectors", graph.weight(weight.T, PARADE_WEIGHTS["attn"]))
+            # (1, n, 1) → (1, 1, n)
+            shares = graph.add("Softmax", graph.add("Transpose", logits, perm=[0, 2, 1]), axis=-1)
+            x = graph.add("MatMul", shares, "vectors")
+        case "avg":
+            x = _reduced(graph, "ReduceMean")
+        case "max":
+            x = _reduced(graph, "ReduceMax")
+        case unknown:
+            raise unsupported_aggregation(unknown)
     out = graph.linear(x, head.output, 1, config.hidden, one_row=True)  # (1, 1, 1)
     graph.name_output(out, "out")
     softmaxes = [node.output[0] for node in graph.nodes if node.op_type == "Softmax"][-1:]
@@ -136,6 +135,13 @@ def _build_graph(checkpoint: Checkpoint, head: Parade) -> tuple[bytes, dict[str,
     outputs = [helper.make_tensor_value_info("out", TensorProto.FLOAT, [1, 1, 1])]
     outputs += [helper.make_empty_tensor_value_info(name) for name in softmaxes]
     return graph.serialize("parade", [vectors], outputs), graph.weights
+
+
+def _reduced(graph: Graph, operator: str) -> str:
+    """Reduce each dimension of the passages' vectors: (1, n, H) → (1, 1, H)."""
+    columns = graph.add("Transpose", "vectors", perm=[0, 2, 1])  # (1, H, n)
+    reduced = graph.add(operator, columns, graph.constant(np.array([-1])), keepdims=1)
+    return graph.add("Transpose", reduced, perm=[0, 2, 1])  # (1, H, 1) → (1, 1, H)
 
 
 def _transformer(graph: Graph, config: EncoderConfig) -> str:

@@ -146,7 +146,9 @@ def _draw_scatter(figure: Figure, axes: Axes, plot: Scatter) -> None:
         colour = SERIES[0] if point in front else SERIES[1]
         axes.plot(x, y, "o", color=colour, markersize=4.5, label=f"{number}  {name}")
         axes.annotate(
-            *(str(number), (x, y), (4, 3)),
+            str(number),
+            (x, y),
+            (4, 3),
             textcoords="offset points",
             color=INK,
             fontsize=8.0,

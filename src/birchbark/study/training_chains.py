@@ -129,7 +129,9 @@ def train_all(chains: Mapping[str, Chain], workspace: Workspace) -> dict[str, Tr
                 title = f", {training.title}" if len(chain) > 1 else ""
                 workspace.progress(f"training: {name}{title}")
                 progress = train(
-                    *(training, workspace.root, folder),
+                    training,
+                    workspace.root,
+                    folder,
                     shared=trainings,
                     device=workspace.device,
                     reporter=ProgressReporter(partial(_indented, workspace)),

@@ -85,7 +85,10 @@ def load_datasets(
             raise InputError("no pairs to train on", where=config.name)
         training_pairs, heldout_pairs = (
             PairInputs.of(
-                *(pairs, tokenizer, training.max_length, training.query_length),
+                pairs,
+                tokenizer,
+                training.max_length,
+                training.query_length,
                 chosen=chosen,
                 max_passages=config.passages or defaults.PASSAGES,
                 layout=_layout(training),

@@ -25,6 +25,8 @@ from birchbark.checkpoint.heads import (
     PARADE_POSITION_COUNT,
     PARADE_POSITIONS,
     PARADE_WEIGHTS,
+    unsupported_aggregation,
+    unsupported_pooling,
 )
 from birchbark.train.modules import Modules, Weights
 from birchbark.train.packed_inputs import PackedInputs, Spans
@@ -161,9 +163,15 @@ class Network:
 
     def _pool(self, tokens: Any) -> Any:
         """Pool token vectors (inputs, L, H) into text vectors (inputs, H)."""
-        if self.architecture.pooling == "max":
-            return tokens.amax(1)
-        return tokens.mean(1) if self.architecture.pooling == "mean" else tokens[:, 0]
+        match self.architecture.pooling:
+            case "cls":
+                return tokens[:, 0]
+            case "mean":
+                return tokens.mean(1)
+            case "max":
+                return tokens.amax(1)
+            case unknown:
+                raise unsupported_pooling(unknown)
 
     def _passage_vectors(self, x: Any) -> Any:
         """Turn the [CLS] vectors of passages (N, H) into the vectors that are aggregated."""
@@ -195,15 +203,23 @@ class Network:
 
         See PARADE (Li et al. 2020).
         """
+        match self.architecture.parade:
+            case "avg":
+                return passages.mean(1)
+            case "max":
+                return passages.amax(1)
+            case "attn":
+                weights = passages @ self.weights[PARADE_WEIGHTS["attn"]].T  # (d, count, 1)
+                return (weights.softmax(1) * passages).sum(1)
+            case "transformer":
+                return self._by_transformer(passages, count)
+            case unknown:
+                raise unsupported_aggregation(unknown)
+
+    def _by_transformer(self, passages: Any, count: int) -> Any:
+        """Aggregate as `_aggregate` does, by layers that attend to all passages."""
         import torch
 
-        if self.architecture.parade == "avg":
-            return passages.mean(1)
-        if self.architecture.parade == "max":
-            return passages.amax(1)
-        if self.architecture.parade == "attn":
-            weights = passages @ self.weights[PARADE_WEIGHTS["attn"]].T  # (d, count, 1)
-            return (weights.softmax(1) * passages).sum(1)
         positions = torch.arange(count, device=passages.device).clamp(max=PARADE_POSITION_COUNT - 1)
         passages = passages + self.weights[PARADE_POSITIONS][positions]
         cls = self.weights[PARADE_WEIGHTS["transformer"]].expand(len(passages), 1, -1)  # (d, 1, H)

@@ -228,7 +228,9 @@ class _CollectionResults:
         layer, seed = cosines.poolings[-1].layer, self._recipe.seed
         self._intervals[model, field] = {
             mode: auc_with_interval(
-                *(pairs.scores(cosines.of(Pooling(mode, layer))), pairs.relevant, pairs.query),
+                pairs.scores(cosines.of(Pooling(mode, layer))),
+                pairs.relevant,
+                pairs.query,
                 seed=seed,
             )[1]
             for mode in POOLING_MODES

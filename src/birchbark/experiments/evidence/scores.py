@@ -21,8 +21,8 @@ from birchbark.evaluate.tune import Candidates
 from birchbark.experiments.evidence.settings import EvidenceSettings
 from birchbark.index.index import Index
 from birchbark.pipeline.answers.answer import Hit
-from birchbark.pipeline.reading.ranker_readers import RankerReaders
-from birchbark.pipeline.reading.score_documents import score_documents
+from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.topk import score_documents
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine

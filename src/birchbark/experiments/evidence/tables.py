@@ -147,7 +147,8 @@ class EvidenceReport:
             difference_dots(
                 f"{baselines[table.name][0]}-{n}",
                 replace(group, name=f"{group.name}, compared with {baseline}"),
-                *(self.measures, baseline),
+                self.measures,
+                baseline,
             )
             for table in tables
             if table.name in baselines

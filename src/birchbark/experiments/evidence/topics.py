@@ -128,7 +128,10 @@ def _topic(
     }
     hits = tuple(
         TopicHit(
-            *(doc_id, grades.get(doc_id), ranks[rows[0]].get(doc_id), rank),
+            doc_id,
+            grades.get(doc_id),
+            ranks[rows[0]].get(doc_id),
+            rank,
             segments.get(doc_id, ()),
         )
         for doc_id, rank in list(ranks.get(rows[1], {}).items())[:SHOWN]

@@ -101,8 +101,15 @@ def rank_by_fields(
             )
     judged_documents = sum(index.find(doc_id) is not None for doc_id in judged)
     return FieldRuns(
-        *(collection.name, collection.qrels, compared, tuning, matched),
-        *(presence, counted, len(index), judged_documents),
+        name=collection.name,
+        qrels=collection.qrels,
+        compared=compared,
+        tuning=tuning,
+        matched=matched,
+        presence=presence,
+        counted=counted,
+        documents=len(index),
+        judged=judged_documents,
     )
 
 

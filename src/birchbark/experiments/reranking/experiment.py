@@ -178,7 +178,9 @@ class RerankingExperiment(ModelExperiment):
                 )
         return [
             rank_queries(
-                *(index, collection.queries, replace(stage, model=recipe.bm25)),
+                index,
+                collection.queries,
+                replace(stage, model=recipe.bm25),
                 depth=recipe.depth,
                 tag=name,
             )
@@ -210,7 +212,10 @@ class RerankingExperiment(ModelExperiment):
                 for field, segmenter in self.fields.items():
                     workspace.progress(f"{collection.name}: {model} scores {field}")
                     scores[model, field] = score_pool(
-                        *(scorer, parse_segmenter(segmenter), index, collection.queries),
+                        scorer,
+                        parse_segmenter(segmenter),
+                        index,
+                        collection.queries,
                         pool.documents,
                     )
         random = random_scores(pool.documents, recipe.seed)

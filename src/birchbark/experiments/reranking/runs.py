@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from birchbark.combine.aggregate import Max
 from birchbark.index.index import Index
-from birchbark.pipeline.reading.ranker_readers import RankerReaders
-from birchbark.pipeline.reading.score_documents import score_documents
+from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.topk import score_documents
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Qrels, Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine

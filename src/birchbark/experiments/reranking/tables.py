@@ -216,7 +216,8 @@ class RerankingReport:
             try:
                 areas[name, field] = auc_with_interval(
                     np.array([of_model.scores for of_model in pairs]),
-                    *(pairs[0].relevant, pairs[0].queries),
+                    pairs[0].relevant,
+                    pairs[0].queries,
                     seed=self.recipe.seed,
                 )
             except InputError as fault:
@@ -357,7 +358,10 @@ def _depth_curves(
         if few
     }
     return Curves(
-        *(name, title, "documents re-ranked", f"difference in {measure_name}"),
+        name,
+        title,
+        "documents re-ranked",
+        f"difference in {measure_name}",
         {
             curve: tuple((depth, d.mean) for depth, d in by_depth.items())
             for curve, by_depth in drawn.items()

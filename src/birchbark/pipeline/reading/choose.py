@@ -1,7 +1,8 @@
 """Which segments of each candidate are read for a query, and in which order?
 
 Segments are chosen by the embedding's scores where there are any, otherwise by the query's terms or
-by token embeddings (`ReadingPlan.select`).
+by token embeddings (`ReadingPlan.select`). What was counted and chosen is recorded in the table of
+candidates.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from numpy.typing import NDArray
 
 from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Snippet
-from birchbark.pipeline.reading.document_reader import BATCH_SIZE, EncodedDocument
-from birchbark.pipeline.reading.score_segments import SegmentScoring
-from birchbark.pipeline.reading.split_for_query import SplitForQuery
+from birchbark.pipeline.reading.candidates import UNKNOWN, Candidates
+from birchbark.pipeline.reading.query_scoring import QueryScoring
+from birchbark.pipeline.reading.reader import BATCH_SIZE, EncodedDocument
+from birchbark.pipeline.reading.stretches import SplitForQuery
 from birchbark.pipeline.stored.precompute import WHOLE_DOCUMENT
-from birchbark.records import Float32s, Segment, best_first
+from birchbark.records import Segment, best_first
 from birchbark.retrieve.term_overlap import TermIndex, TermOverlap
 from birchbark.score.token_embeddings import TokenEmbeddings
 from birchbark.segment.split_long import Encoded
@@ -46,54 +48,31 @@ class SelectedSegments:
 
 
 class SegmentChoice:
-    """Chooses segments of the candidates of one query, and counts what they were chosen from."""
+    """Chooses segments of the candidates of one query."""
 
     def __init__(
         self,
-        doc_ids: Sequence[str],
         query: str,
         terms: TermIndex,
-        main: SegmentScoring,
-        embedding: SegmentScoring | None,
+        main: QueryScoring,
+        embedding: QueryScoring | None,
         token_embeddings: TokenEmbeddings | None = None,
     ) -> None:
-        """Positions in all methods are those in `doc_ids`.
-
-        token_embeddings: chooses segments instead of terms. Attribute in_time: false if time did
-        not suffice for splitting one of the documents as far as it should be.
-        """
-        self.in_time = True
-        self._doc_ids, self._query, self._terms = doc_ids, query, terms
+        """token_embeddings: chooses segments instead of terms."""
+        self._query, self._terms = query, terms
         self._main, self._embedding, self._tokens = main, embedding, token_embeddings
-        self._counts: dict[int, tuple[int, int]] = {}  # position → segments, unsplit characters
-        self._whole: dict[int, Float32s] = {}  # position → the embedding's scores of all segments
-        self._partly: dict[int, list[Segment]] = {}  # position → chosen ones, best first
 
     @cached_property
     def _overlap(self) -> TermOverlap:
         return self._terms.overlap(self._query)
 
-    @property
-    def totals(self) -> tuple[int, int]:
-        """Number of segments of the documents considered, and of characters that were not split."""
-        segments, unsplit = np.array([*self._counts.values(), (0, 0)]).sum(axis=0).tolist()
-        return segments, unsplit
-
-    def count(self, position: int, segments: int, unsplit: int = 0) -> None:
-        """Record how many segments a document has, and how many characters were not split."""
-        self._counts[position] = segments, unsplit
-
-    def count_segments(self, position: int, deadline: Deadline, *, whole: bool) -> int | None:
-        """Return how many segments a document has; None if time does not suffice to split it.
-
-        whole: whether all of its segments are to be read.
-        """
-        if position not in self._counts or (whole and self.unsplit(position)):
-            next(self._split(self._main, [position], deadline, whole=whole), None)
-        return self._counts[position][0] if position in self._counts else None
-
     def within(
-        self, positions: Sequence[int], pairs: int, segments: int | None, deadline: Deadline
+        self,
+        table: Candidates,
+        positions: Sequence[int],
+        pairs: int,
+        segments: int | None,
+        deadline: Deadline,
     ) -> tuple[list[int], bool]:
         """Return the first documents that have at most `pairs` segments to read in total.
 
@@ -102,8 +81,11 @@ class SegmentChoice:
         """
         within: list[int] = []
         for position in positions:
-            count = self.count_segments(position, deadline, whole=segments is None)
-            if count is None:
+            whole, known = segments is None, table.segments[position] != UNKNOWN
+            if not known or (whole and table.unsplit[position]):
+                next(self._split(table, self._main, [position], deadline, whole=whole), None)
+            count = int(table.segments[position])
+            if count == UNKNOWN:
                 return within, False
             pairs -= count if segments is None else min(count, segments)
             if within and pairs < 0:
@@ -111,95 +93,81 @@ class SegmentChoice:
             within.append(position)
         return within, True
 
-    def unsplit(self, position: int) -> int:
-        """Return the number of characters of a document that were not split into segments."""
-        return self._counts[position][1]
-
-    def without_long(self, positions: Sequence[int]) -> list[int]:
+    def without_long(self, table: Candidates, positions: Sequence[int]) -> list[int]:
         """Return the documents that are short enough to be split completely before a deadline.
 
         The characters of the others, which are not to be read, are counted.
         """
         short = []
         for position in positions:
-            length = self._main.length(self._doc_ids[position])
+            length = self._main.reader.length(table.doc_ids[position])
             if length <= WHOLE_DOCUMENT:
                 short.append(position)
             else:
-                self.count(position, 0, length)
+                table.count_segments(position, 0, length)
         return short
 
-    def segments_of(self, position: int) -> int:
-        """Return how many segments a document is known to have."""
-        return self._counts.get(position, (0, 0))[0]
-
-    def add_embedded(self, position: int, scores: Float32s) -> None:
-        """Record the embedding's scores (n,) of all segments of a document."""
-        self._whole[position] = scores
-        self.count(position, len(scores))
-
-    def add_partly_embedded(
-        self, position: int, selected: SelectedSegments, scores: Float32s
-    ) -> None:
-        """Record the embedding's scores (n,) of the chosen segments of a document.
-
-        In later choices these segments precede the document's others, in the order of scores.
-        """
-        chosen = self._partly[position]
-        best = np.full(max(selected.chosen, default=-1) + 1, -np.inf)  # of each chosen segment
-        np.maximum.at(best, list(selected.chosen), scores)
-        self._partly[position] = [chosen[i] for i in best_first(best)] + chosen[len(best) :]
-
     def to_embed(
-        self, positions: Sequence[int], segments: int, later: int, deadline: Deadline
+        self,
+        table: Candidates,
+        positions: Sequence[int],
+        segments: int,
+        later: int,
+        deadline: Deadline,
     ) -> list[SelectedSegments]:
         """Choose the segments that the embedding reads, of as many documents as time allows.
 
         segments: how many of each document. later: how many the main scorer will read.
         """
         assert self._embedding
-        chosen = self._choose(self._embedding, positions, max(segments, later), deadline)
-        self._partly |= chosen
+        chosen = self._choose(table, self._embedding, positions, max(segments, later), deadline)
+        for position, best in chosen.items():
+            table.chosen[position] = best
         to_embed = {position: best[:segments] for position, best in chosen.items()}
-        selected = self._select(self._embedding, to_embed, segments, deadline)
+        selected = self._select(table, self._embedding, to_embed, segments, deadline)
         return [one for _, one in selected]
 
     def to_read(
-        self, positions: Sequence[int], segments: int | None, deadline: Deadline
+        self, table: Candidates, positions: Sequence[int], segments: int | None, deadline: Deadline
     ) -> Iterator[tuple[int, SelectedSegments]]:
         """Choose the segments that the main scorer reads, of as many documents as time allows.
 
         segments: how many of each document; None to read all of them, the best ones first.
         """
-        chosen: dict[int, list[Segment]] = {}
-        whole = [i for i in positions if i in self._whole]
-        if whole and self._embedding:
-            known = self._embedding.segments([self._doc_ids[i] for i in whole])
-            for position, (_, of_document) in zip(whole, known, strict=True):
-                best = best_first(self._whole[position], segments)
-                chosen[position] = [of_document[i] for i in best]
+        chosen = self._best_embedded(table, positions, segments)
         if segments is not None:
-            partly = [i for i in positions if i in self._partly]
-            chosen |= {position: self._partly[position][:segments] for position in partly}
+            partly = {i: best for i in positions if (best := table.chosen[i]) is not None}
+            chosen |= {position: best[:segments] for position, best in partly.items()}
         rest = [i for i in positions if i not in chosen]
-        chosen |= self._choose(self._main, rest, segments, deadline)
+        chosen |= self._choose(table, self._main, rest, segments, deadline)
         ready = {position: chosen[position] for position in positions if position in chosen}
-        return self._select(self._main, ready, segments, deadline)
+        return self._select(table, self._main, ready, segments, deadline)
 
-    def snippets(self, positions: Sequence[int]) -> list[Snippet | None]:
+    def snippets(self, table: Candidates, positions: Sequence[int]) -> list[Snippet | None]:
         """Return each document's best segment by the embedding; None if it has read nothing."""
-        best = {i: chosen[0] for i in positions if (chosen := self._partly.get(i))}
-        whole = [i for i in positions if len(self._whole.get(i, ()))]
-        if whole and self._embedding:
-            known = self._embedding.segments([self._doc_ids[i] for i in whole])
-            for position, (_, segments) in zip(whole, known, strict=True):
-                best[position] = segments[int(np.argmax(self._whole[position]))]
+        best = {i: chosen[:1] for i in positions if (chosen := table.chosen[i])}
+        best |= self._best_embedded(table, positions, 1)
+        texts = {i: segments[0] for i, segments in best.items() if segments}
         marks = self._overlap.marks
-        return [Snippet(best[i], marks(best[i].text)) if i in best else None for i in positions]
+        return [Snippet(texts[i], marks(texts[i].text)) if i in texts else None for i in positions]
+
+    def _best_embedded(
+        self, table: Candidates, positions: Sequence[int], count: int | None
+    ) -> dict[int, list[Segment]]:
+        """Return the `count` best segments of the documents that the embedding knows completely."""
+        scores = {i: known for i in positions if (known := table.embedded[i]) is not None}
+        if not scores or not self._embedding:
+            return {}
+        split = self._embedding.segments([table.doc_ids[i] for i in scores])
+        return {
+            position: [segments[i] for i in best_first(of_document, count)]
+            for (position, of_document), (_, segments) in zip(scores.items(), split, strict=True)
+        }
 
     def _split(
         self,
-        scoring: SegmentScoring,
+        table: Candidates,
+        scoring: QueryScoring,
         positions: Sequence[int],
         deadline: Deadline,
         *,
@@ -214,14 +182,15 @@ class SegmentChoice:
             if deadline.passed:
                 return
             share = deadline.part(DOCUMENT_SHARE)
-            one = scoring.split(self._doc_ids[position], self._overlap, share, limit)
-            self.count(position, len(one.segments), one.unsplit)
-            self.in_time &= one.in_time
+            one = scoring.reader.split(table.doc_ids[position], self._overlap, share, limit)
+            table.count_segments(position, len(one.segments), one.unsplit)
+            table.split_in_time &= one.in_time
             yield one
 
     def _choose(
         self,
-        scoring: SegmentScoring,
+        table: Candidates,
+        scoring: QueryScoring,
         positions: Sequence[int],
         count: int | None,
         deadline: Deadline,
@@ -232,7 +201,7 @@ class SegmentChoice:
         """
         chosen: dict[int, list[Segment]] = {}
         part = deadline.part(SPLITTING_SHARE)
-        split = self._split(scoring, positions, part, whole=count is None)
+        split = self._split(table, scoring, positions, part, whole=count is None)
         for position, one in zip(positions, split, strict=False):
             scores = self._scores([segment.text for segment in one.segments])
             lengths = np.array([len(segment.text) for segment in one.segments])
@@ -247,7 +216,8 @@ class SegmentChoice:
 
     def _select(
         self,
-        scoring: SegmentScoring,
+        table: Candidates,
+        scoring: QueryScoring,
         chosen: Mapping[int, Sequence[Segment]],
         count: int | None,
         deadline: Deadline,
@@ -262,7 +232,7 @@ class SegmentChoice:
             encoded = iter(scoring.encode([segment for _, best in batch for segment in best]))
             for position, best in batch:
                 chunks = [next(encoded) for _ in best]
-                yield position, self._selected(self._doc_ids[position], chunks, count)
+                yield position, self._selected(table.doc_ids[position], chunks, count)
 
     def _selected(
         self, doc_id: str, chunks: Sequence[Sequence[Encoded]], count: int | None

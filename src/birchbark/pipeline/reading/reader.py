@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cache, partial
 from itertools import islice
 
-import numpy as np
-from numpy.typing import NDArray
-
 from birchbark.deadline import Deadline
-from birchbark.pipeline.reading.split_for_query import (
+from birchbark.errors import InputError
+from birchbark.pipeline.reading.stretches import (
     SplitForQuery,
     SplitStretches,
     split_for_query,
 )
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
 from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.retrieve.engine import DocumentStore
-from birchbark.retrieve.term_overlap import TermOverlap
+from birchbark.retrieve.term_overlap import KnownTokens, TermIndex, TermOverlap
+from birchbark.score.bert_scorer import BertScorer
 from birchbark.score.scorer import Scorer
+from birchbark.score.token_embeddings import TokenEmbeddings
+from birchbark.score_cache.cached_scorer import uncached
 from birchbark.segment.by_name import Segmenter
 from birchbark.segment.split_long import Encoded, split_long
 from birchbark.segment.truncate import Limit, count_truncated_tokens
@@ -41,10 +45,6 @@ class EncodedDocument:
     token_ids: tuple[Ids, ...]
     size: int
     truncated: int = 0
-
-    def select(self, positions: NDArray[np.intp]) -> EncodedDocument:
-        """Return the document with only the segments at these positions."""
-        return replace(self, token_ids=tuple(self.token_ids[i] for i in positions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +192,60 @@ class DocumentReader:
             token_ids = tuple(ids for _, ids in limited)
             encoded = EncodedDocument(document.doc_id, token_ids, len(document.contents), lost)
             yield SplitDocument(document, read, encoded)
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderCaches:
+    """What document readers remember: one cache per scorer, and the tokens seen so far."""
+
+    main: SplitCache = field(default_factory=SplitCache)
+    embedding: SplitCache = field(default_factory=SplitCache)
+    precise: SplitCache = field(default_factory=SplitCache)
+    tokens: KnownTokens = field(default_factory=KnownTokens)
+
+
+class RankerReaders:
+    """A ranker with one document reader per scorer, over one store; shared by many queries."""
+
+    def __init__(
+        self, store: DocumentStore, ranker: Ranker, caches: ReaderCaches | None = None
+    ) -> None:
+        """caches: of readers with the same documents and an equal `scoring_key`."""
+        self.ranker = ranker
+        caches = caches or ReaderCaches()
+
+        def reader(scorer: Scorer, cache: SplitCache) -> DocumentReader:
+            return DocumentReader(store, scorer, ranker.segmenter, ranker.limit, cache)
+
+        embedding, precise = ranker.embedding, ranker.precise
+        self.main = reader(ranker.scorer, caches.main)
+        self.embedding = reader(embedding, caches.embedding) if embedding else None
+        fast = embedding and ranker.fast_embedding  # splits and encodes texts as the embedding does
+        self.fast_embedding = reader(fast, caches.embedding) if fast else self.embedding
+        self.precise = reader(precise, caches.precise) if precise else None
+        self.terms = TermIndex(store, caches.tokens)
+        # copies of these readers share the result
+        self.token_embeddings = cache(partial(_token_embeddings, ranker))
+
+    def with_ranker(self, ranker: Ranker) -> RankerReaders:
+        """Return the same readers with a ranker that scores segments in the same way.
+
+        Raises InputError for a ranker with another `scoring_key`.
+        """
+        if self.ranker.scoring_key != ranker.scoring_key:
+            raise InputError("the ranker has other scorers, segments or limits than the readers")
+        other = copy(self)
+        other.ranker = ranker
+        return other
+
+
+def _token_embeddings(ranker: Ranker) -> TokenEmbeddings:
+    """Return the token embeddings of the embedding model or, without one, of the main scorer."""
+    scorer: object = uncached(ranker.embedding or ranker.scorer)
+    if not isinstance(scorer, BertScorer):
+        raise InputError(
+            f"{(ranker.embedding or ranker.scorer).name} has no token embeddings to select by",
+            wanted="a BERT model",
+            remedy="--select terms",
+        )
+    return TokenEmbeddings(scorer)

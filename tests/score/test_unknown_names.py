@@ -1,0 +1,46 @@
+"""Is a pooling or an aggregation that is not known refused, in ranking and in training alike?"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from birchbark.checkpoint.heads import PARADE_AGGREGATIONS, POOLING_MODES, Parade, Pooling
+from birchbark.errors import CheckpointError
+from birchbark.score.graph import pool
+from birchbark.score.parade import PassageAggregator
+from birchbark.train.network import Network
+
+
+def test_a_head_has_a_known_name() -> None:
+    """Every name of the tables is accepted, any other is not."""
+    assert [Pooling(mode).mode for mode in (*POOLING_MODES, "tokens")]
+    assert [Parade(None, "out", name).aggregation for name in PARADE_AGGREGATIONS]
+    with pytest.raises(CheckpointError, match="unsupported pooling: expected cls or mean or max"):
+        Pooling("lasttoken")
+    with pytest.raises(CheckpointError, match="unsupported aggregation: expected avg or max or"):
+        Parade(None, "out", "mean")
+
+
+def test_ranking_and_training_refuse_the_same_poolings() -> None:
+    """Neither takes an unknown one for another."""
+    unknown: Any = SimpleNamespace(mode="last", pooling="last")
+    with pytest.raises(CheckpointError, match="unsupported pooling.*found last"):
+        pool(None, "x", unknown)  # type: ignore[arg-type]
+    with pytest.raises(CheckpointError, match="unsupported pooling.*found last"):
+        Network._pool(SimpleNamespace(architecture=unknown), np.zeros((1, 2, 3)))  # type: ignore[arg-type]
+
+
+def test_ranking_and_training_refuse_the_same_aggregations() -> None:
+    """Neither takes an unknown one for a transformer."""
+    vectors = np.zeros((2, 3), np.float32)
+    session = SimpleNamespace(run=lambda names, inputs: [np.zeros((1, 1, 1))])
+    ranking: Any = SimpleNamespace(_aggregation="sum", _session=session, _outputs=["out"])
+    with pytest.raises(CheckpointError, match="unsupported aggregation.*found sum"):
+        PassageAggregator.run(ranking, vectors)
+    training: Any = SimpleNamespace(architecture=SimpleNamespace(parade="sum"))
+    with pytest.raises(CheckpointError, match="unsupported aggregation.*found sum"):
+        Network._aggregate(training, vectors[None], 2)
