@@ -33,7 +33,7 @@ from birchbark import (
     rerank,
 )
 from birchbark.collection.documents import read_collection
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.queries import read_queries
 from birchbark.combine.interpolate import Scale
 from birchbark.score.scorer import Scorer

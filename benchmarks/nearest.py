@@ -30,7 +30,7 @@ from benchmarks.children import say
 from benchmarks.first_stage import machine
 from birchbark import Document, Index, IndexWriter, build_index, load_scorer
 from birchbark.collection.documents import read_collection
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm
 from birchbark.retrieve.hnsw import GraphSettings, build_graphs
 from birchbark.retrieve.vector_search import StoredVectors, filter_masks

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from birchbark.collection.documents import read_collection
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.pydocs import pydocs_queries
 from birchbark.collection.queries import read_queries
 from birchbark.records import Document, Query, Segment

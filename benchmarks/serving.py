@@ -35,7 +35,7 @@ import numpy as np
 
 from birchbark import Index, build_index, defaults
 from birchbark.collection.documents import read_collection
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 
 WORDS, STEP = 8, 3  # words of a query; words from one query to the next
 PATIENCE = 60.0  # seconds until a client gives up

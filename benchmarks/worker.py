@@ -57,7 +57,7 @@ def _readers(name: str) -> dict[str, Callable[..., Any]]:
 
     def read_collection(text: str) -> dict[str, Any]:
         from birchbark.collection import documents as collection
-        from birchbark.collection.intake import Intake
+        from birchbark.collection.parsing.intake import Intake
 
         start = time.perf_counter()
         documents = sum(1 for _ in collection.read_collection(text, Intake()))

@@ -16,7 +16,7 @@ import numpy as np
 
 from birchbark.collection.documents import read_collection
 from birchbark.collection.folds import read_folds
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run

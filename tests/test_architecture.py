@@ -284,6 +284,23 @@ def test_no_import_cycles() -> None:
         pytest.fail(" → ".join(circle.args[1]))
 
 
+def test_no_circles_between_folders() -> None:
+    """No two folders of a package import each other; the files beside its folders are one, too."""
+    folders = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*") if path.is_dir()}
+    needs: dict[str, set[str]] = {folder: set() for folder in folders}
+    for file, package, name in imports():
+        parts = name.split(".")[1:] if name.startswith("birchbark.") else []
+        while parts and "/".join(parts) not in folders:
+            parts.pop()
+        here, there = Path(file).parent.as_posix(), "/".join(parts)
+        if parts and parts[0] == package and here != there:
+            needs[here].add(there)
+    try:
+        tuple(TopologicalSorter(needs).static_order())
+    except CycleError as circle:
+        pytest.fail(" → ".join(circle.args[1]))
+
+
 def test_libraries_are_used_in_their_packages() -> None:
     """A library is imported only by the packages listed for it."""
     wrong = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.training_size import report, write_pairs
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.pairs.read import read_pairs
 
 FEW = {"first_step": 5.0, "peak_gb": 1.5, "pairs_per_second": 20.0}

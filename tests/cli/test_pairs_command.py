@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from birchbark.cli import group
 from birchbark.collection.documents import read_collection
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.runs import read_run
 from birchbark.errors import InputError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from birchbark.collection.documents import detect_format, read_collection
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.records import Document
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from birchbark.collection.elements import attribute, elements, first_element
-from birchbark.collection.markup import plain_text
 from birchbark.collection.nyt import parse_article
+from birchbark.collection.parsing.elements import attribute, elements, first_element
+from birchbark.collection.parsing.markup import plain_text
 from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError
 

@@ -12,7 +12,7 @@ from birchbark.collection.files import file_types
 from birchbark.collection.files.file_types import OF_SUFFIX, FileType, file_type
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.files.pdf import PAGE_BREAK
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.records import Document
 from birchbark.segment.sentences import sentences
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection import lines
 from birchbark.collection.files import folder as folder_module
 from birchbark.collection.files.file_types import OF_SUFFIX
 from birchbark.collection.files.folder import read_folder
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing import lines
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.records import Document
 

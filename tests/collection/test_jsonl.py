@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.intake import Intake
 from birchbark.collection.jsonl import parse_document, read_jsonl
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.records import DOC_ID_NAMES, TEXT_NAMES, Document
 

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection import lines
-from birchbark.collection.intake import Intake
-from birchbark.collection.lines import UTF8_BOM, binary_lines, decode, parse_file
+from birchbark.collection.parsing import lines
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import UTF8_BOM, binary_lines, decode, parse_file
 from birchbark.errors import InputError, MissingPackageError
 
 # Until gzipped files are closed (test_files_are_closed), their warnings are no test's business.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.markup import INLINE, page_text, plain_text
+from birchbark.collection.parsing.markup import INLINE, page_text, plain_text
 
 PIECES = st.sampled_from(
     "< > </ <p> <b> </b> <title> </title> <script> </script> <br/> <!-- --> <!DOCTYPE <? ?> & "

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from birchbark.collection.documents import read_collection
-from birchbark.collection.intake import Intake
 from birchbark.collection.nyt import parse_article
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.records import Document
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from birchbark.collection.documents import collection_format, read_collection
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, MissingPackageError
 
 pyarrow = pytest.importorskip("pyarrow", reason="the extra parquet is not installed")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.pydocs import pydocs_qrels, pydocs_queries, read_pydocs, standard_library
 from birchbark.errors import InputError
 from birchbark.records import Document

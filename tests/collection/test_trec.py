@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection import lines, trec
-from birchbark.collection.intake import Intake
-from birchbark.collection.lines import UTF8_BOM
+from birchbark.collection import trec
+from birchbark.collection.parsing import lines
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import UTF8_BOM
 from birchbark.collection.trec import TITLE_TAGS, parse_document, read_trec
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.records import Document

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.collection.documents import read_collection
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.queries import read_queries
 from birchbark.collection.trec_car import read_car, section_text
 from birchbark.errors import InputError, MissingPackageError

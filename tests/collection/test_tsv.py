@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.tsv import COLUMNS, read_tsv
 from birchbark.errors import InputError
 from birchbark.records import Document

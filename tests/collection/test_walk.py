@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.collection.files.walk import walk
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 
 NAMES = st.lists(st.sampled_from(["a", "b.md", "B", "a b", "é", "_", "0"]), min_size=1, max_size=3)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.pairs.judged import add_negatives, judged_pairs, segment_texts
 from birchbark.records import Document, Pair, Qrels, Query, Segment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from birchbark.collection.documents import read_collection
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.pairs.read import read_pairs

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.collection.documents import read_collection
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run

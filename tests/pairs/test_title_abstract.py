@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from birchbark.cli import group
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.pairs.judged import add_negatives, judged_pairs
 from birchbark.pairs.random_negatives import random_negatives

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.pairs.judged import judged_pairs, segment_texts
 from birchbark.pairs.read import read_pairs
 from birchbark.pairs.write import write_pairs

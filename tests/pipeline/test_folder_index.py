@@ -15,7 +15,7 @@ from birchbark.cli.index_inspect import verify
 from birchbark.collection.documents import read_collection
 from birchbark.collection.files import folder as folder_module
 from birchbark.collection.files.folder_state import FILE, FolderSource, FolderState
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index

@@ -28,9 +28,9 @@ def test_a_head_has_a_known_name() -> None:
 def test_ranking_and_training_refuse_the_same_poolings() -> None:
     """Neither takes an unknown one for another."""
     unknown: Any = SimpleNamespace(mode="last", pooling="last")
-    with pytest.raises(CheckpointError, match="unsupported pooling.*found last"):
+    with pytest.raises(CheckpointError, match=r"unsupported pooling.*found last"):
         pool(None, "x", unknown)  # type: ignore[arg-type]
-    with pytest.raises(CheckpointError, match="unsupported pooling.*found last"):
+    with pytest.raises(CheckpointError, match=r"unsupported pooling.*found last"):
         Network._pool(SimpleNamespace(architecture=unknown), np.zeros((1, 2, 3)))  # type: ignore[arg-type]
 
 
@@ -39,8 +39,8 @@ def test_ranking_and_training_refuse_the_same_aggregations() -> None:
     vectors = np.zeros((2, 3), np.float32)
     session = SimpleNamespace(run=lambda names, inputs: [np.zeros((1, 1, 1))])
     ranking: Any = SimpleNamespace(_aggregation="sum", _session=session, _outputs=["out"])
-    with pytest.raises(CheckpointError, match="unsupported aggregation.*found sum"):
+    with pytest.raises(CheckpointError, match=r"unsupported aggregation.*found sum"):
         PassageAggregator.run(ranking, vectors)
     training: Any = SimpleNamespace(architecture=SimpleNamespace(parade="sum"))
-    with pytest.raises(CheckpointError, match="unsupported aggregation.*found sum"):
+    with pytest.raises(CheckpointError, match=r"unsupported aggregation.*found sum"):
         Network._aggregate(training, vectors[None], 2)

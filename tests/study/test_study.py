@@ -20,7 +20,7 @@ from birchbark.checkpoint.locate import load_vocabulary
 from birchbark.cli import group
 from birchbark.collection.data_files import find_data_root
 from birchbark.collection.documents import read_collection
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run

@@ -10,7 +10,7 @@ from typing import Any
 
 from birchbark.checkpoint.checkpoint import open_any_head
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.pairs.pair_table import PairTable
 from birchbark.records import Pair
 from birchbark.train.pair_inputs import PairInputs

@@ -12,7 +12,7 @@ import pytest
 from birchbark import defaults
 from birchbark.checkpoint.locate import locate
 from birchbark.collection.documents import read_collection
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.queries import read_queries
 from birchbark.pairs.read import read_pairs
 from birchbark.train.config import AUTO

@@ -19,7 +19,7 @@ from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
 from birchbark.checkpoint.heads import PARADE_AGGREGATIONS
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.collection.documents import read_collection
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import CheckpointError, InputError
 from birchbark.experiments.recipe_file import read_recipe

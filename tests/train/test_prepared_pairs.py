@@ -12,7 +12,7 @@ from birchbark.checkpoint.checkpoint import open_any_head
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.collection import data_files
 from birchbark.collection.data_files import KnownFiles
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import ArtifactError, InputError
 from birchbark.pairs.hash_table import EMPTY, HashTable, hashes_of
 from birchbark.pairs.rows_file import Rows, RowsWriter

@@ -16,7 +16,7 @@ from birchbark.show.many import many
 from birchbark.show.printable import printable
 
 if TYPE_CHECKING:
-    from birchbark.collection.intake import Intake
+    from birchbark.collection.parsing.intake import Intake
     from birchbark.index.index import Index
     from birchbark.pipeline.answers.answer import SearchStats
     from birchbark.pipeline.settings.ranker import Ranker

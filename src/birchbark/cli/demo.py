@@ -37,7 +37,7 @@ def command(directory: Path, model: str) -> None:
     The questions and their relevance judgments were written by hand and are part of the package.
     """
     from birchbark.collection.documents import read_collection
-    from birchbark.collection.intake import Intake
+    from birchbark.collection.parsing.intake import Intake
     from birchbark.collection.pydocs import pydocs_qrels, pydocs_queries
     from birchbark.collection.runs import write_run
     from birchbark.evaluate.measures import measure

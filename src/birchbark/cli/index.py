@@ -183,7 +183,7 @@ def build(
     """
     from birchbark.artifact import refuse_existing
     from birchbark.checkpoint.locate import load_vocabulary
-    from birchbark.collection.intake import Intake
+    from birchbark.collection.parsing.intake import Intake
     from birchbark.index.build_index import Schema
 
     check_given_options()

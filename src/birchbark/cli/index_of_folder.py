@@ -18,7 +18,7 @@ from birchbark.show.many import many
 LANGUAGE_SAMPLE = 40  # documents of which the language is recognised
 
 if TYPE_CHECKING:
-    from birchbark.collection.intake import Intake
+    from birchbark.collection.parsing.intake import Intake
     from birchbark.index.build_index import Schema
     from birchbark.index.index import Index
 
@@ -28,7 +28,7 @@ def index_of(path: Path) -> tuple[Path, bool]:
 
     That index is PATH.index, which is built if it does not exist. Also returns whether it was.
     """
-    from birchbark.collection.intake import Intake
+    from birchbark.collection.parsing.intake import Intake
     from birchbark.index.layout import index_beside
     from birchbark.index.shards import is_index
 

@@ -35,7 +35,7 @@ def add(
 ) -> None:
     """Add the documents of COLLECTION to INDEX; documents with the same id are replaced."""
     from birchbark.collection.documents import read_collection
-    from birchbark.collection.intake import Intake
+    from birchbark.collection.parsing.intake import Intake
     from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
     from birchbark.score.load_scorer import load_scorer
 
@@ -62,7 +62,7 @@ def add(
 @option("--ids", type=PATH, help="File of document ids, one per line.")
 def delete(index: Path, doc_ids: tuple[str, ...], ids: Path | None) -> None:
     """Delete the documents DOC_IDS from INDEX; if one does not exist, none is deleted."""
-    from birchbark.collection.lines import text_lines
+    from birchbark.collection.parsing.lines import text_lines
     from birchbark.index.sharded_writer import open_writer
 
     listed = [line for line in text_lines(ids) if line.strip()] if ids else []

@@ -99,7 +99,7 @@ def _python_texts(scorer: Scorer) -> dict[str, Requests]:
     The same version of Python always gives the same texts.
     """
     from birchbark.collection.documents import read_collection
-    from birchbark.collection.intake import Intake
+    from birchbark.collection.parsing.intake import Intake
     from birchbark.collection.pydocs import pydocs_queries
     from birchbark.segment.sentences import sentences
     from birchbark.segment.windows import Windows

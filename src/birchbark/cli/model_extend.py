@@ -69,7 +69,7 @@ def extend_command(
     from birchbark.checkpoint.locate import locate
     from birchbark.checkpoint.tokenizer import CheckpointTokenizer
     from birchbark.collection.documents import read_collection
-    from birchbark.collection.intake import Intake
+    from birchbark.collection.parsing.intake import Intake
 
     source = locate(model)
     refuse_existing(target, replace=replace)

@@ -127,7 +127,7 @@ def judged(
     collection. Some of these are in fact relevant, but fewer of them farther down the run.
     """
     from birchbark.collection.documents import read_collection
-    from birchbark.collection.intake import Intake
+    from birchbark.collection.parsing.intake import Intake
     from birchbark.pairs.holdout import held_out_ids
     from birchbark.pairs.judged import judged_pairs, segment_texts
     from birchbark.segment.by_name import parse_segmenter

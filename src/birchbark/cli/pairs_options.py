@@ -17,7 +17,7 @@ from birchbark.errors import InputError
 from birchbark.show.many import many
 
 if TYPE_CHECKING:
-    from birchbark.collection.intake import Intake
+    from birchbark.collection.parsing.intake import Intake
     from birchbark.pairs.write import PairFileStats
     from birchbark.records import Document, Pair, Qrels
 

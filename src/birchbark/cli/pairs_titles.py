@@ -21,7 +21,7 @@ from birchbark.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from birchbark.collection.intake import Intake
+    from birchbark.collection.parsing.intake import Intake
     from birchbark.records import Document, Pair
 
 
@@ -113,7 +113,7 @@ def title_abstract(
     The collection is read three times.
     """
     from birchbark.collection.documents import read_collection
-    from birchbark.collection.intake import Intake
+    from birchbark.collection.parsing.intake import Intake
     from birchbark.pairs.judged import add_negatives, judged_pairs
     from birchbark.pairs.random_negatives import random_negatives
     from birchbark.pairs.title_abstract import (

@@ -49,7 +49,7 @@ def to_collection(
     Candidates for the queries can then be retrieved, for `birchbark pairs judged --run`.
     """
     from birchbark.artifact import refuse_existing
-    from birchbark.collection.intake import Intake
+    from birchbark.collection.parsing.intake import Intake
     from birchbark.pairs.read import read_pairs
     from birchbark.pairs.to_collection import PairCollection
 

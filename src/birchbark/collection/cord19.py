@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from birchbark.collection.intake import Intake
-from birchbark.collection.lines import decode, open_decompressed, read_decompressed
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import decode, open_decompressed, read_decompressed
 from birchbark.errors import InputError
 from birchbark.records import Document
 

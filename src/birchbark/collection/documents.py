@@ -7,12 +7,12 @@ from pathlib import Path
 
 from birchbark.collection.cord19 import METADATA, is_release, read_cord19
 from birchbark.collection.files.folder import read_folder
-from birchbark.collection.intake import Intake
 from birchbark.collection.ir_datasets import dataset_id, read_documents
 from birchbark.collection.jsonl import read_jsonl
-from birchbark.collection.lines import COMPRESSED
 from birchbark.collection.nyt import read_nyt
 from birchbark.collection.parquet import read_parquet
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import COMPRESSED
 from birchbark.collection.pydocs import read_pydocs, standard_library
 from birchbark.collection.trec import read_trec
 from birchbark.collection.trec_car import read_car

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark import defaults
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, MissingPackageError, first_line
 from birchbark.records import Document, Query
 

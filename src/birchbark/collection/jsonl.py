@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from birchbark.collection.intake import Intake
-from birchbark.collection.lines import parse_file
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import parse_file
 from birchbark.errors import InputError
 from birchbark.records import Document
 

@@ -17,11 +17,11 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from birchbark.collection.elements import attribute, elements, first_element
 from birchbark.collection.files.walk import chosen_files
-from birchbark.collection.intake import Intake
-from birchbark.collection.lines import decode, read_decompressed
-from birchbark.collection.markup import plain_text
+from birchbark.collection.parsing.elements import attribute, elements, first_element
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import decode, read_decompressed
+from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Document
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
 
-from birchbark.collection.intake import Intake
 from birchbark.collection.ir_datasets import dataset_id, read_judgments
-from birchbark.collection.lines import binary_lines, parse_lines
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import binary_lines, parse_lines
 from birchbark.errors import InputError
 from birchbark.records import Qrels, as_grade
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from birchbark import defaults
 from birchbark.arguments import names_of
 from birchbark.collection import ir_datasets
-from birchbark.collection.intake import Intake
 from birchbark.collection.ir_datasets import dataset_id
 from birchbark.collection.jsonl import json_object
-from birchbark.collection.lines import decode_lines, lines_in_memory, parse_lines
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import decode_lines, lines_in_memory, parse_lines
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.topics import RECORDS, read_topics
 from birchbark.collection.trec_car import has_sections, section_text

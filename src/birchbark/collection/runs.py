@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from birchbark.artifact import new_file
-from birchbark.collection.intake import Intake
-from birchbark.collection.lines import parse_file
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import parse_file
 from birchbark.errors import InputError
 from birchbark.records import Ranking, Run
 

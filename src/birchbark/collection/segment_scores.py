@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from birchbark.collection.intake import Intake
 from birchbark.collection.jsonl import json_object
-from birchbark.collection.lines import parse_file
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import parse_file
 from birchbark.errors import InputError
 from birchbark.records import take_id
 

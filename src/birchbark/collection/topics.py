@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from birchbark.collection.elements import attribute
-from birchbark.collection.markup import plain_text
+from birchbark.collection.parsing.elements import attribute
+from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError, first_line
 
 RECORDS = ("top", "topic", "inex_topic", "query")

@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from birchbark.collection.elements import Element, elements, first_element
 from birchbark.collection.files.walk import chosen_files
-from birchbark.collection.intake import Intake
-from birchbark.collection.lines import (
+from birchbark.collection.parsing.elements import Element, elements, first_element
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import (
     LINE_BYTES,
     MAX_FILE,
     binary_lines,
     decode,
     open_decompressed,
 )
-from birchbark.collection.markup import plain_text
+from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Document
 

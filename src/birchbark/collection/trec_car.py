@@ -13,8 +13,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from birchbark.collection.intake import Intake
-from birchbark.collection.lines import COMPRESSED, open_decompressed
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import COMPRESSED, open_decompressed
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.records import Document
 

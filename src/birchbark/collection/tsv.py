@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
 
-from birchbark.collection.intake import Intake
-from birchbark.collection.lines import binary_lines, parse_lines
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import binary_lines, parse_lines
 from birchbark.errors import InputError
 from birchbark.records import DOC_ID_NAMES, TEXT_NAMES, Document
 

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from birchbark.collection.intake import Intake
 from birchbark.collection.jsonl import json_object
-from birchbark.collection.lines import parse_file
-from birchbark.collection.markup import plain_text
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import parse_file
+from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Document, take_id
 

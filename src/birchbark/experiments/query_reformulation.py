@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from birchbark.checkpoint.locate import locate
 from birchbark.errors import InputError
-from birchbark.experiments.model_experiment import ModelExperiment
+from birchbark.experiments.trained.model_experiment import ModelExperiment
 from birchbark.index.build_index import Schema
 from birchbark.index.index import Index
 from birchbark.records import QueryVariant, Run

@@ -19,7 +19,7 @@ from birchbark.experiments.fields.experiment import FieldExperiment
 from birchbark.experiments.pipelines.experiment import PipelineExperiment
 from birchbark.experiments.query_reformulation import QueryReformulationExperiment
 from birchbark.experiments.reranking.experiment import RerankingExperiment
-from birchbark.experiments.training_variants import read_trainings
+from birchbark.experiments.trained.training_variants import read_trainings
 from birchbark.section import Section, with_settings
 from birchbark.study.collections import CollectionFiles
 from birchbark.study.first_stages import read_bm25, read_rm3

@@ -15,8 +15,8 @@ from typing import IO
 
 import numpy as np
 
-from birchbark.collection.intake import Intake
-from birchbark.collection.lines import parse_file
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import parse_file
 from birchbark.errors import InputError
 from birchbark.pairs.blocks import in_blocks
 from birchbark.pairs.hash_table import EMPTY, Hashes, HashTable, hashes_of

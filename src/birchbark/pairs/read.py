@@ -11,9 +11,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from birchbark.collection.intake import Intake
 from birchbark.collection.jsonl import json_object
-from birchbark.collection.lines import binary_lines, decode, parse_lines
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import binary_lines, decode, parse_lines
 from birchbark.collection.qrels import parse_grade
 from birchbark.errors import InputError
 from birchbark.pairs.checks import checked_pairs

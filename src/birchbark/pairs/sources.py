@@ -10,7 +10,7 @@ from pathlib import Path
 
 from birchbark.collection.data_files import data_path
 from birchbark.collection.documents import read_collection
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError

@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 from birchbark.artifact import new_file
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.pairs.checks import checked_pairs
 from birchbark.pairs.read import Columns

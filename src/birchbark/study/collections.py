@@ -10,7 +10,7 @@ from birchbark import defaults
 from birchbark.collection.data_files import data_path
 from birchbark.collection.documents import read_collection
 from birchbark.collection.folds import read_folds
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run

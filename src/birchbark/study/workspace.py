@@ -23,7 +23,7 @@ from birchbark.artifact import (
 )
 from birchbark.collection.cord19 import METADATA
 from birchbark.collection.data_files import data_fingerprint
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.device.torch_session import session_factory
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.build_index import Schema, build_index

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from birchbark import defaults
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.collection.data_files import KnownFiles, data_path
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.pairs.blocks import in_blocks
 from birchbark.pairs.holdout import split_for_validation

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from birchbark.artifact import json_checksum, new_directory, read_json, write_json
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import ArtifactError, InputError
 from birchbark.pairs.blocks import in_blocks
 from birchbark.pairs.hash_table import HashTable, hashes_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from birchbark.collection.files.text_encoding import decode_text
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 
 Fields = dict[str, str]
 

@@ -25,7 +25,7 @@ from birchbark.collection.files.plain import (
     read_text,
 )
 from birchbark.collection.files.table import read_table
-from birchbark.collection.lines import COMPRESSED
+from birchbark.collection.parsing.lines import COMPRESSED
 
 REMEDY = "pip install 'birchbark[files]'"
 _MANUAL_SECTION = re.compile(r"\.[1-9][a-z]{0,6}")  # .1, .3pm, .1ssl

@@ -16,8 +16,8 @@ from birchbark.collection.files.file_types import FileType, file_type
 from birchbark.collection.files.folder_state import FileState, FolderSource
 from birchbark.collection.files.language import language_of
 from birchbark.collection.files.walk import walk
-from birchbark.collection.intake import Intake
-from birchbark.collection.lines import COMPRESSED, read_decompressed
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import COMPRESSED, read_decompressed
 from birchbark.errors import InputError
 from birchbark.records import Document
 

@@ -17,7 +17,7 @@ from birchbark import defaults
 from birchbark._version import __version__
 from birchbark.artifact import json_checksum, read_json, write_json
 from birchbark.collection.files.file_types import OF_SUFFIX
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import ArtifactError, InputError
 
 FILE = "folder.json"

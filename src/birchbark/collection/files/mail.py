@@ -6,7 +6,7 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 
 from birchbark.collection.files.file import Fields, File
-from birchbark.collection.markup import plain_text
+from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError, first_line
 
 

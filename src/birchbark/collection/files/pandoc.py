@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from birchbark.collection.files.file import Fields, File
-from birchbark.collection.markup import plain_text
+from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError
 
 TEMPLATE = Path(__file__).with_name("pandoc.html")  # title and body, and nothing else

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from birchbark.collection.files.file import Fields, File
-from birchbark.collection.markup import page_text
+from birchbark.collection.parsing.markup import page_text
 from birchbark.errors import InputError
 
 MOST_PER_LINE = 300

@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from birchbark import defaults
-from birchbark.collection.intake import Intake
-from birchbark.collection.lines import UTF8_BOM, decode_lines
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import UTF8_BOM, decode_lines
 from birchbark.errors import InputError
 
 BYTE_ORDER_MARKS = {  # the first that fits; the mark of UTF-16 is the beginning of that of UTF-32

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 
 GITIGNORE = ".gitignore"

@@ -19,7 +19,7 @@ from birchbark.experiments.bi_encoder.scores import (
     compute_cosines,
     note_omissions,
 )
-from birchbark.experiments.model_experiment import ModelExperiment
+from birchbark.experiments.trained.model_experiment import ModelExperiment
 from birchbark.index.build_index import Schema
 from birchbark.pipeline.vector_match import CandidateScores, parse_vector_match
 from birchbark.records import Run

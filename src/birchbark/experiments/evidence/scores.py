@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from birchbark import defaults
-from birchbark.collection.lines import binary_lines
+from birchbark.collection.parsing.lines import binary_lines
 from birchbark.collection.runs import read_run
 from birchbark.collection.segment_scores import Scores, read_segment_scores
 from birchbark.combine.aggregate import Sum, aggregate, parse_aggregation

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from birchbark.checkpoint.locate import locate
 from birchbark.errors import InputError
 from birchbark.experiments.bi_encoder.scores import compute_cosines, note_omissions
-from birchbark.experiments.model_experiment import ModelExperiment
 from birchbark.experiments.reranking.runs import Pool, random_scores, score_pool
 from birchbark.experiments.reranking.settings import RerankingSettings, VectorFirstStage
 from birchbark.experiments.reranking.tables import (
@@ -22,7 +21,8 @@ from birchbark.experiments.reranking.tables import (
     layout,
     row_name,
 )
-from birchbark.experiments.training_variants import read_models_and_variants
+from birchbark.experiments.trained.model_experiment import ModelExperiment
+from birchbark.experiments.trained.training_variants import read_models_and_variants
 from birchbark.index.build_index import Schema
 from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS, DEFAULT_FIELDS

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from birchbark.collection.documents import checked_documents
 from birchbark.collection.files.folder import KEYWORDS, FolderChanges
 from birchbark.collection.files.folder_state import FolderSource, FolderState
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index

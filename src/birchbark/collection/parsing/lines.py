@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from birchbark import defaults
-from birchbark.collection.intake import Intake
+from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, MissingPackageError
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".z")  # suffixes of names, in lower case

@@ -1,0 +1,1 @@
+"""What do experiments with trained models have in common?"""
