@@ -32,6 +32,7 @@ from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document, Qrels, Query, Ranking, Run
 from birchbark.retrieve.filters import parse_filters
+from birchbark.retrieve.first_stage import FirstStage
 
 REFUSED, MENDED, COUNTED, READ = "refused", "mended", "counted", "read"
 NAN = float("nan")
@@ -247,6 +248,12 @@ CHECKS: dict[str, list[Check]] = {
     ],
     "Judgments": [
         Check(
+            "an empty id",
+            REFUSED,
+            "an id of a judgment is empty",
+            judgments("query-id\tcorpus-id\tscore\n1\t\t1\n"),
+        ),
+        Check(
             "a grade that is not whole",
             REFUSED,
             "grade is not an integer",
@@ -413,6 +420,12 @@ CHECKS: dict[str, list[Check]] = {
         Check("no documents", REFUSED, "no documents", documents("\n")),
     ],
     "Arguments in Python": [
+        Check(
+            "a value of another type: a filter, a weight, a budget",
+            REFUSED,
+            "is not a text",
+            lambda _: FirstStage(filters={"year": 2020}),
+        ),  # type: ignore[dict-item]
         Check(
             "a string in place of a tuple of names",
             REFUSED,

@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "_version": set(),
     "errors": set(),
     "arguments": {"errors"},
-    "deadline": set(),
+    "deadline": {"errors"},
     "defaults": set(),
     "option_rules": set(),
     "recently_used": set(),

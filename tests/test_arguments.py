@@ -17,7 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.arguments import instances_of, listed, text_of, texts_of
+from birchbark.combine.aggregate import Max
 from birchbark.combine.fusion import reciprocal_rank_fusion, score_fusion
+from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.index.build_index import Schema, build_index
@@ -323,7 +325,9 @@ def test_cells_of_pandas_without_values() -> None:
         Document("1", {"title": "a", "text": "b", "count": "3"}),
         Document("2", {"text": "c"}),
     ]
-    with pytest.raises(InputError, match=r"the documents are not a list.*pass one of its columns"):
+    with pytest.raises(
+        InputError, match=r"the documents are not a list.*one of its columns, or its rows"
+    ):
         build_index(frame, "never")
 
 
@@ -363,7 +367,7 @@ REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
         "pair 0: not a pair of query and text: found set",
     ),
     "top": (lambda i: rank("a", ["b"], WordScorer(), 1.5), "top is not a whole number"),
-    "top as text": (lambda i: rank("a", ["b"], WordScorer(), "1"), "top is not a number"),
+    "top as text": (lambda i: rank("a", ["b"], WordScorer(), "1"), "top is not a whole number"),
     "depth": (lambda i: rank_query(i, "bees", depth=1.5), "depth is not a whole number"),
     "depth below 0": (lambda i: Ranking.of(["a"], [1]).head(-1), "depth is out of range"),
     "depth of a run": (lambda i: Run({"1": Ranking.of(["a"], [1])}).head(-1), "depth is out of"),
@@ -426,3 +430,70 @@ def test_texts_of_records() -> None:
     assert Document.from_dict({"id": 1, "text": "", "title": "t"}).fields == {
         **{"text": "", "title": "t"}
     }
+
+
+@pytest.mark.parametrize(
+    ("record", "text"),
+    [
+        ({"contents": "zebra", "text": ""}, "zebra"),
+        ({"text": "", "contents": "zebra"}, "zebra"),
+        ({"body": "zebra", "text": []}, "zebra"),
+        ({"text": [""], "body": "zebra"}, "zebra"),
+        ({"text": " ", "passage": "zebra"}, "zebra"),
+        ({"text": "zebra", "contents": "other"}, "zebra"),
+        ({"text": ["zebra", None, "ant"]}, "zebra\n\nant"),
+        ({"text": ["zebra", NAN]}, "zebra"),
+    ],
+)
+def test_which_text_is_read(record: dict[str, Any], text: str) -> None:
+    """The first that is not empty, in whatever order the record has them."""
+    assert Document.from_dict({"id": "1", **record}).text == text
+
+
+def test_dates_of_numpy() -> None:
+    """NaT is no value; others become text in ISO format, whatever their unit."""
+    record = {"id": 1, "text": "a", "seen": np.datetime64("NaT")}
+    assert "seen" not in Document.from_dict(record).fields
+    for unit in ("D", "ns"):
+        record["seen"] = [np.datetime64("2024-01-02", unit)]
+        assert Document.from_dict(record).fields["seen"].startswith('["2024-01-02')
+
+
+MORE_REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
+    "a filter": (
+        lambda i: Searcher(i.directory, ()).search("bees", filters={"year": 2020}),
+        "the filter of the field year is not a text: expected a string, found int 2020",
+    ),
+    "an expansion": (lambda i: FirstStage(expansion=True), "expansion is not a RM3"),
+    "a class of models": (lambda i: FirstStage(BM25), "not a weighting model"),
+    "an aggregation": (lambda i: load_ranker(aggregate=Max()), "aggregate is not a text"),
+    "a precision": (lambda i: load_ranker(precision="int4"), "precision"),
+    "a selection": (lambda i: load_ranker(select="x"), "select"),
+    "a list of models": (lambda i: rank("a", ["b"], ["l3"]), "not a model: expected its name"),
+    "a top that is no integer": (lambda i: rank("a", ["b"], WordScorer(), 1.0), "whole number"),
+    "no top": (lambda i: search(IndexEngine(i), "a", None, None), "top is out of range"),
+    "a budget": (lambda i: Searcher(i.directory, ()).search("a", budget="1"), "budget is not a nu"),
+    "a budget of NaN": (lambda i: rank("a", ["b"], WordScorer(), budget=NAN), "budget is out of"),
+    "k1": (lambda i: BM25(k1="1"), "k1 is not a number"),
+    "a weight": (lambda i: Interpolation("0.3"), "first-stage weight is not a number"),
+    "weights of runs": (lambda i: score_fusion([Run({})], ["1"]), "weight of a run is not a num"),
+    "a missing weight": (lambda i: score_fusion([Run({})], [None]), "weight of a run is missing"),
+    "a rank constant": (
+        lambda i: reciprocal_rank_fusion([Run({})], rank_constant="60"),
+        "rank constant is not a number",
+    ),
+    "a huge grade": (lambda i: Qrels({"1": {"a": 10**400}}), "grade is out of range"),
+    "a huge score": (lambda i: Ranking.of(["a"], [10**400]), "scores are not numbers"),
+    "an empty document id": (lambda i: Qrels({"1": {"": 1}}), "an id of a judgment is empty"),
+    "an empty query id": (lambda i: Qrels({"": {"a": 1}}), "an id of a judgment is empty"),
+    "no weights of a query": (lambda i: Query("1", "a", {}), "query 1 has no weights"),
+    "weights that are a text": (lambda i: Query("1", "a", "b"), "weights is not a mapping"),
+}
+
+
+@pytest.mark.parametrize("argument", MORE_REFUSED)
+def test_values_of_other_types_are_refused(argument: str, index: Index) -> None:
+    """They would be ignored, or end in a TypeError that names none of them."""
+    attempt, message = MORE_REFUSED[argument]
+    with pytest.raises(InputError, match=message):
+        attempt(index)

@@ -8,11 +8,13 @@ columns) is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
 from typing import Any, TypeVar
 
 from birchbark.errors import InputError
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
 MAX_SHOWN = 60  # characters of a value in a message
 
 
@@ -28,10 +30,10 @@ def iterated(values: Iterable[T], name: str) -> Iterator[T]:
     """
     remedy = ""
     if hasattr(values, "columns"):
-        remedy = "pass one of its columns, or its rows: frame.to_dict('records')"
-    elif isinstance(values, str | bytes | Mapping):
+        remedy = "pass what is asked for: one of its columns, or its rows as a list"
+    elif isinstance(values, str | bytes):
         remedy = "put it into a list"
-    elif not isinstance(values, set | frozenset):
+    elif not isinstance(values, Mapping | set | frozenset):
         try:
             iterator = iter(values)
         except TypeError:
@@ -93,6 +95,15 @@ def instances_of(values: Iterable[T], kind: type[T], name: str) -> list[T]:
     for position, item in enumerate(items):
         check_instance(item, kind, f"item {position} of the {name}")
     return items
+
+
+def choice_of(kind: type[E], value: object, name: str) -> E:
+    """Return the choice with this value; InputError if there is none."""
+    try:
+        return kind(value)
+    except ValueError:
+        wanted = " or ".join(str(choice.value) for choice in kind)
+        raise InputError(f"unknown {name}", wanted=wanted, found=shown(value)) from None
 
 
 def check_instance(value: object, kind: type, name: str) -> None:

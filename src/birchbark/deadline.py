@@ -9,6 +9,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.errors import InputError, require_number
+
 BATCH_TOKENS = 4096  # 1 s of MiniLM, 10 s of BERT-base: the work lost when a process is killed
 FIRST_TOKENS = 64  # size of the first batch, which measures the speed
 DEADLINE_BATCH_TOKENS = 512  # batch size under a deadline: limits the cost of a wrong estimate
@@ -33,10 +35,13 @@ class Deadline:
         *,
         on_batch: Callable[[], object] = lambda: None,
     ) -> None:
-        """budget: seconds from now; None for no deadline.
+        """budget: seconds from now; None for no deadline. InputError unless it is a number.
 
         on_batch: called before each batch; an exception that it raises ends the scoring.
         """
+        require_number("budget", budget)
+        if budget is not None and math.isnan(budget):
+            raise InputError("budget is out of range", wanted="seconds", found=str(budget))
         self._clock, self._on_batch = clock, on_batch
         self._end = math.inf if budget is None else clock() + budget * (1 - RESERVE)
         self._batch_start = 0.0

@@ -17,8 +17,7 @@ BirchbarkError             every expected error; the command line prints it and 
 from __future__ import annotations
 
 import errno
-from math import isfinite
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Self
 
 MAX_QUOTED = 200  # characters quoted of other libraries' messages
@@ -144,13 +143,17 @@ def require_at_least(name: str, value: Any, minimum: int) -> None:
     It must fit into 32 bits. name: what the value is, as the message calls it.
     """
     known: object = value
-    if known is not None and not isinstance(known, Real):
-        raise InputError(f"{name} is not a number", found=repr(value))
-    if value is not None and isfinite(value) and value % 1:
+    if known is not None and not isinstance(known, Integral):
         raise InputError(f"{name} is not a whole number", found=repr(value))
     if value is not None and not minimum <= value < 1 << 31:
         wanted = f"{minimum} or more" if not value >= minimum else f"below {1 << 31:,}"
         raise InputError(f"{name} is out of range", wanted=wanted, found=str(value))
+
+
+def require_number(name: str, value: object) -> None:
+    """Raise InputError unless `value` is a number, or None."""
+    if value is not None and not isinstance(value, Real):
+        raise InputError(f"{name} is not a number", found=repr(value))
 
 
 def require_share(name: str, value: float | None) -> None:
@@ -158,5 +161,6 @@ def require_share(name: str, value: float | None) -> None:
 
     name: what the value is, as the message calls it.
     """
+    require_number(name, value)
     if value is not None and not 0 <= value <= 1:
         raise InputError(f"{name} is out of range", wanted="0 to 1", found=str(value))

@@ -80,10 +80,8 @@ class Document:
         if unnamed := [name for name in values if not isinstance(name, str)]:
             raise InputError(f"field name {unnamed[0]!r} is not a string")
         doc_id = take_id(values, DOC_ID_NAMES)
-        texts = [name for name in TEXT_NAMES if name in values]
-        text_name = next((name for name in texts if len(str(values[name]))), None) or next(
-            iter(texts), None
-        )
+        texts = {n: _as_paragraphs(n, values.pop(n)) for n in TEXT_NAMES if n in values}
+        text_name = next((n for n, text in texts.items() if text.strip()), next(iter(texts), None))
         if text_name is None and "title" not in values:
             raise InputError(
                 f"document {doc_id} has no text",
@@ -91,11 +89,12 @@ class Document:
                 found=", ".join(sorted(values)) or "no further field",
             )
         fields = {
-            "text" if name == text_name else name: _as_paragraphs(name, value)
-            if name in (text_name, "title")
-            else _as_text(name, value)
+            name: _as_paragraphs(name, value) if name == "title" else _as_text(name, value)
             for name, value in values.items()
         }
+        if text_name is not None:
+            fields["text"] = texts.pop(text_name)
+            fields |= {name: text for name, text in texts.items() if name != "text"}
         return cls(doc_id, fields)
 
     @property
@@ -146,9 +145,11 @@ def page_number(contents: str, offset: int) -> int | None:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a cell of a record or frame has no value: None, NaN, or pandas' NA or NaT."""
+    """Whether a cell of a record or frame has no value: None, NaN, NaT, or pandas' NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
+    if isinstance(value, np.datetime64):
+        return bool(np.isnat(value))
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
@@ -182,11 +183,16 @@ def as_grade(value: Any) -> int:
 
     Raises InputError unless it is a whole number, such as 1 or 1.0, of at most MAX_GRADE.
     """
-    number = float(value) if isinstance(value, int | float | np.integer | np.floating) else math.nan
-    if number % 1 != 0:
+    try:
+        is_number = isinstance(value, int | float | np.integer | np.floating)
+        number = float(value) if is_number else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isinf(number) and number % 1 != 0:
         raise InputError("grade is not an integer", found=shown(value))
     if abs(number) > MAX_GRADE:
-        raise InputError("grade is out of range", wanted=f"at most {MAX_GRADE:,}", found=str(value))
+        found = shown(value)
+        raise InputError("grade is out of range", wanted=f"at most {MAX_GRADE:,}", found=found)
     return int(number)
 
 
@@ -220,8 +226,10 @@ def take_id(values: dict[str, Any], names: tuple[str, ...]) -> str:
 
 def _as_paragraphs(name: str, value: object) -> str:
     """Return a text; of a list of texts, as it may be read from JSON or Parquet, its paragraphs."""
-    if isinstance(value, list | tuple | np.ndarray) and all(isinstance(x, str) for x in value):
-        return "\n\n".join(value)
+    if isinstance(value, list | tuple | np.ndarray):
+        texts = [text for text in value if not is_missing(text)]
+        if all(isinstance(text, str) for text in texts):
+            return "\n\n".join(texts)
     return _as_text(name, value)
 
 
@@ -240,6 +248,8 @@ def _as_text(name: str, value: object) -> str:
 
 def _of_numpy(value: object) -> object:
     """Return a number or an array of numpy as Python's own; TypeError for anything else."""
+    if isinstance(value, np.datetime64):
+        return str(value)
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
@@ -266,6 +276,8 @@ class Query:
     def __post_init__(self) -> None:
         object.__setattr__(self, "query_id", as_id(self.query_id, "query id"))
         object.__setattr__(self, "text", text_of(self.text, f"the text of query {self.query_id}"))
+        if self.weights is not None and not mapping_of(self.weights, "weights"):
+            raise InputError(f"query {self.query_id} has no weights", wanted="one term or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +374,7 @@ class Ranking:
             with np.errstate(over="ignore"):  # too large for float32 is infinite, rejected below
                 given = scores if hasattr(scores, "__len__") else listed(scores, "scores")  # type: ignore[arg-type]
                 values = np.asarray(given).astype(np.float32)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             raise InputError("scores are not numbers", found=shown(scores)) from None
         if values.shape != (len(doc_ids),):
             raise InputError(
@@ -520,6 +532,8 @@ class Qrels:
         for query_id, judged in _by_id(mapping_of(self.grades, "grades"), "query").items():
             of_query = mapping_of(judged, f"the judgment of query {query_id}")
             of_query = _by_id(of_query, f"query {query_id}: document")
+            if not query_id or "" in of_query:
+                raise InputError("an id of a judgment is empty", found=f"query {query_id!r}")
             values = of_query.values()
             if not set(map(type, values)) <= {int} or max(map(abs, values), default=0) > MAX_GRADE:
                 try:

@@ -354,3 +354,11 @@ def test_numbers_are_changed_only_for_microblogs(tmp_path: Path) -> None:
     assert read(tmp_path / "q", "<top><num>COMB12</num><title>a</top>")[0].query_id == "COMB12"
     topic = '<topic number="R&amp;D-1">a</topic>'
     assert read(tmp_path / "q", topic)[0].query_id == "R&D-1"
+
+
+@pytest.mark.parametrize("text", ["2020", '["a", "b"]', "{}"])
+def test_the_text_of_json_is_not_replaced_by_another_field(tmp_path: Path, text: str) -> None:
+    """A text that is no string is refused, although there is a title."""
+    with pytest.raises(InputError, match="query 1 has no text: expected a string named text"):
+        read(tmp_path / "q", f'{{"id": 1, "text": {text}, "title": "other"}}')
+    assert read(tmp_path / "q", '{"id": 1, "text": null, "title": "a"}') == [Query("1", "a")]

@@ -281,3 +281,15 @@ def test_every_file_with_a_document_is_read_or_refused(tmp_path: Path, text: str
     with contextlib.suppress(InputError):
         assert list(read_trec(tmp_path, intake))
     assert not intake.notes
+
+
+def test_a_web_page_is_read_whole() -> None:
+    """An image's <text> is no element of TREC's; the header of the transfer is left out."""
+    page = (
+        "<DOCNO>G</DOCNO><DOCHDR>\nhttp://a.b/ Server: Apache\n</DOCHDR>\n<html><head><title>T"
+        '</title></head><body>Tropical storm <svg><text x="1">logo</text></svg> hurricanes</body>'
+        "</html>"
+    )
+    document = parse_document(page)
+    assert document.title == "T"
+    assert " ".join(document.text.split()) == "Tropical storm logo hurricanes"

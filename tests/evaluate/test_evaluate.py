@@ -479,3 +479,8 @@ def test_ids_that_come_back_changed_are_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(ir_measures, "iter_calc", renamed)
     with pytest.raises(InputError, match=r"computes AP has returned another query id.*found 'wt'"):
         measure(QRELS, run(q1="ca", q2="x"), ["AP"])
+
+
+def test_the_number_of_queries_is_that_of_all_judged_ones() -> None:
+    """As `trec_eval -c` counts them; means are divided by the same number."""
+    assert measure(QRELS, run(q1="ca"), ["NumQ", "NumRet"]).means == {"NumQ": 2.0, "NumRet": 2.0}

@@ -26,7 +26,7 @@ from birchbark.pipeline.rerank import RerankedQuery, rerank
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stage_options import StageOptions
-from birchbark.records import Document, Query, Ranking, Run, ids_of
+from birchbark.records import Document, Query, Ranking, Run, ids_of, is_missing
 from birchbark.retrieve.engine import DocumentStore
 
 with extra("pyterrier"):
@@ -129,6 +129,9 @@ class BirchbarkRetriever(pt.Transformer):
                 "the column query_toks has no effect: queries are searched by their text",
                 remedy="topics.drop(columns='query_toks')",
             )
+        topics = topics.assign(qid=ids_of(topics["qid"]))
+        if repeated := topics["qid"][topics["qid"].duplicated()].tolist():
+            raise InputError(f"several topics have the qid {repeated[0]}", wanted="one")
         rows: list[tuple[object, ...]] = []
         rankers = None if self.first_stage_only else ...
         for qid, query in zip(topics["qid"], topics["query"], strict=True):
@@ -302,7 +305,7 @@ def _document(record: Mapping[str, Any]) -> Document:
     others = {
         name: value for name, value in mapping_of(record, "a record").items() if name != "docno"
     }
-    if others.get("id", record.get("docno")) != record.get("docno"):
+    if not is_missing(others.get("id")) and others["id"] != record.get("docno"):
         raise InputError(
             "a document has an id beside its docno", found=f"{others['id']}, {record.get('docno')}"
         )

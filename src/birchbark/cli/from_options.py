@@ -95,6 +95,10 @@ def first_stage(
             f"--field-bm25 names the field {unknown[0]!r}, which is not searched",
             wanted=f"one of {', '.join(weights)}",
         )
+    if model_of_field.keys() == weights.keys() and {"k1", "b"} & {*given_options()}:
+        raise InputError(
+            "--k1 and --b have no effect: --field-bm25 gives all searched fields their own"
+        )
     return FirstStage(
         TfIdf() if first_stage_model == "tfidf" else BM25(k1, b, idf_documents),
         weights,

@@ -214,10 +214,12 @@ def build(
     for name in read:
         if name != "text" and not any(name in document.fields for document in index):
             notify(f"note: no document has the field {name}, which models are to read")
-    for name in index.keywords:
-        of_parts = [part.fields[index.filter_number(name)] for part in index.parts]
+    uses = dict.fromkeys(index.keywords, "filtered by") | dict.fromkeys(index.weighted, "searched")
+    for name, use in uses.items():
+        number = index.filter_number(name) if name in index.keywords else index.field_number(name)
+        of_parts = [part.fields[number] for part in index.parts]
         if all(part.first_term == part.end_term for part in of_parts):
-            notify(f"note: no document has the field {name}, which is to be filtered by")
+            notify(f"note: no document has the field {name}, which is to be {use}")
     totals = index.totals(index.fields[0])
     notify(
         f"indexed {many(len(index), 'document')}, {many(totals.tokens, 'token')}, in {directory}"

@@ -19,7 +19,7 @@ from birchbark.collection.qrels import read_qrels
 from birchbark.collection.topics import RECORDS, read_topics
 from birchbark.collection.trec_car import has_sections, section_text
 from birchbark.errors import InputError
-from birchbark.records import Query, take_id
+from birchbark.records import Query, is_missing, take_id
 
 ID_NAMES = ("id", "_id", "query_id", "qid")
 TEXT_NAMES = ("text", "query", "title", "question")
@@ -117,7 +117,8 @@ def _from_json(line: str, fields: tuple[str, ...]) -> Query:
                 f"query {query_id} has no {absent[0]}", found=", ".join(sorted(values))
             )
         return Query(query_id, " ".join(values[name].strip() for name in fields))
-    text = next((values[name] for name in TEXT_NAMES if isinstance(values.get(name), str)), None)
+    known = [name for name in TEXT_NAMES if not is_missing(values.get(name))]
+    text = values[known[0]] if known and isinstance(values[known[0]], str) else None
     if WEIGHTS_NAME in values:
         weights = _weights(values[WEIGHTS_NAME], query_id)
         return Query(query_id, (text or "").strip() or " ".join(weights), weights)

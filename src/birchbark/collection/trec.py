@@ -33,7 +33,8 @@ def read_trec(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
 
     The title is the first of HEADLINE, TITLE, HEAD, HL, TTL, TI, H3 that occurs. The text is the
     contents of all LP, LEADPARA, TEXT and GRAPHIC elements or, if none occurs, everything except
-    the number and the title. Markup is removed and entities are resolved.
+    the number, DOCHDR and the title, as it is of a web page. Markup is removed and entities are
+    resolved.
 
     The files of a folder are read in order of path, except hidden ones and those that the intake
     excludes. Files without <DOC> are noted but not read, since TREC's discs contain read-me files
@@ -121,11 +122,14 @@ def parse_document(sgml: str) -> Document:
         raise InputError("document has no number", wanted="<DOCNO>…</DOCNO>")
     titles = (first_element(sgml, tag, any_case=True) for tag in TITLE_TAGS)
     title = next((element for element in titles if element), None)
-    texts = _outermost(e for tag in TEXT_TAGS for e in elements(sgml, tag, any_case=True))
+    page = first_element(sgml, "HTML", any_case=True)  # which may contain <text> of an image
+    tags = () if page else TEXT_TAGS
+    texts = _outermost(e for tag in tags for e in elements(sgml, tag, any_case=True))
     if texts:
         body = "\n\n".join(element.inner for element in texts)
     else:
-        left_out = _outermost(filter(None, (*elements(sgml, "DOCNO", any_case=True), title)))
+        own = [e for tag in ("DOCNO", "DOCHDR") for e in elements(sgml, tag, any_case=True)]
+        left_out = _outermost(filter(None, (*own, title)))
         edges = [0, *(edge for e in left_out for edge in (e.start, e.end)), len(sgml)]
         body = "".join(sgml[i:j] for i, j in zip(edges[::2], edges[1::2], strict=True))
     name = " ".join(plain_text(title.inner)[1].split()) if title else ""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from birchbark import defaults
 from birchbark.arguments import instances_of, listed
 from birchbark.combine.interpolate import DEFAULT_SCALE, Scale, parse_scale, scale_scores
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_number
 from birchbark.records import Ranking, Run
 
 
@@ -34,6 +34,7 @@ def reciprocal_rank_fusion(
     Raises:
         InputError: There are no runs, or a weight or the constant is invalid.
     """
+    require_number("rank constant", rank_constant)
     if not (isfinite(rank_constant) and rank_constant >= 0):
         raise InputError("rank constant out of range", wanted="0 or more", found=str(rank_constant))
     return _fuse(runs, weights, lambda r: _reciprocal_ranks(r, rank_constant), depth, "rrf")
@@ -91,6 +92,10 @@ def _fuse(
     if not runs:
         raise InputError("no runs to combine")
     given = [1.0] * len(runs) if weights is None else listed(weights, "weights")
+    for weight in given:
+        require_number("weight of a run", weight)
+        if weight is None:
+            raise InputError("weight of a run is missing", found=str(given))
     if len(given) != len(runs):
         raise InputError("wrong number of weights", wanted=str(len(runs)), found=str(len(given)))
     if not all(isfinite(weight) and weight >= 0 for weight in given) or not any(given):

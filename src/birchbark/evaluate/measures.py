@@ -77,7 +77,11 @@ def measure(
         if ranking is not None:
             rankings[number] = scores
     distinct = {str(m): m for m in parsed.values()}  # AP and MAP are the same measure
-    values: dict[str, dict[str, float]] = {m: dict.fromkeys(qrels.grades, 0.0) for m in distinct}
+    values: dict[str, dict[str, float]] = {
+        # a judged query that is not ranked counts as 0, and as one query
+        name: dict.fromkeys(qrels.grades, float(m.NAME == "NumQ"))
+        for name, m in distinct.items()
+    }
     # Judged divides by the length of the ranking; a query with an empty ranking counts as 0
     not_empty = {number: scores for number, scores in rankings.items() if scores}
     shares = [m for m in distinct.values() if m.NAME == "Judged"]
@@ -90,7 +94,8 @@ def measure(
                     wanted=f"a number below {len(queries)}",
                     found=repr(metric.query_id),
                 )
-            values[str(metric.measure)][queries[metric.query_id]] = float(metric.value)
+            if metric.query_id in given:
+                values[str(metric.measure)][queries[metric.query_id]] = float(metric.value)
     return Results(
         run.tag,
         {name: values[str(m)] for name, m in parsed.items()},

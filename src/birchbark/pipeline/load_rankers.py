@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from birchbark import defaults
+from birchbark.arguments import choice_of, text_of
 from birchbark.combine.aggregate import Aggregation, Max, Top, parse_aggregation
 from birchbark.combine.interpolate import Interpolation
 from birchbark.combine.pairwise import parse_pairwise
@@ -58,6 +59,10 @@ def load_ranker(**options: Any) -> Ranker:
         raise InputError(
             f"no option {min(unknown)!r}", wanted=f"one of {', '.join(NAMES)}", where="load_ranker"
         )
+    texts = [f.name for f in fields(StageOptions) if str(f.type).startswith("str")]
+    for name in set(texts) & options.keys() - set(COUNTS):
+        if options[name] is not None:
+            text_of(options[name], name)
     counts = {name: str(options[name]) for name in COUNTS if options.get(name) is not None}
     stage = StageOptions(**{**options, **counts})
     stage.check(options.keys())
@@ -130,7 +135,7 @@ def _duo(options: StageOptions, models: LoadedModels) -> Duo:
 def _precision(options: StageOptions, *, fast: bool) -> Precision:
     """Return a model's precision. fast: whether AUTO is the fastest one, or FP32."""
     if options.precision != AUTO:
-        return Precision(options.precision)
+        return choice_of(Precision, options.precision, "precision")
     return fastest_precision() if fast else Precision.FP32
 
 
@@ -166,7 +171,7 @@ def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> Re
         parse_count(options.read_documents, "read_documents"),
         parse_count(pairs, "read_pairs"),
         parse_count(embedded, "embed_segments"),
-        Select(options.select),
+        choice_of(Select, options.select, "select"),
     )
 
 

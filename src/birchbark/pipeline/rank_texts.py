@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 from birchbark import defaults
-from birchbark.arguments import text_of, texts_of
+from birchbark.arguments import shown, text_of, texts_of
 from birchbark.combine.aggregate import Max, Top
 from birchbark.deadline import Deadline
 from birchbark.errors import DeadlineError, InputError, require_at_least
@@ -195,6 +195,10 @@ def ranker_of_texts(models: Scorer | Ranker) -> Ranker:
 def _loaded(model: str | Path | Scorer | Ranker | None) -> Scorer | Ranker:
     """Return the model, or the ranker with both default models; each is loaded once per process."""
     if model is not None and not isinstance(model, (str, Path)):
+        if not isinstance(model, Ranker) and not hasattr(model, "token_budget"):
+            raise InputError(
+                "not a model", wanted="its name, or one from load_scorer", found=shown(model)
+            )
         return model
     with _load_lock:
         return _load_default_ranker() if model is None else _load_by_name(model)

@@ -8,7 +8,7 @@ from functools import partial
 from birchbark import defaults
 from birchbark.arguments import text_of
 from birchbark.deadline import Deadline
-from birchbark.errors import InputError, require_at_least
+from birchbark.errors import InputError, require_at_least, require_number
 from birchbark.pipeline.answers.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.answers.snippets import Snippets
 from birchbark.pipeline.reading.reader import RankerReaders
@@ -64,6 +64,7 @@ def search(
 
 def deadline_for(budget: float | None) -> Deadline:
     """Return the deadline in `budget` seconds; InputError unless `budget` is above 0 or None."""
+    require_number("budget", budget)
     if budget is not None and not budget > 0:
         raise InputError("budget is out of range", wanted="above 0", found=f"{budget} seconds")
     return Deadline(budget)
@@ -83,7 +84,7 @@ def search_with_readers(
 
     terms: the terms of these documents, for snippets; those of the first readers by default.
     """
-    require_at_least("top", top, 1)
+    require_at_least("top", -1 if top is None else top, 1)
     query = text_of(query, "the query")
     terms = terms or (readers[0].terms if readers else TermIndex(engine))
     snippets = Snippets(terms, query, deadline)

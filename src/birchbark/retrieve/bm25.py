@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import defaults
-from birchbark.errors import InputError, require_share
+from birchbark.errors import InputError, require_number, require_share
 from birchbark.index.part import PartField
 from birchbark.index.statistics import Statistics
 from birchbark.retrieve.weighting_model import Scoring
@@ -57,6 +57,7 @@ class BM25:
                 wanted=" or ".join(IDF_DOCUMENTS),
                 found=self.idf_documents,
             )
+        require_number("k1", self.k1)
         if not (self.k1 >= 0 and math.isfinite(self.k1)):
             raise InputError("k1 is out of range", wanted="0 or more", found=str(self.k1))
         require_share("b", self.b)

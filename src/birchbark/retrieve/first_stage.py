@@ -62,8 +62,12 @@ class FirstStage:
     def __post_init__(self) -> None:
         for name in ("fields", "field_models", "filters"):
             mapping_of(getattr(self, name), name)
+        for name, value in self.filters.items():
+            text_of(value, f"the filter of the field {name}")
+        if self.expansion is not None:
+            check_instance(self.expansion, RM3, "expansion")
         check_instance(self.match, Match, "match")
-        if not hasattr(self.model, "scoring"):
+        if isinstance(self.model, type) or not hasattr(self.model, "scoring"):
             raise InputError(
                 "model is not a weighting model",
                 wanted="BM25() or TfIdf()",
