@@ -59,7 +59,6 @@ MAY_IMPORT = {
         "recently_used",
         "lazy_sequence",
         "collection",
-        "text",
         "option_rules",
         "section",
         "index",

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from birchbark.index.sharded_writer import open_writer
     from birchbark.index.writer import IndexWriter
     from birchbark.pipeline.answers.answer import Answer, Evidence, Hit, SearchStats, Snippet
-    from birchbark.pipeline.dense_engine import DenseEngine
     from birchbark.pipeline.load_rankers import load_ranker
     from birchbark.pipeline.loaded_models import LoadedModels
+    from birchbark.pipeline.open_engine import open_engine
     from birchbark.pipeline.pair_scorer import PairScorer
     from birchbark.pipeline.rank_texts import RankedText, highlight, rank
     from birchbark.pipeline.rerank import rerank
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from birchbark.pipeline.settings.duo import Duo
     from birchbark.pipeline.settings.ranker import Ranker
     from birchbark.pipeline.settings.reading_plan import ReadingPlan, Select
-    from birchbark.pipeline.vector_match import BY_TERMS, CandidateScores, VectorMatch
     from birchbark.records import Document, Qrels, Query, Ranking, Run, Segment
     from birchbark.retrieve.bm25 import BM25
     from birchbark.retrieve.engine import IndexEngine
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from birchbark.retrieve.match import AND, OR, Match
     from birchbark.retrieve.rm3 import RM3
     from birchbark.retrieve.tfidf import TfIdf
+    from birchbark.retrieve.vector_match import BY_TERMS, CandidateScores, VectorMatch
     from birchbark.score.duo import load_duo_scorer
     from birchbark.score.load_scorer import load_scorer
     from birchbark.segment.windows import Windows
@@ -79,11 +79,11 @@ _HOME = {
     "Hit": "pipeline.answers.answer",
     "SearchStats": "pipeline.answers.answer",
     "Snippet": "pipeline.answers.answer",
-    "BY_TERMS": "pipeline.vector_match",
-    "CandidateScores": "pipeline.vector_match",
-    "DenseEngine": "pipeline.dense_engine",
-    "VectorMatch": "pipeline.vector_match",
+    "BY_TERMS": "retrieve.vector_match",
+    "CandidateScores": "retrieve.vector_match",
+    "VectorMatch": "retrieve.vector_match",
     "Duo": "pipeline.settings.duo",
+    "open_engine": "pipeline.open_engine",
     "PairScorer": "pipeline.pair_scorer",
     "RankedText": "pipeline.rank_texts",
     "highlight": "pipeline.rank_texts",
@@ -128,7 +128,6 @@ __all__ = [
     "Answer",
     "BirchbarkError",
     "CandidateScores",
-    "DenseEngine",
     "Document",
     "Duo",
     "Evidence",
@@ -171,6 +170,7 @@ __all__ = [
     "load_ranker",
     "load_scorer",
     "measure",
+    "open_engine",
     "open_writer",
     "rank",
     "rank_queries",

@@ -24,12 +24,11 @@ from birchbark.index.sharded_writer import ShardedWriter, open_writer
 from birchbark.index.shards import is_index, shard_folders, shard_number, write_shards
 from birchbark.index.verify import find_damage
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.dense_engine import DenseEngine
+from birchbark.pipeline.open_engine import open_engine
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.precompute import precompute_vectors
-from birchbark.pipeline.vector_match import HYBRID, VectorMatch
 from birchbark.records import Document, Query
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
@@ -37,6 +36,7 @@ from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.match import AND
 from birchbark.retrieve.rm3 import RM3
 from birchbark.retrieve.tfidf import TfIdf
+from birchbark.retrieve.vector_match import HYBRID, VectorMatch
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.sentences import sentences
 from conftest import WORDS
@@ -107,13 +107,13 @@ def test_vectors_and_rerankers(tmp_path: Path, bert: Callable[..., Path]) -> Non
         assert index.missing_rows() == {}
         engines = [IndexEngine(index, stage)]
         for match in (VectorMatch(), HYBRID):
-            engines.append(DenseEngine(index, lambda name: embedding, match, stage))  # type: ignore[arg-type]
+            engines.append(open_engine(index, stage, match, lambda name: embedding))  # type: ignore[arg-type]
         found.append(
             [
                 [(hit.document.doc_id, hit.score, hit.embedding) for hit in answer.hits]
                 for engine in engines
                 for query in QUERIES
-                for answer in (search(engine, query.text, ranker), search(engine, query.text, None))
+                for answer in (search(engine, query.text, ranker), search(engine, query.text, ()))
             ]
         )
     assert found[0] == found[1]

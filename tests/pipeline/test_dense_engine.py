@@ -19,15 +19,16 @@ from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.dense_engine import DenseEngine, open_engine
+from birchbark.pipeline.open_engine import open_engine
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.precompute import precompute_vectors
-from birchbark.pipeline.vector_match import HYBRID, CandidateScores, VectorMatch, parse_vector_match
 from birchbark.records import Document, Query, Run
+from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.match import ALL, AND, OR
+from birchbark.retrieve.vector_match import HYBRID, CandidateScores, VectorMatch, parse_vector_match
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.segment.truncate import Limit
@@ -53,7 +54,9 @@ def attach(index_directory: Path, model: Path, segments: str = "sentences") -> N
 
 
 def engine(index_directory: Path, *near: object, stage: FirstStage = FirstStage()) -> DenseEngine:
-    return DenseEngine(Index(index_directory), load_scorer, VectorMatch(*near), stage)  # type: ignore[arg-type]
+    opened = open_engine(Index(index_directory), stage, VectorMatch(*near), load_scorer)  # type: ignore[arg-type]
+    assert isinstance(opened, DenseEngine)
+    return opened
 
 
 def test_cosine_ranking_equals_re_ranking_by_the_embedding(directory: Path) -> None:
@@ -160,7 +163,7 @@ def test_rankers_choose_whether_vectors_find_candidates(
         assert opened([ranker]) is None
     assert opened([]) is None
     assert opened([mixed], FirstStage(match=AND)) is None
-    monkeypatch.setattr("birchbark.pipeline.dense_engine.MAX_COMPARED", 3)
+    monkeypatch.setattr("birchbark.pipeline.open_engine.MAX_COMPARED", 3)
     assert opened([mixed]) is None
 
 
@@ -199,10 +202,14 @@ def test_titles_alone(tmp_path: Path, bert: Callable[..., Path]) -> None:
 def test_errors(tmp_path: Path, directory: Path, bert: Callable[..., Path]) -> None:
     """Missing or foreign vectors, a query that is too long and bad numbers raise InputError."""
     with pytest.raises(InputError, match=r"the index has no vectors.*index attach"):
-        DenseEngine(build_index(DOCUMENTS, tmp_path / "bare"), load_scorer)
+        open_engine(
+            build_index(DOCUMENTS, tmp_path / "bare"), match=VectorMatch(), load=load_scorer
+        )
     other = load_scorer(bert(seed=5))
     with pytest.raises(InputError, match="made by a model or version other than"):
-        DenseEngine(Index(directory), lambda name: other)
+        open_engine(Index(directory), match=VectorMatch(), load=lambda name: other)
+    with pytest.raises(InputError, match="nothing loads the model of the vectors"):
+        open_engine(Index(directory), match=VectorMatch())
     with pytest.raises(InputError, match="query is too long for the model"):
         engine(directory).rank("birch " * 600, 3)
     with pytest.raises(InputError, match="depth is out of range"):

@@ -29,9 +29,9 @@ from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stored import precompute
 from birchbark.pipeline.stored.precompute import VECTORS, batches_of_tokens, precompute_vectors
 from birchbark.pipeline.upkeep.update_index import add_documents, documents_without_vectors
-from birchbark.pipeline.vector_match import BY_TERMS
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.vector_match import BY_TERMS
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
@@ -305,7 +305,7 @@ def test_without_time_documents_with_vectors_do_not_precede_all_others(
     plan = ReadingPlan(segments=2, embedded=1)
     ranker = Ranker(load_scorer(bert(labels=1)), embedding=load_scorer(model), plan=plan)
     engine = IndexEngine(Index(tmp_path / "i"))
-    first = search(engine, "birch", None, 10).hits
+    first = search(engine, "birch", (), 10).hits
     hits = search(engine, "birch", ranker, 10, 1e-9).hits
     with_vectors = {d.doc_id for d in documents[::2]}
     known = [hit.embedding for hit in hits if hit.document.doc_id in with_vectors]

@@ -52,7 +52,7 @@ def test_evidence_comes_from_the_body(index: Index) -> None:
     best = hit.segments[0].segment
     assert "A canoe floats." in best.text
     assert hit.document.contents[best.start : best.end].endswith("A canoe floats.")
-    (bees,) = search(IndexEngine(index), "dance", None).hits
+    (bees,) = search(IndexEngine(index), "dance", ()).hits
     assert bees.document.doc_id == "b"
     assert bees.snippet is None or "dance" in bees.snippet.segment.text
     assert index.unread_fields == ()

@@ -29,11 +29,11 @@ from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stored.precompute import VECTORS, precompute_vectors
 from birchbark.pipeline.upkeep import update_index
-from birchbark.pipeline.vector_match import BY_TERMS, CandidateScores, VectorMatch
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.retrieve.term_overlap import KnownTokens
+from birchbark.retrieve.vector_match import BY_TERMS, CandidateScores, VectorMatch
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import has_vnni
@@ -69,7 +69,7 @@ def test_answers_are_those_of_search(index_directory: Path) -> None:
         other = replace(own, depth=2, aggregation=Top((1.0,)), interpolation=Interpolation(0.9))
         expected = search(engine, text, replace(other, scorer=WordScorer()), 3)
         assert searcher.search(text, 3, rankers=other) == expected
-        assert searcher.search(text, rankers=None).hits == search(engine, text, None).hits
+        assert searcher.search(text, rankers=()).hits == search(engine, text, ()).hits
     only = searcher.search("birch river", filters={"kind": "water"})
     stage = FirstStage(filters={"kind": "water"})
     assert (
@@ -221,7 +221,7 @@ def test_progress_of_a_search(index_directory: Path) -> None:
         seen.append(answer())
 
     last = searcher.search("birch river iron", budget=60, on_progress=watch)
-    first = searcher.search("birch river iron", rankers=None)
+    first = searcher.search("birch river iron", rankers=())
     assert names(seen[0]) == names(first)
     assert not any(hit.scored for hit in seen[0].hits)
     scored = [answer.stats.scored for answer in seen]
@@ -348,7 +348,7 @@ def test_half_of_the_candidates_are_found_by_stored_vectors(
     assert by_terms.search("canoe", candidates="terms").stats.exact  # nothing else would be found
     without = Searcher(index_directory, Ranker(WordScorer()))  # uses no vectors
     assert without.search("canoe", candidates="terms").stats.exact
-    for no_model in (searcher.search("canoe", rankers=None), searcher.search("zzzz", rankers=())):
+    for no_model in (searcher.search("canoe", rankers=()), searcher.search("zzzz", rankers=())):
         assert {hit.document.doc_id for hit in no_model.hits} <= {"canoe"}
     searcher.add([Document("boat", {"text": "A boat. A canoe."})])
     assert "boat" in {hit.document.doc_id for hit in searcher.search("canoe").hits}

@@ -144,7 +144,7 @@ def test_every_hit_without_evidence_has_a_snippet(long_index: Path) -> None:
     engine = IndexEngine(Index(long_index))
     ranker = Ranker(WordScorer(), plan=ReadingPlan(1, 3), depth=6)
     finals = [
-        search(engine, "birch canoe", None),
+        search(engine, "birch canoe", ()),
         Searcher(long_index, ()).search("birch canoe"),
         search(engine, "birch canoe", ranker, budget=1e-9),
         search(engine, "birch canoe", ranker, on_progress=lambda get: answers.append(get())),
@@ -162,7 +162,7 @@ def test_every_hit_without_evidence_has_a_snippet(long_index: Path) -> None:
 def test_snippets_change_no_ranking(long_index: Path) -> None:
     """They are only added to the hits."""
     engine = IndexEngine(Index(long_index))
-    answer = search(engine, "birch canoe", None)
+    answer = search(engine, "birch canoe", ())
     first = engine.rank("birch canoe", 10)
     assert [hit.document.doc_id for hit in answer.hits] == list(first.doc_ids)
     plain = [replace(hit, snippet=None) for hit in answer.hits]

@@ -13,17 +13,18 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answers.answer import Answer
-from birchbark.pipeline.dense_engine import DenseEngine, open_engine
+from birchbark.pipeline.open_engine import open_engine
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.precompute import VECTORS, Precomputation, precompute_vectors
 from birchbark.pipeline.stored.vector_sets import vector_sets
 from birchbark.pipeline.upkeep.update_index import add_documents, attach
-from birchbark.pipeline.vector_match import CandidateScores, VectorMatch
 from birchbark.records import Document
+from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
+from birchbark.retrieve.vector_match import CandidateScores, VectorMatch
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.by_name import parse_segmenter
 from conftest import DOCUMENTS
@@ -106,7 +107,9 @@ def test_a_first_stage_uses_the_set_that_it_is_told(
     index = Index(index_directory)
 
     def ranking(vectors: str | None) -> list[tuple[str, float]]:
-        found = DenseEngine(index, load_scorer, VectorMatch(vectors=vectors)).rank("canoe", 9)
+        found = open_engine(index, match=VectorMatch(vectors=vectors), load=load_scorer).rank(
+            "canoe", 9
+        )
         return list(zip(found.doc_ids, found.scores.tolist(), strict=True))
 
     assert ranking(None) == ranking("vectors") != ranking("vectors-2")

@@ -96,7 +96,7 @@ def test_options_of_a_request(index_directory: Path, client: Any) -> None:
     only = service.post("/search", json={"query": QUERY, "filters": {"kind": "water"}}).json()
     assert set(ids(only)) == {"canoe", "bridge"}
     first = service.post("/search", json={"query": QUERY, "by": "first_stage"}).json()
-    bm25 = search(IndexEngine(Index(index_directory), FirstStage()), QUERY, None)
+    bm25 = search(IndexEngine(Index(index_directory), FirstStage()), QUERY, ())
     assert ids(first) == [hit.document.doc_id for hit in bm25.hits]
     assert (first["exact"], first["scored"]) == (True, 0)
     near = service.post("/search", json={"query": QUERY, "by": "embedding"}).json()

@@ -133,7 +133,7 @@ class BirchbarkRetriever(pt.Transformer):
         if repeated := topics["qid"][topics["qid"].duplicated()].tolist():
             raise InputError(f"several topics have the qid {repeated[0]}", wanted="one")
         rows: list[tuple[object, ...]] = []
-        rankers = None if self.first_stage_only else ...
+        rankers = () if self.first_stage_only else None
         for qid, query in zip(topics["qid"], topics["query"], strict=True):
             hits = self.index.search(query, self.top, rankers=rankers).hits
             rows += [

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from birchbark.pipeline.loaded_models import LoadedModels
     from birchbark.pipeline.searcher import Searcher
     from birchbark.pipeline.settings.ranker import Ranker
-    from birchbark.pipeline.vector_match import VectorMatch
     from birchbark.records import Query
     from birchbark.retrieve.first_stage import FirstStage
     from birchbark.retrieve.match import Match
+    from birchbark.retrieve.vector_match import VectorMatch
     from birchbark.retrieve.weighting_model import WeightingModel
     from birchbark.score.session import SessionFactory
 
@@ -41,8 +41,8 @@ def matching_and_stage(
 
     The VectorMatch is None if the options leave open whether vectors find candidates.
     """
-    from birchbark.pipeline.vector_match import CandidateScores, parse_vector_match
     from birchbark.retrieve.match import OR
+    from birchbark.retrieve.vector_match import CandidateScores, parse_vector_match
 
     by_vectors = {"dense": CandidateScores.COSINE, "rrf": CandidateScores.RRF}
     scores = by_vectors.get(first_stage_model, CandidateScores.FIRST_STAGE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +38,8 @@ from birchbark.show.many import many
 
 if TYPE_CHECKING:
     from birchbark.index.index import Index
-    from birchbark.pipeline.dense_engine import DenseEngine
     from birchbark.records import Query, Ranking
+    from birchbark.retrieve.dense_engine import DenseEngine
     from birchbark.retrieve.engine import IndexEngine
 
 
@@ -83,8 +84,9 @@ def command(
     from birchbark.artifact import new_file
     from birchbark.collection.runs import write_run
     from birchbark.index.index import Index
-    from birchbark.pipeline.dense_engine import DenseEngine, open_engine
+    from birchbark.pipeline.open_engine import open_engine
     from birchbark.records import Run
+    from birchbark.retrieve.dense_engine import DenseEngine
     from birchbark.retrieve.engine import IndexEngine
 
     check_given_options()
@@ -96,7 +98,9 @@ def command(
     match, stage = matching_and_stage(**first_stage_choices)
     check_query_reading(match)
     load = models_on(defaults.DEVICE, threads).scorer
-    engine = open_engine(Index(index), stage, match, load, query_tokens=query_tokens)
+    if match is not None:
+        match = replace(match, query_tokens=query_tokens)
+    engine = open_engine(Index(index), stage, match, load)
     topics, work = part.queries(every), {}
     if part.shard:
         settings = {

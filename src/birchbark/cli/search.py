@@ -6,6 +6,8 @@ import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,50 +78,47 @@ def command(
     """Search INDEX for TEXT: first with BM25, then with BERT on the segments of the candidates."""
     started = time.perf_counter()
     from birchbark.deadline import NO_TIME
-    from birchbark.index.index import Index
-    from birchbark.pipeline.answers.search_notes import search_notes
     from birchbark.pipeline.answers.sort_hits import sorted_by_field
-    from birchbark.pipeline.dense_engine import DenseEngine, open_engine
-    from birchbark.pipeline.search import search, warm_up
+    from birchbark.pipeline.searcher import Searcher
 
     check_given_options()
     text = " ".join(words)  # quotation marks around a query are not needed
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     match, stage = matching_and_stage(**first_stage_choices)
+    if match is not None:
+        match = replace(match, query_tokens=choices["query_tokens"])
     if first_stage_only:
         check_query_reading(match)
     models = models_on(device, threads)
     # queries are embedded on the CPU, like the stored vectors
-    load = (models if device == defaults.DEVICE else models_on(defaults.DEVICE, threads)).scorer
-    cut = choices["query_tokens"]
-    engine = first = open_engine(Index(index), stage, match, load, query_tokens=cut)
-    if isinstance(first, DenseEngine):
-        report_missing_vectors(first.index)
+    for_queries = models if device == defaults.DEVICE else models_on(defaults.DEVICE, threads)
+    open_searcher = partial(
+        Searcher, index, first_stage=stage, vector_match=match, loaded=for_queries
+    )
+    searcher = open_searcher(model=())
+    if match is not None and match.used:
+        report_missing_vectors(searcher.index)
     rankers: Sequence[Ranker] = ()
     with progress("searching"):
         if first_stage_only:
-            answer = search(engine, text, None, top)
+            answer = searcher.search(text, top)
         else:
             with ThreadPoolExecutor(1) as pool:
-                pool.submit(engine.rank, text, 1)  # loads compiled code while models are loaded
+                pool.submit(searcher.search, text, 1)  # loads compiled code while models are loaded
                 loaded = make_rankers(models, **choices)
             with stored_scores(loaded, scores) as rankers:
-                if match is None:
-                    engine = open_engine(first.index, stage, match, load, rankers)
+                searcher = open_searcher(model=rankers)
                 if budget is not None:
-                    warm_up(engine, rankers, text)
+                    searcher.warm_up()
                 loaded_at = time.perf_counter()
                 remaining = budget and max(budget - (loaded_at - started), NO_TIME)
-                answer = search(engine, text, rankers, top, remaining)
+                answer = searcher.search(text, top, remaining)
                 seconds = time.perf_counter() - loaded_at
-    answer = answer if order is None else sorted_by_field(answer, order)
-    _print_hits(answer, rankers, as_json)
-    by_terms = bool(len(first.rank(text, 1)))
-    found = bool(answer.hits)
-    for note in search_notes(engine.index, text, stage.filters, found=found, by_terms=by_terms):
+    _print_hits(answer if order is None else sorted_by_field(answer, order), rankers, as_json)
+    for note in searcher.notes(text, answer, stage.filters):
         notify(note)
     if not first_stage_only:
-        report_stats(answer.stats, engine.index, rankers, seconds)
+        report_stats(answer.stats, searcher.index, rankers, seconds)
         if not answer.stats.exact:
             taken = f"{loaded_at - started:.1f} s"
             notify(

@@ -25,7 +25,7 @@ OnProgress = Callable[[Callable[[], Answer]], object]  # takes a function that r
 def search(
     engine: Engine,
     query: str,
-    rankers: Ranker | Sequence[Ranker] | None,
+    rankers: Ranker | Sequence[Ranker],
     top: int = defaults.TOP,
     budget: float | None = None,
     *,
@@ -36,11 +36,11 @@ def search(
     Documents that cannot be among the best are not scored.
 
     Args:
-        engine: The first stage: an `IndexEngine`, a `DenseEngine`, or an engine of your own.
+        engine: The first stage: an `IndexEngine`, what `open_engine` returns, or one of your own.
         query: The query.
         rankers: One stage, or several. Each stage re-ranks the best documents of the stage before
             it, down to its own depth; documents below the depth keep their order below the
-            re-ranked ones. None for the first stage alone, whose hits have snippets
+            re-ranked ones. `()` for the first stage alone, whose hits have snippets
             instead of evidence.
         top: Maximum number of hits. Defaults to 10.
         budget: Maximum time in seconds. If it does not suffice, documents of which nothing was read

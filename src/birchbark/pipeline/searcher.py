@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from types import EllipsisType
 from typing import Literal, NamedTuple
 
 from birchbark import defaults
@@ -20,9 +19,9 @@ from birchbark.index.shards import is_index
 from birchbark.pipeline.answers.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.answers.facets import Facet, count_facets
 from birchbark.pipeline.answers.search_notes import search_notes
-from birchbark.pipeline.dense_engine import set_for
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
+from birchbark.pipeline.open_engine import set_for
 from birchbark.pipeline.reading.topk import score_documents
 from birchbark.pipeline.search import (
     OnProgress,
@@ -36,11 +35,11 @@ from birchbark.pipeline.snapshot import LastSnapshot, SearchSettings
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.pipeline.stored.vector_sets import vector_sets
 from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
-from birchbark.pipeline.vector_match import VectorMatch
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.retrieve.remote_ranking import RemoteRankers
 from birchbark.retrieve.spelling import correct_query
+from birchbark.retrieve.vector_match import VectorMatch
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.scorer import Scorer
 from birchbark.score_cache.cached_scorer import ScoreCaches
@@ -149,7 +148,7 @@ class Searcher:
         top: int = defaults.TOP,
         budget: float | None = None,
         *,
-        rankers: Ranker | Sequence[Ranker] | EllipsisType | None = ...,
+        rankers: Ranker | Sequence[Ranker] | None = None,
         filters: Mapping[str, str] | None = None,
         candidates: Literal["nearest", "terms"] | None = None,
         on_progress: OnProgress = lambda answer: None,
@@ -160,9 +159,9 @@ class Searcher:
             query: The query.
             top: Maximum number of hits. Defaults to 10.
             budget: Maximum time in seconds. Defaults to None: no limit.
-            rankers: One or more stages to use instead of `Searcher.rankers`; None for the first
+            rankers: One or more stages to use instead of `Searcher.rankers`; `()` for the first
                 stage alone. If they are derived from `Searcher.rankers` by `dataclasses.replace`,
-                cached documents and scores are used again. Defaults to `...`: `Searcher.rankers`.
+                cached documents and scores are used again. Defaults to None: `Searcher.rankers`.
             filters: Keyword field → filter that all hits must meet, such as `pdf|html` or
                 `2024-03..2024-05` (see `FirstStage`), in addition to the filters of the first
                 stage. Defaults to None: no further filters.
@@ -183,10 +182,7 @@ class Searcher:
         """
         deadline = deadline_for(budget)
         snapshot = self._last.get()
-        if rankers is ...:
-            stages: Sequence[Ranker] = self.rankers
-        else:
-            stages = stages_of(rankers)
+        stages = self.rankers if rankers is None else stages_of(rankers)
         readers = [snapshot.readers(ranker) for ranker in stages]
         usual = engine = snapshot.engine_for(bool(stages))
         if candidates == "nearest":

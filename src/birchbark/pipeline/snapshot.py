@@ -9,13 +9,14 @@ from threading import Lock
 
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
-from birchbark.pipeline.dense_engine import DenseEngine, open_engine, set_for
+from birchbark.pipeline.open_engine import dense_engine, open_engine, set_for
 from birchbark.pipeline.reading.reader import RankerReaders, ReaderCaches
 from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.pipeline.vector_match import VectorMatch
+from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.retrieve.term_overlap import KnownTokens, TermIndex
+from birchbark.retrieve.vector_match import VectorMatch
 from birchbark.score.scorer import Scorer
 
 
@@ -30,11 +31,6 @@ class SearchSettings:
     match: VectorMatch | None
     load: Callable[[str], Scorer]
     rankers: Sequence[Ranker]
-
-    @property
-    def query_tokens(self) -> int | None:
-        """How many tokens of a query the models read; None for all."""
-        return self.rankers[0].query_tokens if self.rankers else None
 
 
 class Snapshot:
@@ -57,12 +53,12 @@ class Snapshot:
         """
         self.index = index = Index(directory)
         self._settings, self._lock = settings, Lock()
-        stage, match, cut = settings.stage, settings.match, settings.query_tokens
+        stage, match, rankers = settings.stage, settings.match, settings.rankers
         self.engine = self.for_rankers = open_engine(
-            index, stage, match, settings.load, query_tokens=cut
+            index, stage, match, settings.load, rankers if match else ()
         )
-        if match is None and settings.rankers:
-            chosen = open_engine(index, stage, match, settings.load, settings.rankers)
+        if match is None and rankers:
+            chosen = open_engine(index, stage, match, settings.load, rankers)
             self.for_rankers = chosen if isinstance(chosen, DenseEngine) else self.engine
         same = before is not None and before.index.same_documents(index)
         self._tokens: KnownTokens = before._tokens if before and same else KnownTokens()
@@ -82,9 +78,8 @@ class Snapshot:
         if self._nearest is None:
             settings = self._settings
             match = VectorMatch(vectors=set_for(self.index, settings.rankers))
-            self._nearest = DenseEngine(
-                self.index, settings.load, match, settings.stage, settings.query_tokens
-            )
+            first = settings.rankers[0] if settings.rankers else None
+            self._nearest = dense_engine(self.index, settings.stage, match, settings.load, first)
         return self._nearest
 
     def readers(self, ranker: Ranker) -> RankerReaders:

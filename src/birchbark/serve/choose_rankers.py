@@ -9,9 +9,9 @@ from typing import Any
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
-from birchbark.pipeline.dense_engine import ATTACH
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.stored.stored_embedding import ATTACH
 from birchbark.serve.schemas import SearchRequest
 
 BERT_FIELDS = ("depth", "first_stage_weight", "weights")

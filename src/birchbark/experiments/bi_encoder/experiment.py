@@ -21,9 +21,9 @@ from birchbark.experiments.bi_encoder.scores import (
 )
 from birchbark.experiments.trained.model_experiment import ModelExperiment
 from birchbark.index.build_index import Schema
-from birchbark.pipeline.vector_match import CandidateScores, parse_vector_match
 from birchbark.records import Run
 from birchbark.retrieve.first_stage import FirstStage, matching_ids, rank_queries
+from birchbark.retrieve.vector_match import CandidateScores, parse_vector_match
 from birchbark.score.layer_encoder import LayerEncoder
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter

@@ -15,8 +15,8 @@ from birchbark.index.build_index import Schema
 from birchbark.index.index import Index
 from birchbark.index.sharded_writer import open_writer
 from birchbark.pipeline.answers.answer import SearchStats
-from birchbark.pipeline.dense_engine import open_engine
 from birchbark.pipeline.load_rankers import with_score_caches
+from birchbark.pipeline.open_engine import open_engine
 from birchbark.pipeline.rerank import RerankedQuery, rerank
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.precompute import precompute_vectors

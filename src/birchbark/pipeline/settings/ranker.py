@@ -175,11 +175,9 @@ class Ranker:
         return self.embedding_weight if self.embedding else 0.0
 
 
-def stages_of(rankers: Ranker | Sequence[Ranker] | None) -> list[Ranker]:
-    """Return one or several stages as a list, None as an empty one.
+def stages_of(rankers: Ranker | Sequence[Ranker]) -> list[Ranker]:
+    """Return one or several stages as a list.
 
     Raises InputError for anything else, such as the name of a model.
     """
-    if rankers is None:
-        return []
     return [rankers] if isinstance(rankers, Ranker) else instances_of(rankers, Ranker, "rankers")

@@ -36,15 +36,20 @@ class VectorMatch:
             case, but take at most half of its places. `RRF` needs `count` and `terms`.
         vectors: The name of the index's set of vectors, such as `vectors-2`. Defaults to None:
             the first one.
+        query_tokens: Number of tokens at the beginning of a query that the model reads. Defaults to
+            None: as many as the first ranker reads, or all, and a query that is too long is
+            refused.
     """
 
     count: int | None = None
     terms: Match | None = None
     scores: CandidateScores = CandidateScores.COSINE
     vectors: str | None = None
+    query_tokens: int | None = None
 
     def __post_init__(self) -> None:
         require_at_least("number of nearest documents", self.count, 0)
+        require_at_least("number of query tokens", self.query_tokens, 1)
         if self.count == 0 and self.terms is None:
             raise InputError("no document would be a candidate", wanted="a count above 0, or terms")
         if self.scores is CandidateScores.RRF and (self.count == 0 or self.terms is None):

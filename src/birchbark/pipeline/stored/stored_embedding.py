@@ -1,0 +1,105 @@
+"""How are queries embedded as an index's stored vectors were, and compared with them?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from birchbark.errors import InputError
+from birchbark.index.attachment_reader import Attachment
+from birchbark.index.index import Index
+from birchbark.pipeline.stored.precompute import embedding_scorer
+from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
+from birchbark.pipeline.stored.vector_sets import vector_sets
+from birchbark.records import Float32s
+from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.scorer import Scorer, cut_text
+from birchbark.score.vector_quantization import inner_products
+from birchbark.segment.by_name import parse_segmenter
+
+ATTACH = "birchbark index attach"
+
+
+class StoredEmbedding:
+    """An embedding model with its stored vectors; see `retrieve.dense_engine.StoredEmbedding`."""
+
+    def __init__(
+        self,
+        stored: PrecomputedSegments,
+        vectors: Attachment,
+        scorer: EmbeddingScorer,
+        query_tokens: int | None,
+    ) -> None:
+        """query_tokens: how many tokens of a query the model reads; None for all."""
+        self._stored, self.vectors, self._scorer = stored, vectors, scorer
+        self._query_tokens = query_tokens
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the model."""
+        return self._scorer.fingerprint
+
+    def has_tokens(self, query: str) -> bool:
+        """Whether the model reads anything of a query."""
+        return bool(self._scorer.spans(query))
+
+    def cut_tokens(self, query: str) -> int:
+        """Return how many tokens of a query the model does not read; InputError if too many are."""
+        return self._cut(query)[1]
+
+    def embed(self, query: str) -> Float32s:
+        """Return the vector (H,) of a query; InputError if it is too long."""
+        vector: Float32s = self._scorer.embed(self._scorer.encode([self._cut(query)[0]]))[0]
+        return vector
+
+    def inner_products(self, rows: Mapping[str, NDArray[Any]], query: Float32s) -> Float32s:
+        """Return the inner products (rows,) of stored rows with a query's vector (H,)."""
+        return inner_products(rows, query)
+
+    def scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
+        """Score each document's segments (n,); None for one without vectors."""
+        return self._stored.scores(self._cut(query)[0], doc_ids)
+
+    def _cut(self, query: str) -> tuple[str, int]:
+        """Return what the model reads of a query, and the number of the other tokens."""
+        read, cut = cut_text(self._scorer, query, self._query_tokens)
+        self._scorer.token_budget(read)  # raises InputError
+        return read, cut
+
+
+def open_stored_embedding(
+    index: Index, name: str | None, load: Callable[[str], Scorer], query_tokens: int | None
+) -> StoredEmbedding:
+    """Open a set of vectors with the model that computed them.
+
+    name: of the set; None for the first one. load: returns the scorer of a model by its name.
+    Raises InputError if there is no such set, or if `load` returns another model or version.
+    """
+    config = index.attachments[_vector_set(index, name)].config
+    scorer = load(config["model"])
+    stored = PrecomputedSegments(index, scorer, parse_segmenter(config["segments"]))
+    embedding, vectors = embedding_scorer(scorer), stored.vectors
+    if embedding is None or vectors is None:
+        raise InputError(
+            f"the vectors were made by a model or version other than {config['model']}",
+            where=str(index.directory),
+            remedy=f"{ATTACH} {index.directory}",
+        )
+    return StoredEmbedding(stored, vectors, embedding, query_tokens)
+
+
+def _vector_set(index: Index, name: str | None) -> str:
+    """Return the name of the index's set of vectors, the first one by default.
+
+    Raises InputError if there is no such set.
+    """
+    sets, where = vector_sets(index.attachments), str(index.directory)
+    if not sets:
+        raise InputError("the index has no vectors", where=where, remedy=f"{ATTACH} {where}")
+    if name is not None and name not in sets:
+        raise InputError(
+            "no such set of vectors", where=where, found=name, wanted=" or ".join(sets)
+        )
+    return name or sets[0]
