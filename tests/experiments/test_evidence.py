@@ -20,9 +20,9 @@ from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
-from birchbark.experiments.evidence.experiment import EvidenceExperiment
-from birchbark.experiments.evidence.settings import EvidenceSettings
-from birchbark.experiments.evidence.tables import query_length
+from birchbark.experiments.evidence.evidence_experiment import EvidenceExperiment
+from birchbark.experiments.evidence.evidence_settings import EvidenceSettings
+from birchbark.experiments.evidence.evidence_tables import query_length
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.settings.ranker import Ranker

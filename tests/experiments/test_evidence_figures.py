@@ -18,7 +18,7 @@ from birchbark.combine.aggregate import Top, parse_aggregation
 from birchbark.combine.interpolate import Interpolation
 from birchbark.evaluate.folds import make_folds
 from birchbark.evaluate.measures import measure
-from birchbark.experiments.evidence.experiment import EvidenceExperiment
+from birchbark.experiments.evidence.evidence_experiment import EvidenceExperiment
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.settings.ranker import Ranker

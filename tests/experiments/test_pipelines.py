@@ -18,8 +18,8 @@ from birchbark.collection.runs import read_run, write_run
 from birchbark.errors import CheckpointError, InputError
 from birchbark.evaluate.folds import make_folds
 from birchbark.evaluate.measures import measure
-from birchbark.experiments.pipelines import runs
-from birchbark.experiments.pipelines.experiment import READ_EVERYTHING, PipelineExperiment
+from birchbark.experiments.pipelines import pipeline_runs as runs
+from birchbark.experiments.pipelines.pipeline_experiment import READ_EVERYTHING, PipelineExperiment
 from birchbark.experiments.recipe_file import read_recipe
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index

@@ -13,7 +13,12 @@ from birchbark.collection.runs import read_run
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.evaluate.roc import auc
-from birchbark.experiments.reranking.runs import Pool, ScoredPairs, mean_rank_change, rerank_top
+from birchbark.experiments.reranking.reranking_runs import (
+    Pool,
+    ScoredPairs,
+    mean_rank_change,
+    rerank_top,
+)
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.records import Qrels, Ranking, Run

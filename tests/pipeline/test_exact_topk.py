@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from shelf import Shelf, Written
 
 from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top
+from birchbark.combine.contenders import contenders
 from birchbark.combine.interpolate import Interpolation, Scale
-from birchbark.combine.topk import contenders
 from birchbark.deadline import Deadline
 from birchbark.errors import InputError
 from birchbark.pipeline.reading import schedule as module

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from birchbark.errors import InputError
-from birchbark.score.attention import attention
+from birchbark.score.attention_reader import attention
 from birchbark.score.load_scorer import load_scorer
 from conftest import write_bert
 
@@ -60,7 +60,7 @@ def test_inputs_without_attention_are_rejected(bert: Callable[..., Path]) -> Non
 
 def test_the_page(bert: Callable[..., Path]) -> None:
     """The page is one file without links, has all heads, and escapes texts."""
-    from birchbark.show.attention import attention_page
+    from birchbark.show.attention_page import attention_page
 
     query, text = "birch </script><b>", "bark <img src=x onerror=alert(1)> canoe"
     result = attention(str(bert(labels=1)), query, text)

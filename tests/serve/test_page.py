@@ -22,10 +22,10 @@ from birchbark.index.build_index import build_index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Document
-from birchbark.score.attention import attention
+from birchbark.score.attention_reader import attention
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.sentences import sentences
-from birchbark.show.attention import attention_page
+from birchbark.show.attention_page import attention_page
 from birchbark.show.plot import Bars
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
 from birchbark.study.outcome import Outcome, Topic, TopicHit

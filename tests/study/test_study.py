@@ -26,7 +26,7 @@ from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run
 from birchbark.errors import ArtifactError, CheckpointError, InputError, MissingPackageError
 from birchbark.evaluate.measures import measure
-from birchbark.experiments.evidence.experiment import EvidenceExperiment
+from birchbark.experiments.evidence.evidence_experiment import EvidenceExperiment
 from birchbark.experiments.recipe_file import read_recipe
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.describe import describe

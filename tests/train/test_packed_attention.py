@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from birchbark.train.attention import (  # noqa: E402
+from birchbark.train.packed_attention import (  # noqa: E402
     AttentionSettings,
     attend,
     attend_with_scores,

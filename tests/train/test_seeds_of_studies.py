@@ -12,7 +12,7 @@ from tiny_trainings import settings, some_pairs, toml, write_pairs
 from birchbark.collection.qrels import read_qrels
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
-from birchbark.experiments.evidence.experiment import EvidenceExperiment
+from birchbark.experiments.evidence.evidence_experiment import EvidenceExperiment
 from birchbark.records import Document
 from birchbark.show.table import Table
 from birchbark.study.outcome import Outcome

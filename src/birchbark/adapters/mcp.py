@@ -19,7 +19,7 @@ from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document
 from birchbark.retrieve.filters import filter_of
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 SENTENCES = 3  # of each document that a search finds
 EXPLAINED = 10  # sentences of a document that is explained
@@ -99,7 +99,7 @@ def make_server(searcher: Searcher, name: str, budget: float | None = None) -> M
         "birchbark",
         version=__version__,
         log_level="WARNING",
-        instructions=f"Searches {name}: {many(len(index), 'document')}. Search for what you need "
+        instructions=f"Searches {name}: {plural(len(index), 'document')}. Search for what you need "
         "to know, then read the best documents, or only the sentences that were found. Cite a "
         f"document by its doc_id.{filters}",
     )

@@ -17,7 +17,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify, progress
 from birchbark.cli.options import option
 from birchbark.errors import InputError
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.cluster.on_ray import Resources
@@ -131,7 +131,7 @@ def command(
             advance(1)
     written, _ = merge_shards(output, unlike_processors=unlike_processors)
     delete_records(output)
-    notify(f"wrote {', '.join(map(str, written))} from {many(shards, 'shard')}")
+    notify(f"wrote {', '.join(map(str, written))} from {plural(shards, 'shard')}")
 
 
 def _output_of(arguments: Sequence[str]) -> Path:

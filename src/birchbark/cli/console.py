@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
 
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 from birchbark.show.printable import printable
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def report_intake(intake: Intake) -> None:
     for note, times in intake.notes.most_common():
         notify(f"  note: {note} ({times} times)" if times > 1 else f"  note: {note}")
     if intake.skipped:
-        notify(f"  skipped {many(len(intake.skipped), 'bad record')}:")
+        notify(f"  skipped {plural(len(intake.skipped), 'bad record')}:")
         for error in intake.skipped[:SHOWN_RECORDS]:
             notify(f"    {error}")
         if (more := len(intake.skipped) - SHOWN_RECORDS) > 0:
@@ -135,7 +135,7 @@ def report_stats(
         duration = "" if seconds is None else f" in {seconds:.2f} s"
         notify(f"{time_was_up}{_reading(stats, rankers)}{duration}")
     if stats.by_vectors:
-        notify(f"used the stored vectors of {many(stats.by_vectors, 'document')}")
+        notify(f"used the stored vectors of {plural(stats.by_vectors, 'document')}")
     elif stats.candidates and _all_have_vectors(index):
         notify(
             "note: stored vectors not used: none were made with this search's embedding model "
@@ -149,7 +149,7 @@ def report_stats(
     report_cut_queries(stats.cut_query_tokens)
     if stats.truncated_tokens:
         tokens = (
-            f"{stats.truncated_tokens:,} tokens of {many(stats.truncated_documents, 'document')}"
+            f"{stats.truncated_tokens:,} tokens of {plural(stats.truncated_documents, 'document')}"
         )
         notify(f"not scored, because of --max-segments or --max-length: {tokens}")
     if stats.truncated_compared:

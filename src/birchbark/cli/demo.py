@@ -12,7 +12,7 @@ from birchbark.cli.compare_runs import compare_to_first
 from birchbark.cli.console import counted, notify, progress
 from birchbark.cli.options import PATH, option
 from birchbark.errors import InputError
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 SHOWN_QUERY = "q55"
 DEPTH = 50
@@ -57,7 +57,7 @@ def command(directory: Path, model: str) -> None:
     with progress("indexing") as advance:
         documents = counted(read_collection("pydocs", Intake()), advance)
         index = build_index(documents, directory / "index", replace=True)
-    indexed = f"{many(len(index), 'document')} of this Python's standard library"
+    indexed = f"{plural(len(index), 'document')} of this Python's standard library"
     notify(f"Indexed {indexed}: {directory / 'index'}")
 
     queries, qrels = pydocs_queries(), pydocs_qrels()

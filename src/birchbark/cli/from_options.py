@@ -14,7 +14,7 @@ from birchbark.cli.console import notify
 from birchbark.cli.options import given_options, spell_option
 from birchbark.errors import BirchbarkError, InputError
 from birchbark.option_rules import NEEDS
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.cluster.serving import ServingProcesses
@@ -259,7 +259,7 @@ def stored_scores(
     computed = sum(scorer.misses for scorer in cached.scorers)
     reused = sum(scorer.hits for scorer in cached.scorers)
     failed = f", {unsaved:,} not stored" if unsaved else ""
-    notify(f"{many(computed, 'pair')} scored, {reused:,} reused{failed}; scores in {store}")
+    notify(f"{plural(computed, 'pair')} scored, {reused:,} reused{failed}; scores in {store}")
 
 
 def check_tag(tag: str | None) -> None:

@@ -11,7 +11,7 @@ from birchbark.cli.console import notify
 from birchbark.cli.from_options import check_tag, check_writable
 from birchbark.cli.options import PATH, check_given_options, option, scale_option
 from birchbark.errors import InputError
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 
 @click.command(
@@ -87,8 +87,8 @@ def command(
     partial = [
         query_id for query_id in fused.rankings if any(query_id not in x.rankings for x in given)
     ]
-    notify(f"ranked {many(len(fused.rankings), 'query')} by {len(runs)} runs")
+    notify(f"ranked {plural(len(fused.rankings), 'query')} by {len(runs)} runs")
     if partial:
         notify(f"  note: queries that are not in all runs: {len(partial)}")
     if left_out:
-        notify(f"  left out, below --depth: {many(left_out, 'document')}")
+        notify(f"  left out, below --depth: {plural(left_out, 'document')}")

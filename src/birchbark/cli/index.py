@@ -31,7 +31,7 @@ from birchbark.cli.options import (
     skip_bad_option,
 )
 from birchbark.errors import InputError
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 
 class _DefaultToBuild(click.Group):
@@ -222,7 +222,8 @@ def build(
             notify(f"note: no document has the field {name}, which is to be {use}")
     totals = index.totals(index.fields[0])
     notify(
-        f"indexed {many(len(index), 'document')}, {many(totals.tokens, 'token')}, in {directory}"
+        f"indexed {plural(len(index), 'document')}, {plural(totals.tokens, 'token')}, in "
+        f"{directory}"
     )
     report_intake(intake)
     if precomputations:

@@ -13,7 +13,7 @@ from birchbark.cli.console import notify, progress
 from birchbark.cli.grouped_help import option_group
 from birchbark.cli.options import check_given_options, index_argument, option
 from birchbark.cli.report_vectors import report_vectors
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.pipeline.stored.precompute import Precomputation
@@ -92,7 +92,7 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
     names = " and ".join(precomputation.name for precomputation in precomputations)
     with open_writer(index) as writer:
         notify(
-            f"computing {names} of {many(len(writer), 'document')}; {index} can be searched "
+            f"computing {names} of {plural(len(writer), 'document')}; {index} can be searched "
             "meanwhile, and `birchbark index attach` resumes if interrupted"
         )
         stored = attach(writer, precomputations, progress)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from birchbark import defaults
 from birchbark.cli.console import Advance, counted, notify, progress, report_intake
 from birchbark.errors import InputError
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 LANGUAGE_SAMPLE = 40  # documents of which the language is recognised
 
@@ -141,13 +141,13 @@ def sync_and_report(index: Path, folder: Path | None = None) -> None:
 
     found = sync_folder(index, change, folder, intake)
     notify(
-        f"{many(found.new, 'document')} new, {found.replaced:,} changed, "
+        f"{plural(found.new, 'document')} new, {found.replaced:,} changed, "
         f"{found.deleted:,} deleted, {found.unchanged:,} unchanged, in {index}"
     )
     report_intake(intake)
 
 
-def served(path: Path) -> tuple[Path, Path | None]:
+def index_and_folder(path: Path) -> tuple[Path, Path | None]:
     """Return the index at `path`, or that of the folder at `path`, up to date, and the folder.
 
     The folder is None if `path` is an index, or the index was not built from a folder.

@@ -18,7 +18,7 @@ from birchbark.cli.options import (
 )
 from birchbark.cli.report_vectors import report_vectors
 from birchbark.errors import InputError
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 
 @click.command(
@@ -43,7 +43,7 @@ def add(
 
     def report(added: AddedDocuments, total: int) -> None:
         notify(
-            f"added {many(added.new, 'document')} and replaced {added.replaced:,}; "
+            f"added {plural(added.new, 'document')} and replaced {added.replaced:,}; "
             f"{total:,} in {index}"
         )
         report_intake(intake)
@@ -74,7 +74,7 @@ def delete(index: Path, doc_ids: tuple[str, ...], ids: Path | None) -> None:
             if not writer.delete(doc_id):
                 raise InputError(f"no document {doc_id}; nothing was deleted", where=str(index))
         remaining = len(writer)
-    notify(f"deleted {many(len(all_ids), 'document')}; {remaining:,} in {index}")
+    notify(f"deleted {plural(len(all_ids), 'document')}; {remaining:,} in {index}")
 
 
 @click.command(
@@ -94,6 +94,6 @@ def merge(index: Path) -> None:
     with open_writer(index) as writer:
         writer.merge()
         parts = len(Index(index).parts)  # one, or one for each shard
-        notify(f"{many(len(writer), 'document')} in {many(parts, 'part')} in {index}")
+        notify(f"{plural(len(writer), 'document')} in {plural(parts, 'part')} in {index}")
         build_missing_graphs(writer, progress)
     report_vectors(index)

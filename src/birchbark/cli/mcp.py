@@ -13,7 +13,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.from_options import matching_and_stage, open_searcher
 from birchbark.cli.grouped_help import GroupedCommand
-from birchbark.cli.index_of_folder import served
+from birchbark.cli.index_of_folder import index_and_folder
 from birchbark.cli.options import (
     PATH,
     check_given_options,
@@ -64,7 +64,7 @@ def command(
 
     check_given_options()
     match, stage = matching_and_stage(**{name: choices.pop(name) for name in FIRST_STAGE_OPTIONS})
-    directory, folder = served(index)
+    directory, folder = index_and_folder(index)
     with open_searcher(
         directory,
         match,

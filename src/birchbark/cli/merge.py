@@ -8,7 +8,7 @@ import click
 
 from birchbark.cli.console import notify
 from birchbark.cli.options import PATH, option
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 
 @click.command(
@@ -35,4 +35,4 @@ def command(output: Path, unlike_processors: bool, delete_shards: bool) -> None:
     written, count = merge_shards(output, unlike_processors=unlike_processors)
     if delete_shards:
         delete_records(output)
-    notify(f"joined {many(count, 'shard')}: {', '.join(map(str, written))}")
+    notify(f"joined {plural(count, 'shard')}: {', '.join(map(str, written))}")

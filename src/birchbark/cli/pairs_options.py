@@ -14,7 +14,7 @@ from birchbark.cli.console import counted, first_few, notify, progress, report_i
 from birchbark.cli.from_options import check_writable
 from birchbark.cli.options import PATH, encoding_option, option
 from birchbark.errors import InputError
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.collection.parsing.intake import Intake
@@ -83,7 +83,7 @@ def report_sample(
     short = sum(len(doc_ids) < count for doc_ids in doc_ids_of.values()) if count else 0
     fewer = f"; fewer than {count:,} for {short:,} of them" if short else ""
     total = sum(map(len, doc_ids_of.values()))
-    documents, queries = many(total, "document"), many(len(doc_ids_of), "query")
+    documents, queries = plural(total, "document"), plural(len(doc_ids_of), "query")
     notify(f"{verb} {documents} from {source} for {queries}{fewer}")
 
 
@@ -108,7 +108,8 @@ def write_and_report(
         )
     for stats, path in zip(all_stats, (output, held_out), strict=False):
         notify(
-            f"wrote {many(stats.pairs, 'pair')} of {many(len(stats.queries), 'query')} to {path}: "
+            f"wrote {plural(stats.pairs, 'pair')} of {plural(len(stats.queries), 'query')} "
+            f"to {path}: "
             f"{stats.relevant:,} relevant, {stats.words / stats.pairs:.1f} words on average"
         )
         _report_queries(sorted(stats.queries - stats.answered), "have no relevant pair")

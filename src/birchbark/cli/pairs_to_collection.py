@@ -9,7 +9,7 @@ import click
 from birchbark.cli import pairs_options as shared
 from birchbark.cli.console import counted, notify, progress, report_intake
 from birchbark.cli.options import BAD_RECORD_REMEDY, PATH, option, skip_bad_option
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 CROP_WORDS = (2, 10)
 HIGHEST_RELEVANCE = 1000  # higher grades are rejected as mistakes
@@ -61,7 +61,7 @@ def to_collection(
     added = unpacked.add_crops(crops, *CROP_WORDS, seed) if crops else 0
     unpacked.write(target)
     notify(
-        f"{target}: {many(len(unpacked.texts), 'document')}, "
-        f"{many(len(unpacked.queries), 'query')}, {added:,} of them crops"
+        f"{target}: {plural(len(unpacked.texts), 'document')}, "
+        f"{plural(len(unpacked.queries), 'query')}, {added:,} of them crops"
     )
     report_intake(intake)

@@ -10,7 +10,7 @@ from birchbark import defaults
 from birchbark.cli.console import first_few, notify, progress
 from birchbark.cli.from_options import check_writable, load_queries
 from birchbark.cli.options import PATH, index_argument, option, query_options
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 
 @click.command(
@@ -83,7 +83,7 @@ def command(
     if report:
         with new_file(report) as out:
             out.writelines(report_lines)
-    notify(f"{many(len(report_lines), 'variant')} of {many(len(topics), 'query')}")
+    notify(f"{plural(len(report_lines), 'variant')} of {plural(len(topics), 'query')}")
     if incomplete:
         few = first_few(incomplete)
         notify(f"  note: queries with fewer than {count} variants: {len(incomplete)} ({few})")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from birchbark.cli.console import notify
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.index.index import Index
@@ -33,12 +33,13 @@ def report_missing_vectors(index: Index) -> None:
         if missing:
             options = f"--vectors {config.get('model')} --segments {config.get('segments')}"
             notify(
-                f"note: no {name} yet for {many(missing, 'document')}: "
+                f"note: no {name} yet for {plural(missing, 'document')}: "
                 f"birchbark index attach {index.directory} {options}"
             )
         if left_out:
             notify(
-                f"note: no {name} for {many(left_out, 'document')} without {config['segments']} or "
+                f"note: no {name} for {plural(left_out, 'document')} without "
+                f"{config['segments']} or "
                 f"with over {WHOLE_DOCUMENT:,} characters; searches choose their segments by query "
                 "terms"
             )

@@ -31,7 +31,7 @@ from birchbark.cli.options import (
 )
 from birchbark.cli.shards import Part, shard_option, work_on_queries
 from birchbark.errors import InputError
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.pipeline.answers.answer import SearchStats
@@ -151,7 +151,7 @@ def command(
     stats = sum(stats_of_query.values(), SearchStats())
     documents = sum(len(ranking.head(rankers[0].depth)) for ranking in run.rankings.values())
     notify(
-        f"re-ranked {many(documents, 'document')} for {many(len(run.rankings), 'query')} "
+        f"re-ranked {plural(documents, 'document')} for {plural(len(run.rankings), 'query')} "
         f"with {', then '.join(_model_names(rankers))}: {stats.pairs:,} query–segment pairs"
         + (f", {stats.comparisons:,} comparisons" if stats.comparisons else "")
     )

@@ -34,7 +34,7 @@ from birchbark.cli.options import (
 from birchbark.cli.report_vectors import report_missing_vectors
 from birchbark.cli.shards import Part, shard_option, work_on_queries
 from birchbark.errors import InputError
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.index.index import Index
@@ -129,7 +129,7 @@ def command(
     part.finish(work)
     empty = [query_id for query_id, ranking in run.rankings.items() if not len(ranking)]
     documents = sum(map(len, run.rankings.values()))
-    notify(f"ranked {many(documents, 'document')} for {many(len(topics), 'query')}")
+    notify(f"ranked {plural(documents, 'document')} for {plural(len(topics), 'query')}")
     if empty:
         notify(f"  note: queries that matched nothing: {len(empty)} ({first_few(empty)})")
 

@@ -8,7 +8,7 @@ import click
 
 from birchbark.cli.console import notify, print_json
 from birchbark.cli.options import PATH, json_option, option
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 COLUMNS = ("scorer", "pairs", "bytes", "name")
 
@@ -46,15 +46,16 @@ def command(store: Path, pruned: tuple[str, ...], added: tuple[Path, ...], as_js
 
     for joined in join_stores(store, *added) if added else ():
         name = joined.header.name
-        notify(f"added {many(joined.added, 'pair')} of {name} from {joined.source}")
+        notify(f"added {plural(joined.added, 'pair')} of {name} from {joined.source}")
         if joined.processors:
             notify(f"  note: computed by unlike processors: {'; '.join(joined.processors)}")
         if joined.unequal:
-            notify(f"  note: {many(joined.unequal, 'pair')} had another score; it was not added")
+            notify(f"  note: {plural(joined.unequal, 'pair')} had another score; it was not added")
     for name in pruned:
         deleted = prune(store, name)
         notify(
-            f"deleted {many(deleted.pairs, 'pair')} of {deleted.identifier}, {deleted.header.name}"
+            f"deleted {plural(deleted.pairs, 'pair')} of {deleted.identifier}, "
+            f"{deleted.header.name}"
         )
     remaining = entries(store)
     rows = [(entry.identifier, entry.pairs, entry.bytes, entry.header.name) for entry in remaining]
@@ -64,4 +65,4 @@ def command(store: Path, pruned: tuple[str, ...], added: tuple[Path, ...], as_js
         click.echo("\t".join(COLUMNS))
         for identifier, pairs, size, name in rows:
             click.echo(f"{identifier}\t{pairs:,}\t{size:,}\t{name}")
-    notify(f"{many(sum(entry.pairs for entry in remaining), 'pair')} in {store}")
+    notify(f"{plural(sum(entry.pairs for entry in remaining), 'pair')} in {store}")

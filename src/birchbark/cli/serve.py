@@ -16,7 +16,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.from_options import matching_and_stage, open_searcher
 from birchbark.cli.grouped_help import GroupedCommand, option_group
-from birchbark.cli.index_of_folder import served
+from birchbark.cli.index_of_folder import index_and_folder
 from birchbark.cli.options import (
     PATH,
     check_given_options,
@@ -27,7 +27,7 @@ from birchbark.cli.options import (
 )
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.option_rules import FIRST_STAGE_OPTIONS
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.cluster.serving import ServingProcesses
@@ -188,7 +188,7 @@ def command(
         raise InputError("no such folder", where=str(reports))
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     vector_match, stage = matching_and_stage(**first_stage_choices)
-    directory, folder = served(index)
+    directory, folder = index_and_folder(index)
     with open_searcher(
         directory,
         vector_match,
@@ -228,7 +228,7 @@ def command(
                 actions = "search and change documents" if writable else "search"
                 notify(f"note: anyone who can reach this address can {actions}; see --key-file")
             url = f"http://{_in_url(host)}:{port}/"
-            notify(f"{many(len(searcher.index), 'document')} at {url}  (stop with Ctrl-C)")
+            notify(f"{plural(len(searcher.index), 'document')} at {url}  (stop with Ctrl-C)")
             run(application(service, key, hosts, reports), listening, max_time + 5)
 
 

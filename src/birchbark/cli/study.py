@@ -15,7 +15,7 @@ from birchbark.cli.console import notify, print_json
 from birchbark.cli.options import PATH, data_option, json_option, option, replace_option
 from birchbark.cli.progress_lines import in_words
 from birchbark.errors import ArtifactError, BirchbarkError, InputError
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.study.listing import Listing
@@ -123,7 +123,8 @@ def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -
     )
     known = sum(item.seconds or 0 for item in ready)
     notify(
-        f"{many(len(ready), 'study')} to run, which took {in_words(known)} last time, not counting "
+        f"{plural(len(ready), 'study')} to run, which took {in_words(known)} last time, not "
+        "counting "
         f"models that were already cached; {len(due) - len(ready)} cannot run, because data or "
         "models are missing"
     )
@@ -156,7 +157,7 @@ def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -
         for line in lines:
             click.echo(line)
     if failed:
-        raise BirchbarkError(f"{many(failed, 'study')} failed")
+        raise BirchbarkError(f"{plural(failed, 'study')} failed")
 
 
 @command.command(
@@ -232,9 +233,9 @@ def refresh(folder: Path | None, data: Path | None) -> None:
         except (InputError, ArtifactError) as fault:
             notify(str(fault))
             damaged += 1
-    notify(f"{many(len(finished), 'study')}, {changed} changed")
+    notify(f"{plural(len(finished), 'study')}, {changed} changed")
     if damaged:
-        raise ArtifactError(f"damaged results of {many(damaged, 'study')}")
+        raise ArtifactError(f"damaged results of {plural(damaged, 'study')}")
 
 
 def _recipe_folder(folder: Path | None) -> Path:

@@ -16,7 +16,7 @@ from birchbark.cli.console import notify, print_json
 from birchbark.cli.from_options import check_tag, check_writable
 from birchbark.cli.options import PATH, check_given_options, json_option, option, scale_option
 from birchbark.errors import InputError
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.collection.segment_scores import Scores
@@ -118,7 +118,7 @@ def command(
     scores = read_segment_scores(evidence) if evidence else {}
     if evidence and (longest := max(len(s) for of in scores.values() for s in of.values())) < best:
         notify(
-            f"note: no document has more than {many(longest, 'score')}; --best is lowered to that"
+            f"note: no document has more than {plural(longest, 'score')}; --best is lowered to that"
         )
         best = max(1, longest)
     weights = evidence_grid(step, best) if evidence else simplex_grid(len(runs), step)
@@ -142,7 +142,7 @@ def command(
     write_run(mixed, output)
     if unjudged := len(mixed.rankings.keys() - judgments.grades.keys()):
         notify(
-            f"note: {many(unjudged, 'query')} without judgments: ranked with the weights of the "
+            f"note: {plural(unjudged, 'query')} without judgments: ranked with the weights of the "
             "first fold"
         )
     results = [measure(judgments, run, [measure_name]) for run in (first, *others, mixed)]
@@ -179,7 +179,7 @@ def _report_left_out(runs: Sequence[Run], candidates: Mapping[str, Candidates]) 
         ranked = {doc_id for ranking in rankings for doc_id in ranking.doc_ids}
         left_out += len(ranked) - len(of_query.doc_ids)
     if left_out:
-        notify(f"note: {many(left_out, 'document')} ranked below --depth by every run: left out")
+        notify(f"note: {plural(left_out, 'document')} ranked below --depth by every run: left out")
 
 
 def _report_scores(evidence: Path, scores: Scores, candidates: Mapping[str, Candidates]) -> None:
@@ -196,9 +196,9 @@ def _report_scores(evidence: Path, scores: Scores, candidates: Mapping[str, Cand
             remedy="check that the query ids and document ids are those of the run",
         )
     lists = [of_document for of_query in scores.values() for of_document in of_query.values()]
-    notify(f"{many(used, 'document')} of {many(queries, 'query')} have scores")
+    notify(f"{plural(used, 'document')} of {plural(queries, 'query')} have scores")
     if unused := sum(map(bool, lists)) - used:
-        notify(f"note: ignored the scores of {many(unused, 'document')} not in the run")
+        notify(f"note: ignored the scores of {plural(unused, 'document')} not in the run")
 
 
 def _tuning_fields(tuning: Tuning, names: Sequence[str], measure_name: str) -> dict[str, object]:

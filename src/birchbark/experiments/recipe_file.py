@@ -13,12 +13,12 @@ from birchbark.collection.documents import READERS
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import check_averaged
 from birchbark.experiments.analyzers import AnalyzerExperiment
-from birchbark.experiments.bi_encoder.experiment import BiencoderExperiment
-from birchbark.experiments.evidence.experiment import EvidenceExperiment
-from birchbark.experiments.fields.experiment import FieldExperiment
-from birchbark.experiments.pipelines.experiment import PipelineExperiment
+from birchbark.experiments.bi_encoder.bi_encoder_experiment import BiencoderExperiment
+from birchbark.experiments.evidence.evidence_experiment import EvidenceExperiment
+from birchbark.experiments.fields.field_experiment import FieldExperiment
+from birchbark.experiments.pipelines.pipeline_experiment import PipelineExperiment
 from birchbark.experiments.query_reformulation import QueryReformulationExperiment
-from birchbark.experiments.reranking.experiment import RerankingExperiment
+from birchbark.experiments.reranking.reranking_experiment import RerankingExperiment
 from birchbark.experiments.trained.training_variants import read_trainings
 from birchbark.section import Section, with_settings
 from birchbark.study.collections import CollectionFiles

@@ -13,7 +13,7 @@ from birchbark.pipeline.upkeep.folder_index import (
     sync_folder,
 )
 from birchbark.serve.background_thread import BackgroundThread
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 WATCH_SECONDS = 2.0  # between two looks
 WATCH_SHARE = 20.0  # a look that takes a second is repeated after this many
@@ -45,7 +45,7 @@ class BackgroundSync(BackgroundThread):
                 self._report_once(f"skipped {error}")
             if found.changed:
                 self._report(
-                    f"{self._folder}: {many(found.new, 'document')} new, "
+                    f"{self._folder}: {plural(found.new, 'document')} new, "
                     f"{found.replaced:,} changed, {found.deleted:,} deleted"
                 )
         return max(WATCH_SECONDS, WATCH_SHARE * seconds)

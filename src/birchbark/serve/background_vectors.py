@@ -8,7 +8,7 @@ from collections.abc import Callable
 from birchbark.pipeline.missing_vectors import SLICE_DOCUMENTS, MissingVectors
 from birchbark.pipeline.searcher import Searcher
 from birchbark.serve.background_thread import BackgroundThread
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 
 QUIET_SECONDS = 0.2  # without a request, before computing goes on
 POLL_SECONDS = 0.01  # between two looks for active requests
@@ -62,12 +62,12 @@ class BackgroundVectors(BackgroundThread):
             if self._start is None:
                 self._start = time.monotonic()
                 if missing >= SLICE_DOCUMENTS:
-                    self._report(f"computing vectors of {many(missing, 'document')} while idle")
+                    self._report(f"computing vectors of {plural(missing, 'document')} while idle")
             self._computed += self._vectors.compute_slice(self._wait_until_idle)
         if self._start and self._computed >= SLICE_DOCUMENTS:
             left_out, seconds = self._vectors.left_out, time.monotonic() - self._start
             note = f"; {left_out:,} are too long for vectors, or empty" if left_out else ""
-            documents = many(self._computed, "document")
+            documents = plural(self._computed, "document")
             self._report(f"computed vectors of {documents} in {seconds:,.0f} s{note}")
         self._start, self._computed = None, 0
 

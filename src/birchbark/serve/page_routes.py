@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from birchbark.combine.aggregate import Top
 from birchbark.pipeline.answers.example_queries import example_queries
 from birchbark.serve.service import NotFoundError, Service
-from birchbark.show.attention import attention_script
+from birchbark.show.attention_page import attention_script
 from birchbark.show.draw_plot import colours
 
 MEDIA_TYPES = {

@@ -22,7 +22,7 @@ from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.upkeep.update_index import AddedDocuments
 from birchbark.records import Document
-from birchbark.score.attention import AttentionReader
+from birchbark.score.attention_reader import AttentionReader
 from birchbark.score.bert_scorer import BertScorer
 from birchbark.score.scorer import cut_text
 from birchbark.score_cache.cached_scorer import uncached
@@ -43,7 +43,7 @@ from birchbark.serve.schemas import (
 from birchbark.serve.serialize import serialize_document
 from birchbark.serve.tracing import Span
 from birchbark.serve.write_queue import WriteQueue
-from birchbark.show.attention import attention_data
+from birchbark.show.attention_page import attention_data
 
 T = TypeVar("T")
 QUICK_THREADS = 4  # for requests that do not score

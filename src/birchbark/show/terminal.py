@@ -15,7 +15,7 @@ from rich.text import Text
 
 from birchbark import defaults
 from birchbark.records import page_number
-from birchbark.show.many import many
+from birchbark.show.plural import plural
 from birchbark.show.printable import printable
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def show_results(
         out.print(
             f"Below each mean: difference from the first run with its 95 % interval (bootstrap "
             f"over queries);\np from a paired t-test, Bonferroni-corrected for "
-            f"{many(count, 'comparison')}. † p < {level:g}."
+            f"{plural(count, 'comparison')}. † p < {level:g}."
             f"{_detectable(compared, names)}"
         )
 

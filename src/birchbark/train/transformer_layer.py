@@ -13,8 +13,8 @@ from birchbark.checkpoint.encoder_config import EncoderConfig
 from birchbark.checkpoint.encoder_modules import lacks
 from birchbark.checkpoint.families import Names
 from birchbark.checkpoint.positions import RelativePositions
-from birchbark.train.attention import AttentionSettings, attend, attend_with_scores
 from birchbark.train.modules import Modules
+from birchbark.train.packed_attention import AttentionSettings, attend, attend_with_scores
 from birchbark.train.packed_inputs import Spans
 from birchbark.train.positions import ScoreTerm, distance_term, rotated, window_term
 

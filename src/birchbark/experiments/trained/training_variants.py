@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from birchbark.errors import InputError
-from birchbark.experiments.evidence.experiment import EvidenceExperiment
-from birchbark.experiments.evidence.settings import EvidenceSettings
+from birchbark.experiments.evidence.evidence_experiment import EvidenceExperiment
+from birchbark.experiments.evidence.evidence_settings import EvidenceSettings
 from birchbark.section import Section
 from birchbark.study.models import Models
 from birchbark.train.read_config import read_training

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.combine.aggregate import AggregatedEvidence, aggregate
-from birchbark.combine.topk import contenders
+from birchbark.combine.contenders import contenders
 from birchbark.errors import InputError
 from birchbark.pipeline.answers.answer import Evidence, Hit, Snippet
 from birchbark.pipeline.reading.query_scoring import DocumentReading

@@ -14,9 +14,9 @@ from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.evaluate.rank_measures import parse_rank_measure
 from birchbark.experiments.pipelines.loader import PipelineLoader, models_of
+from birchbark.experiments.pipelines.pipeline_runs import CollectionRanker, RankingSettings
+from birchbark.experiments.pipelines.pipeline_tables import FIRST, layout, plots, tables
 from birchbark.experiments.pipelines.rows import PipelineRows
-from birchbark.experiments.pipelines.runs import CollectionRanker, RankingSettings
-from birchbark.experiments.pipelines.tables import FIRST, layout, plots, tables
 from birchbark.experiments.trained.model_experiment import ModelExperiment
 from birchbark.experiments.trained.training_variants import read_models_and_variants
 from birchbark.pipeline.stage_options import ALL, NONE, StageOptions

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from birchbark.errors import InputError
 from birchbark.experiments.pipelines.loader import PipelineLoader
+from birchbark.experiments.pipelines.pipeline_tables import FIRST, Cost, PipelineRuns
 from birchbark.experiments.pipelines.rows import PipelineRows, Stages
-from birchbark.experiments.pipelines.tables import FIRST, Cost, PipelineRuns
 from birchbark.experiments.pipelines.tuned import cross_validated
 from birchbark.index.build_index import Schema
 from birchbark.index.index import Index

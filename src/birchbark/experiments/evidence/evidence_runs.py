@@ -10,14 +10,14 @@ from birchbark.errors import InputError
 from birchbark.evaluate.mixtures import mixed_run
 from birchbark.evaluate.rank_measures import Float64s
 from birchbark.evaluate.tune import Tuning, tune
-from birchbark.experiments.evidence.scores import (
+from birchbark.experiments.evidence.evidence_scores import (
     Best,
     Components,
     EvidenceScores,
     read_candidate_scores,
     score_candidates,
 )
-from birchbark.experiments.evidence.settings import EvidenceSettings, pruned_row
+from birchbark.experiments.evidence.evidence_settings import EvidenceSettings, pruned_row
 from birchbark.index.build_index import Schema
 from birchbark.records import Qrels, Query, Run
 from birchbark.study.collections import TestCollection

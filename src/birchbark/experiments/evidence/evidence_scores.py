@@ -18,7 +18,7 @@ from birchbark.combine.interpolate import Interpolation, Scale, scale_scores
 from birchbark.errors import InputError
 from birchbark.evaluate.mixtures import evidence_candidates
 from birchbark.evaluate.tune import Candidates
-from birchbark.experiments.evidence.settings import EvidenceSettings
+from birchbark.experiments.evidence.evidence_settings import EvidenceSettings
 from birchbark.index.index import Index
 from birchbark.pipeline.answers.answer import Hit
 from birchbark.pipeline.reading.reader import RankerReaders

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from birchbark.checkpoint.locate import locate
 from birchbark.errors import InputError
-from birchbark.experiments.bi_encoder.scores import compute_cosines, note_omissions
-from birchbark.experiments.reranking.runs import Pool, random_scores, score_pool
-from birchbark.experiments.reranking.settings import RerankingSettings, VectorFirstStage
-from birchbark.experiments.reranking.tables import (
+from birchbark.experiments.bi_encoder.bi_encoder_scores import compute_cosines, note_omissions
+from birchbark.experiments.reranking.reranking_runs import Pool, random_scores, score_pool
+from birchbark.experiments.reranking.reranking_settings import RerankingSettings, VectorFirstStage
+from birchbark.experiments.reranking.reranking_tables import (
     RANDOM,
     RerankingReport,
     ScoredFirstStage,

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from birchbark.errors import InputError
-from birchbark.experiments.evidence.runs import rank_by_evidence
-from birchbark.experiments.evidence.settings import EvidenceSettings
-from birchbark.experiments.evidence.tables import EvidenceReport, layout
-from birchbark.experiments.evidence.topics import analyse_topics
+from birchbark.experiments.evidence.evidence_runs import rank_by_evidence
+from birchbark.experiments.evidence.evidence_settings import EvidenceSettings
+from birchbark.experiments.evidence.evidence_tables import EvidenceReport, layout
+from birchbark.experiments.evidence.evidence_topics import analyse_topics
 from birchbark.score.scorer import Scorer, cut_text
 from birchbark.section import Section
 from birchbark.show.table import Column

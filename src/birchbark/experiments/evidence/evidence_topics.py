@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import Results
-from birchbark.experiments.evidence.runs import EvidenceRuns
-from birchbark.experiments.evidence.settings import EvidenceSettings
-from birchbark.score.attention import attention
-from birchbark.show.attention import attention_page
+from birchbark.experiments.evidence.evidence_runs import EvidenceRuns
+from birchbark.experiments.evidence.evidence_settings import EvidenceSettings
+from birchbark.score.attention_reader import attention
+from birchbark.show.attention_page import attention_page
 from birchbark.show.plot import Bars
 from birchbark.study.outcome import Topic, TopicHit
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from birchbark.experiments.bi_encoder.match_ratio import match_columns, match_rows
-from birchbark.experiments.fields.runs import FieldRuns, rank_by_fields
-from birchbark.experiments.fields.settings import FieldSettings
+from birchbark.experiments.fields.field_runs import FieldRuns, rank_by_fields
+from birchbark.experiments.fields.field_settings import FieldSettings
 from birchbark.section import Section
 from birchbark.show.plot import Curves
 from birchbark.show.table import Column, Group, Heading, Row, Style, build_tables, columns

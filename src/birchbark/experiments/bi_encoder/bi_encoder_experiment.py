@@ -12,13 +12,13 @@ from birchbark.checkpoint.locate import locate, open_named
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.evaluate.roc import auc, auc_with_interval, roc
-from birchbark.experiments.bi_encoder.match_ratio import match_columns, match_rows
-from birchbark.experiments.bi_encoder.scores import (
+from birchbark.experiments.bi_encoder.bi_encoder_scores import (
     Cosines,
     JudgedPairs,
     compute_cosines,
     note_omissions,
 )
+from birchbark.experiments.bi_encoder.match_ratio import match_columns, match_rows
 from birchbark.experiments.trained.model_experiment import ModelExperiment
 from birchbark.index.build_index import Schema
 from birchbark.records import Run

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from birchbark.combine.interpolate import Scale
 from birchbark.evaluate.measures import Results, measure
 from birchbark.evaluate.significance import compare
-from birchbark.experiments.evidence.runs import EvidenceRuns
-from birchbark.experiments.evidence.settings import EvidenceSettings
+from birchbark.experiments.evidence.evidence_runs import EvidenceRuns
+from birchbark.experiments.evidence.evidence_settings import EvidenceSettings
 from birchbark.records import Query, Run
 from birchbark.show.plot import Curves, Dots
 from birchbark.show.table import (

@@ -13,13 +13,13 @@ from birchbark.evaluate.grades import grades_at
 from birchbark.evaluate.measures import measure
 from birchbark.evaluate.roc import auc_with_interval
 from birchbark.evaluate.significance import Difference, compare
-from birchbark.experiments.reranking.runs import (
+from birchbark.experiments.reranking.reranking_runs import (
     ScoredPairs,
     Scores,
     mean_rank_change,
     rerank_top,
 )
-from birchbark.experiments.reranking.settings import (
+from birchbark.experiments.reranking.reranking_settings import (
     AFTER,
     BEFORE,
     JUDGED_PAIRS,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from birchbark.errors import InputError
 from birchbark.evaluate.tune import Candidates, Tuning, simplex_grid, tune
-from birchbark.experiments.fields.settings import TUNED, FieldSettings
+from birchbark.experiments.fields.field_settings import TUNED, FieldSettings
 from birchbark.index.build_index import Schema
 from birchbark.index.index import Index
 from birchbark.records import Qrels, Query, Run
