@@ -497,3 +497,10 @@ def test_values_of_other_types_are_refused(argument: str, index: Index) -> None:
     attempt, message = MORE_REFUSED[argument]
     with pytest.raises(InputError, match=message):
         attempt(index)
+
+
+def test_whole_numbers_of_a_column_with_missing_values() -> None:
+    """An integer that a frame has made a float is found by a filter for the integer."""
+    record = {"id": 1, "text": "a", "year": 2020.0, "share": 0.5, "count": np.float32(3)}
+    fields = Document.from_dict(record).fields
+    assert (fields["year"], fields["share"], fields["count"]) == ("2020", "0.5", "3")

@@ -236,6 +236,8 @@ def _as_paragraphs(name: str, value: object) -> str:
 def _as_text(name: str, value: object) -> str:
     if isinstance(value, str):
         return value
+    if isinstance(value, float | np.floating) and abs(value) < 2**53 and value % 1 == 0:
+        return str(int(value))  # 2020.0, as an integer becomes in a column with missing values
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_of_numpy)
     except (TypeError, ValueError, RecursionError) as error:

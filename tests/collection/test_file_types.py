@@ -223,3 +223,41 @@ def test_a_row_is_evidence(tmp_path: Path) -> None:
     document = read(tmp_path, "a.csv", "\n".join(["shop,street", *rows]))
     found = [segment.text for segment in sentences(document)]
     assert "shop: shop 7; street: street 7" in found
+
+
+def table(tmp_path: Path, text: str, name: str = "t.csv") -> list[str]:
+    """Return the paragraphs of a table."""
+    (tmp_path / name).write_text(text, "utf-8", newline="")
+    (document,) = [d for _, d in read_folder(tmp_path, Intake())]
+    return document.fields["text"].split("\n\n")
+
+
+def test_cells_with_other_line_breaks_stay_whole(tmp_path: Path) -> None:
+    """pandas writes U+2028 and vertical tabs without quotation marks."""
+    rows = table(tmp_path, "id,comment,place\r\n1,first\u2028second,Bonn\r\n2,a\x0bb,Trier\r\n")
+    assert rows == [
+        "id: 1; comment: first second; place: Bonn",
+        "id: 2; comment: a b; place: Trier",
+    ]
+
+
+def test_the_delimiter_that_excel_states(tmp_path: Path) -> None:
+    """Its line is no row."""
+    assert table(tmp_path, "sep=;\nname;price\nwidget;12\n") == ["name: widget; price: 12"]
+
+
+def test_a_quotation_mark_that_is_not_closed(tmp_path: Path) -> None:
+    """It does not swallow the rows after it."""
+    rows = table(tmp_path, 'id\ttext\n1\t"No end\n2\tb\n', "t.tsv")
+    assert rows == ['id: 1; text: "No end', "id: 2; text: b"]
+
+
+def test_a_blank_plain_part_of_a_mail(tmp_path: Path) -> None:
+    """The HTML part has the text then."""
+    message = EmailMessage()
+    message["subject"] = "Prices"
+    message.set_content("\n")
+    message.add_alternative("<p>Walruses cost 5.</p>", subtype="html")
+    (tmp_path / "m.eml").write_bytes(message.as_bytes())
+    (document,) = [d for _, d in read_folder(tmp_path, Intake())]
+    assert document.fields["text"] == "Walruses cost 5."

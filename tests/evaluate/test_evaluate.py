@@ -484,3 +484,10 @@ def test_ids_that_come_back_changed_are_refused(monkeypatch: pytest.MonkeyPatch)
 def test_the_number_of_queries_is_that_of_all_judged_ones() -> None:
     """As `trec_eval -c` counts them; means are divided by the same number."""
     assert measure(QRELS, run(q1="ca"), ["NumQ", "NumRet"]).means == {"NumQ": 2.0, "NumRet": 2.0}
+
+
+@pytest.mark.parametrize("name", ["alpha_nDCG@10", "ERR_IA@5", "StRecall@10", "NRBP"])
+def test_measures_of_subtopics_are_refused(name: str) -> None:
+    """Judgments are read without subtopics, so that their values would be wrong."""
+    with pytest.raises(InputError, match="needs judgments of subtopics, which are not read"):
+        measure(QRELS, run(q1="a"), [name])

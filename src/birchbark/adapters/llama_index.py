@@ -30,7 +30,7 @@ class BirchbarkRerank(BaseNodePostprocessor):
         top_n: Maximum number of nodes to return; None for all. Defaults to 2.
         evidence: Whether a node's metadata get the three sentences that are most relevant to the
             query, as `evidence`: dicts with text, start, end (offsets in the scored text) and
-            score. The node is then a copy. Defaults to False.
+            score. The node is then a copy; models are not given the evidence. Defaults to False.
     """
 
     model: str | None = None
@@ -65,5 +65,7 @@ class BirchbarkRerank(BaseNodePostprocessor):
             found, found_sentences(query_bundle.query_str, read, self._scorer), strict=True
         ):
             metadata = {**node.node.metadata, "evidence": sentences}
-            node.node = node.node.model_copy(update={"metadata": metadata})
+            hidden = [f"excluded_{reader}_metadata_keys" for reader in ("embed", "llm")]
+            keys = {name: [*getattr(node.node, name), "evidence"] for name in hidden}
+            node.node = node.node.model_copy(update={"metadata": metadata, **keys})
         return found

@@ -22,6 +22,11 @@ from birchbark.arguments import check_instance, texts_of
 from birchbark.errors import InputError
 from birchbark.records import Qrels, Ranking, Run
 
+# Measures of diversity: a document is judged for each subtopic, which Qrels does not hold.
+BY_SUBTOPIC = frozenset(
+    "ERR_IA nERR_IA alpha_DCG alpha_nDCG NRBP nNRBP AP_IA P_IA StRecall".split()
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Results:
@@ -156,6 +161,11 @@ def _parse(name: str) -> Any:
 
     try:
         measure = _of_trec_eval(name) or _of_ir_measures(name)
+        if measure.NAME in BY_SUBTOPIC:
+            raise InputError(
+                f"measure {name!r} needs judgments of subtopics, which are not read",
+                wanted="a measure of documents, such as nDCG@10",
+            )
         if measure.params.get("cutoff", 1) < 1:
             raise ValueError("the cutoff must be 1 or more")
         supports: Any = ir_measures.DefaultPipeline.supports

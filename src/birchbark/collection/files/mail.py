@@ -10,6 +10,12 @@ from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError, first_line
 
 
+def _text(message: EmailMessage, subtype: str) -> str:
+    """Return the body of this type, plain or html; empty if there is none."""
+    body = message.get_body((subtype,))
+    return str(body.get_content()) if body else ""
+
+
 def read_mail(file: File) -> Fields:
     """Return the subject, the text and the sender of a message (RFC 5322).
 
@@ -18,9 +24,8 @@ def read_mail(file: File) -> Fields:
     try:
         message = message_from_bytes(file.raw, policy=policy.default)
         assert isinstance(message, EmailMessage)
-        body = message.get_body(("plain", "html"))
-        content = body.get_content() if body else ""
-        text = plain_text(content)[1] if body and body.get_content_subtype() == "html" else content
+        text = _text(message, "plain")
+        text = text if text.strip() else plain_text(_text(message, "html"))[1]
         for _ in message.iter_attachments():
             file.intake.note("attachment of an e-mail not read")
         subject, sender = str(message["subject"] or ""), str(message["from"] or "")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
+import re
 from itertools import islice
 
 from birchbark.collection.files.file import Fields, File
@@ -10,19 +12,25 @@ from birchbark.errors import InputError
 
 DELIMITERS = ",;\t|"
 SAMPLE = 20  # lines from which the delimiter is guessed
+_EXCEL = re.compile(r"sep=(.)")
 
 
 def read_table(file: File) -> Fields:
     """Return each row as a paragraph, `name: value; name: value`, without empty cells.
 
     The names are those of the first row if its cells are distinct, not empty and no numbers;
-    otherwise only the values are given. The delimiter is that of DELIMITERS which divides the first
-    lines into the same number of cells, more than one. Raises InputError for text that cannot be
-    divided into cells.
+    otherwise only the values are given. The delimiter is stated by a first line such as `sep=;`, or
+    is that of DELIMITERS which divides the first lines into the same number of cells, more than
+    one. Raises InputError for text that cannot be divided into cells.
     """
-    lines = file.decode().splitlines(keepends=True)
+    # not str.splitlines, which also breaks lines within a cell, at U+2028 and others
+    lines = io.StringIO(file.decode(), newline="").readlines()
+    stated = _EXCEL.fullmatch(lines[0].rstrip()) if lines else None
+    if stated:  # Excel's first line, which names the delimiter
+        lines = lines[1:]
+    delimiter = stated[1] if stated else _delimiter(lines)
     try:
-        rows = [row for row in csv.reader(lines, delimiter=_delimiter(lines)) if any(row)]
+        rows = [row for row in _rows(lines, delimiter) if any(row)]
     except csv.Error as error:
         raise InputError(f"not a table: {error}") from error
     names = rows[0] if rows and _are_names(rows[0]) else []
@@ -35,6 +43,17 @@ def read_table(file: File) -> Fields:
         unnamed = [cell for cell in cells[len(names) :] if cell]
         paragraphs.append("; ".join([*named, *unnamed]))
     return {"title": "", "text": "\n\n".join(paragraphs)}
+
+
+def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
+    """Return the cells of each row; quotation marks have no meaning if one is not closed."""
+    rows = list(csv.reader(lines, delimiter=delimiter))
+    try:
+        list(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        if "end of data" in str(error):
+            return list(csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE))
+    return rows
 
 
 def _delimiter(lines: list[str]) -> str:

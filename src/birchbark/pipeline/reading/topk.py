@@ -44,9 +44,9 @@ class TopKScoring:
         query is too long for one of the ranker's scorers.
         """
         self._ranker = readers.ranker
-        read, self._cut_tokens = cut_text(self._ranker.scorer, query, self._ranker.query_tokens)
+        query, self._cut_tokens = cut_text(self._ranker.scorer, query, self._ranker.query_tokens)
         self._top = min(top, len(candidates))
-        self._steps = Steps(readers, read, in_rounds=in_rounds)
+        self._steps = Steps(readers, query, in_rounds=in_rounds)
         self._table, self._progress = Candidates(self._ranker, candidates), Progress()
         self._exact = False
 
