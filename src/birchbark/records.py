@@ -233,11 +233,12 @@ def _as_paragraphs(name: str, value: object) -> str:
     return _as_text(name, value)
 
 
-def _as_text(name: str, value: object) -> str:
+def _as_text(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, float | np.floating) and abs(value) < 2**53 and value % 1 == 0:
-        return str(int(value))  # 2020.0, as an integer becomes in a column with missing values
+    number = float(value) if isinstance(value, float | np.floating) else math.nan
+    if abs(number) < 2**53 and number.is_integer():
+        return str(int(number))  # 2020.0, as an integer becomes in a column with missing values
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_of_numpy)
     except (TypeError, ValueError, RecursionError) as error:
