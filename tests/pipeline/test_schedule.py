@@ -42,7 +42,7 @@ def test_vectors_come_first_then_the_embedding_then_the_plan() -> None:
     candidates, progress = table(), Progress()
     assert next_step(candidates, progress, RULES, passed=False) == Step(Action.VECTORS)
     progress.vectors_compared, progress.missing = True, [3, 4]
-    assert next_step(candidates, progress, RULES, passed=True) == Step(Action.EMBED, [3, 4])
+    assert next_step(candidates, progress, RULES, passed=True) == Step(Action.EMBED, (3, 4))
     progress.out_of_time.add(Action.EMBED)
     assert next_step(candidates, progress, RULES, passed=False) == Step(Action.PLAN)
     progress.out_of_time, progress.missing = set(), []
@@ -54,12 +54,16 @@ def test_in_rounds_the_first_page_is_read_before_all_is_embedded() -> None:
     rules, candidates = replace(RULES, rounds=True), table()
     missing = list(range(5, 30))
     progress = Progress(vectors_compared=True, missing=missing[:], without_vectors=25)
-    assert next_step(candidates, progress, rules, passed=False) == Step(Action.EMBED, missing[:10])
+    assert next_step(candidates, progress, rules, passed=False) == Step(
+        Action.EMBED, tuple(missing[:10])
+    )
     del progress.missing[:10]
     page = [*range(5), *range(5, 10)]
     assert next_step(candidates, progress, rules, passed=False) == Step(Action.PAGE, page, 1)
     progress.page_read = True
-    assert next_step(candidates, progress, rules, passed=False) == Step(Action.EMBED, missing[10:])
+    assert next_step(candidates, progress, rules, passed=False) == Step(
+        Action.EMBED, tuple(missing[10:])
+    )
 
 
 def test_documents_are_read_to_the_end_without_a_deadline() -> None:

@@ -79,8 +79,12 @@ class Candidates:
         """Return all positions by first stage and embedding; of equals the first one first."""
         return best_first((self.first_stage + self.embedding).astype(np.float32))
 
-    def count_segments(self, position: int, segments: int, unsplit: int = 0) -> None:
-        """Record how many segments a document has, and how many characters were not split."""
+    def record_split(self, position: int, segments: int, unsplit: int = 0) -> None:
+        """Record into how many segments a document was split, and how many characters were not.
+
+        Later calls replace earlier ones: the embedding and the main scorer may split long segments
+        at other places. 0 segments are those of a document that is too long to be read.
+        """
         self.segments[position], self.unsplit[position] = segments, unsplit
 
     @property
@@ -96,7 +100,7 @@ class Candidates:
     def add_embedding_of_all(self, position: int, scores: Float32s) -> None:
         """Record the embedding's scores (n,) of all segments of a document."""
         self.embedded[position] = scores
-        self.count_segments(position, len(scores))
+        self.record_split(position, len(scores))
         self.add_embedding(position, scores)
 
     def complete_embedding(self, position: int, read: int) -> None:

@@ -104,7 +104,7 @@ class SegmentChoice:
             if length <= WHOLE_DOCUMENT:
                 short.append(position)
             else:
-                table.count_segments(position, 0, length)
+                table.record_split(position, 0, length)
         return short
 
     def to_embed(
@@ -183,7 +183,7 @@ class SegmentChoice:
                 return
             share = deadline.part(DOCUMENT_SHARE)
             one = scoring.reader.split(table.doc_ids[position], self._overlap, share, limit)
-            table.count_segments(position, len(one.segments), one.unsplit)
+            table.record_split(position, len(one.segments), one.unsplit)
             table.split_in_time &= one.in_time
             yield one
 

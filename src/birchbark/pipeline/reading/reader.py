@@ -81,7 +81,8 @@ class DocumentReader:
     ) -> None:
         """Open the store's precomputed tokens and vectors, which are not used under a limit.
 
-        cache: that of another reader with the same documents, scorer, segmenter and limit.
+        cache: that of another reader with the same documents, segmenter and limit, and a scorer
+        that encodes texts alike.
         """
         self.documents, self._segmenter, self._limit = store.documents, segmenter, limit
         unlimited = limit == Limit()

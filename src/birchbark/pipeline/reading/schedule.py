@@ -1,19 +1,20 @@
 """What is read next, given the table of candidates, the ranker's plan and whether time is up?
 
-A pure function of the table: it reads nothing and changes nothing. The steps of a search are
+next_step is a pure function of the table and the progress: it reads nothing and changes nothing.
+The steps of a search are
 
 1. VECTORS: the query is compared with the embedding's stored vectors;
 2. EMBED: the embedding reads documents without stored vectors;
-3. PAGE: in between, under a deadline, the main scorer reads a segment of each of the first
-   documents, so that the first page has evidence at once;
+3. PAGE: in between, if documents are read in rounds, the main scorer reads a segment of each of
+   the first documents, so that the first page has evidence at once;
 4. PLAN: the reading plan is applied: it says which documents the main scorer may read;
 5. READ: the main scorer reads documents that can still be among the best, until none is left;
 6. RESCORE: a more precise scorer reads the best segments of the best documents; as lower scores may
-   admit other documents, 5 follows again.
+   admit other documents, 5 follows again, once.
 
 Without a deadline a document is read to its end before the next one. Under a deadline documents are
-read in rounds: first the best segment of each of the first ones, then that of the next ones, then
-the second best segments.
+read in rounds, if what is read of a document counts before it is complete: first the best segment
+of each of the first ones, then that of the next ones, then the second best segments.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Rules:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a search has come; owned by the loop.
+    """How far a search has come; the loop owns it, and the steps record it.
 
     vectors_compared, page_read, planned, rescored: whether these steps are done. by_vectors: how
     many documents stored vectors have scored. missing: the documents without stored vectors that
@@ -142,10 +143,10 @@ def _before_plan(table: Candidates, progress: Progress, rules: Rules) -> Step | 
     if not progress.missing or Action.EMBED in progress.out_of_time:
         return None
     if not rules.rounds or progress.page_read:
-        return Step(Action.EMBED, progress.missing)
+        return Step(Action.EMBED, tuple(progress.missing))
     later = max(0, progress.without_vectors - FIRST_PAGE)
     if len(progress.missing) > later:
-        return Step(Action.EMBED, progress.missing[: len(progress.missing) - later])
+        return Step(Action.EMBED, tuple(progress.missing[: len(progress.missing) - later]))
     missing = set(progress.missing)
     known = [position for position in table.by_prior() if position not in missing]
     return Step(Action.PAGE, known[:FIRST_PAGE], 1)
@@ -155,7 +156,8 @@ def _read(table: Candidates, contenders: Sequence[int], rules: Rules) -> Step:
     """Return which of the contenders are read next, and how far."""
     if rules.rounds:
         done = [table.count_read(position) for position in contenders]
-        ahead = [i for i, count in zip(contenders, done, strict=True) if count == min(done)]
+        least = min(done)
+        ahead = [i for i, count in zip(contenders, done, strict=True) if count == least]
         return Step(Action.READ, ahead[: max(LOOKAHEAD, rules.top)], 1)
     segments = rules.ranker.plan.segments or LOOKAHEAD_SEGMENTS
     lookahead = max(LOOKAHEAD, LOOKAHEAD_SEGMENTS // segments)

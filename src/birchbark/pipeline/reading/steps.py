@@ -19,12 +19,15 @@ from birchbark.records import Document, Float32s, Segment, best_first
 from birchbark.segment.truncate import Limit
 
 RESCORED_SEGMENTS = 5  # per document, at most
-EMBEDDING_SHARE = 0.5  # of the time, at most, if vectors must be computed
+EMBEDDING_SHARE = 0.5  # of the remaining time, before and after the first page, to embed documents
 DEADLINE_DOCUMENTS = 10  # embedded at once under a deadline
 
 
 class Steps:
-    """Reads documents for one query. What it finds is recorded in a table that it is given."""
+    """Reads documents for one query.
+
+    What it finds is recorded in a table of candidates, and how far it has come in its progress.
+    """
 
     def __init__(self, readers: RankerReaders, query: str, *, in_rounds: bool) -> None:
         """in_rounds: whether documents may be read in rounds under a deadline.
@@ -33,7 +36,8 @@ class Steps:
         """
         ranker = self._ranker = readers.ranker
         self._main = QueryScoring(readers.main, query)
-        self._stored, self._embedding = (
+        # the embedding with its stored vectors, and the same or a faster copy that reads documents
+        self._vectors, self._embedding = (
             QueryScoring(reader, query) if reader else None
             for reader in (readers.embedding, readers.fast_embedding)
         )
@@ -42,7 +46,7 @@ class Steps:
             query,
             readers.terms,
             self._main,
-            self._stored,  # as `embedding`, but knows the segments of stored vectors
+            self._vectors,
             readers.token_embeddings() if ranker.plan.select is Select.TOKENS else None,
         )
         self._in_rounds = in_rounds
@@ -66,7 +70,11 @@ class Steps:
     def carry_out(
         self, step: Step, table: Candidates, progress: Progress, deadline: Deadline
     ) -> bool:
-        """Carry out a step; return whether an answer so far would be another than before."""
+        """Carry out a step; return whether an answer so far is worth showing after it.
+
+        It is when the main scorer has read all that it was to read, and when the embedding's
+        evidence is complete, which is known with the plan.
+        """
         match step.action:
             case Action.VECTORS:
                 self._compare_stored_vectors(table, progress, deadline)
@@ -99,10 +107,7 @@ class Steps:
     def segments(
         self, table: Candidates, positions: Sequence[int]
     ) -> dict[int, tuple[Document, Sequence[Segment]]]:
-        """Map positions to documents with the segments that have been read.
-
-        The segments are in the order of their scores.
-        """
+        """Map positions to documents with the segments read, in the order of their scores."""
         kept = {i: known for i in positions if (known := table.reading(i).segments) is not None}
         others = [i for i in positions if i not in kept]
         split = self._main.segments([table.doc_ids[i] for i in others])
@@ -110,8 +115,7 @@ class Steps:
         documents = self._main.reader.documents([table.doc_ids[i] for i in kept])
         found |= zip(kept, zip(documents, kept.values(), strict=True), strict=True)
         for position, (document, segments) in list(found.items()):
-            reading = table.reading(position)
-            if not reading.complete:
+            if not (reading := table.reading(position)).complete:
                 found[position] = document, [segments[i] for i in reading.known]
         return found
 
@@ -122,10 +126,10 @@ class Steps:
     ) -> None:
         """Compare the query with the embedding's stored vectors, and list documents without."""
         progress.vectors_compared = True
-        if not self._stored:
+        if not self._vectors:
             return
         missing = list[int]()
-        for position, scores in enumerate(self._stored.vector_scores(table.doc_ids)):
+        for position, scores in enumerate(self._vectors.vector_scores(table.doc_ids)):
             if scores is None:
                 missing.append(position)
             else:
@@ -184,8 +188,8 @@ class Steps:
     def _apply_plan(self, table: Candidates, progress: Progress, deadline: Deadline) -> None:
         """Set which documents may be read; what was read of them before counts."""
         plan = self._ranker.plan
-        order = reading_order(table, embedding=bool(self._ranker.embedding_share))
-        planned = order[: plan.documents]
+        by_embedding = bool(self._ranker.embedding_share)
+        planned = reading_order(table, embedding=by_embedding)[: plan.documents]
         if plan.pairs is not None:
             enough = deadline.part(SPLITTING_SHARE)
             pairs, segments = plan.pairs, plan.segments
@@ -194,8 +198,8 @@ class Steps:
             if not in_time:
                 progress.out_of_time.add(Action.PLAN)
         begun, admitted = table.opened(), set(planned)
-        keep_begun = progress.missing or Action.PLAN in progress.out_of_time
-        table.admit([*planned, *(begun if keep_begun else ())])
+        out_of_time = progress.missing or Action.PLAN in progress.out_of_time
+        table.admit([*planned, *begun] if out_of_time else planned)
         for position in begun:
             if table.readable[position] and table.count_read(position):
                 done = table.reading(position).complete
@@ -204,14 +208,14 @@ class Steps:
             if scores is not None and table.readable[position]:
                 progress.by_vectors += 1
                 table.readings[position] = DocumentReading.of_vectors(scores)
-                table.count_segments(position, len(scores))
+                table.record_split(position, len(scores))
                 table.set_score(position)
         progress.planned = True
 
     # The main scorer
 
     def _read(self, table: Candidates, progress: Progress, step: Step, deadline: Deadline) -> bool:
-        """Read documents further; true if something was scored."""
+        """Read documents further; true if all that was to be read was scored in time."""
         positions = list(step.positions)
         if deadline.exists and not self._chooses(deadline):
             new = [i for i in positions if table.readings[i] is None]
@@ -230,7 +234,7 @@ class Steps:
         return in_time
 
     def _chooses(self, deadline: Deadline) -> bool:
-        """Return whether segments are chosen, instead of reading documents to the end."""
+        """Return whether segments are chosen: if rounds are allowed, or the plan limits them."""
         in_rounds = deadline.exists and self._in_rounds
         return self._can_choose and (self._ranker.plan.segments is not None or in_rounds)
 
@@ -250,17 +254,14 @@ class Steps:
             batch = self._main.read_batch([table.doc_ids[i] for i in missing], deadline)
             width = self._ranker.scorer.width
             for position, encoded in zip(missing, batch, strict=False):
-                table.count_segments(position, len(encoded.token_ids))
+                table.record_split(position, len(encoded.token_ids))
                 table.readings[position] = DocumentReading.of_whole(encoded, width)
         return [i for i in positions if table.readings[i] is not None]
 
     def _score_next(
         self, table: Candidates, positions: Sequence[int], count: int | None, deadline: Deadline
     ) -> bool:
-        """Score the next `count` segments of each document, all if None.
-
-        Returns false if time does not suffice, or there is nothing to read.
-        """
+        """Score the next segments, all if count is None; false if out of time or none given."""
         wanted = [table.reading(i).next(count) for i in positions]
         token_ids = [ids for of_one in wanted for ids in of_one]
         scored, begin = self._main.score_encoded(token_ids, deadline), 0
@@ -288,8 +289,8 @@ class Steps:
             if not token_ids:
                 (encoded,) = self._main.read([table.doc_ids[position]])
                 token_ids = encoded.token_ids
-            ids = tuple(token_ids[i] for i in selected[-1])
-            documents.append(EncodedDocument(table.doc_ids[position], ids, 0))
+            chosen = tuple(token_ids[i] for i in selected[-1])
+            documents.append(EncodedDocument(table.doc_ids[position], chosen, 0))
         rescored = self._precise.score(documents, deadline) or []
         if len(rescored) < len(documents):
             progress.out_of_time.add(Action.RESCORE)

@@ -57,7 +57,7 @@ def split_for_query(
         return SplitForQuery((), len(contents), in_time=False)
     if len(contents) <= (LONG_DOCUMENT if limit is None else limit):
         return SplitForQuery(tuple(segmenter(document)))
-    title, known = _title_of_stretches(document), known or RecentlyUsed(0)
+    title, known = _title_of_stretches(document), RecentlyUsed(0) if known is None else known
     best, complete = _best_stretches(contents, title, overlap, deadline.part(CHOOSING_SHARE))
     split: dict[tuple[int, int], tuple[Segment, ...]] = {}
     for begin, end in best:

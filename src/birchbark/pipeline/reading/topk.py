@@ -1,8 +1,8 @@
 """How are the best candidates found without reading candidates that cannot be among them?
 
 Each document has an upper bound: its weighted first-stage score, the evidence by the embedding, and
-the highest evidence that its segments could have with scores in [0, 1]. Documents are read in
-descending order of their bounds, until no other document can be among the `top` best. The result
+the highest evidence that its segments could have with scores in [0, 1]. Documents are read, those
+with the highest bounds first, until no other document can be among the `top` best. The result
 has the same documents, order and scores as if everything had been read that the ranker's reading
 plan asks for.
 
@@ -55,7 +55,8 @@ class TopKScoring:
     ) -> None:
         """Read documents until the `top` best are certain or the time is up.
 
-        on_progress: called whenever documents were scored, by the embedding or the main scorer.
+        on_progress: called whenever the main scorer has read documents, and when the evidence of
+        the embedding is complete.
         """
         deadline = deadline or Deadline(None)
         table, progress = self._table, self._progress
