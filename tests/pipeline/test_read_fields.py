@@ -116,3 +116,26 @@ def test_the_command_tells_what_is_not_read(
     assert "A canoe floats." in found.stdout
     assert "not read by models" not in found.stderr
     assert "read by models\ttitle, text, body" in run("index", "stats", "j").stdout
+
+
+@pytest.mark.parametrize(
+    ("fields", "read", "noted"),
+    [
+        ({"title": "A"}, (), ""),
+        ({"title": "A", "text": "B"}, (), ""),
+        ({"title": "A", "abstract": "B"}, (), "no document has text, which models are to read"),
+        ({"title": "A", "abstract": "B"}, ("abstract",), ""),
+        ({"title": "A"}, ("abstract",), "(see --read); found: title"),
+        ({"title": "A", "text": "B"}, ("body",), "found: text"),
+    ],
+)
+def test_a_field_that_no_document_has_is_noted(
+    tmp_path: Path, fields: dict[str, str], read: tuple[str, ...], noted: str
+) -> None:
+    """A collection whose text has a name of its own; titles alone lack nothing."""
+    (tmp_path / "p.jsonl").write_text(json.dumps({"id": "1"} | fields))
+    options = [word for name in read for word in ("--read", name)]
+    command = ["index", str(tmp_path / "p.jsonl"), "--to", str(tmp_path / "i"), *options]
+    told = CliRunner().invoke(group, command, catch_exceptions=False).stderr
+    assert noted in told
+    assert ("note: " in told) == bool(noted)

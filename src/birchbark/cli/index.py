@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace as replaced
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -32,6 +34,11 @@ from birchbark.cli.options import (
 )
 from birchbark.errors import InputError
 from birchbark.show.plural import plural
+
+if TYPE_CHECKING:
+    from birchbark.index.index import Index
+
+NOTED_DOCUMENTS = 1_000  # looked at for fields that are missing
 
 
 class _DefaultToBuild(click.Group):
@@ -211,9 +218,7 @@ def build(
     )
     if unread := index.unread_fields:
         notify(f"note: searched but not read by models (see --read): {', '.join(unread)}")
-    for name in read:
-        if name != "text" and not any(name in document.fields for document in index):
-            notify(f"note: no document has the field {name}, which models are to read")
+    note_missing_fields(index)
     uses = dict.fromkeys(index.keywords, "filtered by") | dict.fromkeys(index.weighted, "searched")
     for name, use in uses.items():
         number = index.filter_number(name) if name in index.keywords else index.field_number(name)
@@ -233,6 +238,24 @@ def build(
             "stored vectors would make searches faster: compute them with `birchbark index attach "
             f"{directory}`, or let `birchbark serve {directory}` compute them while idle"
         )
+
+
+def note_missing_fields(index: Index) -> None:
+    """Note fields that models are to read, but the first documents lack.
+
+    Documents that have only a title lack nothing.
+    """
+    first = list(islice(index, NOTED_DOCUMENTS))
+    found = {name for document in first for name, value in document.fields.items() if value}
+    missing = [name for name in index.read_fields if name not in found]
+    others = sorted(found - {"title", *index.read_fields, *index.keywords, *index.weighted})
+    if not missing or (missing == [*defaults.READ_FIELDS] and not others):
+        return
+    which = "no document" if len(first) == len(index) else f"none of the first {len(first):,}"
+    notify(
+        f"note: {which} has {' or '.join(missing)}, which models are to read (see --read); found: "
+        f"{', '.join(others) or 'title'}"
+    )
 
 
 def _parse_fields(fields: tuple[str, ...]) -> dict[str, list[str]]:
