@@ -24,7 +24,9 @@ from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
+from birchbark.index.sharded_writer import open_writer
 from birchbark.pipeline.load_rankers import load_ranker
+from birchbark.pipeline.open_engine import open_engine
 from birchbark.pipeline.pair_scorer import PairScorer
 from birchbark.pipeline.rank_texts import highlight, rank
 from birchbark.pipeline.rerank import rerank
@@ -236,19 +238,26 @@ def test_items_of_another_kind_are_refused(index: Index) -> None:
     run = Run({"1": Ranking.of(["bees"], [1.0])})
     with pytest.raises(InputError, match="the queries are not a list: found one Query"):
         rerank(index, run, Query("1", QUERY), Ranker(WordScorer()))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"item 0 of the queries is not a Query: .*found str 'a'"):
+    with pytest.raises(
+        InputError,
+        match=r"item 0 of the queries has the wrong type: expected birchbark.Query, found str 'a'",
+    ):
         rerank(index, run, ["a"], Ranker(WordScorer()))  # type: ignore[list-item]
-    with pytest.raises(InputError, match="an item of the queries is not a Query"):
+    with pytest.raises(
+        InputError, match=r"an item of the queries has the wrong type: expected birchbark\.Query"
+    ):
         rank_queries(index, ["a"])  # type: ignore[list-item]
     with pytest.raises(InputError, match="a second query with the id 1"):
         rank_queries(index, [Query("1", "a"), Query("1", "b")])
-    with pytest.raises(InputError, match="item 0 of the rankers is not a Ranker"):
+    with pytest.raises(
+        InputError, match=r"item 0 of the rankers has the wrong type: expected birchbark\.Ranker"
+    ):
         rerank(index, run, [], ["birchbark-minilm-l6"])  # type: ignore[list-item]
     with pytest.raises(InputError, match="the runs are not a list: found one Run"):
         score_fusion(run)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"the run is not a Run: expected birchbark\.Run"):
+    with pytest.raises(InputError, match=r"the run has the wrong type: expected birchbark\.Run"):
         measure(Qrels({"1": {"a": 1}}), {"1": {"a": 1.0}}, ["AP"])  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="qrels is not a Qrels"):
+    with pytest.raises(InputError, match=r"qrels has the wrong type: expected birchbark\.Qrels"):
         measure({"1": {"a": 1}}, run, ["AP"])  # type: ignore[arg-type]
 
 
@@ -381,7 +390,10 @@ REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
     "grades of a query": (lambda i: Qrels({"1": ["a"]}), "the judgment of query 1 is not a map"),
     "pairs of a ranking": (lambda i: Ranking.from_pairs(["ab", "cd"]), "not a pair of doc_id and"),
     "fields": (lambda i: FirstStage(fields=["contents"]), "fields is not a mapping"),
-    "match": (lambda i: FirstStage(match="and"), "match is not a Match"),
+    "match": (
+        lambda i: FirstStage(match="and"),
+        "match has the wrong type: expected birchbark.Match",
+    ),
     "model": (lambda i: FirstStage(model="bm25"), "not a weighting model"),
     "model of a field": (
         lambda i: FirstStage(field_models={"titel": BM25()}),
@@ -464,8 +476,34 @@ MORE_REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
         lambda i: Searcher(i.directory, ()).search("bees", filters={"year": 2020}),
         "the filter of the field year is not a text: expected a string, found int 2020",
     ),
-    "an expansion": (lambda i: FirstStage(expansion=True), "expansion is not a RM3"),
+    "an expansion": (
+        lambda i: FirstStage(expansion=True),
+        "expansion has the wrong type: expected birchbark.RM3",
+    ),
     "a class of models": (lambda i: FirstStage(BM25), "not a weighting model"),
+    "a first stage": (
+        lambda i: IndexEngine(i, "bm25"),
+        "the first stage has the wrong type: expected birchbark.FirstStage",
+    ),
+    "a searcher's": (
+        lambda i: Searcher(i, (), "bm25"),
+        "the first stage has the wrong type: expected birchbark.FirstStage",
+    ),
+    "no directory": (lambda i: Searcher(None), "the directory of the index is not a path"),
+    "a number as index": (lambda i: Index(3), "the directory of the index is not a path: .*int 3"),
+    "a place to build": (lambda i: build_index([], 3), "the directory of the index is not a path"),
+    "a directory as index": (
+        lambda i: rank_query(str(i.directory), "a"),
+        "has the wrong type: expected birchbark.Index",
+    ),
+    "a directory to rank": (
+        lambda i: open_engine(str(i.directory)),
+        "has the wrong type: expected birchbark.Index",
+    ),
+    "an index as engine": (
+        lambda i: search(i, "a", ()),
+        "no first stage: expected what",
+    ),
     "an aggregation": (lambda i: load_ranker(aggregate=Max()), "aggregate is not a text"),
     "a precision": (lambda i: load_ranker(precision="int4"), "precision"),
     "a selection": (lambda i: load_ranker(select="x"), "select"),
@@ -504,3 +542,14 @@ def test_whole_numbers_of_a_column_with_missing_values() -> None:
     record = {"id": 1, "text": "a", "year": 2020.0, "share": 0.5, "count": np.float32(3)}
     fields = Document.from_dict(record).fields
     assert (fields["year"], fields["share"], fields["count"]) == ("2020", "0.5", "3")
+
+
+def test_an_index_stands_for_its_directory(index: Index) -> None:
+    """Where a directory is wanted, what build_index returned may be given."""
+    of_directory = Searcher(index.directory, ()).search("bees").hits
+    assert [hit.document for hit in Searcher(index, ()).search("bees").hits] == [
+        hit.document for hit in of_directory
+    ]
+    assert Index(index).directory == index.directory
+    with open_writer(index) as writer:
+        assert "bees" in writer

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
+from os import PathLike
+from pathlib import Path
 from typing import Any, TypeVar
 
 from birchbark.errors import InputError
@@ -63,6 +65,16 @@ def text_of(value: object, name: str) -> str:
     return value if type(value) is str else str(value)
 
 
+def path_of(value: object, name: str) -> Path:
+    """Return a path that a program has passed; InputError if it is none.
+
+    name: what it is, as the message calls it.
+    """
+    if not isinstance(value, str | PathLike):
+        raise InputError(f"{name} is not a path", wanted="a string or a Path", found=shown(value))
+    return Path(value)
+
+
 def texts_of(values: Iterable[object], name: str) -> list[str]:
     """Return texts as a list of strings; see `listed` and `text_of`.
 
@@ -107,10 +119,10 @@ def choice_of(kind: type[E], value: object, name: str) -> E:
 
 
 def check_instance(value: object, kind: type, name: str) -> None:
-    """Raise InputError unless a value is an instance of `kind`, whose name the message shows."""
+    """Raise InputError unless a value is an instance of `kind`, which the message shows."""
     if not isinstance(value, kind):
         raise InputError(
-            f"{name} is not a {kind.__name__}",
+            f"{name} has the wrong type",
             wanted=f"birchbark.{kind.__name__}",
             found=shown(value),
         )

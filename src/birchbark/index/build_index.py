@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark import defaults
-from birchbark.arguments import iterated, mapping_of, names_of
+from birchbark.arguments import iterated, mapping_of, names_of, path_of
 from birchbark.artifact import fingerprint, lock, new_directory
 from birchbark.errors import InputError, require_at_least
 from birchbark.index.build_shards import build_shards
@@ -136,7 +136,7 @@ def build_index(
         ArtifactError: If another process is writing to the index that is to be replaced.
     """
     manifest = schema.manifest()
-    directory = Path(directory)
+    directory = path_of(directory, "the directory of the index")
     new = new_directory(directory, replace=replace, check=read_manifest)
     with ExitStack() as stack, new as scratch:
         for folder in (shard_folders(directory) or [directory]) if directory.exists() else ():

@@ -8,10 +8,12 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property, reduce
 from operator import add
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
+from birchbark.arguments import path_of
 from birchbark.artifact import json_checksum
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.attachment_reader import Attachment
@@ -39,9 +41,9 @@ class Index:
         ArtifactError: If the index is damaged.
     """
 
-    def __init__(self, directory: Path | str) -> None:
+    def __init__(self, directory: PathLike[str] | str) -> None:
         """Open the index in `directory`; InputError if there is none, ArtifactError if damaged."""
-        self.directory = Path(directory)
+        self.directory = path_of(directory, "the directory of the index")
         self.derived: dict[str, object] = {}  # field → cached values computed from this snapshot
         self._documents: RecentlyUsed[str, Document] = RecentlyUsed(CACHED_CHARACTERS)
         self._read_manifest()
@@ -59,6 +61,10 @@ class Index:
                     raise  # otherwise a writer has replaced the files in the meantime: try again
             else:
                 return
+
+    def __fspath__(self) -> str:
+        """An index stands for its directory where a path is wanted."""
+        return str(self.directory)
 
     def _read_manifest(self) -> None:
         self._manifest_files = manifest_files(self.directory)

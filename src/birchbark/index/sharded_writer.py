@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from birchbark.arguments import path_of
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.attachment_slices import Slice
 from birchbark.index.attachment_writer import ComputeRows, NewRows
@@ -128,12 +130,12 @@ class ShardedWriter(CommittingWriter):
 Writer = IndexWriter | ShardedWriter
 
 
-def open_writer(directory: Path | str, part_tokens: int = PART_TOKENS) -> Writer:
+def open_writer(directory: PathLike[str] | str, part_tokens: int = PART_TOKENS) -> Writer:
     """Open the index in `directory` for writing, whether or not it is divided into shards.
 
     For the arguments and errors see `IndexWriter`.
     """
-    directory = Path(directory)
+    directory = path_of(directory, "the directory of the index")
     if shard_folders(directory):
         return ShardedWriter(directory, part_tokens)
     return IndexWriter(directory, part_tokens)

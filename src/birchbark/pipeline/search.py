@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from birchbark import defaults
-from birchbark.arguments import text_of
+from birchbark.arguments import shown, text_of
 from birchbark.deadline import Deadline
 from birchbark.errors import InputError, require_at_least, require_number
 from birchbark.pipeline.answers.answer import Answer, Hit, SearchStats
@@ -56,6 +56,12 @@ def search(
         InputError: Before anything is scored, if `top` or `budget` is out of range, the query is
             too long for a model, or there are more comparisons than allowed.
     """
+    if not hasattr(engine, "rank"):
+        raise InputError(
+            "the engine is no first stage",
+            wanted="what open_engine(index) returns, an IndexEngine or one of your own",
+            found=shown(engine),
+        )
     stages = stages_of(rankers)
     deadline = deadline_for(budget)
     readers = [RankerReaders(engine, ranker) for ranker in stages]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from threading import Lock
 from typing import Literal, NamedTuple
 
 from birchbark import defaults
-from birchbark.arguments import iterated, text_of
+from birchbark.arguments import check_instance, iterated, path_of, text_of
 from birchbark.combine.aggregate import Mean
 from birchbark.deadline import NO_TIME, Deadline
 from birchbark.errors import DeadlineError, InputError
@@ -78,7 +79,7 @@ class Searcher:
         print(answer.stats.exact, [part.segment.text for part in answer.hits[0].segments])
 
     Args:
-        index: The directory of the index.
+        index: The directory of the index, or an `Index`.
         model: The name or directory of a model, which ranks with the settings of `birchbark serve`:
             with the bundled embedding, by the default reading plan; or a `Ranker`, or one per
             stage; `()` for the first stage alone. Defaults to `birchbark-minilm-l6`, which is part
@@ -101,20 +102,21 @@ class Searcher:
 
     def __init__(
         self,
-        index: Path | str,
+        index: PathLike[str] | str,
         model: Path | str | Ranker | Sequence[Ranker] = defaults.MODEL,
         first_stage: FirstStage = FirstStage(),
         vector_match: VectorMatch | None = None,
         loaded: LoadedModels | None = None,
         remote: RemoteRankers | None = None,
     ) -> None:
-        self.directory, self._remote = Path(index), remote
+        self.directory, self._remote = path_of(index, "the directory of the index"), remote
         self._write_lock = Lock()
         self.models = loaded or LoadedModels(session=dynamic_batcher())
         self._caches = ScoreCaches(_memory_cache)
         if isinstance(model, (str, Path)):
             model = make_ranker(StageOptions(model=str(model)), self.models, auto_int8=True)
         self.rankers = tuple(map(self.cache_scores, stages_of(model)))
+        check_instance(first_stage, FirstStage, "the first stage")
         settings = SearchSettings(first_stage, vector_match, self.models.scorer, self.rankers)
         self._last = LastSnapshot(self.directory, settings)
 

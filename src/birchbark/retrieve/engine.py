@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
+from birchbark.arguments import check_instance
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.index import Index
@@ -83,6 +84,10 @@ class IndexEngine:
     index: Index
     stage: FirstStage = field(default_factory=FirstStage)
     rank_terms: RankTerms = rank
+
+    def __post_init__(self) -> None:
+        check_instance(self.index, Index, "the index")
+        check_instance(self.stage, FirstStage, "the first stage")
 
     @property
     def name(self) -> str:

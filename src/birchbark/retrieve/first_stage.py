@@ -162,6 +162,7 @@ def rank_query(
         InputError: If a field does not exist, or `depth` or a term's weight is out of range.
         ArtifactError: If the index is damaged.
     """
+    check_instance(index, Index, "the index")
     weights = _weights(index, query)
     expanded = expanded_query(index, weights, stage, rank_terms)
     return rank_expanded(index, expanded, weights, stage, depth, extra, rank_terms)
