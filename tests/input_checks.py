@@ -310,6 +310,13 @@ CHECKS: dict[str, list[Check]] = {
             run("1 Q0 a 1 1 t\n1 Q0 b 2 1 t\n"),
             {"1": ("b", "a")},
         ),
+        Check(
+            "scores that differ beyond single precision",
+            READ,
+            "are ties, as in trec_eval",
+            run("1 Q0 a 1 0.999999992 t\n1 Q0 b 2 0.999999991 t\n"),
+            {"1": ("b", "a")},
+        ),
         Check("another number of columns", REFUSED, "wrong number of columns", run("1 Q0 a 1 2\n")),
         Check(
             "scores below 0 in `fuse`, divided by the highest or unchanged",
@@ -381,6 +388,22 @@ CHECKS: dict[str, list[Check]] = {
             "skipped and shown",
             documents('{"id": "a", "text": "b"}\n{\n', skip=True),
             ({"a": {"text": "b"}}, 1),
+        ),
+        Check(
+            "a key that stands twice in one object",
+            REFUSED,
+            "the key 'text' stands twice in one object",
+            documents('{"id": "a", "text": "b", "text": "c"}\n'),
+        ),
+        Check(
+            "a list in a field to filter by",
+            REFUSED,
+            "a field to filter by has a list",
+            lambda folder: build_index(
+                [{"id": "a", "text": "b", "tag": ["x", "y"]}],
+                folder / "i",
+                Schema(keywords=["tag"]),
+            ),
         ),
         Check("no id", REFUSED, "no id", documents('{"text": "b"}\n')),
         Check("neither text nor title", REFUSED, "has no text", documents('{"id": "a"}\n')),

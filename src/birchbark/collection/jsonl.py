@@ -24,9 +24,9 @@ def parse_document(line: str) -> Document:
 
 
 def json_object(line: str) -> dict[str, Any]:
-    """Parse `line` as a JSON object; InputError if it is not one."""
+    """Parse `line` as a JSON object; InputError if it is not one, or if a key stands twice."""
     try:
-        values = json.loads(line)
+        values = json.loads(line, object_pairs_hook=_with_single_keys)
     except json.JSONDecodeError as error:
         spans_lines = line.strip() == "{" or line.lstrip().startswith("[")
         raise InputError(
@@ -39,4 +39,13 @@ def json_object(line: str) -> dict[str, Any]:
         raise InputError(
             "not a JSON object", wanted="one complete object per line", found=type(values).__name__
         )
+    return values
+
+
+def _with_single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"the key {twice!r} stands twice in one object")
     return values

@@ -158,6 +158,22 @@ class Manifest:
             for name, steps in self.weighted.items()
         }
 
+    def check_keywords(self, document: Mapping[str, str], where: str) -> None:
+        """Raise InputError if a field to filter by has a list: filters compare whole values.
+
+        document: the fields of a document. where: the document, for errors.
+        """
+        for name in self.keywords:
+            text = document.get(name, "")
+            if text.startswith("[") and is_json_list(text):
+                raise InputError(
+                    "a field to filter by has a list",
+                    where=f"{where}, field {name!r}",
+                    wanted="one value per document",
+                    found=text[:60],
+                    remedy="give the most important one, or index the field without filters",
+                )
+
     def field_analyzers(self, directory: Path) -> dict[str, Analyzer]:
         """Return indexed field → its analyzer."""
         default = self.load_analyzer(directory)
@@ -267,3 +283,11 @@ def _part_entry(values: dict[str, Any]) -> PartEntry:
         if not pattern.fullmatch(name):
             raise ValueError(f"{name!r} is not the name of a part or of its files")
     return entry
+
+
+def is_json_list(text: str) -> bool:
+    """Return whether a text is a list in JSON."""
+    try:
+        return isinstance(json.loads(text), list)
+    except (ValueError, RecursionError):
+        return False

@@ -130,12 +130,14 @@ class IndexWriter(CommittingWriter):
             document: A Document, or a record (see `Document.from_dict`).
 
         Raises:
-            InputError: If the document has no id, is not valid Unicode or has invalid weights of
-                terms; nothing is changed.
+            InputError: If the document has no id, is not valid Unicode, has invalid weights of
+                terms, or a list as a keyword; nothing is changed.
             ArtifactError: If the writer is closed.
         """
         document = as_document(document)
-        impacts = self._manifest.impacts_of(document.fields, f"document {document.doc_id!r}")
+        where = f"document {document.doc_id!r}"
+        self._manifest.check_keywords(document.fields, where)
+        impacts = self._manifest.impacts_of(document.fields, where)
         if self._shard and shard_number(document.doc_id, self._shard[1]) != self._shard[0]:
             raise InputError(
                 f"document {document.doc_id!r} belongs to another shard",
