@@ -56,10 +56,10 @@ def test_retriever(searcher: Searcher) -> None:
     from birchbark.adapters.pyterrier import BirchbarkRetriever
 
     bm25 = BirchbarkRetriever(searcher.directory, first_stage_only=True)
-    for transformer, ranker in ((bm25, None), (BirchbarkRetriever(searcher), searcher.rankers)):
+    for transformer, rankers in ((bm25, ()), (BirchbarkRetriever(searcher), searcher.rankers)):
         frame = transformer.transform(TOPICS)
         for query in (QUERY, "bees"):
-            hits = search(IndexEngine(searcher.index), query, ranker, 1000).hits
+            hits = search(IndexEngine(searcher.index), query, rankers, 1000).hits
             of_query = frame[frame["query"] == query]
             assert of_query["docno"].tolist() == [hit.document.doc_id for hit in hits]
             assert of_query["score"].tolist() == [hit.score for hit in hits]
