@@ -47,13 +47,12 @@ def read_table(file: File) -> Fields:
 
 def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
     """Return the cells of each row; quotation marks have no meaning if one is not closed."""
-    rows = list(csv.reader(lines, delimiter=delimiter))
     try:
-        list(csv.reader(lines, delimiter=delimiter, strict=True))
+        return list(csv.reader(lines, delimiter=delimiter, strict=True))
     except csv.Error as error:
         if "end of data" in str(error):
             return list(csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE))
-    return rows
+    return list(csv.reader(lines, delimiter=delimiter))
 
 
 def _delimiter(lines: list[str]) -> str:
