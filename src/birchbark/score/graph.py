@@ -108,7 +108,7 @@ def _logit(graph: Graph, x: str, config: EncoderConfig, head: Classifier) -> str
     Two logits are reduced to their difference, relevant minus not relevant.
     """
     if head.reads == "mean":
-        mean = _reduced(graph, x, "ReduceMean")  # (B, H)
+        mean = graph.reduced(x, "ReduceMean")  # (B, H)
         x = graph.add("Unsqueeze", mean, graph.constant(np.array([1])))  # (B, 1, H)
     x = _transformed(graph, x, config, head.transform)  # (B, 1, H)
     if head.norm:
@@ -148,11 +148,11 @@ def pool(graph: Graph, x: str, pooling: Pooling) -> str:
         case "tokens":
             return graph.add("LpNormalization", x, axis=-1, p=2)
         case "cls":
-            vector = _reduced(graph, cls(graph, x), "ReduceMean")  # of one token
+            vector = graph.reduced(cls(graph, x), "ReduceMean")  # of one token
         case "mean":
-            vector = _reduced(graph, x, "ReduceMean")
+            vector = graph.reduced(x, "ReduceMean")
         case "max":
-            vector = _reduced(graph, x, "ReduceMax")
+            vector = graph.reduced(x, "ReduceMax")
         case unknown:
             raise unsupported_pooling(unknown)
     for module in pooling.dense:
@@ -161,10 +161,3 @@ def pool(graph: Graph, x: str, pooling: Pooling) -> str:
         vector = graph.dense(vector, Linear(module.name, weight, bias), one_row=True)
         vector = graph.activate(vector, module.activation) if module.activation else vector
     return graph.add("LpNormalization", vector, axis=-1, p=2)
-
-
-def _reduced(graph: Graph, x: str, operator: str) -> str:
-    """Reduce over the tokens: (B, Q, H) → (B, H)."""
-    # (B, H, Q): reducing over the last axis gives the same bits in any batch
-    rows = graph.add("Transpose", x, perm=[0, 2, 1])
-    return graph.add(operator, rows, graph.constant(np.array([-1])), keepdims=0)

@@ -184,6 +184,12 @@ class Graph:
         op, attributes = ACTIVATIONS[name]
         return self.add(op, x, **attributes)
 
+    def reduced(self, x: str, operator: str) -> str:
+        """Reduce over the tokens, or passages, of each input: (B, Q, H) → (B, H)."""
+        # (B, H, Q): reducing over the last axis gives the same bits in any batch
+        rows = self.add("Transpose", x, perm=[0, 2, 1])
+        return self.add(operator, rows, self.constant(np.array([-1])), keepdims=0)
+
     def serialize(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> bytes:
         """Return the serialised ONNX model, which refers to its weights by name."""
         from onnx import helper

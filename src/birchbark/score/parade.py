@@ -139,9 +139,8 @@ def _build_graph(checkpoint: Checkpoint, head: Parade) -> tuple[bytes, dict[str,
 
 def _reduced(graph: Graph, operator: str) -> str:
     """Reduce each dimension of the passages' vectors: (1, n, H) → (1, 1, H)."""
-    columns = graph.add("Transpose", "vectors", perm=[0, 2, 1])  # (1, H, n)
-    reduced = graph.add(operator, columns, graph.constant(np.array([-1])), keepdims=1)
-    return graph.add("Transpose", reduced, perm=[0, 2, 1])  # (1, H, 1) → (1, 1, H)
+    reduced = graph.reduced("vectors", operator)  # (1, H)
+    return graph.add("Unsqueeze", reduced, graph.constant(np.array([1])))
 
 
 def _transformer(graph: Graph, config: EncoderConfig) -> str:
