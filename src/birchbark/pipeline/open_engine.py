@@ -46,19 +46,18 @@ def open_engine(
         InputError: The index lacks the vectors, or `load` returns another model than the one that
             computed them.
     """
-    first = rankers[0] if rankers else None
     if match is None:
         vectors = set_for(index, rankers)
-        if first is None or vectors is None or stage.match != OR:
+        if vectors is None or stage.match != OR:
             return IndexEngine(index, stage)
-        match, scorer = replace(HYBRID, vectors=vectors), first.vector_scorer
-        engine = dense_engine(index, stage, match, lambda model: scorer, first)  # type: ignore[arg-type, return-value]
+        match, scorer = replace(HYBRID, vectors=vectors), rankers[0].vector_scorer
+        engine = dense_engine(index, stage, match, lambda model: scorer, rankers)  # type: ignore[arg-type, return-value]
         return engine if engine.vectors_without_graph <= MAX_COMPARED else IndexEngine(index, stage)
     if not match.used:
         return IndexEngine(index, stage)
     if load is None:
         raise InputError("nothing loads the model of the vectors", wanted="load=load_scorer")
-    return dense_engine(index, stage, match, load, first)
+    return dense_engine(index, stage, match, load, rankers)
 
 
 def dense_engine(
@@ -66,12 +65,12 @@ def dense_engine(
     stage: FirstStage,
     match: VectorMatch,
     load: Callable[[str], Scorer],
-    first: Ranker | None,
+    rankers: Sequence[Ranker],
 ) -> DenseEngine:
-    """Return the engine that uses an index's stored vectors. first: the first ranker, if any."""
+    """Return the engine that uses an index's stored vectors; see `open_engine`."""
     cut = match.query_tokens
-    if cut is None and first is not None:
-        cut = first.query_tokens
+    if cut is None and rankers:
+        cut = rankers[0].query_tokens
     embedding = open_stored_embedding(index, match.vectors, load, cut)
     return DenseEngine(index, embedding, match, stage, fuse_rankings)
 

@@ -24,7 +24,7 @@ from birchbark.score.scorer import Scorer
 class SearchSettings:
     """How a searcher finds candidates.
 
-    match: None to choose, see `open_engine`. load: see `DenseEngine`. rankers: the searcher's.
+    match: None to choose, see `open_engine`. load: see `open_engine`. rankers: the searcher's.
     """
 
     stage: FirstStage
@@ -78,8 +78,9 @@ class Snapshot:
         if self._nearest is None:
             settings = self._settings
             match = VectorMatch(vectors=set_for(self.index, settings.rankers))
-            first = settings.rankers[0] if settings.rankers else None
-            self._nearest = dense_engine(self.index, settings.stage, match, settings.load, first)
+            self._nearest = dense_engine(
+                self.index, settings.stage, match, settings.load, settings.rankers
+            )
         return self._nearest
 
     def readers(self, ranker: Ranker) -> RankerReaders:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.errors import InputError, require_at_least
+from birchbark.errors import require_at_least
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.index import Index
@@ -77,10 +77,9 @@ class DenseEngine:
     Args:
         index: The index.
         embedding: Embeds queries, and compares them with the vectors that the index stores.
-        match: Which documents are candidates. Defaults to `VectorMatch()`: the nearest ones,
-            scored by cosine.
+        match: Which documents are candidates, and how they are scored.
         stage: The first stage whose model, fields, filters and expansion are used. `match.terms`
-            takes precedence over its match. Defaults to `FirstStage()`: BM25.
+            takes precedence over its match.
         fuse: Fuses rankings to one of this depth, for `CandidateScores.RRF`.
     """
 
@@ -88,9 +87,9 @@ class DenseEngine:
         self,
         index: Index,
         embedding: StoredEmbedding,
-        match: VectorMatch = VectorMatch(),
-        stage: FirstStage = FirstStage(),
-        fuse: Callable[[Sequence[Ranking], int], Ranking] | None = None,
+        match: VectorMatch,
+        stage: FirstStage,
+        fuse: Callable[[Sequence[Ranking], int], Ranking],
     ) -> None:
         self.index, self.match, self._fuse = index, match, fuse
         self.stage = stage if match.terms is None else replace(stage, match=match.terms)
@@ -108,8 +107,6 @@ class DenseEngine:
         candidates = self._nearest(query, depth)
         if self.match.scores is CandidateScores.RRF:
             by_terms = rank_query(self.index, query, self.stage, depth, rank_terms=self._rank_terms)
-            if self._fuse is None:
-                raise InputError("nothing fuses rankings", wanted="DenseEngine(…, fuse=…)")
             return self._fuse([by_terms, self._rank_by_cosine(query, candidates, depth)], depth)
         if self.match.scores is CandidateScores.FIRST_STAGE:
             extra = ExtraCandidates(candidates, self.match.terms is not None)

@@ -6,7 +6,7 @@ when they are needed and rounded in the same way, so that scores are comparable.
 
 Documents longer than WHOLE_DOCUMENT are stored without vectors: computing them would take minutes,
 and comparing them with each query longer than a search may take. Such a document is complete with
-zero rows, and its segments are chosen when it is searched (split_for_query.py).
+zero rows, and its segments are chosen when it is searched (reading/stretches.py).
 """
 
 from __future__ import annotations
