@@ -84,11 +84,11 @@ def test_prefetched_vectors_are_not_computed_again(
     runs: list[int] = []
     run = OnnxSession.run
     monkeypatch.setattr(OnnxSession, "run", lambda *a: runs.append(len(a[1])) or run(*a))
-    scorer.prefetch([*scorer.encode([QUERY]), *token_ids, *token_ids])
+    scorer.prefetch([QUERY], [*token_ids, *token_ids])
     assert runs == [1 + len({ids.tobytes() for ids in token_ids})]
     assert scorer.score(QUERY, token_ids).tobytes() == expected.tobytes()
     assert len(runs) == 1
-    scorer.prefetch(token_ids[:3])
+    scorer.prefetch([], token_ids[:3])
     assert scorer.score(QUERY, token_ids).tobytes() == expected.tobytes()
     assert len(runs) == 3
 

@@ -25,6 +25,7 @@ from birchbark.checkpoint.heads import (
     find_head,
 )
 from birchbark.checkpoint.json_files import read_any, read_object
+from birchbark.checkpoint.prompts import SETTINGS, Prompts, default_prompt, read_prompts
 from birchbark.checkpoint.shards import weight_files
 from birchbark.checkpoint.weights import Tensors, find_weights, read_tensor_shapes, read_tensors
 from birchbark.errors import CheckpointError, InputError
@@ -46,6 +47,8 @@ class Checkpoint:
         head: What the model computes from the encoder's output.
         max_length: Maximum number of tokens in an input, including special tokens.
         root: The model directory.
+        prompts: What is put before texts that are read alone; none if query and text are read
+            together.
     """
 
     directory: Path
@@ -55,6 +58,7 @@ class Checkpoint:
     head: Head
     max_length: int
     root: Path
+    prompts: Prompts
 
     @classmethod
     def open(
@@ -88,8 +92,8 @@ class Checkpoint:
             if not pooling:
                 dense = [folder for kind, folder in listed if kind == DENSE]
                 head = replace(head, dense=read_dense(root, dense, config.hidden))
-        length = _max_length(home, config)
-        return cls(home, name or root.name, family, config, head, length, root)
+        length, prompts = _max_length(home, config), _prompts(root, head, module)
+        return cls(home, name or root.name, family, config, head, length, root, prompts)
 
     @property
     def embedding_weight(self) -> float | None:
@@ -132,13 +136,18 @@ class Checkpoint:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of configuration, vocabulary, weights and pooling; equal only for equal models."""
+        """Hash of configuration, vocabulary, weights, pooling and prompts.
+
+        It is equal only for equal models.
+        """
         names = [*FILES, "sentence_bert_config.json"]
         if not (self.directory / "tokenizer.json").exists():
             names.append("tokenizer_config.json")  # read only if there is no tokenizer.json
         present = [self.directory / name for name in names if (self.directory / name).exists()]
         dense = self.head.dense if isinstance(self.head, Pooling) else ()
         files = fingerprint(*present, *weight_files(self.weights), *dense_files(self.root, dense))
+        if self.prompts:
+            files += f"-prompts {self.prompts.fingerprint}"
         if isinstance(self.head, Pooling) and self.head != Pooling("mean", self.config.layers):
             return f"{files}-{self.head.mode}-{self.head.layer}"
         return files
@@ -239,6 +248,31 @@ def _with_layer(pooling: Pooling, config: EncoderConfig, root: Path) -> Pooling:
             "no such layer", where=str(root), wanted=f"0 to {config.layers}", found=str(layer)
         )
     return replace(pooling, layer=layer)
+
+
+def _prompts(root: Path, head: Head, pooling: Mapping[str, Any]) -> Prompts:
+    """Return the prompts of a model with this head.
+
+    pooling: see `find_head`. Raises CheckpointError for prompts that are not supported.
+    """
+    if not isinstance(head, Pooling):
+        if prompt := default_prompt(root):
+            raise CheckpointError(
+                "a prompt before query and text together is not supported",
+                where=str(root / SETTINGS),
+                wanted="default_prompt_name null",
+                found=repr(prompt)[:80],
+            )
+        return Prompts()
+    prompts = read_prompts(root)
+    if prompts and pooling.get("include_prompt", True) is not True:
+        raise CheckpointError(
+            "unsupported include_prompt: the tokens of prompts are always pooled",
+            where=str(root),
+            wanted="true",
+            found=repr(pooling["include_prompt"])[:40],
+        )
+    return prompts
 
 
 def read_modules(root: Path) -> dict[str, str]:

@@ -27,6 +27,7 @@ from birchbark.checkpoint.heads import (
 )
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.model_card import card_kind, write_card
+from birchbark.checkpoint.prompts import SETTINGS, Prompts
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 
 DROPPED_KEYS = (  # describe the base only; the last two make other libraries apply a sigmoid
@@ -68,6 +69,7 @@ class TrainedModel:
             mode = self.architecture.pooling
             if self.architecture.masked and isinstance(base.head, Pooling):
                 mode = base.head.mode  # an adapted embedding model remains an embedding model
+                write_prompts(scratch, base.prompts)
             if mode:
                 write_pooling(scratch, mode, self.config.hidden, base.max_length)
             write_card(scratch, lineage, card_kind(self.architecture))
@@ -117,6 +119,13 @@ def write_pooling(folder: Path, mode: str, hidden: int, max_length: int) -> None
     write_json(folder / "modules.json", listed)
     write_json(folder / "sentence_bert_config.json", limits)
     write_json(folder / "1_Pooling" / "config.json", pooling)
+
+
+def write_prompts(folder: Path, prompts: Prompts) -> None:
+    """Write the file from which sentence-transformers reads prompts, unless there are none."""
+    if prompts:
+        named = {"query": prompts.query, "document": prompts.document}
+        write_json(folder / SETTINGS, {"prompts": named, "default_prompt_name": None})
 
 
 def _head_config(architecture: Architecture) -> dict[str, Any]:

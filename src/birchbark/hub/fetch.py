@@ -16,6 +16,7 @@ from birchbark.checkpoint.checkpoint import (
 )
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.model_folder import SOURCE
+from birchbark.checkpoint.prompts import SETTINGS
 from birchbark.checkpoint.shards import INDEX, shard_names
 from birchbark.checkpoint.weights import WEIGHTS
 from birchbark.errors import CheckpointError
@@ -82,7 +83,7 @@ def _files(hub: Hub, listing: Listing, scratch: Path, watch: Watch) -> dict[str,
     pooling = PurePosixPath(modules.get("Pooling", "1_Pooling")) / "config.json"
     weights = _weights(listing, home)
     dense = [PurePosixPath(folder) for kind, folder in listed if kind == DENSE]
-    settings = (pooling, *(folder / "config.json" for folder in dense))
+    settings = (PurePosixPath(SETTINGS), pooling, *(folder / "config.json" for folder in dense))
     for path in (*(home / name for name in CONFIGURATION), *settings):
         if str(path) in listing.files:
             download(str(path))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 
 from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.checkpoint.single_inputs import SingleInputs
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.records import Ids
 from birchbark.score.scorer import query_too_long
@@ -67,21 +69,47 @@ class BertScorer:
 
 
 class BiEncoderScorer(BertScorer, ABC):
-    """A scorer that encodes query and segment separately, each as its own input."""
+    """A scorer that encodes query and segment separately, each as its own input.
+
+    Each comes after the prompt that the model has for it.
+    """
 
     def _prepare(self) -> None:
-        self._token_budget = self.checkpoint.max_length - self._tokenizer.single_overhead
+        checkpoint, prompts = self.checkpoint, self.checkpoint.prompts
+        self._queries = SingleInputs(checkpoint, self._tokenizer, prompts.query)
+        self._texts = SingleInputs(checkpoint, self._tokenizer, prompts.document)
+
+    @property
+    def encoding(self) -> str:
+        """See Scorer. Texts after a prompt may be encoded differently."""
+        prompt = self.checkpoint.prompts.document
+        if not prompt:
+            return super().encoding
+        return hashlib.sha256(f"{super().encoding} {prompt}".encode()).hexdigest()
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """See Scorer."""
+        return self._texts.spans(text)
+
+    def encode(self, texts: Sequence[str]) -> list[Ids]:
+        """See Scorer. Queries are encoded by the methods that read them."""
+        return self._texts.encode(texts)
 
     def token_budget(self, query: str) -> int:
         """Return the maximum length without special tokens; the query is an input of its own.
 
-        Raises InputError if the query is longer than that.
+        Raises InputError if the query is too long for that input.
         """
-        length = len(self.spans(query))
-        if length > self._token_budget:
-            raise query_too_long(query, length, self._token_budget)
-        return self._token_budget
+        self._encode_query(query)
+        return self._texts.token_budget
+
+    def _encode_query(self, query: str) -> Ids:
+        """Return the token ids of a query alone; InputError if there are too many."""
+        [ids] = self._queries.encode([query])
+        if len(ids) > self._queries.token_budget:
+            raise query_too_long(query, len(ids), self._queries.token_budget)
+        return ids
 
     @abstractmethod
-    def prefetch(self, texts: Sequence[Ids]) -> None:
-        """Compute vectors of encoded texts or queries in full batches, for later `score` calls."""
+    def prefetch(self, queries: Sequence[str], texts: Sequence[Ids]) -> None:
+        """Compute vectors of queries and encoded texts in full batches, for later `score` calls."""

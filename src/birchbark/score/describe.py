@@ -8,6 +8,8 @@ from pathlib import Path
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Classifier, Head, Parade, Pooling, UnknownHeadError
 from birchbark.checkpoint.json_files import read_object
+from birchbark.checkpoint.prompts import Prompts
+from birchbark.checkpoint.single_inputs import SingleInputs
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.score.graph import build_graph
 from birchbark.score.parade import PassageAggregator
@@ -24,6 +26,7 @@ class Description:
         head: Kind of head, in words.
         max_length: Maximum number of tokens in an input.
         bytes: Size of the weights on disk.
+        prompts: What is put before queries and documents.
     """
 
     family: str
@@ -32,10 +35,14 @@ class Description:
     head: str
     max_length: int
     bytes: int
+    prompts: Prompts
 
     def __str__(self) -> str:
+        named = (("query", self.prompts.query), ("document", self.prompts.document))
+        prompts = [f"{name} prompt {prompt!r}, " for name, prompt in named if prompt]
         return (
             f"{self.family}, {self.layers} layers of {self.hidden}, {self.head}, "
+            f"{''.join(prompts)}"
             f"reads {self.max_length} tokens, {self.bytes / 1e6:,.1f} MB of weights"
         )
 
@@ -53,7 +60,9 @@ def describe(directory: Path, name: str, *, check_weights: bool = False) -> Desc
     except UnknownHeadError:
         checkpoint = Checkpoint.open(directory, name, Pooling())
         head = "no head (rank by --pooling cls, mean, max or tokens)"
-    CheckpointTokenizer(checkpoint)
+    tokenizer = CheckpointTokenizer(checkpoint)
+    for prompt in (checkpoint.prompts.query, checkpoint.prompts.document):
+        SingleInputs(checkpoint, tokenizer, prompt)
     if check_weights:
         build_graph(checkpoint)
         if isinstance(checkpoint.head, Parade):
@@ -65,6 +74,7 @@ def describe(directory: Path, name: str, *, check_weights: bool = False) -> Desc
         head,
         checkpoint.max_length,
         checkpoint.bytes,
+        checkpoint.prompts,
     )
 
 

@@ -27,7 +27,7 @@ class EmbeddingScorer(BiEncoderScorer):
 
     def _prepare(self) -> None:
         super()._prepare()
-        self._cached: dict[bytes, Float32s] = {}  # token ids → (hidden,)
+        self._cached: dict[bytes, Float32s] = {}  # input ids → (hidden,)
         self._cache_lock = Lock()  # not held while the model runs
 
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
@@ -41,29 +41,40 @@ class EmbeddingScorer(BiEncoderScorer):
         """
         if not len(vectors):
             return np.empty(0, np.float32)
-        query_vector = self.embed(self.encode([query]))[0]  # (hidden,)
+        query_vector = self.embed_query(query)  # (hidden,)
         # einsum: the last bits of a matrix product would depend on n
         cosines = np.einsum("nh,h->n", vectors, query_vector)
         clipped: Float32s = np.clip(cosines, 0, 1).astype(np.float32)
         return clipped
 
-    def prefetch(self, texts: Sequence[Ids]) -> None:
+    def prefetch(self, queries: Sequence[str], texts: Sequence[Ids]) -> None:
         """See BiEncoderScorer; the vectors are added to the scorer's cache."""
-        self.embed(texts)
+        encoded = map(self._encode_query, queries)
+        check_token_budget(texts, self._texts.token_budget)
+        self._vectors([*map(self._queries.input, encoded), *map(self._texts.input, texts)])
+
+    def embed_query(self, query: str) -> Float32s:
+        """Return the unit vector (hidden,) of a query; InputError if it is too long."""
+        vector: Float32s = self._vectors([self._queries.input(self._encode_query(query))])[0]
+        return vector
 
     def embed(self, token_ids: Sequence[Ids], *, keep: bool = True) -> Float32s:
         """Return the unit vectors (n, hidden) of encoded texts; InputError if one is too long.
 
         keep: whether the computed vectors are added to the cache.
         """
-        if not token_ids:
+        check_token_budget(token_ids, self._texts.token_budget)
+        return self._vectors([self._texts.input(ids) for ids in token_ids], keep=keep)
+
+    def _vectors(self, inputs: Sequence[Ids], *, keep: bool = True) -> Float32s:
+        """Return the unit vectors (n, hidden) of inputs. keep: see `embed`."""
+        if not inputs:
             return np.empty((0, self.checkpoint.vector_size), np.float32)
-        check_token_budget(token_ids, self._token_budget)
-        keys = [ids.tobytes() for ids in token_ids]
+        keys = [ids.tobytes() for ids in inputs]
         # look up each key only once: another thread may drop vectors in the meantime
         vectors = {key: vector for key in keys if (vector := self._cached.get(key)) is not None}
-        uncached = {k: ids for k, ids in zip(keys, token_ids, strict=True) if k not in vectors}
-        rows = self._session.run([self._tokenizer.single_input(ids) for ids in uncached.values()])
+        uncached = {k: ids for k, ids in zip(keys, inputs, strict=True) if k not in vectors}
+        rows = self._session.run(list(uncached.values()))
         # copy each row: a view would keep its whole batch in memory
         computed = {key: row.copy() for key, row in zip(uncached, rows, strict=True)}
         vectors |= computed

@@ -29,31 +29,29 @@ class LateInteractionScorer(BiEncoderScorer):
 
     def _prepare(self) -> None:
         super()._prepare()
-        self._prefetched: Mapping[bytes, Float32s] = {}  # token ids → (tokens, hidden)
+        self._prefetched: Mapping[bytes, Float32s] = {}  # input ids → (tokens, hidden)
 
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
         """Return MaxSim in [0, 1], float32 (n,); 0 for a query without tokens."""
-        check_token_budget(token_ids, self._token_budget)
-        query_ids = self.encode([query])[0]
-        query_vectors, *text_vectors = self._embed([query_ids, *token_ids])
-        ((start, end),) = self._tokenizer.text_ranges(None, len(query_ids))
+        check_token_budget(token_ids, self._texts.token_budget)
+        query_ids = self._encode_query(query)
+        texts = map(self._texts.input, token_ids)
+        query_vectors, *text_vectors = self._embed([self._queries.input(query_ids), *texts])
+        start, end = self._queries.text_range(len(query_ids))
         return _max_sim(query_vectors[start:end], text_vectors)
 
-    def prefetch(self, texts: Sequence[Ids]) -> None:
+    def prefetch(self, queries: Sequence[str], texts: Sequence[Ids]) -> None:
         """See BiEncoderScorer; vectors from earlier calls are dropped."""
         self._prefetched = {}
-        vectors = self._embed(texts)
-        self._prefetched = {text.tobytes(): rows for text, rows in zip(texts, vectors, strict=True)}
+        encoded = map(self._encode_query, queries)
+        inputs = [*map(self._queries.input, encoded), *map(self._texts.input, texts)]
+        vectors = self._embed(inputs)
+        self._prefetched = {ids.tobytes(): rows for ids, rows in zip(inputs, vectors, strict=True)}
 
-    def _embed(self, texts: Sequence[Ids]) -> list[Float32s]:
-        """Return each text's unit vectors (tokens, hidden), special tokens included."""
-        keys, prefetched = [text.tobytes() for text in texts], self._prefetched
-        distinct = dict(zip(keys, texts, strict=True))
-        new = {
-            key: self._tokenizer.single_input(text)
-            for key, text in distinct.items()
-            if key not in prefetched
-        }
+    def _embed(self, inputs: Sequence[Ids]) -> list[Float32s]:
+        """Return the unit vectors (tokens, hidden) of each input, special tokens included."""
+        keys, prefetched = [ids.tobytes() for ids in inputs], self._prefetched
+        new = {k: ids for k, ids in zip(keys, inputs, strict=True) if k not in prefetched}
         if not new:
             return [prefetched[key] for key in keys]
         rows = self._session.run(list(new.values()))  # (all tokens, hidden)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import POOLING_MODES, Pooling
+from birchbark.checkpoint.single_inputs import SingleInputs
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.records import Float32s
 from birchbark.score.session import OnnxSession
@@ -15,7 +16,7 @@ from birchbark.score.session import OnnxSession
 class LayerEncoder:
     """Treats one encoder as many bi-encoders, one for each combination of layer and pooling mode.
 
-    The checkpoint's own head is ignored.
+    The checkpoint's own head is ignored, its prompts are not.
 
     Attributes:
         poolings: The pooling behind each vector that `embed` returns, ordered by layer (0 is the
@@ -31,17 +32,17 @@ class LayerEncoder:
         layers = range(checkpoint.config.layers + 1)
         self.poolings = tuple(Pooling(mode, layer) for layer in layers for mode in modes)
         self.truncated_count = 0
-        self._tokenizer = CheckpointTokenizer(checkpoint)
-        self._token_budget = checkpoint.max_length - self._tokenizer.single_overhead
+        tokenizer, prompts = CheckpointTokenizer(checkpoint), checkpoint.prompts
+        self._queries = SingleInputs(checkpoint, tokenizer, prompts.query)
+        self._documents = SingleInputs(checkpoint, tokenizer, prompts.document)
         self._session = OnnxSession(checkpoint, threads, poolings=self.poolings)
 
-    def embed(self, texts: Sequence[str]) -> Float32s:
+    def embed(self, texts: Sequence[str], *, queries: bool = False) -> Float32s:
         """Return the texts' unit vectors (n, poolings, hidden); long texts are truncated.
 
-        There must be at least one text.
+        There must be at least one text. queries: whether they are queries instead of documents.
         """
-        encoded = self._tokenizer.encode(texts)
-        self.truncated_count += sum(len(ids) > self._token_budget for ids in encoded)
-        return self._session.run(
-            [self._tokenizer.single_input(ids[: self._token_budget]) for ids in encoded]
-        )
+        side = self._queries if queries else self._documents
+        encoded = side.encode(texts)
+        self.truncated_count += sum(len(ids) > side.token_budget for ids in encoded)
+        return self._session.run([side.input(ids[: side.token_budget]) for ids in encoded])

@@ -259,8 +259,8 @@ def _compute_together(
         if len(new):
             unscored.append((query, [token_ids[i] for i in new], keys[new]))
     if isinstance(scorer, BiEncoderScorer):
-        queries = scorer.encode([query for query, _, _ in unscored])
-        scorer.prefetch([*queries, *(ids for _, texts, _ in unscored for ids in texts)])
+        queries = [query for query, _, _ in unscored]
+        scorer.prefetch(queries, [ids for _, texts, _ in unscored for ids in texts])
     elif isinstance(scorer, CrossEncoderScorer):
         values = scorer.score_queries([(query, texts) for query, texts, _ in unscored])
         for (_, _, keys), of_query in zip(unscored, values, strict=True):

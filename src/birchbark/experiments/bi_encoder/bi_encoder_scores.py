@@ -64,7 +64,9 @@ def compute_cosines(
 
     A document's segments are joined into one text. Documents without segments are left out.
     """
-    query_vectors = encoder.embed([query.text for query in queries])  # (queries, poolings, hidden)
+    query_vectors = encoder.embed(  # (queries, poolings, hidden)
+        [query.text for query in queries], queries=True
+    )
     blocks, doc_ids = [], list[str]()
     documents = iter(index)
     while block := list(islice(documents, BLOCK_DOCUMENTS)):

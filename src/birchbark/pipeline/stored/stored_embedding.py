@@ -43,7 +43,7 @@ class StoredEmbedding:
 
     def has_tokens(self, query: str) -> bool:
         """Whether the model reads anything of a query."""
-        return bool(self._scorer.spans(query))
+        return any(start < end for start, end in self._scorer.spans(query))
 
     def cut_tokens(self, query: str) -> int:
         """Return how many tokens of a query the model does not read; InputError if too many are."""
@@ -51,8 +51,7 @@ class StoredEmbedding:
 
     def embed(self, query: str) -> Float32s:
         """Return the vector (H,) of a query; InputError if it is too long."""
-        vector: Float32s = self._scorer.embed(self._scorer.encode([self._cut(query)[0]]))[0]
-        return vector
+        return self._scorer.embed_query(self._cut(query)[0])
 
     def inner_products(self, rows: Mapping[str, NDArray[Any]], query: Float32s) -> Float32s:
         """Return the inner products (rows,) of stored rows with a query's vector (H,)."""

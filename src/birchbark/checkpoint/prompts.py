@@ -1,0 +1,86 @@
+"""Which prompts does an embedding model put before queries and documents?
+
+They are in config_sentence_transformers.json. As the documentation of sentence-transformers 6 says,
+queries have the prompt called `query`, and documents that called `document`, else `passage`, else
+`corpus`. The default prompt is for texts that are neither, so that no query or document has it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+from birchbark.checkpoint.json_files import read_object
+from birchbark.errors import CheckpointError
+
+SETTINGS = "config_sentence_transformers.json"
+DOCUMENT_NAMES = ("document", "passage", "corpus")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The texts that are put before queries and documents; the default is none.
+
+    Attributes:
+        query: What is put before queries, including the space that separates them.
+        document: The same for documents and their segments.
+    """
+
+    query: str = ""
+    document: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.query or self.document)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash that is equal only for equal prompts."""
+        return hashlib.sha256(json.dumps(astuple(self)).encode()).hexdigest()[:16]
+
+
+def read_settings(root: Path) -> dict[str, Any]:
+    """Return the settings of sentence-transformers for a model; empty if there are none."""
+    path = root / SETTINGS
+    return read_object(path) if path.exists() else {}
+
+
+def read_prompts(root: Path) -> Prompts:
+    """Return the prompts of the model directory `root`.
+
+    Raises CheckpointError if they are not texts by name, or the default is none of them.
+    """
+    named = _named_prompts(root)
+    document = next((named[name] for name in DOCUMENT_NAMES if named.get(name) is not None), None)
+    return Prompts(named.get("query") or "", document or "")
+
+
+def default_prompt(root: Path) -> str:
+    """Return the prompt for texts that are neither query nor document; see `read_prompts`."""
+    return _named_prompts(root).get(read_settings(root).get("default_prompt_name") or "") or ""
+
+
+def _named_prompts(root: Path) -> Mapping[str, str | None]:
+    """Return the prompts by name; None for one that is not stated."""
+    settings = read_settings(root)
+    prompts, default = settings.get("prompts") or {}, settings.get("default_prompt_name")
+    if not isinstance(prompts, dict) or not all(
+        value is None or isinstance(value, str) for value in prompts.values()
+    ):
+        raise CheckpointError(
+            "invalid prompts",
+            where=str(root / SETTINGS),
+            wanted="an object of texts by name",
+            found=repr(prompts)[:80],
+        )
+    if default is not None and default not in ("query", "document", *prompts):
+        raise CheckpointError(
+            "unknown default_prompt_name",
+            where=str(root / SETTINGS),
+            wanted=" or ".join(["null", *prompts]),
+            found=repr(default)[:80],
+        )
+    return prompts
