@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from birchbark.checkpoint.checkpoint import Checkpoint
-from birchbark.checkpoint.prompts import SETTINGS, Prompts
+from birchbark.checkpoint.prompts import Prompts
+from birchbark.checkpoint.settings import SETTINGS
 from birchbark.errors import CheckpointError, InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index

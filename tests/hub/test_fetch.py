@@ -119,16 +119,23 @@ def test_shards_are_fetched(hub: Imitation, model: Path) -> None:
 
 
 def test_sentence_transformers_are_fetched(hub: Imitation, model: Path, tmp_path: Path) -> None:
-    """Encoder and pooling are in separate folders."""
+    """Encoder, pooling and layers are in separate folders; prompts are beside them."""
     home = write_bert(tmp_path / "embedding")
     home.rename(model / "0_Transformer")
     (model / "0_Transformer" / "1_Pooling").rename(model / "1_Pooling")
     for name in ("config.json", "model.safetensors", "vocab.txt", "tokenizer_config.json"):
         (model / name).unlink()
-    types = {"0_Transformer": "Transformer", "1_Pooling": "Pooling"}
+    (model / "2_LayerNorm").mkdir()
+    (model / "2_LayerNorm" / "config.json").write_text('{"dimension": 16}')
+    norm = {f"norm.{name}": np.linspace(1, 2, 16, dtype=np.float32) for name in ("weight", "bias")}
+    save_file(norm, model / "2_LayerNorm" / "model.safetensors")
+    prompts = {"prompts": {"query": "birch "}, "default_prompt_name": None}
+    (model / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    types = {"0_Transformer": "Transformer", "1_Pooling": "Pooling", "2_LayerNorm": "LayerNorm"}
     modules = [{"path": p, "type": f"sentence_transformers.models.{k}"} for p, k in types.items()]
     (model / "modules.json").write_text(json.dumps(modules))
-    assert "embedding by mean" in str(fetch_model(hub))
+    described = str(fetch_model(hub))
+    assert "embedding by mean and LayerNorm, query prompt 'birch '" in described
     assert load_scorer(ID).fingerprint == load_scorer(model).fingerprint
 
 
@@ -272,7 +279,7 @@ def test_other_servers_are_rejected(hub: Imitation, listing: bytes) -> None:
 
 def test_paths_outside_the_model_are_rejected(hub: Imitation, model: Path, tmp_path: Path) -> None:
     """Nothing is written outside the model's directory."""
-    modules = [{"type": "x.Transformer", "path": "../../victim"}]
+    modules = [{"type": "sentence_transformers.models.Transformer", "path": "../../victim"}]
     (model / "modules.json").write_text(json.dumps(modules))
     assert_refused(hub, CheckpointError, "module outside the model directory")
     assert not (tmp_path / "victim").exists()

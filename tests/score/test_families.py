@@ -172,15 +172,21 @@ def test_dense_modules(tmp_path: Path) -> None:
     small = OnnxSession(Checkpoint.open(tmp_path / "small")).run(IDS)
     np.testing.assert_allclose(small, expected, rtol=0, atol=0.1)
     fingerprint = checkpoint.fingerprint
-    (home / "3_Dense" / "config.json").write_text('{"activation_function": "x.Tanh"}')
+    (home / "3_Dense" / "config.json").write_text('{"activation_function": "torch.nn.Tanh"}')
     assert Checkpoint.open(home).fingerprint != fingerprint
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"activation_function": "x.SiLU"}, "unsupported activation_function: expected Identity"),
-        ({"use_residual": True}, "unsupported use_residual: expected False, found True"),
+        ({"activation_function": "torch.nn.Mish"}, "unsupported activation_function: expected Ide"),
+        ({"activation_function": "x.ReLU"}, "unsupported activation_function.*found x.ReLU"),
+        ({"use_residual": 2}, "unsupported use_residual: expected False or True, found 2"),
+        ({"in_features": 8}, "unsupported in_features: expected 16, found 8"),
+        ({"out_features": 8}, "unsupported out_features: expected 24, found 8"),
+        ({"bias": False}, "unsupported bias: expected True, found False"),
+        ({"module_output_name": "token_embeddings"}, "unsupported module_output_name"),
+        ({"module_output_name": "scores"}, "unsupported model_type: expected CrossEncoder"),
         ({"module_input_name": "token_embeddings"}, "unsupported module_input_name"),
     ],
 )
@@ -192,10 +198,10 @@ def test_unsupported_dense_modules(change: dict[str, Any], message: str, tmp_pat
     (home / "1_Pooling").mkdir()
     (home / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
     for order in (("", "1_Pooling", "2_Dense"), ("", "2_Dense", "1_Pooling")):
-        kinds = {"": "Transformer", "1_Pooling": "x.Pooling", "2_Dense": "x.Dense"}
-        modules = [{"path": path, "type": kinds[path]} for path in order]
+        kinds = {"": "Transformer", "1_Pooling": "Pooling", "2_Dense": "Dense"}
+        modules = [{"path": p, "type": f"sentence_transformers.models.{kinds[p]}"} for p in order]
         (home / "modules.json").write_text(json.dumps(modules))
-        wanted = message if order[1] == "1_Pooling" else "expected Dense after Pooling"
+        wanted = message if order[1] == "1_Pooling" else "unsupported modules in modules.json"
         with pytest.raises(CheckpointError, match=wanted):
             Checkpoint.open(home)
 

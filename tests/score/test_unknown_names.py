@@ -18,11 +18,11 @@ from birchbark.train.network import Network
 def test_a_head_has_a_known_name() -> None:
     """Every name of the tables is accepted, any other is not."""
     assert [Pooling(mode).mode for mode in (*POOLING_MODES, "tokens")]
-    assert [Parade(None, "out", name).aggregation for name in PARADE_AGGREGATIONS]
+    assert [Parade((), "out", name).aggregation for name in PARADE_AGGREGATIONS]
     with pytest.raises(CheckpointError, match="unsupported pooling: expected cls or mean or max"):
         Pooling("lasttoken")
     with pytest.raises(CheckpointError, match="unsupported aggregation: expected avg or max or"):
-        Parade(None, "out", "mean")
+        Parade((), "out", "mean")
 
 
 def test_ranking_and_training_refuse_the_same_poolings() -> None:

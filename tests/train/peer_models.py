@@ -56,7 +56,13 @@ def write_encoder(directory: Path, kind: str) -> Path:
     named = {
         f"{n}_token": t for n, t in zip(("pad", "unk", "cls", "sep", "mask"), SPECIAL, strict=True)
     }
-    stated = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 80, **named}
+    stated: dict[str, Any] = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": 80,
+        **named,
+    }
+    if kind == "wordpiece":
+        stated |= {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
     (directory / "tokenizer_config.json").write_text(json.dumps(stated))
     return directory
 

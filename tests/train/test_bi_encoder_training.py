@@ -13,8 +13,8 @@ from tiny_trainings import prepare, settings
 from zoo import FAMILIES, give_tokenizer, write_family
 
 from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
-from birchbark.checkpoint.dense import Dense
-from birchbark.checkpoint.heads import POOLING_MODES, Pooling
+from birchbark.checkpoint.heads import POOLING_MODES, Classifier, Pooling
+from birchbark.checkpoint.layers import Dense
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import InputError
 from birchbark.records import Pair
@@ -154,7 +154,15 @@ def test_contradicting_settings(tmp_path: Path, changes: dict[str, Any], message
 def test_linear_layers_after_the_pooling_are_not_lost(tmp_path: Path) -> None:
     """A base that has some is refused, since the trained model would lack them."""
     base = open_any_head(write_family(tmp_path / "base", "bert", None), "base")
-    dense = Dense("2_Dense", "dense.0", 16, 4, bias=False, activation="")
-    base = replace(base, head=Pooling("mean", dense=(dense,)))
-    with pytest.raises(InputError, match="linear layers after the pooling cannot be trained"):
-        open_network(base, Initialisation(pooling="mean"), 0, "cpu")
+    dense = Dense("dense.0", 16, 1, bias=False, activation="", folder="2_Dense")
+    embedding = replace(base, head=Pooling("mean", layers=(dense,)))
+    cross_encoder = replace(base, head=Classifier((), dense, 0))
+    for model, choices in (
+        (embedding, {"pooling": "mean"}),
+        (embedding, {"masked": True}),
+        (cross_encoder, {}),
+        (cross_encoder, {"head": "new output"}),
+        (cross_encoder, {"parade": "max"}),
+    ):
+        with pytest.raises(InputError, match="layers after the pooling cannot be trained"):
+            open_network(model, Initialisation(**choices), 0, "cpu")  # type: ignore[arg-type]

@@ -4,34 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import fingerprint
-from birchbark.checkpoint.dense import dense_files, read_dense, read_dense_tensors
 from birchbark.checkpoint.encoder_config import (
     ACTIVATIONS,
     EncoderConfig,
-    check_size,
     read_encoder_config,
 )
+from birchbark.checkpoint.encoder_module import check_encoder_module, max_length
 from birchbark.checkpoint.families import FAMILIES, Family
 from birchbark.checkpoint.heads import (
     EMBEDDING_WEIGHT,
     HEAD_KEY,
     Head,
+    Modules,
     Pooling,
+    Stored,
     UnknownHeadError,
     find_head,
+    layers_of,
 )
-from birchbark.checkpoint.json_files import read_any, read_object
-from birchbark.checkpoint.prompts import SETTINGS, Prompts, default_prompt, read_prompts
+from birchbark.checkpoint.json_files import read_object
+from birchbark.checkpoint.layers import layer_files, read_layer_tensors, read_layers
+from birchbark.checkpoint.modules import POOLING, TRANSFORMER, list_modules, read_modules
+from birchbark.checkpoint.prompts import Prompts, default_prompt, read_prompts
+from birchbark.checkpoint.settings import SETTINGS
 from birchbark.checkpoint.shards import weight_files
 from birchbark.checkpoint.weights import Tensors, find_weights, read_tensor_shapes, read_tensors
 from birchbark.errors import CheckpointError, InputError
 
-DENSE = "Dense"
-MODULES = {"Transformer", "Pooling", DENSE, "Normalize"}
 FILES = ("config.json", "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
 
 
@@ -75,8 +78,7 @@ class Checkpoint:
         root = Path(directory)
         _check_files(root)
         listed = list_modules(root)
-        modules = dict(listed)
-        home = root / modules.get("Transformer", "")
+        home = root / dict(listed).get(TRANSFORMER, "")
         values = read_object(home / "config.json")
         family = find_family(values, root)
         config = read_encoder_config(family, values, home)
@@ -84,15 +86,12 @@ class Checkpoint:
         for file in weight_files(find_weights(home)):
             shapes |= read_tensor_shapes(file, family.prefix)
         _check_layers(family, config, shapes, home)
-        pooling_file = root / modules.get("Pooling", "1_Pooling") / "config.json"
-        module = read_object(pooling_file) if pooling_file.exists() else {}
-        head = pooling or find_head(family, shapes, module, values.get(HEAD_KEY), root)
+        check_encoder_module(home)
+        stored = Stored(family, config, shapes, root)
+        head = pooling or find_head(stored, _modules(root, listed, config), values.get(HEAD_KEY))
         if isinstance(head, Pooling):
             head = _with_layer(head, config, root)
-            if not pooling:
-                dense = [folder for kind, folder in listed if kind == DENSE]
-                head = replace(head, dense=read_dense(root, dense, config.hidden))
-        length, prompts = _max_length(home, config), _prompts(root, head, module)
+        length, prompts = max_length(home, config), _prompts(root, head)
         return cls(home, name or root.name, family, config, head, length, root, prompts)
 
     @property
@@ -121,8 +120,8 @@ class Checkpoint:
     @property
     def vector_size(self) -> int:
         """Number of dimensions of an embedding model's vectors."""
-        dense = self.head.dense if isinstance(self.head, Pooling) else ()
-        return dense[-1].outputs if dense else self.config.hidden
+        layers = self.head.layers if isinstance(self.head, Pooling) else ()
+        return layers[-1].outputs if layers else self.config.hidden
 
     @property
     def bytes(self) -> int:
@@ -144,8 +143,8 @@ class Checkpoint:
         if not (self.directory / "tokenizer.json").exists():
             names.append("tokenizer_config.json")  # read only if there is no tokenizer.json
         present = [self.directory / name for name in names if (self.directory / name).exists()]
-        dense = self.head.dense if isinstance(self.head, Pooling) else ()
-        files = fingerprint(*present, *weight_files(self.weights), *dense_files(self.root, dense))
+        modules = layer_files(self.root, layers_of(self.head))
+        files = fingerprint(*present, *weight_files(self.weights), *modules)
         if self.prompts:
             files += f"-prompts {self.prompts.fingerprint}"
         if isinstance(self.head, Pooling) and self.head != Pooling("mean", self.config.layers):
@@ -157,8 +156,7 @@ class Checkpoint:
         tensors: dict[str, Any] = {}
         for file in weight_files(self.weights):
             tensors |= read_tensors(file, self.family.prefix)
-        if isinstance(self.head, Pooling):
-            tensors |= read_dense_tensors(self.root, self.head.dense)
+        tensors |= read_layer_tensors(self.root, layers_of(self.head))
         return tensors
 
 
@@ -250,76 +248,33 @@ def _with_layer(pooling: Pooling, config: EncoderConfig, root: Path) -> Pooling:
     return replace(pooling, layer=layer)
 
 
-def _prompts(root: Path, head: Head, pooling: Mapping[str, Any]) -> Prompts:
-    """Return the prompts of a model with this head.
+def _modules(root: Path, listed: list[tuple[str, str]], config: EncoderConfig) -> Modules:
+    """Return what the modules after the encoder compute.
 
-    pooling: see `find_head`. Raises CheckpointError for prompts that are not supported.
+    listed: see `list_modules`. Raises CheckpointError for modules that are not supported.
     """
-    if not isinstance(head, Pooling):
-        if prompt := default_prompt(root):
-            raise CheckpointError(
-                "a prompt before query and text together is not supported",
-                where=str(root / SETTINGS),
-                wanted="default_prompt_name null",
-                found=repr(prompt)[:80],
-            )
-        return Prompts()
-    prompts = read_prompts(root)
-    if prompts and pooling.get("include_prompt", True) is not True:
+    path = root / dict(listed).get(POOLING, "1_Pooling") / "config.json"
+    pooling = read_object(path) if path.exists() else {}
+    if pooling.get("include_prompt", True) is not True and read_prompts(root):
         raise CheckpointError(
             "unsupported include_prompt: the tokens of prompts are always pooled",
-            where=str(root),
+            where=str(path),
             wanted="true",
             found=repr(pooling["include_prompt"])[:40],
         )
-    return prompts
+    after = [module for module in listed if module[0] not in (TRANSFORMER, POOLING)]
+    return Modules(pooling, *read_layers(root, after, config.hidden))
 
 
-def read_modules(root: Path) -> dict[str, str]:
-    """Return module type → folder of the last module of this type; see `list_modules`."""
-    return dict(list_modules(root))
-
-
-def list_modules(root: Path) -> list[tuple[str, str]]:
-    """Return the type and folder of each module, from sentence-transformers' modules.json.
-
-    Returns nothing if the file does not exist. Raises CheckpointError for a damaged file, an
-    unsupported module, or a folder outside the model directory.
-    """
-    path = root / "modules.json"
-    if not path.exists():
-        return []
-    entries = read_any(path)
-    try:
-        modules = [(str(m["type"]).rpartition(".")[2], str(m.get("path", ""))) for m in entries]
-    except (TypeError, KeyError, AttributeError) as broken:
-        raise CheckpointError(f"not a list of modules: {broken}", where=str(path)) from broken
-    if unknown := {kind for kind, _ in modules} - MODULES:
+def _prompts(root: Path, head: Head) -> Prompts:
+    """Return the prompts of a model with this head; CheckpointError if they are not supported."""
+    if isinstance(head, Pooling):
+        return read_prompts(root)
+    if prompt := default_prompt(root):
         raise CheckpointError(
-            "unsupported module in modules.json",
-            where=str(root),
-            wanted=", ".join(sorted(MODULES)),
-            found=", ".join(sorted(unknown)),
+            "a prompt before query and text together is not supported",
+            where=str(root / SETTINGS),
+            wanted="default_prompt_name null",
+            found=repr(prompt)[:80],
         )
-    for _, folder in modules:
-        if PurePosixPath(folder).is_absolute() or ".." in PurePosixPath(folder).parts:
-            raise CheckpointError(
-                "module outside the model directory", where=str(path), found=folder
-            )
-    kinds = [kind for kind, _ in modules]
-    if DENSE in kinds and "Pooling" not in kinds[: kinds.index(DENSE)]:
-        raise CheckpointError(
-            "unsupported module in modules.json",
-            where=str(root),
-            wanted=f"{DENSE} after Pooling",
-            found=", ".join(kinds),
-        )
-    return modules
-
-
-def _max_length(directory: Path, config: EncoderConfig) -> int:
-    path = directory / "sentence_bert_config.json"
-    max_length = read_object(path).get("max_seq_length") if path.exists() else None
-    if max_length is None:
-        return config.max_positions
-    return min(check_size(max_length, "max_seq_length", path), config.max_positions)
+    return Prompts()

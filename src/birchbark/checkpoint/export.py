@@ -27,7 +27,8 @@ from birchbark.checkpoint.heads import (
 )
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.model_card import card_kind, write_card
-from birchbark.checkpoint.prompts import SETTINGS, Prompts
+from birchbark.checkpoint.prompts import Prompts
+from birchbark.checkpoint.settings import SETTINGS
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 
 DROPPED_KEYS = (  # describe the base only; the last two make other libraries apply a sigmoid

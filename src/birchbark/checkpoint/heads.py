@@ -9,17 +9,18 @@ some rankers were trained with label 1 instead, such as those of Birch. A model 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from birchbark.checkpoint.architecture import PASSAGE_VECTOR_KINDS, POOLER
-from birchbark.checkpoint.dense import Dense
+from birchbark.checkpoint.encoder_config import EncoderConfig
 from birchbark.checkpoint.families import Family, Names
+from birchbark.checkpoint.layers import Dense, Layer, LayerNorm, UnitLength
+from birchbark.checkpoint.settings import check_cross_encoder, check_embedding
 from birchbark.errors import CheckpointError, InputError
 
 POOLING_MODES = ("cls", "mean", "max")
@@ -52,30 +53,30 @@ POOLING_KEYS = {  # key of sentence-transformers' pooling module → mode
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """A classifier: a linear layer, an activation, and an output layer.
+    """A classifier: layers that are applied to an input's vector, and an output layer.
 
     Attributes:
-        transform: Name of the linear layer, and its activation.
-        output: Name of the output layer.
-        logit_count: Number of its logits, 1 or 2.
+        layers: The layers before the output layer.
+        output: The output layer; one with two outputs has no activation.
         relevant_index: Index of the logit for relevance.
         is_duo: Whether the model reads two texts and predicts whether the first is the more
             relevant one (duoBERT). Default: False.
         is_assumed: Whether the model does not say which logit is that for relevance, so that it was
             assumed. Default: False.
-        norm: Name of the layer normalisation after the activation. Default: "", none.
-        reads: What the linear layer is applied to: "cls" for [CLS], or "mean" for the mean of all
-            token vectors. Default: "cls".
+        reads: What the layers are applied to: one of POOLING_MODES. Default: "cls", for [CLS].
     """
 
-    transform: tuple[str, str]
-    output: str
-    logit_count: int
+    layers: tuple[Layer, ...]
+    output: Dense
     relevant_index: int
     is_duo: bool = False
     is_assumed: bool = False
-    norm: str = ""
     reads: str = "cls"
+
+    @property
+    def logit_count(self) -> int:
+        """The number of outputs, 1 or 2."""
+        return self.output.outputs
 
     def one_logit(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Reduce the output layer's weights or bias (logits, …) to a single logit's: (1, …)."""
@@ -94,13 +95,13 @@ class Pooling:
     Attributes:
         mode: "cls", "mean", "max" or "tokens". Default: "mean".
         layer: 0 for the embeddings, n for the n-th layer. Default: None, the last layer.
-        dense: Linear layers that are applied to the text's vector before it is scaled to length 1,
-            in order. Default: none.
+        layers: What is applied to the text's vector before it is scaled to length 1, in order.
+            Default: nothing.
     """
 
     mode: str = "mean"
     layer: int | None = None
-    dense: tuple[Dense, ...] = ()
+    layers: tuple[Layer, ...] = ()
 
     def __post_init__(self) -> None:
         if self.mode not in (*POOLING_MODES, PER_TOKEN):
@@ -126,14 +127,13 @@ class Parade:
     Li et al. 2020.
 
     Attributes:
-        transform: Name of the linear layer, and its activation, that turn [CLS] into the passage's
-            vector; None if [CLS] itself is the vector.
+        layers: What turns [CLS] into the passage's vector; nothing if it is the vector itself.
         output: Name of the output layer, applied to the aggregated vector.
         aggregation: One of PARADE_AGGREGATIONS; `transformer` has PARADE_LAYERS layers that attend
             to all passages, with or without embeddings of their positions.
     """
 
-    transform: tuple[str, str] | None
+    layers: tuple[Layer, ...]
     output: str
     aggregation: str
 
@@ -145,6 +145,11 @@ class Parade:
 Head = Classifier | Pooling | Parade
 
 
+def layers_of(head: Head) -> tuple[Layer, ...]:
+    """Return all layers that a head applies to vectors; those of modules have a folder."""
+    return (*head.layers, head.output) if isinstance(head, Classifier) else head.layers
+
+
 class UnknownHeadError(CheckpointError):
     """The model has no head, or an unsupported one; a pooling can still be used instead."""
 
@@ -154,32 +159,77 @@ def is_per_token(head: Head) -> bool:
     return isinstance(head, Pooling) and head.mode == PER_TOKEN
 
 
-def find_head(
-    family: Family,
-    shapes: Mapping[str, list[int]],
-    pooling_config: Mapping[str, Any],
-    declared_head: object,
-    directory: Path,
-) -> Head:
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """What sentence-transformers' modules after the encoder compute.
+
+    Attributes:
+        pooling: Configuration of the pooling module; empty if there is none.
+        layers: The layers after it.
+        gives_scores: Whether the last layer gives scores instead of a vector.
+    """
+
+    pooling: Mapping[str, Any]
+    layers: tuple[Layer, ...] = ()
+    gives_scores: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is stored of a model, from which `find_head` determines its head.
+
+    Attributes:
+        family: The model's family.
+        config: Sizes of its encoder.
+        shapes: Tensor name → shape.
+        directory: The model directory, for error messages.
+    """
+
+    family: Family
+    config: EncoderConfig
+    shapes: Mapping[str, list[int]]
+    directory: Path
+
+    def outputs(self, layer: str) -> int:
+        """Return the number of outputs of a linear layer; 0 if the model does not have it."""
+        shape = self.shapes.get(f"{layer}.weight", [])
+        return shape[0] if shape else 0
+
+    def dense(self, name: str, outputs: int, activation: str = "") -> Dense:
+        """Return the linear layer `name` of the classifier."""
+        bias = f"{name}.bias" in self.shapes or not self.family.optional_biases
+        return Dense(name, self.config.hidden, outputs, bias, activation)
+
+    def transform(self) -> tuple[Layer, ...]:
+        """Return the layers of the family's classifier before its output layer."""
+        family, hidden = self.family, self.config.hidden
+        name, activation = family.transform
+        dense, norm = self.dense(name, hidden, activation), family.transform_norm
+        return (dense, LayerNorm(norm, hidden, self.config.epsilon)) if norm else (dense,)
+
+    def classifier(self, name: str, relevant_index: int, **settings: bool) -> Classifier:
+        """Return the family's classifier with the output layer `name`."""
+        output = self.dense(name, self.outputs(name))
+        reads = self.family.reads
+        return Classifier(self.transform(), output, relevant_index, reads=reads, **settings)
+
+
+def find_head(stored: Stored, modules: Modules, declared_head: object) -> Head:
     """Determine a model's head.
 
-    The first of these determines it: the head declared in config.json, a classifier, a pooling, a
-    next-sentence head.
+    The first of these determines it: the head declared in config.json, modules that give scores, a
+    classifier, a pooling, a next-sentence head.
 
-    shapes: tensor name → shape. pooling_config: configuration of sentence-transformers' pooling
-    module, empty if there is none. declared_head: value of HEAD_KEY in config.json, None if there
-    is none. directory: the model directory, for error messages. Raises UnknownHeadError if the
-    model has none of these heads, and CheckpointError if the declared head or the pooling is
+    declared_head: value of HEAD_KEY in config.json, None if there is none. Raises UnknownHeadError
+    if the model has none of these heads, and CheckpointError if the declared head or the pooling is
     unsupported.
     """
-    classifier = partial(
-        Classifier, family.transform, norm=family.transform_norm, reads=family.reads
-    )
+    family, directory = stored.family, stored.directory
     if isinstance(declared_head, dict):
         declared_head = {k: x for k, x in declared_head.items() if k != EMBEDDING_WEIGHT} or None
     label = declared_head.get(RELEVANT_LABEL) if isinstance(declared_head, dict) else None
     if declared_head is not None and label is None:
-        return _declared_head(family, shapes, declared_head, directory, classifier)
+        return _declared_head(stored, declared_head)
     if label is not None and (type(label) is not int or label not in (0, 1)):
         raise CheckpointError(
             f"wrong {RELEVANT_LABEL}",
@@ -187,15 +237,21 @@ def find_head(
             wanted="0 or 1",
             found=str(label)[:80],
         )
-    logit_count = _output_size(shapes, family.logits)
+    if modules.gives_scores:
+        check_cross_encoder(directory)
+        return _classifier_of_modules(modules, label, directory)
+    logit_count = stored.outputs(family.logits)
     if logit_count in (1, 2):
         relevant = label if label is not None and logit_count == 2 else logit_count - 1
-        return classifier(family.logits, logit_count, relevant)
-    if pooling_config:
-        return Pooling(_mode(pooling_config, directory))
-    if not logit_count and _output_size(shapes, family.next_sentence) == 2:
-        assumed = label is None
-        return classifier(family.next_sentence, 2, label or 0, is_assumed=assumed)
+        return stored.classifier(family.logits, relevant)
+    if modules.pooling:
+        layers = modules.layers
+        check_embedding(directory, layers)
+        if layers and isinstance(layers[-1], UnitLength):  # any text vector is scaled at the end
+            layers = layers[:-1]
+        return Pooling(_mode(modules.pooling, directory), layers=layers)
+    if not logit_count and stored.outputs(family.next_sentence) == 2:
+        return stored.classifier(family.next_sentence, label or 0, is_assumed=label is None)
     raise UnknownHeadError(
         "no supported head",
         where=str(directory),
@@ -205,16 +261,30 @@ def find_head(
     )
 
 
-def _declared_head(
-    family: Family,
-    shapes: Mapping[str, list[int]],
-    declared_head: object,
-    directory: Path,
-    classifier: Callable[..., Classifier],
-) -> Head:
+def _classifier_of_modules(modules: Modules, label: int | None, directory: Path) -> Classifier:
+    """Return the classifier whose last module is a Dense that gives scores."""
+    *layers, output = modules.layers
+    if (
+        not isinstance(output, Dense)
+        or output.residual
+        or output.outputs not in (1, 2)
+        or (output.activation and output.outputs == 2)
+    ):
+        raise CheckpointError(
+            "unsupported scores",
+            where=str(directory / output.folder),
+            wanted="one or two outputs, two without an activation, and no residual",
+            found=f"{output.outputs} outputs",
+        )
+    relevant = label if label is not None and output.outputs == 2 else output.outputs - 1
+    return Classifier(tuple(layers), output, relevant, reads=_mode(modules.pooling, directory))
+
+
+def _declared_head(stored: Stored, declared_head: object) -> Head:
     """Return the declared head: that of a duoBERT or PARADE model."""
-    if declared_head == {"reads": READS_TWO_TEXTS} and _output_size(shapes, family.logits) == 1:
-        return classifier(family.logits, 1, 0, is_duo=True)
+    family, directory = stored.family, stored.directory
+    if declared_head == {"reads": READS_TWO_TEXTS} and stored.outputs(family.logits) == 1:
+        return stored.classifier(family.logits, 0, is_duo=True)
     values = declared_head if isinstance(declared_head, dict) else {}
     aggregation, vectors = values.get("aggregation"), values.get("vectors", POOLER)
     reads_passages = values.get("reads") == READS_PASSAGES and vectors in PASSAGE_VECTOR_KINDS
@@ -228,20 +298,14 @@ def _declared_head(
             found=str(declared_head)[:80],
             remedy="a newer version of Birchbark may support it",
         )
-    if f"{PARADE_NAMES.query.format(i=PARADE_LAYERS)}.weight" in shapes:
+    if f"{PARADE_NAMES.query.format(i=PARADE_LAYERS)}.weight" in stored.shapes:
         raise CheckpointError(
             "too many layers attend to passages",
             where=str(directory),
             wanted=str(PARADE_LAYERS),
         )
-    transform = family.transform if vectors == POOLER else None
-    return Parade(transform, family.logits, aggregation)
-
-
-def _output_size(shapes: Mapping[str, list[int]], layer: str) -> int:
-    """Return the number of outputs of a linear layer; 0 if the model does not have the layer."""
-    shape = shapes.get(f"{layer}.weight", [])
-    return shape[0] if shape else 0
+    layers = stored.transform()[:1] if vectors == POOLER else ()
+    return Parade(layers, family.logits, aggregation)
 
 
 def _mode(pooling_config: Mapping[str, Any], directory: Path) -> str:

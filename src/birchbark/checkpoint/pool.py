@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from birchbark.artifact import write_json
-from birchbark.checkpoint.checkpoint import open_any_head, read_modules
+from birchbark.checkpoint.checkpoint import open_any_head
 from birchbark.checkpoint.encoder_modules import encoder_modules
 from birchbark.checkpoint.export import write_pooling
 from birchbark.checkpoint.heads import HEAD_KEY, POOLING_MODES, Pooling
 from birchbark.checkpoint.json_files import read_object
+from birchbark.checkpoint.modules import read_modules
 from birchbark.checkpoint.quantize import model_copy
 from birchbark.errors import InputError
 

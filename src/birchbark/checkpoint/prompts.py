@@ -12,12 +12,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
 
-from birchbark.checkpoint.json_files import read_object
+from birchbark.checkpoint.settings import SETTINGS, read_settings
 from birchbark.errors import CheckpointError
 
-SETTINGS = "config_sentence_transformers.json"
 DOCUMENT_NAMES = ("document", "passage", "corpus")
 
 
@@ -40,12 +38,6 @@ class Prompts:
     def fingerprint(self) -> str:
         """A hash that is equal only for equal prompts."""
         return hashlib.sha256(json.dumps(astuple(self)).encode()).hexdigest()[:16]
-
-
-def read_settings(root: Path) -> dict[str, Any]:
-    """Return the settings of sentence-transformers for a model; empty if there are none."""
-    path = root / SETTINGS
-    return read_object(path) if path.exists() else {}
 
 
 def read_prompts(root: Path) -> Prompts:

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.artifact import new_directory, refuse_existing
-from birchbark.checkpoint.checkpoint import DENSE, check_replaceable, list_modules, open_any_head
+from birchbark.checkpoint.checkpoint import check_replaceable, open_any_head
 from birchbark.checkpoint.model_folder import SOURCE
+from birchbark.checkpoint.modules import WITH_WEIGHTS, list_modules
 from birchbark.checkpoint.shards import INDEX, weight_files
 from birchbark.checkpoint.weights import SCALE, WEIGHTS, find_weights, quantize_rows, read_tensors
 from birchbark.errors import CheckpointError, InputError
@@ -56,12 +57,12 @@ def model_copy(
     refuse_existing(target, replace=replace)
     modules = list_modules(model)
     weights = find_weights(model / dict(modules).get("Transformer", ""))
-    dense = [find_weights(model / folder) for kind, folder in modules if kind == DENSE]
+    unchanged = [find_weights(model / folder) for kind, folder in modules if kind in WITH_WEIGHTS]
     tensors = {n: v for file in weight_files(weights) for n, v in read_tensors(file, "").items()}
     with new_directory(target, replace=replace, check=check_replaceable) as scratch:
         for path in sorted(model.rglob("*")):
             copy = scratch / path.relative_to(model)
-            if path in dense or (path.is_file() and _is_copied(path.relative_to(model))):
+            if path in unchanged or (path.is_file() and _is_copied(path.relative_to(model))):
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, copy)
         new_weights = scratch / weights.relative_to(model).with_name(WEIGHTS[0])

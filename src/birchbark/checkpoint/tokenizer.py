@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.checkpoint.encoder_module import read_encoder_module
 from birchbark.checkpoint.heads import Pooling
 from birchbark.checkpoint.json_files import read_object
 from birchbark.errors import CheckpointError, InputError
@@ -44,6 +45,7 @@ class CheckpointTokenizer:
         self._tokenizer = _load(checkpoint)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+        _check_case(self._tokenizer, checkpoint)
         _check_size(self._tokenizer, checkpoint)
         with _convert_errors(where):
             self._single = _frame(self._tokenizer.encode("a"), 1, where)
@@ -207,6 +209,20 @@ def _frame(probe: Encoding, texts: int, where: str) -> list[tuple[list[int], lis
     for part in range(1, 2 * texts, 2):  # all tokens of a text have one type
         parts[part] = parts[part][0], parts[part][1][:1]
     return parts
+
+
+def _check_case(tokenizer: Tokenizer, checkpoint: Checkpoint) -> None:
+    """Raise CheckpointError if texts would be lowercased by sentence-transformers alone."""
+    path, module = read_encoder_module(checkpoint.directory)
+    with _convert_errors(str(checkpoint.directory)):
+        keeps_case = not tokenizer.normalizer or tokenizer.normalizer.normalize_str("A") != "a"
+    if module.get("do_lower_case") and keeps_case:
+        raise CheckpointError(
+            "unsupported do_lower_case",
+            where=str(path),
+            wanted="false, or a tokeniser that lowercases texts",
+            found=repr(module["do_lower_case"])[:40],
+        )
 
 
 def _check_size(tokenizer: Tokenizer, checkpoint: Checkpoint) -> None:

@@ -206,6 +206,7 @@ OPERATORS: Mapping[str, Callable[..., Values]] = {
     "Relu": lambda x: (x.relu(),),
     "Reshape": _reshape,
     "Shape": _shape,
+    "Sigmoid": lambda x: (x.sigmoid(),),
     "Slice": _slice,
     "Softmax": _softmax,
     "Split": _split,

@@ -8,15 +8,14 @@ from pathlib import Path, PurePosixPath
 
 from birchbark.artifact import new_directory, software_versions, write_json
 from birchbark.checkpoint.checkpoint import (
-    DENSE,
     FILES,
     check_replaceable,
     find_family,
-    list_modules,
 )
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.model_folder import SOURCE
-from birchbark.checkpoint.prompts import SETTINGS
+from birchbark.checkpoint.modules import TRANSFORMER, WITH_WEIGHTS, list_modules
+from birchbark.checkpoint.settings import SETTINGS
 from birchbark.checkpoint.shards import INDEX, shard_names
 from birchbark.checkpoint.weights import WEIGHTS
 from birchbark.errors import CheckpointError
@@ -82,8 +81,9 @@ def _files(hub: Hub, listing: Listing, scratch: Path, watch: Watch) -> dict[str,
     home = PurePosixPath(modules.get("Transformer", ""))
     pooling = PurePosixPath(modules.get("Pooling", "1_Pooling")) / "config.json"
     weights = _weights(listing, home)
-    dense = [PurePosixPath(folder) for kind, folder in listed if kind == DENSE]
-    settings = (PurePosixPath(SETTINGS), pooling, *(folder / "config.json" for folder in dense))
+    folders = [PurePosixPath(folder) for kind, folder in listed if kind != TRANSFORMER]
+    with_weights = [PurePosixPath(folder) for kind, folder in listed if kind in WITH_WEIGHTS]
+    settings = (PurePosixPath(SETTINGS), pooling, *(folder / "config.json" for folder in folders))
     for path in (*(home / name for name in CONFIGURATION), *settings):
         if str(path) in listing.files:
             download(str(path))
@@ -92,7 +92,7 @@ def _files(hub: Hub, listing: Listing, scratch: Path, watch: Watch) -> dict[str,
     if weights.endswith(INDEX):
         files = [str(home / shard) for shard in shard_names(download(weights))]
         _check_listed(files, listing)
-    files += [_weights(listing, folder) for folder in dense]
+    files += [_weights(listing, folder) for folder in with_weights]
     with watch(sum(listing.files[name].size or 0 for name in files)) as advance:
         for name in files:
             download(name, advance)

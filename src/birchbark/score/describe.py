@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from birchbark.checkpoint.checkpoint import Checkpoint
-from birchbark.checkpoint.heads import Classifier, Head, Parade, Pooling, UnknownHeadError
+from birchbark.checkpoint.heads import (
+    Classifier,
+    Head,
+    Parade,
+    Pooling,
+    UnknownHeadError,
+    layers_of,
+)
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.prompts import Prompts
 from birchbark.checkpoint.single_inputs import SingleInputs
@@ -84,7 +91,14 @@ def _describe_head(head: Head) -> str:
     if isinstance(head, Classifier):
         if head.logit_count == 2 and head.relevant_index == 0:
             return "next-sentence head"
-        return f"cross-encoder with {'one logit' if head.logit_count == 1 else 'two logits'}"
+        logits = f"cross-encoder with {'one logit' if head.logit_count == 1 else 'two logits'}"
+        return f"{logits} by {_steps(head.reads, head)}" if head.output.folder else logits
     if isinstance(head, Parade):
-        return f"PARADE by {head.aggregation}{'' if head.transform else ' of [CLS]'}"
-    return f"embedding by {head.mode}"
+        return f"PARADE by {head.aggregation}{'' if head.layers else ' of [CLS]'}"
+    return f"embedding by {_steps(head.mode, head)}"
+
+
+def _steps(pooling: str, head: Head) -> str:
+    """Return a pooling and the modules after it, in words."""
+    *first, last = [pooling, *(type(layer).__name__ for layer in layers_of(head))]
+    return f"{', '.join(first)} and {last}" if first else last

@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.encoder_config import EncoderConfig
 from birchbark.checkpoint.heads import (
+    PER_TOKEN,
     Classifier,
     Parade,
     Pooling,
     is_per_token,
     unsupported_pooling,
 )
+from birchbark.checkpoint.layers import Dense, Layer, LayerNorm, UnitLength
 from birchbark.score.encoder_layers import cls, embeddings, encoder_layers
 from birchbark.score.graph_writer import Floats, Graph, Linear
 from birchbark.score.int8_graph import Int8Graph
@@ -73,7 +75,7 @@ def build_graph(
     elif isinstance(head, Parade):
         out = _passage_vector(graph, x, config, head)
     elif isinstance(head, Classifier):
-        out = _logit(graph, x, config, head)
+        out = _logit(graph, x, head)
     graph.name_output(out, "out")
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT64, ["B", "S"])
@@ -102,35 +104,58 @@ def _output_sizes(checkpoint: Checkpoint, poolings: int) -> list[str | int | Non
     return ["B", "S", size] if is_per_token(checkpoint.head) else ["B", size]
 
 
-def _logit(graph: Graph, x: str, config: EncoderConfig, head: Classifier) -> str:
-    """Apply the classifier to [CLS], or to the mean of all tokens: (B, Q, H) → (B,).
+def _logit(graph: Graph, x: str, head: Classifier) -> str:
+    """Apply the classifier to [CLS], or to the pooled vector of all tokens: (B, Q, H) → (B,).
 
     Two logits are reduced to their difference, relevant minus not relevant.
     """
-    if head.reads == "mean":
-        mean = graph.reduced(x, "ReduceMean")  # (B, H)
-        x = graph.add("Unsqueeze", mean, graph.constant(np.array([1])))  # (B, 1, H)
-    x = _transformed(graph, x, config, head.transform)  # (B, 1, H)
-    if head.norm:
-        x = graph.norm(x, head.norm, config.hidden, config.epsilon)
-    both = graph.linear_layer(head.output, head.logit_count, config.hidden)
+    if head.reads != "cls":
+        pooled = _pooled(graph, x, head.reads)  # (B, H)
+        x = graph.add("Unsqueeze", pooled, graph.constant(np.array([1])))  # (B, 1, H)
+    x = apply_layers(graph, x, head.layers)  # (B, 1, inputs of the output layer)
+    both = linear_layer(graph, head.output)
     bias = None if both.bias is None else head.one_logit(both.bias)
-    output = Linear(head.output, head.one_logit(both.weight), bias)
+    output = Linear(head.output.name, head.one_logit(both.weight), bias)
     out = graph.dense(x, output, one_row=True)  # (B, 1, 1)
+    out = graph.activate(out, head.output.activation) if head.output.activation else out
     return graph.add("Reshape", out, graph.constant(np.array([-1])))
-
-
-def _transformed(graph: Graph, x: str, config: EncoderConfig, transform: tuple[str, str]) -> str:
-    """Apply a linear layer and an activation to one vector per input: (B, 1, H) → (B, 1, H)."""
-    name, activation = transform
-    x = graph.linear(x, name, config.hidden, config.hidden, one_row=True)
-    return graph.activate(x, activation)
 
 
 def _passage_vector(graph: Graph, x: str, config: EncoderConfig, head: Parade) -> str:
     """Compute the passage's vector from [CLS]: (B, 1, H) → (B, H)."""
-    x = _transformed(graph, x, config, head.transform) if head.transform else x
+    x = apply_layers(graph, x, head.layers)
     return graph.add("Reshape", x, graph.constant(np.array([-1, config.hidden])))
+
+
+def linear_layer(graph: Graph, layer: Dense) -> Linear:
+    """Return the weights of a linear layer."""
+    weight = graph.tensor(f"{layer.name}.weight", layer.outputs, layer.inputs)
+    bias = graph.tensor(f"{layer.name}.bias", layer.outputs) if layer.bias else None
+    return Linear(layer.name, weight, bias)
+
+
+def apply_layers(graph: Graph, x: str, layers: Sequence[Layer]) -> str:
+    """Apply layers to one vector per input, or to a few: (…, inputs) → (…, outputs)."""
+    for layer in layers:
+        match layer:
+            case Dense():
+                x = _dense(graph, x, layer)
+            case LayerNorm():
+                x = graph.norm(x, layer.name, layer.outputs, layer.epsilon)
+            case UnitLength():
+                x = graph.add("LpNormalization", x, axis=-1, p=2)
+    return x
+
+
+def _dense(graph: Graph, x: str, layer: Dense) -> str:
+    """Apply a linear layer, its activation and what is added to it; see `apply_layers`."""
+    out = graph.dense(x, linear_layer(graph, layer), one_row=True)
+    out = graph.activate(out, layer.activation) if layer.activation else out
+    if layer.residual == "projected":
+        name = f"{layer.name}.residual"
+        weight = graph.tensor(f"{name}.weight", layer.outputs, layer.inputs)
+        x = graph.dense(x, Linear(name, weight, None), one_row=True)
+    return graph.add("Add", out, x) if layer.residual else out
 
 
 def _stack(graph: Graph, vectors: Sequence[str]) -> str:
@@ -144,20 +169,19 @@ def pool(graph: Graph, x: str, pooling: Pooling) -> str:
 
     Mode `tokens` does not pool, but scales each token's vector: (B, S, H) → (B, S, H).
     """
-    match pooling.mode:  # → (B, H)
-        case "tokens":
-            return graph.add("LpNormalization", x, axis=-1, p=2)
+    if pooling.mode != PER_TOKEN:
+        x = _pooled(graph, x, pooling.mode)  # (B, H)
+    return apply_layers(graph, x, (*pooling.layers, UnitLength(0)))
+
+
+def _pooled(graph: Graph, x: str, mode: str) -> str:
+    """Reduce token vectors to one per input: (B, S, H) → (B, H)."""
+    match mode:
         case "cls":
-            vector = graph.reduced(cls(graph, x), "ReduceMean")  # of one token
+            return graph.reduced(cls(graph, x), "ReduceMean")  # of one token
         case "mean":
-            vector = graph.reduced(x, "ReduceMean")
+            return graph.reduced(x, "ReduceMean")
         case "max":
-            vector = graph.reduced(x, "ReduceMax")
+            return graph.reduced(x, "ReduceMax")
         case unknown:
             raise unsupported_pooling(unknown)
-    for module in pooling.dense:
-        weight = graph.tensor(f"{module.name}.weight", module.outputs, module.inputs)
-        bias = graph.tensor(f"{module.name}.bias", module.outputs) if module.bias else None
-        vector = graph.dense(vector, Linear(module.name, weight, bias), one_row=True)
-        vector = graph.activate(vector, module.activation) if module.activation else vector
-    return graph.add("LpNormalization", vector, axis=-1, p=2)

@@ -23,6 +23,7 @@ ACTIVATIONS: dict[str, tuple[str, dict[str, str]]] = {  # name in config.json â†
     "gelu_pytorch_tanh": ("Gelu", {"approximate": "tanh"}),
     "relu": ("Relu", {}),
     "tanh": ("Tanh", {}),
+    "sigmoid": ("Sigmoid", {}),
 }
 
 
@@ -181,6 +182,8 @@ class Graph:
 
     def activate(self, x: str, name: str) -> str:
         """Apply an activation, given by its name in config.json."""
+        if name == "silu":
+            return self.add("Mul", x, self.activate(x, "sigmoid"))
         op, attributes = ACTIVATIONS[name]
         return self.add(op, x, **attributes)
 

@@ -31,6 +31,7 @@ from birchbark.checkpoint.heads import (
     Classifier,
     Parade,
     Pooling,
+    layers_of,
 )
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.checkpoint.weights import Tensors, validated_tensor
@@ -125,12 +126,7 @@ def open_network(
     """
     import torch
 
-    if initialisation.pooling and isinstance(base.head, Pooling) and base.head.dense:
-        raise InputError(
-            "linear layers after the pooling cannot be trained",
-            where=base.name,
-            wanted="a model without Dense in modules.json",
-        )
+    _check_layers(base, initialisation)
     shape = _shape(base, initialisation)
     rng = np.random.default_rng(seed)
     weights = {}
@@ -154,6 +150,21 @@ def open_network(
         is_trained = _is_trained(name, base.family, initialisation.trainable)
         weights[name] = weight.requires_grad_(is_trained)
     return Network(weights, shape, base.family, initialisation.dropout, initialisation.architecture)
+
+
+def _check_layers(base: Checkpoint, initialisation: Initialisation) -> None:
+    """Raise InputError for a base whose modules after the encoder would be kept or trained."""
+    if isinstance(base.head, Pooling):
+        kept = bool(initialisation.pooling) or initialisation.masked
+    else:
+        makes_other = bool(initialisation.pooling) or initialisation.masked
+        kept = not makes_other and initialisation.head != "new"
+    if kept and any(layer.folder for layer in layers_of(base.head)):
+        raise InputError(
+            "layers after the pooling cannot be trained",
+            where=base.name,
+            wanted="a model without Dense or LayerNorm in modules.json",
+        )
 
 
 def _shape(base: Checkpoint, initialisation: Initialisation) -> EncoderConfig:
@@ -323,7 +334,9 @@ def _with_one_logit(base: Checkpoint) -> Tensors:
     stored, head = dict(base.tensors()), base.head
     if isinstance(head, Classifier) and head.logit_count == 2:
         for kind in ("weight", "bias"):
-            stored[f"{base.family.logits}.{kind}"] = head.one_logit(stored[f"{head.output}.{kind}"])
+            stored[f"{base.family.logits}.{kind}"] = head.one_logit(
+                stored[f"{head.output.name}.{kind}"]
+            )
     return stored
 
 
